@@ -1,0 +1,214 @@
+"""Go programs from pinned modules, built once for each content hash.
+
+A finished build appears by one rename, so an interrupted one leaves nothing that looks done;
+Go's own build cache makes the next try continue where it stopped. The module is downloaded at
+its exact version and checked against our hash, then copied and built as the main module with
+its own go.sum and `-mod=readonly`: no version list and no checksum database is ever asked.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from tools.cluster.components import Component
+from tools.cluster.errors import ClusterError
+from tools.cluster.gomod import merged_gosum, released_gomod
+from tools.cluster.lock import locked
+from tools.cluster.paths import cache_root, content_hash
+from tools.cluster.progress import say
+
+_FLAGS: Final = ("-trimpath", "-buildvcs=false", "-mod=readonly")
+_SUMS: Final = Path(__file__).parent / "sums"
+_REPORT_SECONDS: Final = 30.0
+
+
+class Built(msgspec.Struct, frozen=True):
+    """Where a component's programs and its module's files lie."""
+
+    bin: Path
+    source: Path
+
+
+class _Download(msgspec.Struct, frozen=True, rename="pascal"):
+    dir: str = ""
+    sum: str = ""
+    error: str = ""
+
+
+def extra_sums(component: Component) -> str:
+    """The committed hashes of modules that the component's own go.sum does not list."""
+    path = _SUMS / f"{component.module.split('/')[-1]}.sum"
+    named = _SUMS / f"{component.name}.sum"
+    chosen = named if named.exists() else path
+    return chosen.read_text() if chosen.exists() else ""
+
+
+def build_key(component: Component, go_version: str) -> str:
+    """Names one build: what goes in, with which compiler and flags."""
+    return content_hash(component, extra_sums(component), go_version, _FLAGS)
+
+
+def build(components: Iterable[Component]) -> dict[str, Built]:
+    """Build what is not there yet; where each component lies, by name."""
+    version = _go_version()
+    return {component.name: _build_one(component, version) for component in components}
+
+
+def _build_one(component: Component, go_version: str) -> Built:
+    key = build_key(component, go_version)
+    target = cache_root() / "bin" / f"{component.name}-{component.version}-{key}"
+    with locked(cache_root() / "locks" / f"build-{component.name}", f"building {component.name}"):
+        source = _source(component)
+        if not target.exists():
+            _compile(component, source, target)
+    return Built(bin=target, source=source)
+
+
+def _source(component: Component) -> Path:
+    extra = extra_sums(component)
+    recipe = (component.module, component.version, component.sum, component.zero_version)
+    key = content_hash(recipe, component.replaces, extra)
+    name = component.module.replace("/", "_")
+    target = cache_root() / "src" / f"{name}@{component.version}-{key}"
+    if target.exists():
+        return target
+    with locked(cache_root() / "locks" / f"source-{name}", f"fetching {component.module}"):
+        if target.exists():
+            return target
+        say(component.name, f"download {component.module}@{component.version}")
+        fetched = _download(component)
+        with _staging(target) as staging:
+            shutil.copytree(fetched, staging, dirs_exist_ok=True)
+            for path in (staging, *staging.rglob("*")):
+                path.chmod(path.stat().st_mode | 0o200)
+            gomod, gosum = staging / "go.mod", staging / "go.sum"
+            gomod.write_text(
+                released_gomod(gomod.read_text(), component.zero_version, component.replaces)
+            )
+            gosum.write_text(merged_gosum(gosum.read_text(), extra))
+            staging.rename(target)
+    return target
+
+
+def _download(component: Component) -> Path:
+    with tempfile.TemporaryDirectory() as empty:
+        answer = subprocess.run(
+            ["go", "mod", "download", "-json", f"{component.module}@{component.version}"],
+            cwd=empty,
+            env=_go_env({"GOFLAGS": "-mod=mod", "GONOSUMDB": "*"}),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    try:
+        found = msgspec.json.decode(answer.stdout, type=_Download)
+    except msgspec.DecodeError:
+        found = _Download(error=answer.stderr.strip())
+    if found.error:
+        raise ClusterError(
+            f"{component.module}@{component.version} could not be downloaded: {found.error}",
+            "Check that the Go module proxy can be reached (`go env GOPROXY`).",
+        )
+    if found.sum != component.sum:
+        raise ClusterError(
+            f"{component.module}@{component.version} has the hash {found.sum}, not {component.sum}",
+            "Do not use this copy: find out which of the two is the published one.",
+        )
+    return Path(found.dir)
+
+
+def _compile(component: Component, source: Path, target: Path) -> None:
+    stamps = [f"-X {variable}={value}" for variable, value in component.stamps.items()]
+    with _staging(target) as staging:
+        command = ["go", "build", "-v", *_FLAGS, f"-ldflags={' '.join(['-s', '-w', *stamps])}"]
+        command += ["-o", f"{staging}/", *component.programs.values()]
+        started = time.monotonic()
+        _run_reporting(component.name, command, source, staging / "build.log")
+        _name_programs(component, staging)
+        seconds = round(time.monotonic() - started, 1)
+        (staging / "build.json").write_bytes(msgspec.json.encode({"seconds": seconds}))
+        staging.rename(target)
+    say(component.name, f"built in {seconds} s")
+
+
+def _name_programs(component: Component, directory: Path) -> None:
+    """Go names a program after its directory or module; we name it after the component's list."""
+    for program, package in component.programs.items():
+        default = package.rpartition("/")[2]
+        if default == ".":
+            parts = component.module.split("/")
+            default = (
+                parts[-2] if parts[-1].startswith("v") and parts[-1][1:].isdigit() else parts[-1]
+            )
+        if default != program:
+            (directory / default).rename(directory / program)
+
+
+def _run_reporting(name: str, command: list[str], cwd: Path, log: Path) -> None:
+    """Run a build, telling from time to time how many packages are done."""
+    say(name, "compile")
+    started = time.monotonic()
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=_go_env({"CGO_ENABLED": "0", "GOFLAGS": "", "GOWORK": "off"}),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+        )
+        try:
+            while True:
+                try:
+                    code = process.wait(timeout=_REPORT_SECONDS)
+                    break
+                except subprocess.TimeoutExpired:
+                    packages = log.read_bytes().count(b"\n")
+                    say(name, f"compile, {packages} packages, {time.monotonic() - started:.0f} s")
+        except BaseException:
+            process.terminate()
+            process.wait()
+            raise
+    if code:
+        tail = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
+        raise ClusterError(f"{name} does not build:\n{tail}", "Run the command again: it resumes.")
+
+
+class _staging:  # noqa: N801 - a context manager used like a function
+    """An empty directory beside `target`, removed unless it was renamed away."""
+
+    def __init__(self, target: Path) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self._path = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+        self._path.chmod(0o755)
+
+    def __enter__(self) -> Path:
+        return self._path
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self._path, ignore_errors=True)
+
+
+def _go_env(own: dict[str, str]) -> dict[str, str]:
+    return {**os.environ, "GOTOOLCHAIN": "local", **own}
+
+
+def _go_version() -> str:
+    try:
+        answer = subprocess.run(["go", "env", "GOVERSION"], capture_output=True, text=True)
+    except FileNotFoundError:
+        raise ClusterError("`go` is not installed", "Install Go 1.26 or newer.") from None
+    version = answer.stdout.strip()
+    numbers = version.removeprefix("go").split("-")[0].split(".")
+    if tuple(int(n) for n in numbers[:2]) < (1, 26):
+        raise ClusterError(f"Go is {version}", "Install Go 1.26 or newer: Kueue needs it.")
+    return version

@@ -1,0 +1,3 @@
+module localhost/pause
+
+go 1.26

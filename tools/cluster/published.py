@@ -1,0 +1,79 @@
+"""Add-ons as their projects publish them: kustomize output, changed only where we must.
+
+Changed are the image policy (there is no registry) and, for Kueue, the list of job kinds it
+manages. The result is kept as JSON by content hash: rendering takes seconds, loading does not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tools.cluster.paths import cache_root, content_hash
+from tools.cluster.processes import run
+
+Object = dict[str, Any]
+Change = Callable[[Object], Object]
+
+_KUEUE_FRAMEWORKS = (
+    "batch/job",
+    "kubeflow.org/mpijob",
+    "jobset.x-k8s.io/jobset",
+    "trainer.kubeflow.org/trainjob",
+)
+
+
+def rendered(kubectl: Path, directory: Path, changes: Iterable[Change]) -> list[Object]:
+    """The objects of a kustomization, after all changes."""
+    text = run([str(kubectl), "kustomize", str(directory)], seconds=120)
+    objects = [obj for obj in yaml.load_all(text, yaml.CSafeLoader) if obj]
+    for change in changes:
+        objects = [change(obj) for obj in objects]
+    return objects
+
+
+def cached(name: str, version: object, make: Callable[[], list[Object]]) -> Path:
+    """The file with an add-on's objects, made on first use."""
+    target = cache_root() / "manifests" / f"{name}-{content_hash(version)}.json"
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial = target.with_suffix(".partial")
+        document = {"apiVersion": "v1", "kind": "List", "items": make()}
+        partial.write_text(json.dumps(document))
+        partial.rename(target)
+    return target
+
+
+def without_registry(obj: Object) -> Object:
+    """Workloads use images that are on the node already, under their published names."""
+    if obj.get("kind") != "Deployment":
+        return obj
+    pod = obj["spec"]["template"]["spec"]
+    containers = [{**c, "imagePullPolicy": "Never"} for c in pod["containers"]]
+    template = {**obj["spec"]["template"], "spec": {**pod, "containers": containers}}
+    return {**obj, "spec": {**obj["spec"], "template": template}}
+
+
+def with_our_job_kinds(obj: Object) -> Object:
+    """Kueue manages the job kinds that our users have, and waits for no others."""
+    name = obj.get("metadata", {}).get("name", "")
+    if obj.get("kind") != "ConfigMap" or not name.endswith("manager-config"):
+        return obj
+    file = "controller_manager_config.yaml"
+    config = yaml.safe_load(obj["data"][file])
+    config["integrations"]["frameworks"] = list(_KUEUE_FRAMEWORKS)
+    return {**obj, "data": {**obj["data"], file: yaml.safe_dump(config)}}
+
+
+def images_of(objects: Iterable[Object]) -> list[str]:
+    """The image names that Deployments use."""
+    return [
+        container["image"]
+        for obj in objects
+        if obj.get("kind") == "Deployment"
+        for container in obj["spec"]["template"]["spec"]["containers"]
+    ]

@@ -1,0 +1,215 @@
+"""Starting all parts of a cluster in order, as much at once as the order allows.
+
+While the API server comes up, nodes get their namespaces and containerd; while kubelets register,
+images are loaded and add-ons applied. Danger: the first effect is the route that keeps packets
+on the machine, and nothing may be started before it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tools.cluster import (
+    addons,
+    cgroups,
+    controlplane,
+    images,
+    kubeconfig,
+    network,
+    node,
+    pki,
+    processes,
+)
+from tools.cluster.addresses import Node
+from tools.cluster.build import Built
+from tools.cluster.client import Client, wait_until
+from tools.cluster.lock import locked
+from tools.cluster.paths import clusters_root
+from tools.cluster.pause import pause_program
+from tools.cluster.progress import say
+from tools.cluster.spec import Spec
+
+
+def start(spec: Spec, built: dict[str, Built]) -> None:
+    """Start everything and return when all of it is ready."""
+    if os.geteuid() == 0:
+        network.guard(spec.addresses)
+    _credentials(spec)
+    control = built["kubernetes-api"].bin
+    processes.start(spec.state, "etcd", controlplane.etcd(spec, built["etcd"].bin / "etcd"))
+    processes.start(
+        spec.state, "apiserver", controlplane.apiserver(spec, control / "kube-apiserver")
+    )
+    nodes = [spec.addresses.node(i) for i in range(1, spec.real_nodes + 1)]
+    if nodes:
+        _make_host(spec)
+        for each in nodes:
+            _make_node(spec, each)
+    client = Client(spec)
+    wait_until("the API server is ready", client.ready, 60, f"See {spec.state}/log/apiserver.log.")
+    say(spec.name, "API server ready")
+    _start_managers(spec, built)
+    with ThreadPoolExecutor() as pool:
+        loading = pool.submit(_load_pause, spec) if nodes else None
+        for each in nodes:
+            _start_node(spec, each, built["kubernetes-node"].bin)
+        if nodes:
+            _let_proxies_read(client)
+        wait_until("the default service account exists", lambda: _has_account(client), 30)
+        if loading:
+            loading.result()
+    if nodes:
+        wait_until("all nodes are Ready", lambda: ready_nodes(client) >= len(nodes), 90)
+        say(spec.name, f"{len(nodes)} nodes Ready")
+    install_addons(spec, spec.addons, built)
+
+
+def install_addons(spec: Spec, names: Sequence[str], built: dict[str, Built]) -> None:
+    """Bring add-ons to a cluster that runs, and wait until they are ready."""
+    if not names:
+        return
+    kubectl = [str(built["kubectl"].bin / "kubectl"), f"--kubeconfig={spec.kubeconfig}"]
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        plans = list(pool.map(lambda name: addons.installation(spec, name, built), names))
+        archives = [archive for plan in plans for archive in plan.images]
+        loading = pool.submit(images.load, spec, archives)
+        if "netpol" in names:
+            _start_netpol(spec, built["kube-router"].bin / "kube-router")
+        if "kwok" in names:
+            _start_kwok(spec, built)
+        manifests = [plan.objects for plan in plans if plan.objects]
+        list(pool.map(lambda path: _apply(kubectl, path), manifests))
+        loading.result()
+    say(spec.name, f"applied {', '.join(names)}")
+    for plan in plans:
+        for namespace, name in plan.deployments:
+            wait = ["rollout", "status", f"--namespace={namespace}", f"deployment/{name}"]
+            processes.run([*kubectl, *wait, "--timeout=180s"], seconds=200)
+            say(spec.name, f"{name} in {namespace} available")
+
+
+def ready_nodes(client: Client) -> int:
+    """How many nodes, real or fake, are Ready."""
+    items = client.get("/api/v1/nodes").get("items", [])
+    return sum(
+        condition["type"] == "Ready" and condition["status"] == "True"
+        for item in items
+        for condition in item["status"].get("conditions", [])
+    )
+
+
+def _apply(kubectl: list[str], path: Path) -> None:
+    command = ["apply", "--server-side", "--force-conflicts", "-f", str(path)]
+    processes.run([*kubectl, *command], seconds=120)
+
+
+def _credentials(spec: Spec) -> None:
+    directory = spec.state / "pki"
+    pki.make(directory, pki.identities(spec))
+    kubeconfig.write(spec.kubeconfig, spec.api_url, directory, "admin")
+    names = ["controllers", "scheduler", "proxy", "netpol", "kwok"]
+    names += [spec.addresses.node(i).name for i in range(1, spec.real_nodes + 1)]
+    for name in names:
+        kubeconfig.write(spec.state / f"{name}.kubeconfig", spec.api_url, directory, name)
+    (spec.state / "log").mkdir()
+    (spec.state / "resolv.conf").write_text(f"nameserver {spec.addresses.dns_service}\n")
+    if spec.audit:
+        (spec.state / "audit-policy.yaml").write_text(controlplane.AUDIT_POLICY)
+
+
+def _make_host(spec: Spec) -> None:
+    network.make_host(spec.addresses)
+    with locked(clusters_root() / "forwarding.lock", "up"):
+        network.forward(clusters_root() / "ip_forward.saved")
+
+
+def _make_node(spec: Spec, each: Node) -> None:
+    """The node's namespace, cgroup, files and containerd."""
+    network.make_node(spec.addresses, each)
+    cgroups.create(each.netns)
+    directory = node.home(spec, each)
+    (directory / "cni").mkdir(parents=True)
+    (spec.run / each.name).mkdir(parents=True, exist_ok=True)
+    config = directory / "containerd.toml"
+    config.write_text(node.containerd_config(spec, each))
+    files = {
+        "cni/10-pods.conflist": node.cni_config(spec, each),
+        "kubelet.json": node.kubelet_config(spec, each),
+        "proxy.json": node.proxy_config(spec, each),
+    }
+    for name, value in files.items():
+        (directory / name).write_text(json.dumps(value))
+    argv = ["containerd", f"--config={config}"]
+    processes.start(spec.state, f"containerd-{each.name}", argv, each.netns)
+
+
+def _start_managers(spec: Spec, built: dict[str, Built]) -> None:
+    control = built["kubernetes-api"].bin / "kube-controller-manager"
+    processes.start(spec.state, "controllers", controlplane.controllers(spec, control))
+    if spec.profile != "api":
+        scheduler = built["kubernetes-scheduler"].bin / "kube-scheduler"
+        processes.start(spec.state, "scheduler", controlplane.scheduler(spec, scheduler))
+
+
+def _start_node(spec: Spec, each: Node, programs: Path) -> None:
+    address = node.socket(spec, each)
+    wait_until(f"containerd of {each.name} answers", address.exists, 30)
+    kubelet = node.kubelet(spec, each, programs / "kubelet")
+    processes.start(spec.state, f"kubelet-{each.name}", kubelet, each.netns)
+    proxy = node.proxy(spec, each, programs / "kube-proxy")
+    processes.start(spec.state, f"proxy-{each.name}", proxy, each.netns)
+
+
+def _load_pause(spec: Spec) -> None:
+    for index in range(1, spec.real_nodes + 1):
+        address = node.socket(spec, spec.addresses.node(index))
+        wait_until(f"containerd of node{index} answers", address.exists, 30)
+    images.load(spec, [addons.program_image(node.PAUSE_IMAGE, pause_program(), "/pause")])
+
+
+def _let_proxies_read(client: Client) -> None:
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole"}
+    user = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "system:kube-proxy"}
+    name = "mpi-trainer:kube-proxy"
+    client.apply(
+        f"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/{name}",
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": name},
+            "roleRef": {**role, "name": "system:node-proxier"},
+            "subjects": [user],
+        },
+    )
+
+
+def _has_account(client: Client) -> bool:
+    return bool(client.get("/api/v1/namespaces/default/serviceaccounts/default"))
+
+
+def _start_netpol(spec: Spec, program: Path) -> None:
+    for index in range(1, spec.real_nodes + 1):
+        each = spec.addresses.node(index)
+        argv = node.policy_enforcer(spec, each, program)
+        processes.start(spec.state, f"netpol-{each.name}", argv, each.netns)
+
+
+def _start_kwok(spec: Spec, built: dict[str, Built]) -> None:
+    kubectl = built["kubectl"].bin / "kubectl"
+    documents = addons.kwok_config(spec, built["kwok"].source, kubectl)
+    config = spec.state / "kwok.yaml"
+    config.write_text("\n---\n".join(json.dumps(document) for document in documents))
+    program = built["kwok"].bin / "kwok"
+    argv = [str(program), f"--kubeconfig={spec.state}/kwok.kubeconfig", f"--config={config}"]
+    processes.start(spec.state, "kwok", argv)
+    client = Client(spec)
+    for index in range(1, spec.fake_nodes + 1):
+        fake = addons.fake_node(index)
+        client.apply(f"/api/v1/nodes/{fake['metadata']['name']}", fake)
+    wanted = spec.real_nodes + spec.fake_nodes
+    wait_until("all fake nodes are Ready", lambda: ready_nodes(client) >= wanted, 90)
+    say(spec.name, f"{spec.fake_nodes} fake nodes Ready")
