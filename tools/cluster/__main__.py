@@ -9,13 +9,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
+import msgspec
+
 from tools.cluster import debian, images
 from tools.cluster.build import build
 from tools.cluster.components import COMPONENTS
 from tools.cluster.down import down
 from tools.cluster.errors import ClusterError
 from tools.cluster.report import describe, environment, log_files
-from tools.cluster.spec import ADDONS, PROFILES, Spec, existing, load
+from tools.cluster.spec import ADDONS, PEERS, PROFILES, Spec, existing, load
 from tools.cluster.up import up
 from tools.cluster.user_images import USER_IMAGES, build_image
 
@@ -66,6 +68,11 @@ def _load(options: Options) -> None:
     images.load(_existing(options.name), [path.absolute() for path in options.archive])
 
 
+def _peer(options: Options) -> None:
+    seen = _existing(options.name)
+    up(msgspec.structs.replace(seen, addons=(*seen.addons, options.peer)))
+
+
 def _exec(options: Options) -> None:
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not command:
@@ -98,6 +105,7 @@ _VERBS: Final[dict[str, tuple[Callable[[Options], None], str]]] = {
     "load": (_load, "load image archives into all nodes"),
     "exec": (_exec, "run a command with KUBECONFIG and PATH set"),
     "kubeconfig": (_kubeconfig, "print the path of the administrator's kubeconfig"),
+    "peer": (_peer, "run a Go controller of the same APIs, for comparison"),
     "list": (_list, "the names of all clusters"),
     "build": (_build, "build components without starting anything"),
     "images": (_images, "build the images in images/ and print their archives"),
@@ -125,6 +133,7 @@ def parser() -> argparse.ArgumentParser:
     subs["logs"].add_argument("component", nargs="?", default="")
     subs["load"].add_argument("archive", nargs="+", type=Path)
     subs["exec"].add_argument("command", nargs=argparse.REMAINDER)
+    subs["peer"].add_argument("peer", choices=PEERS)
     subs["build"].add_argument("component", nargs="*", help="default: all")
     subs["images"].add_argument("image", nargs="*", help="default: all")
     return top

@@ -38,18 +38,13 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
 
 def installation(spec: Spec, name: str, built: dict[str, Built]) -> Installation:
     """What to load, apply and wait for. Packs images and renders manifests on first use."""
-    match name:
-        case "dns":
-            return _dns(spec, built)
-        case "jobset":
-            return _published(built, "jobset", "jobset", (published.without_registry,))
-        case "kueue":
-            changes = (published.without_registry, published.with_our_job_kinds)
-            return _published(built, "kueue", "kueue", changes)
-        case "scc":
-            return Installation(objects=_template(spec, "scc.yaml"))
-        case _:
-            return Installation()
+    if name in published.PUBLISHED:
+        return _published(published.PUBLISHED[name], built)
+    if name == "dns":
+        return _dns(spec, built)
+    if name == "scc":
+        return Installation(objects=_template(spec, "scc.yaml"))
+    return Installation()
 
 
 def archive(recipe: Recipe) -> Path:
@@ -126,22 +121,18 @@ def _dns(spec: Spec, built: dict[str, Built]) -> Installation:
     )
 
 
-def _published(
-    built: dict[str, Built], name: str, program: str, changes: tuple[published.Change, ...]
-) -> Installation:
-    component = built[name]
+def _published(what: published.Published, built: dict[str, Built]) -> Installation:
+    component = built[what.component]
     kubectl = built["kubectl"].bin / "kubectl"
-    version = (str(component.source), [change.__name__ for change in changes])
+    version = (str(component.source), what.version)
     objects = published.cached(
-        name,
-        version,
-        lambda: published.rendered(kubectl, component.source / "config" / "default", changes),
+        what.component, version, lambda: published.rendered(kubectl, component.source, what)
     )
     items = json.loads(objects.read_text())["items"]
     (image,) = set(published.images_of(items))
     return Installation(
         objects=objects,
-        images=(program_image(image, component.bin / program, "/manager"),),
+        images=(program_image(image, component.bin / what.program, "/manager"),),
         deployments=tuple(
             (item["metadata"]["namespace"], item["metadata"]["name"])
             for item in items

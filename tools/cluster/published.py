@@ -7,10 +7,13 @@ manages. The result is kept as JSON by content hash: rendering takes seconds, lo
 from __future__ import annotations
 
 import json
+import shutil
+import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+import msgspec
 import yaml
 
 from tools.cluster.paths import cache_root, content_hash
@@ -27,13 +30,42 @@ _KUEUE_FRAMEWORKS = (
 )
 
 
-def rendered(kubectl: Path, directory: Path, changes: Iterable[Change]) -> list[Object]:
+class Published(msgspec.Struct, frozen=True, kw_only=True):
+    """One project's deployment: where its YAML and its program are, and what we change."""
+
+    component: str
+    program: str
+    directory: str
+    """the kustomization, inside the module"""
+    changes: tuple[Change, ...]
+    omit: str = ""
+    """a resource of the kustomization that is fetched from elsewhere and installed already"""
+
+    @property
+    def version(self) -> object:
+        """Changes with everything that the rendered objects depend on, but the source."""
+        return (self.directory, self.omit, [change.__name__ for change in self.changes])
+
+
+def rendered(kubectl: Path, source: Path, what: Published) -> list[Object]:
     """The objects of a kustomization, after all changes."""
-    text = run([str(kubectl), "kustomize", str(directory)], seconds=120)
+    with tempfile.TemporaryDirectory() as scratch:
+        top = what.directory.split("/")[0]
+        shutil.copytree(source / top, Path(scratch) / top)
+        directory = Path(scratch) / what.directory
+        if what.omit:
+            _omit(directory / "kustomization.yaml", what.omit)
+        text = run([str(kubectl), "kustomize", str(directory)], seconds=120)
     objects = [obj for obj in yaml.load_all(text, yaml.CSafeLoader) if obj]
-    for change in changes:
+    for change in what.changes:
         objects = [change(obj) for obj in objects]
     return objects
+
+
+def _omit(kustomization: Path, resource: str) -> None:
+    document = yaml.safe_load(kustomization.read_text())
+    document["resources"].remove(resource)
+    kustomization.write_text(yaml.safe_dump(document))
 
 
 def cached(name: str, version: object, make: Callable[[], list[Object]]) -> Path:
@@ -77,3 +109,32 @@ def images_of(objects: Iterable[Object]) -> list[str]:
         if obj.get("kind") == "Deployment"
         for container in obj["spec"]["template"]["spec"]["containers"]
     ]
+
+
+PUBLISHED: Final = {
+    "jobset": Published(
+        component="jobset",
+        program="jobset",
+        directory="config/default",
+        changes=(without_registry,),
+    ),
+    "kueue": Published(
+        component="kueue",
+        program="kueue",
+        directory="config/default",
+        changes=(without_registry, with_our_job_kinds),
+    ),
+    "mpi-operator": Published(
+        component="mpi-operator",
+        program="mpi-operator",
+        directory="manifests/overlays/standalone",
+        changes=(without_registry,),
+    ),
+    "trainer": Published(
+        component="trainer",
+        program="trainer-controller-manager",
+        directory="manifests/overlays/manager",
+        changes=(without_registry,),
+        omit="../../third-party/jobset",
+    ),
+}

@@ -17,17 +17,20 @@ from tools.cluster.errors import ClusterError
 from tools.cluster.paths import RUN, clusters_root
 
 Profile = Literal["api", "kwok", "full"]
-Addon = Literal["dns", "jobset", "kueue", "netpol", "kwok", "scc"]
 
 PROFILES: Final = ("api", "kwok", "full")
 ADDONS: Final = ("dns", "jobset", "kueue", "netpol", "kwok", "scc")
-_NEEDS_NODES: Final = frozenset({"dns", "jobset", "kueue", "netpol"})
+PEERS: Final = ("mpi-operator", "trainer")
+"""the Go controllers that serve the same APIs as ours, for comparison only"""
+_NEEDS_NODES: Final = frozenset({"dns", "jobset", "kueue", "netpol", *PEERS})
 _ADDON_COMPONENTS: Final = {
     "dns": c.COREDNS,
     "jobset": c.JOBSET,
     "kueue": c.KUEUE,
     "netpol": c.KUBE_ROUTER,
     "kwok": c.KWOK,
+    "mpi-operator": c.MPI_OPERATOR,
+    "trainer": c.TRAINER,
 }
 
 
@@ -82,7 +85,8 @@ def checked(spec: Spec) -> Spec:
     """The spec with add-ons in their fixed order, or an error that says what is wrong."""
     if not spec.name.replace("-", "").isalnum() or len(spec.name) > 40:
         raise ClusterError(f"name: {spec.name!r} must be letters, digits and `-`, at most 40")
-    unknown = sorted(set(spec.addons) - set(ADDONS))
+    known = (*ADDONS, *PEERS)
+    unknown = sorted(set(spec.addons) - set(known))
     if unknown:
         raise ClusterError(f"add-on: {unknown[0]!r} is not known", f"Use: {', '.join(ADDONS)}.")
     homeless = sorted(set(spec.addons) & _NEEDS_NODES) if spec.profile != "full" else []
@@ -94,10 +98,11 @@ def checked(spec: Spec) -> Spec:
     if not 1 <= spec.nodes <= 9:
         raise ClusterError(f"nodes: {spec.nodes} must be between 1 and 9")
     wanted = set(spec.addons) | ({"kwok"} if spec.profile == "kwok" else set())
+    wanted |= {"jobset"} if "trainer" in wanted else set()
     fake = spec.fake_nodes or (100 if spec.profile == "kwok" else 10)
     return msgspec.structs.replace(
         spec,
-        addons=tuple(name for name in ADDONS if name in wanted),
+        addons=tuple(name for name in known if name in wanted),
         fake_nodes=fake if "kwok" in wanted else 0,
     )
 

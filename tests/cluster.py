@@ -1,0 +1,219 @@
+"""Fixtures for tests against the real thing: an API server, or a cluster of three nodes.
+
+A test names what it needs; all tests of a run share one cluster of each kind, and a cluster that
+was up before the run is used and left up. Where nodes cannot run the test is skipped with the
+reason, and under `CI=true` it fails instead. After a failure the logs of every component are
+kept as files, and the report says where.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pytest
+
+from tools.cluster import debian, images
+from tools.cluster.down import down
+from tools.cluster.paths import cache_root
+from tools.cluster.report import environment, log_files
+from tools.cluster.spec import Spec, load
+from tools.cluster.up import up, why_unhealthy
+from tools.cluster.user_images import USER_IMAGES, build_image
+
+ADDONS: Final = ("dns", "jobset", "kueue", "netpol", "scc")
+UID_RANGE: Final = "1000740000/10000"
+_KEEP: Final = "MPI_TRAINER_KEEP_CLUSTER"
+_running: list[Spec] = []
+
+Object = dict[str, Any]
+
+
+class Kubectl(msgspec.Struct, frozen=True):
+    """The cluster's own kubectl, in one namespace."""
+
+    spec: Spec
+    namespace: str = "default"
+
+    def __call__(self, *arguments: str, data: str | None = None, seconds: float = 60) -> str:
+        """Run kubectl to its end; its output, or an AssertionError with what it said."""
+        answer = self.attempt(*arguments, data=data, seconds=seconds)
+        assert answer.returncode == 0, f"kubectl {' '.join(arguments)}: {answer.stderr}"
+        return answer.stdout
+
+    def attempt(
+        self, *arguments: str, data: str | None = None, seconds: float = 60
+    ) -> subprocess.CompletedProcess[str]:
+        """Run kubectl, whatever comes of it."""
+        return subprocess.run(
+            ["kubectl", f"--namespace={self.namespace}", *arguments],
+            input=data,
+            env=environment(self.spec),
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+
+    def apply(self, *objects: Object) -> None:
+        """Apply objects as they are."""
+        document = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
+        self("apply", "-f", "-", data=json.dumps(document))
+
+    def get(self, kind: str, name: str) -> Object:
+        """One object."""
+        found: Object = json.loads(self("get", kind, name, "-o", "json"))
+        return found
+
+    def wait(self, *arguments: str, seconds: int = 60) -> None:
+        """`kubectl wait`, with a limit."""
+        self("wait", f"--timeout={seconds}s", *arguments, seconds=seconds + 10)
+
+    def run_in(self, pod: str, *command: str) -> subprocess.CompletedProcess[str]:
+        """Run a command in a pod, whatever comes of it."""
+        return self.attempt("exec", pod, "--", *command)
+
+
+def eventually(what: str, check: Callable[[], bool], seconds: float = 30) -> None:
+    """Wait until it is so."""
+    deadline = time.monotonic() + seconds
+    while not check():
+        assert time.monotonic() < deadline, f"{what}: not after {seconds} s"
+        time.sleep(0.2)
+
+
+def _shared(wanted: Spec) -> Iterator[Spec]:
+    """The running cluster as asked; ended after the run only if the run started it."""
+    before = load(wanted.name)
+    was_up = before is not None and not why_unhealthy(before)
+    spec = up(wanted)
+    _running.append(spec)
+    yield spec
+    _running.remove(spec)
+    if not was_up and os.environ.get(_KEEP) != "1":
+        down(spec.name)
+
+
+def _unavailable(reason: str) -> None:
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"needs a real cluster: {reason}")
+    pytest.skip(f"needs a real cluster: {reason}")
+
+
+@pytest.fixture(scope="session")
+def api_server() -> Iterator[Spec]:
+    """A real API server with etcd and the controller manager; no nodes, no root."""
+    if not shutil.which("go"):
+        _unavailable("Go is not installed")
+    yield from _shared(Spec(name="test-api", profile="api"))
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Spec]:
+    """Three real nodes with cluster DNS, JobSet, Kueue, network policies and OpenShift's SCC."""
+    reason = debian.why_no_nodes()
+    packages = debian.missing(debian.NODE_PROGRAMS)
+    if packages:
+        reason = reason or f"missing {', '.join(packages)}; see `python -m tools.cluster setup`"
+    if reason:
+        _unavailable(reason)
+    yield from _shared(Spec(name="test", profile="full", addons=ADDONS))
+
+
+@pytest.fixture
+def kubectl(request: pytest.FixtureRequest) -> Kubectl:
+    """kubectl for the cluster that this test uses; for the API server alone if it uses none."""
+    name = "cluster" if "cluster" in request.fixturenames else "api_server"
+    return Kubectl(request.getfixturevalue(name))
+
+
+def restricted(name: str) -> Object:
+    """A namespace as OpenShift makes them: restricted, with a range of user ids."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {
+            "name": name,
+            "labels": {"pod-security.kubernetes.io/enforce": "restricted"},
+            "annotations": {
+                "openshift.io/sa.scc.uid-range": UID_RANGE,
+                "openshift.io/sa.scc.supplemental-groups": UID_RANGE,
+            },
+        },
+    }
+
+
+@pytest.fixture
+def namespace(kubectl: Kubectl) -> Iterator[Kubectl]:
+    """kubectl in a fresh namespace under OpenShift's rules; deleted after the test."""
+    name = f"test-{secrets.token_hex(4)}"
+    kubectl.apply(restricted(name))
+    yield Kubectl(kubectl.spec, name)
+    kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture(scope="session")
+def image(cluster: Spec) -> Callable[[str], str]:
+    """Gives the reference of an image in `images/`, built and loaded on first use."""
+    loaded: set[str] = set()
+
+    def reference(directory: str) -> str:
+        wanted = USER_IMAGES[directory]
+        if directory not in loaded:
+            images.load(cluster, [build_image(wanted)])
+            loaded.add(directory)
+        return wanted.reference
+
+    return reference
+
+
+def keep_logs(test: str) -> list[Path]:
+    """Copy the logs of every component of every cluster in use; where they are."""
+    kept = []
+    for spec in _running:
+        target = cache_root() / "test-logs" / f"{time.strftime('%Y%m%d-%H%M%S')}-{test}" / spec.name
+        target.mkdir(parents=True, exist_ok=True)
+        for path in log_files(spec):
+            shutil.copy(path, target)
+        everything = Kubectl(spec)
+        for file, arguments in {
+            "objects.txt": ("get", "nodes,pods,jobs", "--all-namespaces", "-o", "wide"),
+            "events.txt": ("get", "events", "--all-namespaces"),
+            "pods.yaml": ("get", "pods", "--all-namespaces", "-o", "yaml"),
+        }.items():
+            (target / file).write_text(everything.attempt(*arguments).stdout)
+        kept.append(target)
+    return kept
+
+
+def report_failure(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A wrapper for pytest's `pytest_runtest_makereport`: keeps logs of a failed test."""
+    report = yield
+    if report.failed and _running and call.when in ("setup", "call"):
+        name = "".join(c if c.isalnum() else "-" for c in item.name)
+        for path in keep_logs(name):
+            report.sections.append(("cluster logs", str(path)))
+    return report
+
+
+__all__ = [
+    "Kubectl",
+    "api_server",
+    "cluster",
+    "eventually",
+    "image",
+    "kubectl",
+    "namespace",
+    "report_failure",
+    "restricted",
+]

@@ -1,0 +1,19 @@
+"""The fixtures of `tests/cluster.py`, for the tests in this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+
+from tests.cluster import api_server, cluster, image, kubectl, namespace, report_failure
+
+__all__ = ["api_server", "cluster", "image", "kubectl", "namespace"]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Keep the logs of every component when a test fails."""
+    return (yield from report_failure(item, call))
