@@ -90,8 +90,13 @@ def eventually(what: str, check: Callable[[], bool], seconds: float = 30) -> Non
         time.sleep(0.2)
 
 
-def _shared(wanted: Spec) -> Iterator[Spec]:
+def shared_cluster(wanted: Spec) -> Iterator[Spec]:
     """The running cluster as asked; ended after the run only if the run started it."""
+    reason = _why_not(wanted)
+    if reason and os.environ.get("CI") == "true":
+        pytest.fail(f"needs a real cluster: {reason}")
+    if reason:
+        pytest.skip(f"needs a real cluster: {reason}")
     before = load(wanted.name)
     was_up = before is not None and not why_unhealthy(before)
     spec = up(wanted)
@@ -102,30 +107,28 @@ def _shared(wanted: Spec) -> Iterator[Spec]:
         down(spec.name)
 
 
-def _unavailable(reason: str) -> None:
-    if os.environ.get("CI") == "true":
-        pytest.fail(f"needs a real cluster: {reason}")
-    pytest.skip(f"needs a real cluster: {reason}")
+def _why_not(wanted: Spec) -> str:
+    """Why this cluster cannot run here; empty if it can."""
+    if not shutil.which("go"):
+        return "Go is not installed"
+    if not wanted.needs_root:
+        return ""
+    packages = debian.missing(debian.NODE_PROGRAMS)
+    if packages and not debian.why_no_nodes():
+        return f"missing {', '.join(packages)}; see `python -m tools.cluster setup`"
+    return debian.why_no_nodes()
 
 
 @pytest.fixture(scope="session")
 def api_server() -> Iterator[Spec]:
     """A real API server with etcd and the controller manager; no nodes, no root."""
-    if not shutil.which("go"):
-        _unavailable("Go is not installed")
-    yield from _shared(Spec(name="test-api", profile="api"))
+    yield from shared_cluster(Spec(name="test-api", profile="api"))
 
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Spec]:
     """Three real nodes with cluster DNS, JobSet, Kueue, network policies and OpenShift's SCC."""
-    reason = debian.why_no_nodes()
-    packages = debian.missing(debian.NODE_PROGRAMS)
-    if packages:
-        reason = reason or f"missing {', '.join(packages)}; see `python -m tools.cluster setup`"
-    if reason:
-        _unavailable(reason)
-    yield from _shared(Spec(name="test", profile="full", addons=ADDONS))
+    yield from shared_cluster(Spec(name="test", profile="full", addons=ADDONS))
 
 
 @pytest.fixture
@@ -216,4 +219,5 @@ __all__ = [
     "namespace",
     "report_failure",
     "restricted",
+    "shared_cluster",
 ]

@@ -95,7 +95,8 @@ def _ensure_stored(image: UserImage) -> None:
     options = ["--isolation=chroot", "--pull-never", "--layers=false", "--format=docker"]
     if _CERTIFICATES.exists():
         # Package registries behind a company's own certificate authority work in builds too.
-        options.append(f"--volume={_CERTIFICATES}:{_CERTIFICATES}:ro")
+        inside = "/run/build-certificates.crt"
+        options += [f"--volume={_CERTIFICATES}:{inside}:ro", f"--build-arg=PIP_CERT={inside}"]
     _buildah("bud", *options, f"--tag={_tag(image)}", str(_SOURCE / image.directory))
 
 

