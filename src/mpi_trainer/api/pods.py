@@ -1,0 +1,188 @@
+"""Pod templates: passed on exactly as they came, with a typed view of the parts we read.
+
+A template is kept as canonical JSON, so a field that we have never heard of reaches the pod
+unchanged, and two templates are equal exactly when their content is. `PodTemplate.view` is a
+partial decoding: what it does not name is ignored, never lost; null is "not set", as the API
+server has it. Danger: `view` raises where a field it names has the wrong type; `decode` makes sure
+that this cannot happen to a job that came from a user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import msgspec
+
+from mpi_trainer.api.meta import ApiValue, Int32, Int64
+
+
+class KeyRef(ApiValue, frozen=True):
+    name: str = ""
+    key: str = ""
+    optional: bool = False
+
+
+class FieldRef(ApiValue, frozen=True):
+    field_path: str = ""
+
+
+class EnvSource(ApiValue, frozen=True):
+    field_ref: FieldRef | None = None
+    config_map_key_ref: KeyRef | None = None
+    secret_key_ref: KeyRef | None = None
+    resource_field_ref: Mapping[str, Any] | None = None
+
+
+class EnvVar(ApiValue, frozen=True):
+    name: str = ""
+    value: str | None = None
+    value_from: EnvSource | None = None
+
+
+class Ref(ApiValue, frozen=True):
+    name: str = ""
+    optional: bool = False
+
+
+class EnvFrom(ApiValue, frozen=True):
+    prefix: str = ""
+    config_map_ref: Ref | None = None
+    secret_ref: Ref | None = None
+
+
+class Resources(ApiValue, frozen=True):
+    requests: Mapping[str, str | int | float] = {}
+    limits: Mapping[str, str | int | float] = {}
+
+
+class VolumeMount(ApiValue, frozen=True):
+    name: str = ""
+    mount_path: str = ""
+    sub_path: str = ""
+    read_only: bool = False
+
+
+class Container(ApiValue, frozen=True):
+    name: str = ""
+    image: str = ""
+    command: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    working_dir: str = ""
+    env: tuple[EnvVar, ...] = ()
+    env_from: tuple[EnvFrom, ...] = ()
+    resources: Resources = Resources()
+    volume_mounts: tuple[VolumeMount, ...] = ()
+
+
+class EmptyDir(ApiValue, frozen=True):
+    medium: str = ""
+    size_limit: str | int | None = None
+
+
+class HostPath(ApiValue, frozen=True):
+    path: str = ""
+    type: str = ""
+
+
+class KeyToPath(ApiValue, frozen=True):
+    key: str = ""
+    path: str = ""
+    mode: Int32 | None = None
+
+
+class ConfigMapVolume(ApiValue, frozen=True):
+    name: str = ""
+    items: tuple[KeyToPath, ...] = ()
+    default_mode: Int32 = 0o644
+    optional: bool = False
+
+
+class SecretVolume(ApiValue, frozen=True):
+    secret_name: str = ""
+    items: tuple[KeyToPath, ...] = ()
+    default_mode: Int32 = 0o644
+    optional: bool = False
+
+
+class ClaimVolume(ApiValue, frozen=True):
+    claim_name: str = ""
+    read_only: bool = False
+
+
+class Volume(ApiValue, frozen=True):
+    name: str = ""
+    empty_dir: EmptyDir | None = None
+    host_path: HostPath | None = None
+    config_map: ConfigMapVolume | None = None
+    secret: SecretVolume | None = None
+    persistent_volume_claim: ClaimVolume | None = None
+
+
+class PodSpec(ApiValue, frozen=True):
+    """The part of a pod spec that we act upon."""
+
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    volumes: tuple[Volume, ...] = ()
+    restart_policy: str = ""
+    termination_grace_period_seconds: Int64 = 30
+    priority_class_name: str = ""
+    host_network: bool = False
+
+
+class TemplateMeta(ApiValue, frozen=True):
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+
+
+class TemplateView(ApiValue, frozen=True):
+    metadata: TemplateMeta = TemplateMeta()
+    spec: PodSpec = PodSpec()
+
+
+_ENCODER = msgspec.json.Encoder(order="deterministic")
+
+
+class PodTemplate:
+    """A pod template as canonical JSON. Made by `of`; read by `view` and `content`."""
+
+    __slots__ = ("json",)
+    json: bytes
+
+    def __init__(self, json: bytes = b"{}") -> None:
+        object.__setattr__(self, "json", json)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a pod template is frozen; make another with PodTemplate.of ({name})")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PodTemplate) and self.json == other.json
+
+    def __hash__(self) -> int:
+        return hash(self.json)
+
+    def __repr__(self) -> str:
+        return f"PodTemplate({self.json!r})"
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any]) -> Self:
+        return cls(_ENCODER.encode(content))
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """A fresh copy of the whole template; changing it changes nothing here."""
+        decoded: dict[str, Any] = msgspec.json.decode(self.json)
+        return decoded
+
+    @property
+    def view(self) -> TemplateView:
+        return msgspec.convert(_without_nulls(self.content), TemplateView)
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    return value

@@ -1,0 +1,75 @@
+"""Slots, MPI implementation, run policy and scheduling policy (V9–V18, areas 2, 3, 5, 6)."""
+
+from __future__ import annotations
+
+from mpi_trainer.api import names
+from mpi_trainer.api.defaults import AT_STARTUP, CLEAN_NONE, OPEN_MPI, WAIT_FOR_WORKERS_READY
+from mpi_trainer.api.errors import INVALID, FieldError
+from mpi_trainer.api.mpijob import MULTIKUEUE, OPERATOR_NAME, MPIJob, SchedulingPolicy
+from mpi_trainer.api.validation import rules
+
+CLEAN_POD_POLICIES = (CLEAN_NONE, "Running", "All")
+CREATION_POLICIES = (AT_STARTUP, WAIT_FOR_WORKERS_READY)
+IMPLEMENTATIONS = (OPEN_MPI, "Intel", "MPICH")
+MANAGERS = (OPERATOR_NAME, MULTIKUEUE)
+
+_POLICY = ("spec", "runPolicy")
+_SCHEDULING = (*_POLICY, "schedulingPolicy")
+
+
+def errors(job: MPIJob) -> rules.Errors:
+    spec = job.spec
+    slots = ("spec", "slotsPerWorker")
+    if spec.slots_per_worker is None:
+        yield rules.required(slots, "must be set", "set it to the number of ranks per worker")
+    remedy = "set it to the number of ranks per worker, usually its GPUs"
+    yield from rules.at_least(slots, spec.slots_per_worker, 1, remedy)
+    implementation = spec.mpi_implementation
+    yield from rules.one_of(("spec", "mpiImplementation"), implementation, IMPLEMENTATIONS)
+    creation = spec.launcher_creation_policy
+    yield from rules.one_of(("spec", "launcherCreationPolicy"), creation, CREATION_POLICIES)
+    path = ("spec", "sshAuthMountPath")
+    folder = spec.ssh_auth_mount_path
+    if not folder:
+        yield rules.required(path, "must be set", "set it to the .ssh folder of the image's user")
+    elif ":" in folder:
+        yield FieldError(path, INVALID, folder, "must not contain `:`", "choose another folder")
+    yield from _run_policy(job)
+
+
+def _run_policy(job: MPIJob) -> rules.Errors:
+    policy = job.spec.run_policy
+    clean = (*_POLICY, "cleanPodPolicy")
+    yield from rules.one_of(clean, policy.clean_pod_policy, CLEAN_POD_POLICIES)
+    for field, value in (
+        ("ttlSecondsAfterFinished", policy.ttl_seconds_after_finished),
+        ("activeDeadlineSeconds", policy.active_deadline_seconds),
+        ("backoffLimit", policy.backoff_limit),
+    ):
+        remedy = f"remove {field}, or set it to 0 or more"
+        yield from rules.at_least((*_POLICY, field), value, 0, remedy)
+    if policy.managed_by is not None:
+        yield from rules.one_of((*_POLICY, "managedBy"), policy.managed_by, MANAGERS)
+    if policy.scheduling_policy is not None:
+        yield from _scheduling(job, policy.scheduling_policy)
+
+
+def _scheduling(job: MPIJob, policy: SchedulingPolicy) -> rules.Errors:
+    path = (*_SCHEDULING, "minAvailable")
+    remedy = "remove it to require all pods of the job"
+    yield from rules.at_least(path, policy.min_available, 0, remedy)
+    pods = max(job.workers, 0) + 1
+    if policy.min_available is not None and policy.min_available > pods:
+        rule = f"must be at most {pods}, the pods of the job ({pods - 1} workers and the launcher)"
+        yield FieldError(path, INVALID, policy.min_available, rule, remedy)
+    timeout = policy.schedule_timeout_seconds
+    path = (*_SCHEDULING, "scheduleTimeoutSeconds")
+    yield from rules.at_least(path, timeout, 0, "set the seconds to wait, or remove it")
+    for field, name in (("queue", policy.queue), ("priorityClass", policy.priority_class)):
+        if name:
+            path = (*_SCHEDULING, field)
+            yield from rules.named(path, name, names.dns1123_subdomain(name))
+    for resource, amount in (policy.min_resources or {}).items():
+        where = (*_SCHEDULING, "minResources", resource)
+        yield from rules.named(where, resource, names.qualified(resource))
+        yield from rules.quantity(where, amount)

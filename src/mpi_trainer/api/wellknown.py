@@ -1,0 +1,62 @@
+"""The field names of the public pod API, where `pods` reads only some of them.
+
+Used to notice a slip such as `resource` for `resources` in a template. A name that is missing
+here costs a warning at most; a pod template is never refused for a field we do not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mpi_trainer.api import pods
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+FIELDS: Mapping[type, frozenset[str]] = {
+    pods.TemplateView: _names("metadata spec"),
+    pods.TemplateMeta: _names(
+        "name generateName namespace labels annotations creationTimestamp uid resourceVersion"
+        " generation ownerReferences finalizers managedFields selfLink deletionTimestamp"
+        " deletionGracePeriodSeconds"
+    ),
+    pods.PodSpec: _names(
+        "activeDeadlineSeconds affinity automountServiceAccountToken containers dnsConfig dnsPolicy"
+        " enableServiceLinks ephemeralContainers hostAliases hostIPC hostNetwork hostPID hostUsers"
+        " hostname hostnameOverride imagePullSecrets initContainers nodeName nodeSelector os"
+        " overhead preemptionPolicy priority priorityClassName readinessGates resourceClaims"
+        " resources restartPolicy runtimeClassName schedulerName schedulingGates securityContext"
+        " serviceAccount serviceAccountName setHostnameAsFQDN shareProcessNamespace subdomain"
+        " terminationGracePeriodSeconds tolerations topologySpreadConstraints volumes workloadRef"
+    ),
+    pods.Container: _names(
+        "args command env envFrom image imagePullPolicy lifecycle livenessProbe name ports"
+        " readinessProbe resizePolicy resources restartPolicy restartPolicyRules securityContext"
+        " startupProbe stdin stdinOnce terminationMessagePath terminationMessagePolicy tty"
+        " volumeDevices volumeMounts workingDir"
+    ),
+    pods.Resources: _names("claims limits requests"),
+    pods.EnvVar: _names("name value valueFrom"),
+    pods.EnvSource: _names("configMapKeyRef fieldRef fileKeyRef resourceFieldRef secretKeyRef"),
+    pods.EnvFrom: _names("configMapRef prefix secretRef"),
+    pods.KeyRef: _names("key name optional"),
+    pods.FieldRef: _names("apiVersion fieldPath"),
+    pods.Ref: _names("name optional"),
+    pods.VolumeMount: _names(
+        "mountPath mountPropagation name readOnly recursiveReadOnly subPath subPathExpr"
+    ),
+    pods.Volume: _names(
+        "awsElasticBlockStore azureDisk azureFile cephfs cinder configMap csi downwardAPI emptyDir"
+        " ephemeral fc flexVolume flocker gcePersistentDisk gitRepo glusterfs hostPath image iscsi"
+        " name nfs persistentVolumeClaim photonPersistentDisk portworxVolume projected quobyte rbd"
+        " scaleIO secret storageos vsphereVolume"
+    ),
+    pods.EmptyDir: _names("medium sizeLimit"),
+    pods.HostPath: _names("path type"),
+    pods.KeyToPath: _names("key mode path"),
+    pods.ConfigMapVolume: _names("defaultMode items name optional"),
+    pods.SecretVolume: _names("defaultMode items optional secretName"),
+    pods.ClaimVolume: _names("claimName readOnly"),
+}

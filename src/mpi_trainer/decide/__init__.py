@@ -1,0 +1,18 @@
+"""When: start, wait, try again, clean up, delete. Functions of (job, seen, now). Pure."""
+
+from mpi_trainer.decide.decision import Decision, Event
+from mpi_trainer.decide.job import decide, ours
+from mpi_trainer.decide.seen import End, Failure, PodSeen, RankSeen, Record, Seen
+
+__all__ = [
+    "Decision",
+    "End",
+    "Event",
+    "Failure",
+    "PodSeen",
+    "RankSeen",
+    "Record",
+    "Seen",
+    "decide",
+    "ours",
+]

@@ -1,0 +1,29 @@
+"""`activeDeadlineSeconds`: the longest a job may be active, over all its attempts.
+
+The clock starts with the job, not with its launcher, so a job whose workers never come does not
+wait for ever. Suspension stops it: a resumed job starts anew.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from mpi_trainer.api.mpijob import MPIJob
+
+# The field is a 64-bit number; more than this is more than a timedelta may hold, and for ever.
+A_CENTURY = 100 * 365 * 24 * 3600
+
+
+def remaining(job: MPIJob, started: datetime, now: datetime) -> timedelta | None:
+    seconds = job.spec.run_policy.active_deadline_seconds
+    if seconds is None:
+        return None
+    return timedelta(seconds=min(seconds, A_CENTURY)) - (now - started)
+
+
+def message(job: MPIJob) -> str:
+    seconds = job.spec.run_policy.active_deadline_seconds
+    return (
+        f"The job was active longer than {seconds} s (runPolicy.activeDeadlineSeconds); "
+        "raise the limit, or find out what takes so long in the launcher's log."
+    )

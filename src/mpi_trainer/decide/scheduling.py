@@ -1,0 +1,59 @@
+"""`scheduleTimeoutSeconds`: how long a job may wait for all its pods to be placed (AC-16).
+
+Every attempt has the whole time to itself, counted from the moment it may start: a worker that is
+replaced after hours of running is no reason to call the job unschedulable. Once the attempt runs
+nothing is timed any more, so a job may also grow and wait for its new workers.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from mpi_trainer.api import conditions as c
+from mpi_trainer.api.mpijob import JobStatus, MPIJob
+from mpi_trainer.decide.seen import Seen
+
+WAIT_FOR_WORKERS = "WaitForWorkersReady"
+
+
+def launches_late(job: MPIJob) -> bool:
+    return job.spec.launcher_creation_policy == WAIT_FOR_WORKERS
+
+
+def missing(job: MPIJob, seen: Seen) -> tuple[str, ...]:
+    """The pods that have no place yet; a late launcher comes when the workers have theirs."""
+    placed = {p.index for p in seen.workers if p.scheduled}
+    workers = tuple(f"{job.name}-worker-{i}" for i in range(job.workers) if i not in placed)
+    launcher = seen.launcher()
+    if launcher is None or launcher.scheduled or launches_late(job):
+        return workers
+    return (*workers, launcher.name)
+
+
+def remaining(job: MPIJob, status: JobStatus, seen: Seen, now: datetime) -> timedelta | None:
+    policy = job.spec.run_policy.scheduling_policy
+    seconds = policy.schedule_timeout_seconds if policy else None
+    since = _since(status, seen)
+    if not seconds or since is None or not missing(job, seen):
+        return None
+    return timedelta(seconds=seconds) - (now - since)
+
+
+def _since(status: JobStatus, seen: Seen) -> datetime | None:
+    if seen.record.retry_at is not None or c.holds(status.conditions, c.RUNNING):
+        return None
+    restarting = c.find(status.conditions, c.RESTARTING)
+    if restarting is not None and restarting.status == c.TRUE:
+        return restarting.last_update_time
+    return status.start_time
+
+
+def message(job: MPIJob, seen: Seen) -> str:
+    policy = job.spec.run_policy.scheduling_policy
+    seconds = policy.schedule_timeout_seconds if policy else 0
+    waiting = missing(job, seen)
+    return (
+        f"{len(waiting)} of {job.workers + 1} pods found no place within {seconds} s "
+        f"(first: {waiting[0]}); ask for fewer or smaller workers, free resources, "
+        "or raise schedulingPolicy.scheduleTimeoutSeconds."
+    )

@@ -1,0 +1,106 @@
+"""What is known of a job's pods and ranks at one moment, whoever runs them.
+
+The cluster's controller and the local executor both fill these values; nothing here says how.
+`Record` is the only memory between two looks: it is stored with the job, and a decision that
+changes it must be stored **before** it is acted upon, or a crash could start an attempt twice.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+Role = Literal["launcher", "worker"]
+Phase = Literal["Pending", "Running", "Succeeded", "Failed"]
+
+
+class End(msgspec.Struct, frozen=True):
+    """How a process ended: by an exit code, or by a signal."""
+
+    code: int | None = None
+    signal: int | None = None
+    reason: str = ""
+    message: str = ""
+
+    @property
+    def well(self) -> bool:
+        return self.code == 0
+
+    def words(self) -> str:
+        """`exit code 137 (OOMKilled)`, `signal 11`: short enough for a sentence."""
+        how = f"signal {self.signal}" if self.signal is not None else f"exit code {self.code}"
+        if self.signal is None and self.code is None:
+            how = "unknown end"
+        return f"{how} ({self.reason})" if self.reason else how
+
+
+class PodSeen(msgspec.Struct, frozen=True):
+    name: str
+    role: Role
+    uid: str
+    phase: Phase
+    index: int = 0
+    attempt: int = 1
+    ready: bool = False
+    scheduled: bool = True
+    terminating: bool = False
+    end: End | None = None
+
+    @property
+    def ended(self) -> bool:
+        return self.phase in ("Succeeded", "Failed")
+
+
+class RankSeen(msgspec.Struct, frozen=True):
+    """One rank, as its wrapper reported it. `end` is None while it runs, or when it was lost."""
+
+    rank: int
+    size: int
+    pod: str
+    attempt: int = 1
+    pid: int = 0
+    end: End | None = None
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """Why an attempt ended."""
+
+    attempt: int
+    reason: str
+    message: str
+    pod: str = ""
+
+
+class Record(msgspec.Struct, frozen=True):
+    """The durable memory of a job: which attempt it is in, and why earlier ones ended.
+
+    `retry_at` is set between two attempts; `attempt` then names the one that has yet to begin.
+    """
+
+    attempt: int = 1
+    failures: tuple[Failure, ...] = ()
+    retry_at: datetime | None = None
+
+
+class Seen(msgspec.Struct, frozen=True):
+    pods: tuple[PodSeen, ...] = ()
+    ranks: tuple[RankSeen, ...] = ()
+    record: Record = Record()
+    has_key: bool = False
+
+    @property
+    def workers(self) -> tuple[PodSeen, ...]:
+        return tuple(p for p in self.pods if p.role == "worker")
+
+    @property
+    def launchers(self) -> tuple[PodSeen, ...]:
+        return tuple(p for p in self.pods if p.role == "launcher")
+
+    def launcher(self) -> PodSeen | None:
+        """The launcher of the current attempt; one of an earlier attempt is only waste."""
+        return next(
+            (p for p in self.launchers if p.attempt == self.record.attempt and not p.terminating),
+            None,
+        )

@@ -1,0 +1,61 @@
+"""Whether a launcher that returned 0 really means success: the ranks decide.
+
+Exit code 0 alone is not evidence: Open MPI 5 returns it after losing a worker, and a hostfile
+that is not read puts every rank on the launcher. Where ranks were reported, they must have ended
+well and on the hosts they were meant for. Where none was reported (the agent is off, or the
+command is no MPI program) the exit code is all there is.
+"""
+
+from __future__ import annotations
+
+from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.decide import reasons
+from mpi_trainer.decide.seen import Failure, RankSeen, Seen
+
+
+def claimed(seen: Seen) -> bool:
+    """Whether the launcher of the current attempt returned 0."""
+    launcher = seen.launcher()
+    return launcher is not None and launcher.phase == "Succeeded"
+
+
+def objection(job: MPIJob, seen: Seen) -> Failure | None:
+    """Why the attempt failed although its launcher returned 0; None when it did not."""
+    if not claimed(seen):
+        return None
+    attempt = seen.record.attempt
+    ranks = tuple(r for r in seen.ranks if r.attempt == attempt)
+    bad = tuple(r for r in ranks if r.end is not None and not r.end.well)
+    if bad:
+        return Failure(attempt, reasons.RANK_FAILED, _ended_badly(bad), bad[0].pod)
+    lost = tuple(r for r in ranks if r.end is None)
+    if lost:
+        text = (
+            f"The launcher returned 0, but the end of {len(lost)} of {len(ranks)} ranks was never "
+            f"seen (first: rank {lost[0].rank} on {lost[0].pod}); its host or MPI daemon was lost."
+        )
+        return Failure(attempt, reasons.RANKS_LOST, text, lost[0].pod)
+    if ranks and _all_on_launcher(job, ranks):
+        text = (
+            f"All {len(ranks)} ranks ran on the launcher and none on the {job.workers} workers: "
+            "MPI did not read the hostfile. Start the program with mpirun without a host list of "
+            "its own, and use one MPI installation throughout."
+        )
+        return Failure(attempt, reasons.PLACEMENT_WRONG, text, ranks[0].pod)
+    return None
+
+
+def _ended_badly(bad: tuple[RankSeen, ...]) -> str:
+    first = bad[0]
+    words = first.end.words() if first.end else ""
+    more = f", and {len(bad) - 1} more" if len(bad) > 1 else ""
+    return f"Rank {first.rank} on {first.pod} ended with {words}{more}; the launcher returned 0."
+
+
+def _all_on_launcher(job: MPIJob, ranks: tuple[RankSeen, ...]) -> bool:
+    launcher = f"{job.name}-launcher"
+    return bool(
+        job.workers
+        and not job.spec.run_launcher_as_worker
+        and all(r.pod == launcher for r in ranks)
+    )

@@ -1,0 +1,136 @@
+"""scheduleTimeoutSeconds and launcherCreationPolicy (AC-2, AC-16)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from mpi_trainer.api import conditions as c
+from mpi_trainer.decide import PodSeen, decide, reasons
+from tests.unit.decide.world import (
+    T0,
+    at,
+    condition,
+    failed_once,
+    launcher,
+    look_at,
+    make_job,
+    running_job,
+    stored,
+    with_workers,
+    worker,
+)
+
+LATE = "WaitForWorkersReady"
+
+
+def waiting(index: int, **fields: object) -> PodSeen:
+    return worker(index, "Pending", scheduled=False, **fields)
+
+
+@pytest.mark.parametrize(
+    ("pods", "over"),
+    [
+        ([], True),
+        ([waiting(0), waiting(1)], True),
+        ([worker(0), waiting(1)], True),
+        ([worker(0), worker(1, "Pending")], False),
+        ([launcher("Pending", scheduled=False), worker(0), worker(1)], True),
+        ([launcher("Pending"), worker(0), worker(1)], False),
+    ],
+    ids=[
+        "none made",
+        "none placed",
+        "one waits",
+        "all placed",
+        "launcher waits",
+        "launcher placed",
+    ],
+)
+def test_job_fails_when_its_pods_find_no_place_in_time(pods: list[PodSeen], over: bool) -> None:
+    """AC-16."""
+    job = make_job(timeout=30)
+    job = stored(job, decide(job, look_at(), T0))
+    before = decide(job, look_at(*pods), at(29))
+    assert not c.finished(before.status.conditions)
+    assert before.look_again == (timedelta(seconds=1) if over else None)
+    decision = decide(job, look_at(*pods), at(30))
+    assert c.finished(decision.status.conditions) is over
+
+
+def test_timeout_tells_what_is_missing_and_leaves_no_pod_pending() -> None:
+    """AC-16."""
+    job = make_job(timeout=30)
+    job = stored(job, decide(job, look_at(), T0))
+    seen = look_at(launcher("Pending", scheduled=False), worker(0), waiting(1))
+    decision = decide(job, seen, at(31))
+    failed = condition(decision.status, c.FAILED)
+    assert failed.reason == reasons.SCHEDULING_TIMEOUT
+    assert failed.message.startswith("2 of 3 pods found no place within 30 s (first: pi-worker-1)")
+    cleaned = decide(stored(job, decision), seen, at(31))
+    assert cleaned.stop == ("pi-launcher", "pi-worker-1")
+
+
+@pytest.mark.parametrize("timeout", [None, 0])
+def test_without_a_timeout_a_job_waits(timeout: int | None) -> None:
+    job = make_job(timeout=timeout)
+    job = stored(job, decide(job, look_at(), T0))
+    decision = decide(job, look_at(waiting(0), waiting(1)), at(1e6))
+    assert not c.finished(decision.status.conditions)
+    assert decision.look_again is None
+
+
+def test_a_running_job_is_not_timed_when_it_grows_or_loses_a_worker() -> None:
+    job, _ = running_job(timeout=30)
+    for workers in (2, 3):
+        decision = decide(with_workers(job, workers), look_at(launcher(), worker(0)), at(7200))
+        assert not c.finished(decision.status.conditions)
+        assert 1 in decision.start_workers
+
+
+def test_every_attempt_has_the_whole_time_to_itself() -> None:
+    """Neither hours of running nor the rest count against the places of the next attempt."""
+    job, record = failed_once(timeout=5)
+    job = stored(job, decide(job, look_at(record=record), at(0.5)))
+    begun = decide(job, look_at(record=record), at(7200))
+    assert begun.start_workers == (0, 1)
+    job = stored(job, begun)
+    pods = (waiting(0, attempt=2), waiting(1, attempt=2))
+    still = decide(job, look_at(*pods, record=begun.record), at(7204))
+    assert still.look_again == timedelta(seconds=1)
+    over = decide(job, look_at(*pods, record=begun.record), at(7205))
+    assert condition(over.status, c.FAILED).reason == reasons.SCHEDULING_TIMEOUT
+
+
+def test_a_late_launcher_is_not_timed() -> None:
+    job = make_job(timeout=30, launcher_creation_policy=LATE)
+    job = stored(job, decide(job, look_at(), T0))
+    seen = look_at(launcher("Pending", scheduled=False), worker(0), worker(1))
+    assert not c.finished(decide(job, seen, at(600)).status.conditions)
+
+
+@pytest.mark.parametrize(
+    ("policy", "pods", "launched"),
+    [
+        (None, [], True),
+        ("AtStartup", [worker(0, "Pending")], True),
+        (LATE, [], False),
+        (LATE, [worker(0), worker(1, ready=False)], False),
+        (LATE, [worker(0), worker(1)], True),
+        (LATE, [worker(0), worker(1, terminating=True)], False),
+    ],
+)
+def test_launcher_comes_when_its_policy_allows(
+    policy: str | None, pods: list[PodSeen], launched: bool
+) -> None:
+    """AC-2."""
+    job = make_job(launcher_creation_policy=policy)
+    assert decide(job, look_at(*pods), T0).start_launcher is launched
+
+
+def test_a_late_launcher_without_workers_comes_at_once() -> None:
+    job = make_job(0, launcher_creation_policy=LATE)
+    decision = decide(job, look_at(), T0)
+    assert decision.start_launcher
+    assert decision.start_workers == ()

@@ -1,0 +1,117 @@
+"""Success is what the ranks say, not what the launcher returned."""
+
+from __future__ import annotations
+
+import pytest
+
+from mpi_trainer.api import conditions as c
+from mpi_trainer.decide import RankSeen, decide, reasons
+from tests.unit.decide.world import (
+    at,
+    condition,
+    launcher,
+    look_at,
+    make_job,
+    rank,
+    running_job,
+    told,
+    truth,
+    with_policy,
+    worker,
+)
+
+DONE = (launcher("Succeeded"), worker(0), worker(1))
+
+
+@pytest.mark.parametrize(
+    "ranks",
+    [
+        (),
+        (rank(0), rank(1, pod="pi-worker-1")),
+        (rank(0, pod="pi-launcher"), rank(1)),
+        (rank(0), rank(1, code=9, attempt=7), rank(1, code=None, attempt=7)),
+    ],
+    ids=["none reported", "all well", "some on the launcher", "others of another attempt"],
+)
+def test_job_succeeds(ranks: tuple[RankSeen, ...]) -> None:
+    """AC-4."""
+    job, _ = running_job()
+    decision = decide(job, look_at(*DONE, ranks=ranks), at(5))
+    assert truth(decision.status) == {
+        c.CREATED: c.TRUE,
+        c.RUNNING: c.FALSE,
+        c.SUCCEEDED: c.TRUE,
+    }
+    assert decision.status.completion_time == at(5)
+    assert told(decision) == [reasons.SUCCEEDED]
+    assert decision.look_again is not None
+
+
+@pytest.mark.parametrize(
+    ("ranks", "reason", "words"),
+    [
+        (
+            (rank(0), rank(1, code=7)),
+            reasons.RANK_FAILED,
+            "Rank 1 on pi-worker-0 ended with exit code 7; the launcher returned 0.",
+        ),
+        (
+            (rank(0, code=7), rank(1, code=8)),
+            reasons.RANK_FAILED,
+            "Rank 0 on pi-worker-0 ended with exit code 7, and 1 more; the launcher returned 0.",
+        ),
+        (
+            (rank(0), rank(1, code=None)),
+            reasons.RANKS_LOST,
+            "1 of 2 ranks was never seen (first: rank 1 on pi-worker-0)",
+        ),
+        (
+            (rank(0, pod="pi-launcher"), rank(1, pod="pi-launcher")),
+            reasons.PLACEMENT_WRONG,
+            "All 2 ranks ran on the launcher and none on the 2 workers",
+        ),
+    ],
+)
+def test_exit_code_0_is_not_enough(ranks: tuple[RankSeen, ...], reason: str, words: str) -> None:
+    job, _ = running_job(backoff_limit=0)
+    decision = decide(job, look_at(*DONE, ranks=ranks), at(5))
+    failed = condition(decision.status, c.FAILED)
+    assert failed.reason == reason
+    assert words in failed.message
+
+
+def test_an_objection_starts_another_attempt() -> None:
+    job, _ = running_job()
+    decision = decide(job, look_at(*DONE, ranks=(rank(code=None),)), at(5))
+    assert decision.record.attempt == 2
+    assert not c.finished(decision.status.conditions)
+
+
+def test_ranks_lost_with_a_failed_worker_are_blamed_on_the_worker() -> None:
+    job, _ = running_job()
+    pods = (launcher("Succeeded"), worker(0, "Failed"), worker(1))
+    decision = decide(job, look_at(*pods, ranks=(rank(code=None),)), at(5))
+    assert decision.record.failures[0].reason == reasons.WORKER_FAILED
+
+
+@pytest.mark.parametrize(
+    ("workers", "as_worker"), [(0, None), (2, True)], ids=["no workers", "launcher is one"]
+)
+def test_ranks_belong_on_the_launcher_where_it_is_meant(
+    workers: int, as_worker: bool | None
+) -> None:
+    job = make_job(workers, run_launcher_as_worker=as_worker)
+    seen = look_at(launcher("Succeeded"), ranks=(rank(pod="pi-launcher"),))
+    assert c.holds(decide(job, seen, at(5)).status.conditions, c.SUCCEEDED)
+
+
+def test_a_success_beats_a_suspension_that_came_too_late() -> None:
+    job, _ = running_job()
+    decision = decide(with_policy(job, suspend=True), look_at(*DONE), at(5))
+    assert c.holds(decision.status.conditions, c.SUCCEEDED)
+
+
+def test_ranks_that_still_run_are_no_objection_while_the_launcher_runs() -> None:
+    job, _ = running_job()
+    seen = look_at(launcher(), worker(0), worker(1), ranks=(rank(code=None), rank(1, code=3)))
+    assert decide(job, seen, at(5)).record.attempt == 1
