@@ -197,6 +197,13 @@ def keep_logs(test: str) -> list[Path]:
     return kept
 
 
+def limit_tests_alone(items: list[pytest.Item], folder: Path) -> None:
+    """Time limits count for tests, not for the fixture that may have to build a cluster first."""
+    for item in items:
+        if folder in item.path.parents and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(120, func_only=True))
+
+
 def report_failure(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
@@ -216,6 +223,7 @@ __all__ = [
     "eventually",
     "image",
     "kubectl",
+    "limit_tests_alone",
     "namespace",
     "report_failure",
     "restricted",

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 
-from tests.cluster import api_server, cluster, image, kubectl, namespace, report_failure
+from tests.cluster import (
+    api_server,
+    cluster,
+    image,
+    kubectl,
+    limit_tests_alone,
+    namespace,
+    report_failure,
+)
 
 __all__ = ["api_server", "cluster", "image", "kubectl", "namespace"]
 
@@ -17,3 +26,8 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Keep the logs of every component when a test fails."""
     return (yield from report_failure(item, call))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A cold machine builds Kubernetes before the first test."""
+    limit_tests_alone(items, Path(__file__).parent)

@@ -69,7 +69,7 @@ def _ssh_secret() -> Object:
     }
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(300, func_only=True)
 @pytest.mark.parametrize("directory", CASES)
 def test_a_two_node_mpirun_as_a_random_user(
     namespace: Kubectl, image: Callable[[str], str], directory: str

@@ -62,7 +62,7 @@ def test_no_packet_of_a_pod_leaves_the_machine(
     """An address outside the cluster is refused by the node itself, at once."""
     namespace.apply(pod("client", image("mpi-base"), 1, SLEEP))
     namespace.wait("--for=condition=Ready", "pod/client")
-    for address in ("192.0.2.1", namespace.spec.addresses.kubernetes_service[:-1] + "99"):
+    for address in ("198.51.100.1", namespace.spec.addresses.kubernetes_service[:-1] + "99"):
         answer = namespace.run_in("client", "python3", "-c", CONNECT, address, "80")
         assert "unreachable" in answer.stderr.lower() or "No route" in answer.stderr
 

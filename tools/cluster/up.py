@@ -70,7 +70,7 @@ def _claimed(wanted: Spec, built: dict[str, Built]) -> Spec:
         slot = network.free_slot(taken, root=os.geteuid() == 0)
         programs = {name: str(built[name].bin) for name in built}
         spec = msgspec.structs.replace(wanted, slot=slot, programs=programs)
-        spec.state.mkdir(mode=0o700, parents=True)
+        spec.state.mkdir(mode=0o700, parents=True, exist_ok=True)
         _save(spec)
     return spec
 

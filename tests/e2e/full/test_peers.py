@@ -26,7 +26,7 @@ PROGRAM = (
 )
 READY = {"tcpSocket": {"port": 2222}, "periodSeconds": 1}
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(300, func_only=True)
 
 
 @pytest.fixture(scope="module")
