@@ -1,0 +1,209 @@
+"""`odh run`: one job in the foreground, on this machine, with real MPI."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from mpi_trainer.cli import jobfiles, terminal
+from mpi_trainer.cli.installing import ensure
+from mpi_trainer.cli.main import FAILED, INTERRUPTED
+from mpi_trainer.local import distributions, reports
+from mpi_trainer.local.environment import Materials
+from mpi_trainer.local.errors import LocalError
+from mpi_trainer.local.prepare import LocalRun, prepare
+from mpi_trainer.local.run import run
+from mpi_trainer.sdk.newjob import HostMount, NewJob, name_for, with_additions
+
+replace = msgspec.structs.replace
+
+
+class _Mount(click.ParamType[Any]):
+    name = "SRC:DST"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> HostMount:
+        source, _, rest = str(value).partition(":")
+        target, _, mode = rest.partition(":")
+        if not source or not target.startswith("/") or mode not in ("", "ro", "rw"):
+            self.fail(f"{value!r} is not SRC:DST or SRC:DST:ro with an absolute DST", param, ctx)
+        if not Path(source).exists():
+            self.fail(f"{source} does not exist; create it with `mkdir -p {source}`", param, ctx)
+        return HostMount(str(Path(source).resolve()), target, mode == "ro")
+
+
+class _Pair(click.ParamType[Any]):
+    """NAME=VALUE, or NAME alone for the caller's own value."""
+
+    name = "NAME=VALUE"
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, str]:
+        name, equals, text = str(value).partition("=")
+        if not name:
+            self.fail(f"{value!r}: the {self._what} has no name", param, ctx)
+        if not equals:
+            if name not in os.environ:
+                self.fail(f"{name} is not set here; give it as {name}=VALUE", param, ctx)
+            text = os.environ[name]
+        return name, text
+
+
+@click.command(context_settings={"ignore_unknown_options": False})
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[--] [COMMAND]...")
+@click.option("-f", "--file", "path", metavar="FILE", help="Run the MPIJob in FILE (`-`: stdin).")
+@click.option("-w", "--workers", type=click.IntRange(1, 256), help="Worker pods.  [default: 2]")
+@click.option("-s", "--slots", type=click.IntRange(1, 256), help="Ranks a worker.  [default: 1]")
+@click.option(
+    "--mpi",
+    type=click.Choice([d.name for d in distributions.DISTRIBUTIONS]),
+    help="MPI to use.  [default: openmpi, or what the file asks for]",
+)
+@click.option("-e", "--env", type=_Pair("variable"), multiple=True, help="Set a variable.")
+@click.option("--mount", "mounts", type=_Mount(), multiple=True, help="Show a directory at DST.")
+@click.option(
+    "--claim",
+    "claims",
+    type=_Pair("claim"),
+    multiple=True,
+    help="Directory that stands for a PersistentVolumeClaim.",
+)
+@click.option("--name", help="Name of the job.  [default: from the command]")
+@click.option("--as-is", is_flag=True, help="Do not put `mpirun -n RANKS` before the command.")
+@click.option(
+    "--isolation",
+    type=click.Choice(["auto", "namespaces", "loopback"]),
+    default="auto",
+    help="How workers are kept apart. `loopback` shares your network.",
+)
+@click.option("--dry-run", is_flag=True, help="Print the layout of the job and run nothing.")
+@click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text")
+@click.option("-q", "--quiet", is_flag=True, help="Only the program's own output, and errors.")
+def command(**options: Any) -> int:
+    """Run a command or a job file with real MPI on this machine.
+
+    \b
+    odh run -w 4 -s 2 -- python train.py      8 ranks on 4 workers
+    odh run --mpi mpich -- ./solver input     with MPICH
+    odh run -f mpijob.yaml                    a manifest as it is
+
+    A command that does not start ranks by itself runs as `mpirun -n WORKERS×SLOTS COMMAND`.
+    Ctrl-C stops the job and cleans up; a second Ctrl-C kills it.
+    """
+    order = _order(options)
+    if options["dry_run"]:
+        click.echo(_dry(order, options["output"]))
+        return 0
+    quiet, output = options["quiet"], options["output"]
+    ensure(order.distribution)
+    if not quiet:
+        for note in order.notes:
+            terminal.say(terminal.faint(note))
+    ended = run(order.order(), _Printer(quiet=quiet, data_elsewhere=output != "text").hear)
+    if output != "text":
+        click.echo(_formatted(msgspec.to_builtins(ended), output))
+    if not quiet:
+        _summary(ended)
+    elif ended.state != "Succeeded":
+        terminal.say(f"{ended.state}: {ended.message}")
+    if ended.stopped:
+        return INTERRUPTED
+    return 0 if ended.state == "Succeeded" else FAILED
+
+
+def _order(options: dict[str, Any]) -> LocalRun:
+    words, path = tuple(options["words"]), options["path"]
+    if bool(words) == bool(path):
+        raise click.UsageError(
+            "give either a command after `--` or a job file with -f, for example "
+            "`odh run -w 2 -- python train.py`"
+        )
+    chosen = distributions.named(options["mpi"]) if options["mpi"] else None
+    if path:
+        given = [o for o in ("workers", "slots", "name") if options[o] is not None]
+        if given:
+            raise click.UsageError(
+                f"--{given[0]} cannot be given with -f: it stands in the file; edit it there"
+            )
+        file = jobfiles.read(path)
+        materials = Materials(
+            {c.metadata.name: c.files for c in file.config_maps},
+            {s.metadata.name: s.files for s in file.secrets},
+        )
+        if len(file.jobs) != 1:
+            names = ", ".join(job.name for job in file.jobs)
+            raise LocalError(
+                f"{path} holds {len(file.jobs)} jobs ({names}), and `odh run` runs one",
+                "Put each job into a file of its own.",
+            )
+        job = with_additions(file.jobs[0], options["env"], options["mounts"])
+        if chosen and chosen.implementation != job.spec.mpi_implementation:
+            spec = replace(job.spec, mpi_implementation=chosen.implementation)
+            job = replace(job, spec=spec)
+    else:
+        materials = Materials()
+        job = NewJob(
+            name=options["name"] or name_for(words),
+            command=words,
+            workers=options["workers"] or 2,
+            slots=options["slots"] or 1,
+            implementation=chosen.implementation if chosen else "OpenMPI",
+            env=options["env"],
+            mounts=options["mounts"],
+            as_is=options["as_is"],
+            backoff_limit=0,
+        ).mpijob()
+    return prepare(job, materials, chosen, dict(options["claims"]), options["isolation"])
+
+
+class _Printer:
+    """Program output goes where the program wrote it, each line with its rank."""
+
+    def __init__(self, *, quiet: bool, data_elsewhere: bool) -> None:
+        self._quiet = quiet
+        self._data_elsewhere = data_elsewhere
+
+    def hear(self, report: reports.Report) -> None:
+        match report:
+            case reports.Line():
+                to_err = report.stream == "stderr" or self._data_elsewhere
+                stream = sys.stderr if to_err else sys.stdout
+                tag = "" if report.rank is None else terminal.rank_tag(report.rank, stream) + " "
+                print(f"{tag}{report.text}", file=stream, flush=True)
+            case reports.Moved() if not self._quiet and report.state in ("Restarting", "Suspended"):
+                terminal.say(terminal.faint(f"{report.state}: {report.message}"))
+            case reports.Note() if not self._quiet:
+                terminal.say(terminal.faint(report.text))
+
+
+def _summary(ended: reports.Ended) -> None:
+    if ended.ranks:
+        rows = [(str(r.rank), r.pod, r.address, r.end) for r in ended.ranks]
+        terminal.say("\n" + terminal.table(("RANK", "HOST", "ADDRESS", "EXIT"), rows))
+    if ended.stopped:
+        verdict = terminal.bad("Stopped")
+        terminal.say(f"\n{verdict} after {ended.seconds:.1f} s; everything was cleaned up")
+    elif ended.state == "Succeeded":
+        hosts = len({r.pod for r in ended.ranks})
+        where = f": {len(ended.ranks)} ranks on {hosts} hosts" if ended.ranks else ""
+        terminal.say(f"\n{terminal.good('Succeeded')} in {ended.seconds:.1f} s{where}")
+    else:
+        terminal.say(f"\n{terminal.bad(ended.state)} after {ended.seconds:.1f} s: {ended.message}")
+
+
+def _dry(order: LocalRun, output: str) -> str:
+    return _formatted(order.described(), "json" if output == "json" else "yaml")
+
+
+def _formatted(data: Any, output: str) -> str:
+    if output == "json":
+        return msgspec.json.format(msgspec.json.encode(data), indent=2).decode()
+    import yaml
+
+    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True).rstrip()

@@ -1,0 +1,74 @@
+"""How odh looks on a terminal: colours only where someone sees them, tables that line up.
+
+`NO_COLOR` is honoured. Programs that read our output get plain text.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import TextIO
+
+_COLOURS = (36, 32, 33, 35, 34, 96, 92, 93, 95, 94)
+
+
+def colourful(stream: TextIO) -> bool:
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def styled(text: str, code: int, stream: TextIO) -> str:
+    return f"\x1b[{code}m{text}\x1b[0m" if colourful(stream) else text
+
+
+def good(text: str) -> str:
+    return styled(text, 32, sys.stderr)
+
+
+def bad(text: str) -> str:
+    return styled(text, 31, sys.stderr)
+
+
+def faint(text: str) -> str:
+    return styled(text, 2, sys.stderr)
+
+
+def rank_tag(rank: int, stream: TextIO) -> str:
+    return styled(f"[{rank}]", _COLOURS[rank % len(_COLOURS)], stream)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Columns as wide as their widest cell, two spaces apart."""
+    lines = [tuple(header), *(tuple(row) for row in rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def say(text: str = "") -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def progress(what: str) -> Callable[[float], None]:
+    """A line that says how long something has been going on, from the second second on."""
+    told = -1
+
+    def tell(seconds: float) -> None:
+        nonlocal told
+        now = int(seconds)
+        if now < 1 or now == told:
+            return
+        if sys.stderr.isatty():
+            print(f"\r{what} … {now} s", end="", file=sys.stderr, flush=True)
+        elif told < 1 or now % 10 == 0:
+            say(f"{what} … {now} s")
+        told = now
+
+    return tell
+
+
+def clear_progress() -> None:
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)

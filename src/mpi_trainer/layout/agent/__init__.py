@@ -1,0 +1,15 @@
+"""The sh scripts that run in the pods, as text. They need a POSIX shell and nothing else.
+
+`LAUNCH` starts the launcher's command. `MPIEXEC` stands before the real mpiexec, where variables
+cannot do the work. `RANK` stands before every rank and records its start and end.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+
+_HERE = resources.files(__package__ or __name__)
+
+LAUNCH = _HERE.joinpath("launch.sh").read_text(encoding="utf-8")
+RANK = _HERE.joinpath("rank.sh").read_text(encoding="utf-8")
+MPIEXEC = _HERE.joinpath("mpiexec.sh").read_text(encoding="utf-8")

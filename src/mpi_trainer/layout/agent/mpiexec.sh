@@ -1,0 +1,128 @@
+#!/bin/sh
+# Stands in front of the real mpiexec where the environment cannot do the work.
+#
+#   mpiexec.sh, installed as mpiexec, mpirun or mpiexec.hydra, first on PATH
+#
+#   MPI_TRAINER_REAL_MPIEXEC  the real program; else the next of this name on PATH
+#   MPI_TRAINER_RANK_WRAPPER  Hydra only: put this program before every rank's program
+#   MPI_TRAINER_TAG_OPTION    the option, one word, that puts the rank before every line
+#   MPI_TRAINER_STDOUT        where standard output must lead for that: output that a script
+#                             captures or redirects stays as the program wrote it
+#
+# Guarantee: a command line that is not understood in full (unknown option, -configfile,
+# no program) goes to the real mpiexec exactly as it came. No argument is ever re-quoted.
+# Danger: the option arities below are those of Hydra 4.0 to 5.0. Without
+# MPI_TRAINER_RANK_WRAPPER nothing is parsed, so other dialects are safe.
+
+self=${0##*/}
+
+# Prints the real program: the first of our own name on PATH outside our own directory,
+# reached by any spelling of it, so that the shim can never start itself.
+find_real() {
+    own=$(cd "$(dirname "$0")" 2>/dev/null && pwd -P)
+    rest=$PATH:
+    while [ -n "$rest" ]; do
+        entry=${rest%%:*}
+        rest=${rest#*:}
+        if [ ! -x "${entry:-.}/$self" ] || [ -d "${entry:-.}/$self" ]; then continue; fi
+        [ "$(cd "${entry:-.}" 2>/dev/null && pwd -P)" != "$own" ] || continue
+        printf '%s\n' "${entry:-.}/$self"
+        return
+    done
+}
+
+real=${MPI_TRAINER_REAL_MPIEXEC:-$(find_real)}
+if [ -z "$real" ]; then
+    echo "$self: no MPI found on PATH behind $0; install one or set MPI_TRAINER_REAL_MPIEXEC" >&2
+    exit 127
+fi
+
+wrapper=${MPI_TRAINER_RANK_WRAPPER-}
+tag=
+if [ -n "${MPI_TRAINER_TAG_OPTION-}" ] &&
+    [ "$(readlink "/proc/$$/fd/1")" = "${MPI_TRAINER_STDOUT-}" ]; then
+    tag=$MPI_TRAINER_TAG_OPTION
+fi
+# A shim reached again from below (mpirun calling mpiexec) must not act twice.
+unset MPI_TRAINER_RANK_WRAPPER MPI_TRAINER_TAG_OPTION MPI_TRAINER_STDOUT
+
+# Prints how many arguments follow the Hydra option $1; fails for an option not known.
+arity() {
+    option=${1#-}
+    option=${option#-}
+    case $option in
+        *=*) known=${option%%=*} ;;
+        *) known=$option ;;
+    esac
+    case $known in
+        env | genv) words=2 ;;
+        n | np | ppn | f | hostfile | machinefile | host | hosts | hostlist | machine | machines | \
+            machinelist | rankmap | wdir | envlist | genvlist | launcher | launcher-exec | \
+            bootstrap | bootstrap-exec | rmk | topolib | binding | bind-to | map-by | membind | \
+            demux | iface | localhost | nameserver | order-nodes | usize | gpus-per-proc | \
+            gpu-subdevs-per-proc | memory-alloc-kinds | output-from | prepend-pattern | \
+            outfile | outfile-pattern | errfile | errfile-pattern) words=1 ;;
+        envnone | envall | genvnone | genvall | enable-x | disable-x | l | prepend-rank | \
+            enable-auto-cleanup | disable-auto-cleanup | enable-hostname-propagation | \
+            disable-hostname-propagation | hybrid-hosts | pmi-port | print-all-exitcodes | \
+            profile | report-bindings | skip-launch-node | v | verbose) words=0 ;;
+        *) return 1 ;;
+    esac
+    case $option in
+        *=*) # -n=4 carries its only value; any other spelling with = is not ours to guess
+            [ "$words" -eq 1 ] || return 1
+            words=0
+            ;;
+    esac
+}
+
+# Starts the real mpiexec with the wrapper before the program of every section; returns,
+# having done nothing, when the command line is not understood.
+run_wrapped() {
+    left=$#
+    skip=0
+    place=options
+    while [ "$left" -gt 0 ]; do
+        arg=$1
+        shift
+        left=$((left - 1))
+        if [ "$place" = program ]; then
+            [ "$arg" != : ] || place=options
+        elif [ "$skip" -gt 0 ]; then
+            skip=$((skip - 1))
+        else
+            case $arg in
+                -*)
+                    arity "$arg" || return 0
+                    skip=$words
+                    case $known in l | prepend-rank | prepend-pattern) tag= ;; esac
+                    ;;
+                '' | :) return 0 ;;
+                *)
+                    set -- "$@" "$wrapper"
+                    place=program
+                    ;;
+            esac
+        fi
+        set -- "$@" "$arg"
+    done
+    [ "$place" = program ] || return 0
+    exec "$real" ${tag:+"$tag"} "$@"
+}
+
+# Hydra refuses a second prefix option, so any word that looks like one wins over ours.
+run_tagged() {
+    for arg in "$@"; do
+        case $tag:$arg in
+            -prepend-*:-l | -prepend-*:-prepend-* | -prepend-*:--prepend-*) return 0 ;;
+        esac
+    done
+    exec "$real" "$tag" "$@"
+}
+
+if [ -n "$wrapper" ]; then
+    run_wrapped "$@"
+elif [ -n "$tag" ] && [ $# -gt 0 ]; then
+    run_tagged "$@"
+fi
+exec "$real" "$@"

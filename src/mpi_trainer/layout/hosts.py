@@ -1,0 +1,50 @@
+"""Names of a job's pods and hosts, and the two lists that MPI programs read them from.
+
+The names are upstream's to the letter: existing hostfiles, network policies and dashboards keep
+working. The hostfile lists every host that should exist; `discover_hosts.sh` those that do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.layout.model import Host
+
+CONFIG_DIR = "/etc/mpi"
+HOSTFILE = f"{CONFIG_DIR}/hostfile"
+DISCOVER_HOSTS = f"{CONFIG_DIR}/discover_hosts.sh"
+
+
+def launcher_name(job: str) -> str:
+    return f"{job}-launcher"
+
+
+def worker_name(job: str, index: int) -> str:
+    return f"{job}-worker-{index}"
+
+
+def address(pod: str, job: MPIJob, domain: str = "") -> str:
+    """The pod's DNS name; `domain` only where the cluster's resolver needs the full name."""
+    short = f"{pod}.{job.name}.{job.namespace}.svc"
+    return f"{short}.{domain}" if domain else short
+
+
+def hosts(job: MPIJob, domain: str = "") -> tuple[Host, ...]:
+    """Where ranks go, in hostfile order: the launcher first where it is a worker too."""
+    pods = [worker_name(job.name, i) for i in range(job.workers)]
+    if job.spec.run_launcher_as_worker:
+        pods.insert(0, launcher_name(job.name))
+    return tuple(Host(pod, address(pod, job, domain), job.slots) for pod in pods)
+
+
+def discover_hosts(job: MPIJob, running: Collection[str] = (), domain: str = "") -> str:
+    """The script that elastic Horovod asks for the hosts of now; `running` names running pods.
+
+    Upstream's order: the launcher first, running or not, where it is a worker too; then the
+    workers by name as text, worker-10 before worker-2. Pods that the job has no more are left out.
+    """
+    launcher = launcher_name(job.name)
+    listed = [h for h in hosts(job, domain) if h.pod == launcher or h.pod in running]
+    listed.sort(key=lambda h: (h.pod != launcher, h.pod))
+    return "".join(("#!/bin/sh\n", *(f"echo {host.address}\n" for host in listed)))

@@ -1,0 +1,77 @@
+"""A Layout: everything that must exist for a job to run, as one frozen value.
+
+Both executors read it: the controller renders it to Kubernetes objects, the local backend to
+processes in namespaces. It holds no secret: keys are named by where they go, not by content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from mpi_trainer.api.pods import PodTemplate
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+class Host(msgspec.Struct, frozen=True):
+    """A place for ranks: the pod, the name under which MPI reaches it, and its slots."""
+
+    pod: str
+    address: str
+    slots: int
+
+
+class File(msgspec.Struct, frozen=True):
+    path: str
+    mode: int
+    text: str
+
+
+class KeyFile(msgspec.Struct, frozen=True):
+    """A part of the job's key pair, at a path. `mode` None leaves it to whoever mounts it."""
+
+    path: str
+    part: Literal["private", "public"]
+    mode: int | None
+
+
+class PodLayout(msgspec.Struct, frozen=True):
+    """One pod. `env` and `labels` are what we add, and win over the template's own.
+
+    `command` is the first container's command and args in one; they stay apart in the template.
+    """
+
+    name: str
+    role: Literal["launcher", "worker"]
+    index: int
+    hostname: str
+    subdomain: str
+    labels: Mapping[str, str]
+    env: Pairs
+    command: tuple[str, ...]
+    files: tuple[File, ...]
+    keys: tuple[KeyFile, ...]
+    template: PodTemplate
+
+
+class Layout(msgspec.Struct, frozen=True):
+    name: str
+    namespace: str
+    implementation: str
+    slots: int
+    hosts: tuple[Host, ...]
+    hostfile: str
+    launcher: PodLayout
+    workers: tuple[PodLayout, ...]
+
+    @property
+    def pods(self) -> tuple[PodLayout, ...]:
+        return (self.launcher, *self.workers)
+
+    @property
+    def ranks(self) -> int:
+        """How many ranks fill every slot."""
+        return sum(h.slots for h in self.hosts)

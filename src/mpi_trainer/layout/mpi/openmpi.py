@@ -1,0 +1,59 @@
+"""Open MPI, 4 and 5 from one configuration.
+
+Version 5 reads none of version 4's ORTE variables: with those alone it never sees the hostfile
+and runs every rank on the launcher. Both families are set side by side; each ignores the other's.
+"""
+
+from __future__ import annotations
+
+from mpi_trainer.layout.model import Host, Pairs
+from mpi_trainer.layout.mpi.model import MpiImpl, Settings
+
+
+def hostfile(hosts: tuple[Host, ...]) -> str:
+    return "".join(f"{h.address} slots={h.slots}\n" for h in hosts)
+
+
+def launcher_env(settings: Settings) -> Pairs:
+    return (
+        ("OMPI_MCA_orte_keep_fqdn_hostnames", "true"),
+        ("OMPI_MCA_orte_default_hostfile", settings.hostfile),
+        ("OMPI_MCA_plm_rsh_args", settings.ssh_args),
+        ("OMPI_MCA_orte_set_default_slots", str(settings.slots)),
+        ("PRTE_MCA_prte_keep_fqdn_hostnames", "true"),
+        ("PRTE_MCA_prte_default_hostfile", settings.hostfile),
+        ("PRTE_MCA_plm_ssh_args", settings.ssh_args),
+        ("PRTE_MCA_prte_set_default_slots", str(settings.slots)),
+    )
+
+
+def shared_machine_env(interface: str) -> Pairs:
+    """Every daemon believes that it owns the machine and would pin its first rank to core 0."""
+    return (
+        ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+        ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+        ("OMPI_MCA_hwloc_base_binding_policy", "none"),
+        ("PRTE_MCA_hwloc_default_binding_policy", "none"),
+        ("OMPI_MCA_mpi_yield_when_idle", "1"),
+        ("OMPI_MCA_btl", "^ofi"),
+        ("OMPI_MCA_btl_tcp_if_include", interface),
+        ("OMPI_MCA_oob_tcp_if_include", interface),
+        ("PRTE_MCA_prte_if_include", interface),
+    )
+
+
+def wrapper_env(program: str) -> Pairs:
+    return (
+        ("OMPI_MCA_orte_fork_agent", program),
+        ("PRTE_MCA_odls_base_exec_agent", program),
+    )
+
+
+IMPL = MpiImpl(
+    name="OpenMPI",
+    hostfile=hostfile,
+    launcher_env=launcher_env,
+    shared_machine_env=shared_machine_env,
+    wrapper_env=wrapper_env,
+    tag_option="--tag-output",
+)

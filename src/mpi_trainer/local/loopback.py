@@ -1,0 +1,264 @@
+"""Pods on machines that forbid namespaces: plain processes that share everything but a session.
+
+Each pod has an address in 127.0.0.0/8, a directory of its own for its files and its TMPDIR, and a
+shim that adopts whatever its processes leave behind. Guarantee: the end of the main process, of
+the shim or of the supervisor ends the pod's processes. Danger: there is no isolation of files,
+names or devices, which `not_applied` lists; and when supervisor and shim are killed at the same
+instant, grandchildren that left their session can survive.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NoReturn, Self
+
+from msgspec.structs import replace
+
+from mpi_trainer.local import shim, syscalls
+from mpi_trainer.local.cgroups import Groups, start_time
+from mpi_trainer.local.isolation import Isolation
+from mpi_trainer.local.member import START_SECONDS, Member, spawn
+from mpi_trainer.local.pod import ExitStatus, Paths, PodError, PodPlan
+from mpi_trainer.local.shim import Ends
+
+_END_ALL: Final = signal.SIGRTMIN
+_PREFIX: Final = "mpi-trainer"
+_shims: set[int] = set()  # of this process: the children that are not orphans
+
+
+class LoopbackPod(Member):
+    """A `RunningPod` whose shim ends the others, since no kernel namespace does."""
+
+    def kill(self) -> None:
+        self._send(_END_ALL)
+
+    def wait(self) -> ExitStatus:
+        first = self._status is None
+        status = super().wait()
+        if first:
+            _shims.discard(self.shim)
+            end_orphans()
+        return status
+
+
+class Loopback:
+    """A `PodHost` of plain processes; make it with `enter`."""
+
+    def __init__(self, isolation: Isolation, groups: Groups, home: str) -> None:
+        self._groups = groups
+        self._home = home
+        self._members: list[LoopbackPod] = []
+        self._refused: dict[str, None] = {f"namespaces: {isolation.reason}": None}
+
+    @classmethod
+    def enter(cls, isolation: Isolation, name: str, shared_dirs: tuple[str, ...] = ()) -> Self:
+        """The same call as `Sandbox.enter`; all directories are shared here anyway."""
+        sweep()
+        home = Path(tempfile.gettempdir(), _home_of(os.getpid()))
+        home.mkdir(mode=0o700, exist_ok=True)
+        syscalls.adopt_orphans()
+        return cls(isolation, Groups.make(isolation.cgroups, name), str(home))
+
+    @property
+    def not_applied(self) -> tuple[str, ...]:
+        return (*self._refused, *self._groups.not_applied)
+
+    def address(self, index: int) -> str:
+        number = index + 2
+        return f"127.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
+
+    def paths(self, name: str) -> Paths:
+        base = f"{self._home}/{name}"
+        return Paths(prefix=f"{base}/files", share=f"{base}/share", tmp=f"{base}/tmp")
+
+    def start(self, plans: tuple[PodPlan, ...]) -> tuple[LoopbackPod, ...]:
+        new: list[LoopbackPod] = []
+        deadline = time.monotonic() + START_SECONDS
+        try:
+            for plan in plans:
+                new.append(self._spawn(plan))
+            for pod, plan in zip(new, plans, strict=True):
+                pod.limit(self._groups.add(plan.name, pod.pid, plan.limits))
+                pod.link.send(b"go")
+            for pod in new:
+                pod.expect(b"run", deadline)
+        except BaseException:
+            for pod in new:
+                pod.release()
+            raise
+        self._members.extend(new)
+        return tuple(new)
+
+    def close(self) -> None:
+        for pod in self._members:
+            pod.kill()
+        for pod in self._members:
+            pod.release()
+        self._members.clear()
+        self._groups.close()
+        shutil.rmtree(self._home, ignore_errors=True)
+
+    def _spawn(self, plan: PodPlan) -> LoopbackPod:
+        self._note_refusals(plan)
+        paths = self.paths(plan.name)
+        base = Path(paths.share).parent
+        shutil.rmtree(base, ignore_errors=True)
+        for place in (paths.share, paths.tmp, paths.prefix):
+            Path(place).mkdir(parents=True)
+        for file in plan.files:
+            path = Path(paths.file(file.path))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch(0o600)
+            path.write_bytes(file.content)
+            path.chmod(file.mode)
+        placed = replace(plan, env=(*plan.env, ("TMPDIR", paths.tmp)))
+        supervisor = os.getpid()
+        pod = spawn(LoopbackPod, plan.name, str(base), lambda ends: _run(placed, ends, supervisor))
+        _shims.add(pod.shim)
+        return pod
+
+    def _note_refusals(self, plan: PodPlan) -> None:
+        for mount in plan.mounts:
+            if mount.source is None or not _same(mount.source, mount.target):
+                raise PodError(
+                    f"mountPath {mount.target}: needs namespaces, which this machine forbids; "
+                    f"use the path of the source, {mount.source or 'for example $TMPDIR'}"
+                )
+            if mount.read_only:
+                self._refused[f"mountPath {mount.target}: is not read-only"] = None
+        if plan.shm_bytes is not None:
+            self._refused["/dev/shm: is the machine's, its size is not limited"] = None
+
+
+def _same(source: str, target: str) -> bool:
+    return Path(source).resolve() == Path(target).resolve()
+
+
+def _run(plan: PodPlan, ends: Ends, supervisor: int) -> NoReturn:
+    """The shim: start the main process, adopt what it leaves, end all when told or orphaned."""
+    try:
+        shim.settle(supervisor, keep=ends.numbers())
+        signal.pthread_sigmask(signal.SIG_BLOCK, {_END_ALL})
+        syscalls.die_with_parent(_END_ALL)
+        syscalls.adopt_orphans()
+        if os.getppid() != supervisor or ends.link.recv(16) != b"go":
+            os._exit(70)
+        main = _fork_main(plan, ends)
+        ends.link.send(b"run")
+        ends.close_output()
+        status = _until_end_of(main)
+        end_below(os.getpid(), lambda _: True)
+        shim.exit_like(status, ends)
+    except BaseException as error:
+        shim.report(ends.link, "start", error)
+        os._exit(70)
+
+
+def _fork_main(plan: PodPlan, ends: Ends) -> int:
+    """Fork and exec a main process that dies with the shim; an exec that fails raises here."""
+    done, tell = os.pipe()
+    main = os.fork()
+    if main == 0:
+        try:
+            syscalls.die_with_parent(signal.SIGKILL)
+            os.setsid()
+            os.dup2(ends.stdout, 1)
+            os.dup2(ends.stderr, 2)
+            signal.pthread_sigmask(signal.SIG_SETMASK, set())
+            os.chdir(plan.cwd)
+            os.execvpe(plan.argv[0], plan.argv, dict(plan.env))
+        except OSError as error:
+            where = str(error.filename or plan.argv[0])
+            os.write(tell, b"%d " % (error.errno or 0) + os.fsencode(where))
+        finally:
+            os._exit(127)
+    os.close(tell)
+    failure = os.read(done, 4096)
+    os.close(done)
+    if failure:
+        os.waitpid(main, 0)
+        number, path = failure.split(b" ", 1)
+        raise OSError(int(number), os.strerror(int(number)), os.fsdecode(path))
+    return main
+
+
+def _until_end_of(main: int) -> int:
+    while True:
+        info = signal.sigwaitinfo({*shim.FORWARDED, signal.SIGCHLD, _END_ALL})
+        if info.si_signo == _END_ALL:
+            return int(signal.SIGKILL)
+        if info.si_signo != signal.SIGCHLD:
+            os.kill(main, info.si_signo)
+            continue
+        status = shim.reap(main)
+        if status is not None:
+            return status
+
+
+def end_orphans() -> None:
+    """End what a killed shim left to this supervisor: its children in sessions of their own."""
+    own = os.getsid(0)
+    end_below(os.getpid(), lambda pid: _session(pid) != own and pid not in _shims)
+
+
+def end_below(parent: int, wanted: Callable[[int], bool]) -> None:
+    """Kill and reap the wanted children of this process and all below them, until none is left."""
+    while True:
+        tree = _children()
+        roots = [pid for pid in tree.get(parent, ()) if wanted(pid)]
+        if not roots:
+            return
+        for pid in _closure(roots, tree):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        for pid in roots:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+
+
+def _closure(roots: list[int], tree: dict[int, list[int]]) -> list[int]:
+    found: list[int] = []
+    left = list(roots)
+    while left:
+        pid = left.pop()
+        found.append(pid)
+        left.extend(tree.get(pid, ()))
+    return found
+
+
+def _children() -> dict[int, list[int]]:
+    """The pids of this machine by parent."""
+    tree: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                stat = (entry / "stat").read_text().rpartition(")")[2].split()
+                tree.setdefault(int(stat[1]), []).append(int(entry.name))
+    return tree
+
+
+def _session(pid: int) -> int | None:
+    with contextlib.suppress(ProcessLookupError):
+        return os.getsid(pid)
+    return None
+
+
+def sweep() -> tuple[str, ...]:
+    """Remove the directories of this user's supervisors that were killed; returns them."""
+    swept: list[str] = []
+    for place in Path(tempfile.gettempdir()).glob(f"{_PREFIX}.*.*"):
+        with contextlib.suppress(OSError, ValueError):
+            owned = place.lstat().st_uid == os.getuid() and not place.is_symlink()
+            if owned and place.name != _home_of(int(place.name.split(".")[1])):
+                shutil.rmtree(place, ignore_errors=True)
+                swept.append(str(place))
+    return tuple(swept)
+
+
+def _home_of(pid: int) -> str:
+    return f"{_PREFIX}.{pid}.{start_time(pid)}"

@@ -1,0 +1,165 @@
+"""Everything that is settled before a job runs here: which MPI, which isolation, what is missing.
+
+Nothing is started, written or installed by preparing; `LocalRun.order` is the last step before a
+run and the first that needs the MPI to be there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mpi_trainer.api import defaults, validation
+from mpi_trainer.api.errors import InvalidJob
+from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.layout.model import Layout
+from mpi_trainer.layout.mpijob import layout
+from mpi_trainer.local import applied, isolation
+from mpi_trainer.local.distributions import DISTRIBUTIONS, Distribution, default_for
+from mpi_trainer.local.environment import Materials
+from mpi_trainer.local.errors import LocalError
+from mpi_trainer.local.isolation import Isolation
+from mpi_trainer.local.places import claims_dir
+from mpi_trainer.local.run import Order
+from mpi_trainer.local.site import site
+
+NAMESPACE = "default"
+IMAGE_NOTE = "the image is not used here: the job runs in this machine's Python environment"
+
+
+class LocalRun(msgspec.Struct, frozen=True):
+    """A job that is ready to run here. `notes` are what its user should know, one line each."""
+
+    job: MPIJob
+    layout: Layout
+    distribution: Distribution
+    isolation: Isolation
+    materials: Materials
+    claims: Mapping[str, str]
+    notes: tuple[str, ...]
+
+    def order(self) -> Order:
+        for folder in self.claims.values():
+            Path(folder).mkdir(parents=True, exist_ok=True)
+        interface = "lo" if self.isolation.kind == "loopback" else "eth0"
+        machine = site(self.distribution, interface, self.materials, self.claims)
+        shared = (machine.cwd, str(self.distribution.prefix), *_python_folders(machine.env))
+        return Order(self.job, self.layout, machine, self.isolation, shared)
+
+    def described(self) -> dict[str, Any]:
+        """The layout as plain data, for `--dry-run`."""
+        data: dict[str, Any] = msgspec.to_builtins(
+            self.layout, enc_hook=lambda template: template.content
+        )
+        mpi = f"{self.distribution.title} {self.distribution.version}"
+        return {"mpi": mpi, "isolation": self.isolation.kind, "notes": list(self.notes), **data}
+
+
+def prepare(
+    job: MPIJob,
+    materials: Materials,
+    chosen: Distribution | None,
+    claims: Mapping[str, str],
+    wanted: str = "auto",
+) -> LocalRun:
+    """Defaults, validation and choices; raises InvalidJob or LocalError with everything found."""
+    job = defaults.with_defaults(_named(job))
+    errors = validation.errors(job)
+    if errors:
+        raise InvalidJob(errors)
+    if job.spec.run_policy.suspend:
+        raise LocalError(
+            f"job {job.name} is suspended, so nothing would run",
+            "Set spec.runPolicy.suspend to false.",
+        )
+    isolated = _isolation(wanted)
+    distribution = _distribution(job, chosen, isolated)
+    return LocalRun(
+        job=job,
+        layout=layout(job),
+        distribution=distribution,
+        isolation=isolated,
+        materials=materials,
+        claims=_claims(job, claims),
+        notes=_notes(job, isolated),
+    )
+
+
+def _named(job: MPIJob) -> MPIJob:
+    if job.namespace:
+        return job
+    meta = msgspec.structs.replace(job.metadata, namespace=NAMESPACE)
+    return msgspec.structs.replace(job, metadata=meta)
+
+
+def _isolation(wanted: str) -> Isolation:
+    found = isolation.probe()
+    if wanted == "loopback":
+        return msgspec.structs.replace(found, kind="loopback", reason="asked for")
+    if wanted == "namespaces" and found.kind == "loopback":
+        raise LocalError(
+            f"namespaces cannot be had here: {found.reason}",
+            "Run as root, or leave --isolation out to share the machine's network.",
+        )
+    return found
+
+
+def _distribution(job: MPIJob, chosen: Distribution | None, isolated: Isolation) -> Distribution:
+    implementation = job.spec.mpi_implementation or "OpenMPI"
+    distribution = chosen or default_for(implementation)
+    if isolated.kind != "loopback" or distribution.works_on_loopback:
+        return distribution
+    other = next(
+        d for d in DISTRIBUTIONS if d.implementation == implementation and d.works_on_loopback
+    )
+    if chosen is None:
+        return other
+    raise LocalError(
+        f"{chosen.title} {chosen.version} refuses to work over the loopback device, "
+        f"and workers have no other here ({isolated.reason})",
+        f"Use --mpi {other.name}, or run where namespaces are allowed (`odh doctor`).",
+    )
+
+
+def _claims(job: MPIJob, given: Mapping[str, str]) -> dict[str, str]:
+    """A directory for every PersistentVolumeClaim of the job."""
+    names = {
+        volume.persistent_volume_claim.claim_name
+        for replica in (job.launcher, job.worker)
+        for volume in replica.template.view.spec.volumes
+        if volume.persistent_volume_claim is not None
+    }
+    home = claims_dir() / job.namespace
+    return {
+        n: str(Path(given[n]).resolve()) if n in given else str(home / n) for n in sorted(names)
+    }
+
+
+def _notes(job: MPIJob, isolated: Isolation) -> tuple[str, ...]:
+    notes = []
+    if isolated.kind == "loopback":
+        notes.append(f"workers share this machine's network and files: {isolated.reason}")
+    images = {
+        c.image
+        for replica in (job.launcher, job.worker)
+        for c in replica.template.view.spec.containers[:1]
+    }
+    if images - {"local"}:
+        notes.append(IMAGE_NOTE)
+    left_out = [
+        f"{role}.{path}"
+        for role, replica in (("launcher", job.launcher), ("worker", job.worker))
+        for path in applied.not_applied(replica.template, role)
+    ]
+    if left_out:
+        notes.append(f"not applied locally: {', '.join(left_out)}")
+    return tuple(notes)
+
+
+def _python_folders(env: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    """Where the caller's programs are: seen by the pods even where they lie below /tmp."""
+    path = dict(env).get("PATH", "").split(":")
+    return tuple(str(Path(p).parent) for p in path if p.startswith("/tmp/"))

@@ -1,0 +1,321 @@
+"""The process that holds one job: look, decide, carry out, until the job has ended.
+
+It owns the pods: when it ends, by whatever signal, the kernel ends them. It is told to stop, and
+it says what happens, over one socket; when the other end goes away it stops by itself and cleans
+up. Nothing it does depends on a message being seen in time: every look starts from what is.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import socket
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+import msgspec
+
+from mpi_trainer.api import conditions
+from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.decide import Decision, End, PodSeen, RankSeen, Record, Seen, decide
+from mpi_trainer.layout.model import Layout, PodLayout
+from mpi_trainer.local import ranks, reports, sshd
+from mpi_trainer.local.output import Stream
+from mpi_trainer.local.plan import Keys, Place, Planner, Site
+from mpi_trainer.local.pod import PodHost, RunningPod
+from mpi_trainer.runtime import sshkeys
+
+replace = msgspec.structs.replace
+
+
+class Held:
+    """A pod that was started, and what has been seen of it since."""
+
+    def __init__(self, layout: PodLayout, running: RunningPod, attempt: int) -> None:
+        self.layout = layout
+        self.running = running
+        self.attempt = attempt
+        self.ready = layout.role == "launcher"
+        self.terminating = False
+        self.end: End | None = None
+        self.last_words = ""
+
+    def seen(self) -> PodSeen:
+        return PodSeen(
+            name=self.layout.name,
+            role=self.layout.role,
+            uid=str(self.running.pid),
+            phase=self._phase(),
+            index=self.layout.index,
+            attempt=self.attempt,
+            ready=self.ready and self.end is None,
+            terminating=self.terminating,
+            end=self.end,
+        )
+
+    def _phase(self) -> Literal["Running", "Succeeded", "Failed"]:
+        if self.end is None:
+            return "Running"
+        return "Succeeded" if self.end.well else "Failed"
+
+
+class Supervisor:
+    """Runs one job on one host of pods, and reports to one follower."""
+
+    def __init__(self, job: MPIJob, layout: Layout, site: Site, host: PodHost) -> None:
+        self._job = job
+        self._layout = layout
+        self._site = site
+        self._host = host
+        self._record = Record()
+        self._planner: Planner | None = None
+        self._held: dict[str, Held] = {}
+        self._launcher_waits: int | None = None  # the attempt whose launcher waits for workers
+        self._ranks: tuple[RankSeen, ...] = ()
+        self._selector = selectors.DefaultSelector()
+        self._pending: list[reports.Report] = []
+        self._stopping_since: float | None = None
+        self._killed = False
+        self._look_at: float | None = 0.0
+
+    def run(self, channel: socket.socket) -> None:
+        """Until the job has ended or was stopped; the last report is `Ended`."""
+        started = time.monotonic()
+        self._channel = channel
+        self._watch(channel, self._commands)
+        for line in self._host.not_applied:
+            self._pending.append(reports.Note(line))
+        while True:
+            if self._stopping_since is not None:
+                if self._stopped():
+                    break
+            elif self._look_at is not None and time.monotonic() >= self._look_at:
+                self._look()
+                if conditions.finished(self._job.status.conditions):
+                    break
+            self._send()
+            self._wait()
+        self._drain()
+        self._pending.append(self._outcome(time.monotonic() - started))
+        self._send()
+
+    # --- look, decide, carry out -------------------------------------------------------------
+
+    def _look(self) -> None:
+        decision = decide(self._job, self._seen(), datetime.now(UTC))
+        self._store(decision)
+        self._carry_out(decision)
+        wait = decision.look_again
+        self._look_at = None if wait is None else time.monotonic() + wait / timedelta(seconds=1)
+        if decision.acts:
+            self._look_at = 0.0
+
+    def _seen(self) -> Seen:
+        pods = [held.seen() for held in self._held.values()]
+        if self._launcher_waits is not None:
+            name, attempt = self._layout.launcher.name, self._launcher_waits
+            pods.append(PodSeen(name, "launcher", "", "Pending", attempt=attempt))
+        return Seen(
+            pods=tuple(pods),
+            ranks=self._ranks,
+            record=self._record,
+            has_key=self._planner is not None,
+        )
+
+    def _store(self, decision: Decision) -> None:
+        before = conditions.state(self._job.status.conditions)
+        self._record = decision.record
+        self._job = replace(self._job, status=decision.status)
+        now = decision.status.conditions
+        if conditions.state(now) != before:
+            current = conditions.find(now, conditions.state(now))
+            if current is not None:
+                self._pending.append(reports.Moved(current.type, current.reason, current.message))
+
+    def _carry_out(self, decision: Decision) -> None:
+        if decision.needs_key:
+            self._make_keys()
+        for name in (*decision.stop, *decision.free):
+            self._remove(name)
+        if decision.start_workers:
+            self._start([self._layout.workers[i] for i in decision.start_workers])
+        if decision.start_launcher:
+            self._launcher_waits = self._record.attempt
+        if self._launcher_waits is not None and self._workers_answer():
+            self._launcher_waits = None
+            self._ranks = ()
+            for held in self._held.values():
+                ranks.clear(held.running.share)
+            self._start([self._layout.launcher])
+
+    def _workers_answer(self) -> bool:
+        workers = (h.seen() for h in self._held.values() if h.layout.role == "worker")
+        return sum(1 for w in workers if w.ready and not w.terminating) == len(self._layout.workers)
+
+    def _make_keys(self) -> None:
+        places = {
+            pod.name: Place(self._host.address(i), sshd.PORT, self._host.paths(pod.name))
+            for i, pod in enumerate(self._layout.pods)
+        }
+        host_keys = {pod.name: sshkeys.generate() for pod in self._layout.workers}
+        keys = Keys(sshkeys.generate(), host_keys)
+        self._planner = Planner(self._layout, self._site, places, keys)
+
+    def _start(self, pods: list[PodLayout]) -> None:
+        assert self._planner is not None, "decide asks for a key before any pod"
+        plans = tuple(self._planner.pod(pod) for pod in pods)
+        for pod, running in zip(pods, self._host.start(plans), strict=True):
+            ranks.clear(running.share)
+            held = Held(pod, running, self._record.attempt)
+            self._held[pod.name] = held
+            self._listen(held)
+
+    def _remove(self, name: str) -> None:
+        """Ends a pod for good; its going away is seen by the next look."""
+        if name == self._layout.launcher.name:
+            self._launcher_waits = None
+        held = self._held.get(name)
+        if held is None:
+            return
+        if held.end is not None:
+            self._forget(held)
+        else:
+            held.terminating = True
+            held.running.kill()
+
+    def _forget(self, held: Held) -> None:
+        del self._held[held.layout.name]
+        for descriptor in (held.running.stdout, held.running.stderr):
+            if descriptor in self._selector.get_map():
+                self._selector.unregister(descriptor)
+        held.running.release()
+
+    # --- what the pods do --------------------------------------------------------------------
+
+    def _listen(self, held: Held) -> None:
+        for name, descriptor in (
+            ("stdout", held.running.stdout),
+            ("stderr", held.running.stderr),
+        ):
+            stream = Stream(held.layout.name, name)  # type: ignore[arg-type]
+            self._watch(descriptor, self._reader(held, stream, descriptor))
+        self._watch(held.running.pidfd, lambda: self._gone(held))
+
+    def _reader(self, held: Held, stream: Stream, descriptor: int) -> Callable[[], None]:
+        def read() -> None:
+            try:
+                data = os.read(descriptor, 65536)
+            except BlockingIOError:
+                return
+            if data:
+                self._heard(held, stream.feed(data), data)
+            else:
+                self._selector.unregister(descriptor)
+                self._heard(held, stream.close(), b"")
+
+        return read
+
+    def _heard(self, held: Held, lines: Iterable[reports.Line], data: bytes) -> None:
+        if held.layout.role == "launcher":
+            self._pending += lines
+            return
+        if not held.ready and sshd.LISTENING in data:
+            held.ready = True
+            self._look_at = 0.0
+        for line in lines:
+            held.last_words = line.text
+
+    def _gone(self, held: Held) -> None:
+        for descriptor in (held.running.stdout, held.running.stderr):
+            self._read_to_end(descriptor)
+        self._selector.unregister(held.running.pidfd)
+        status = held.running.wait()
+        reason = "OOMKilled" if held.running.oom_kills() else ""
+        words = held.last_words if held.layout.role == "worker" else ""
+        held.end = End(status.code, status.signal, reason, words)
+        self._look_at = 0.0
+        if held.layout.role == "launcher":
+            shares = {name: h.running.share for name, h in self._held.items()}
+            self._ranks = ranks.read(shares, held.attempt)
+        if held.terminating:
+            self._forget(held)
+
+    def _read_to_end(self, descriptor: int) -> None:
+        while (key := self._selector.get_map().get(descriptor)) and _readable(descriptor):
+            key.data()
+
+    # --- the follower ------------------------------------------------------------------------
+
+    def _commands(self) -> None:
+        try:
+            words = self._channel.recv(64)
+        except OSError:
+            words = b""
+        if not words or reports.KILL in words:
+            self._killed = True
+        if self._stopping_since is None:
+            self._stopping_since = time.monotonic()
+            launcher = self._held.get(self._layout.launcher.name)
+            if launcher is not None and launcher.end is None:
+                launcher.running.terminate()
+
+    def _stopped(self) -> bool:
+        launcher = self._held.get(self._layout.launcher.name)
+        if self._killed or launcher is None or launcher.end is not None:
+            return True
+        grace = self._layout.launcher.template.view.spec.termination_grace_period_seconds
+        deadline = (self._stopping_since or 0.0) + grace
+        self._look_at = deadline
+        return time.monotonic() >= deadline
+
+    def _send(self) -> None:
+        data, self._pending = reports.encode(self._pending), []
+        with suppress(OSError):  # the follower is gone: `_commands` sees that too, and stops
+            self._channel.sendall(data)
+
+    def _outcome(self, seconds: float) -> reports.Ended:
+        status = self._job.status
+        state = conditions.state(status.conditions)
+        last = conditions.find(status.conditions, state)
+        addresses = {p.name: self._host.address(i) for i, p in enumerate(self._layout.pods)}
+        return reports.Ended(
+            state=state,
+            reason=last.reason if last else "",
+            message=last.message if last else "",
+            ranks=tuple(
+                reports.RankRow(
+                    r.rank, r.pod, addresses.get(r.pod, ""), r.end.words() if r.end else "lost"
+                )
+                for r in self._ranks
+            ),
+            seconds=seconds,
+            stopped=self._stopping_since is not None,
+        )
+
+    # --- waiting -----------------------------------------------------------------------------
+
+    def _watch(self, source: int | socket.socket, act: Callable[[], None]) -> None:
+        self._selector.register(source, selectors.EVENT_READ, act)
+
+    def _wait(self) -> None:
+        timeout = None
+        if self._look_at is not None:
+            timeout = max(self._look_at - time.monotonic(), 0.0)
+        for key, _ in self._selector.select(timeout):
+            if key.fd in self._selector.get_map():
+                key.data()
+
+    def _drain(self) -> None:
+        """What the launcher wrote before it ended and nobody has read yet."""
+        for held in self._held.values():
+            for descriptor in (held.running.stdout, held.running.stderr):
+                self._read_to_end(descriptor)
+
+
+def _readable(descriptor: int) -> bool:
+    with selectors.DefaultSelector() as selector:
+        selector.register(descriptor, selectors.EVENT_READ)
+        return bool(selector.select(0))

@@ -1,0 +1,1 @@
+"""Machinery that both executors stand on."""

@@ -1,0 +1,1 @@
+"""What data scientists call from Python, and what the CLI is made of."""
