@@ -131,13 +131,6 @@ def cluster() -> Iterator[Spec]:
     yield from shared_cluster(Spec(name="test", profile="full", addons=ADDONS))
 
 
-@pytest.fixture
-def kubectl(request: pytest.FixtureRequest) -> Kubectl:
-    """kubectl for the cluster that this test uses; for the API server alone if it uses none."""
-    name = "cluster" if "cluster" in request.fixturenames else "api_server"
-    return Kubectl(request.getfixturevalue(name))
-
-
 def restricted(name: str) -> Object:
     """A namespace as OpenShift makes them: restricted, with a range of user ids."""
     return {
@@ -222,7 +215,6 @@ __all__ = [
     "cluster",
     "eventually",
     "image",
-    "kubectl",
     "limit_tests_alone",
     "namespace",
     "report_failure",

@@ -8,16 +8,23 @@ from pathlib import Path
 import pytest
 
 from tests.cluster import (
+    Kubectl,
     api_server,
     cluster,
     image,
-    kubectl,
     limit_tests_alone,
     namespace,
     report_failure,
 )
+from tools.cluster.spec import Spec
 
-__all__ = ["api_server", "cluster", "image", "kubectl", "namespace"]
+__all__ = ["api_server", "cluster", "image", "namespace"]
+
+
+@pytest.fixture
+def kubectl(cluster: Spec) -> Kubectl:
+    """kubectl for what the tests in this folder run against."""
+    return Kubectl(cluster)
 
 
 @pytest.hookimpl(wrapper=True)

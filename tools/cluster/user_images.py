@@ -72,8 +72,11 @@ def build_image(image: UserImage) -> Path:
     debian.require(debian.IMAGE_PROGRAMS)
     with locked(cache_root() / "locks" / "images", f"building {image.directory}"):
         if not target.exists():
-            _ensure_stored(image)
-            _export(image, target)
+            try:
+                _ensure_stored(image)
+                _export(image, target)
+            finally:
+                _unmount()
     return target
 
 
@@ -130,6 +133,15 @@ def _ensure_public_base() -> None:
         _buildah("add", "--quiet", container, str(root), "/")
         _buildah("config", "--cmd=/bin/sh", container)
         _buildah("commit", "--quiet", "--rm", container, _PUBLIC_BASE)
+
+
+def _unmount() -> None:
+    """buildah leaves its storage mounted onto itself; it mounts it again when needed."""
+    own = f" {_directory()}/"
+    for line in reversed(Path("/proc/self/mounts").read_text().splitlines()):
+        if own in line:
+            subprocess.run(["umount", "-l", line.split()[1]], check=False)
+    shutil.rmtree(RUN / "buildah", ignore_errors=True)
 
 
 def _logged(command: list[str], log: Path) -> None:

@@ -30,14 +30,15 @@ def main(arguments: list[str]) -> int:
     recording = record(options.command, folder, _environment(), options.columns, LIMIT)
     if recording.code:
         return _refuse(f"the command ended with {recording.code}:\n{recording.output}")
-    private = [p for p in _private_paths() if p in recording.output]
+    text = PROMPT.format(shlex.join(options.command)) + recording.output
+    private = [p for p in _private_paths() if p in text]
     if private:
-        return _refuse(f"the output shows a path of this machine: {private[0]}")
-    shown = rows(PROMPT.format(shlex.join(options.command)) + recording.output)
+        return _refuse(f"it would show a path of this machine: {private[0]}")
+    shown = rows(text)
     wide = [row for row in shown if _width(row) > options.columns]
     if wide:
-        text = "".join(span.text for span in wide[0])
-        return _refuse(f"a line is wider than {options.columns} columns (see --columns): {text}")
+        line = "".join(span.text for span in wide[0])
+        return _refuse(f"a line is wider than {options.columns} columns (see --columns): {line}")
     target = Path(options.file)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(svg(shown, options.title or folder.resolve().name, options.columns))

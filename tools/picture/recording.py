@@ -1,8 +1,7 @@
 """A command run in a terminal of its own, and all that it wrote there.
 
 The terminal is real (a pseudo-terminal of a given width), so programs show the colours that their
-users see. Danger: it is as tall as it is said to be, but nobody types into it: a command that asks
-something waits until the time is up.
+users see. Danger: nobody types into it: a command that asks something waits until the time is up.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ def record(
 
 def _everything(master: int, limit: float) -> str:
     decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
-    parts = []
+    parts: list[str] = []
     deadline = time.monotonic() + limit
     while (left := deadline - time.monotonic()) > 0:
         if not select.select([master], [], [], left)[0]:

@@ -43,6 +43,11 @@ Cell = tuple[str, Style]
 
 PLAIN: Final = Style()
 _BLANK: Final[Cell] = (" ", PLAIN)
+_WEIGHTS: Final[dict[int, dict[str, object]]] = {
+    1: {"bold": True},
+    2: {"faint": True},
+    22: {"bold": False, "faint": False},
+}
 
 
 def rows(output: str) -> tuple[Row, ...]:
@@ -72,23 +77,18 @@ def styled(style: Style, numbers: str) -> Style:
 
 
 def _changed(style: Style, code: int) -> Style:
-    replace = msgspec.structs.replace
-    match code:
-        case 0:
-            return PLAIN
-        case 1:
-            return replace(style, bold=True)
-        case 2:
-            return replace(style, faint=True)
-        case 22:
-            return replace(style, bold=False, faint=False)
-        case 39:
-            return replace(style, colour=None)
-        case _ if 30 <= code <= 37:
-            return replace(style, colour=code - 30)
-        case _ if 90 <= code <= 97:
-            return replace(style, colour=code - 90 + 8)
-    return style
+    if code == 0:
+        return PLAIN
+    changes: dict[str, object] = {}
+    if code in _WEIGHTS:
+        changes = _WEIGHTS[code]
+    elif code == 39:
+        changes = {"colour": None}
+    elif 30 <= code <= 37:
+        changes = {"colour": code - 30}
+    elif 90 <= code <= 97:
+        changes = {"colour": code - 90 + 8}
+    return msgspec.structs.replace(style, **changes)
 
 
 class _Screen:
