@@ -10,6 +10,7 @@ from typing import Any
 import click
 import msgspec
 
+from mpi_trainer.api.defaults import OPEN_MPI
 from mpi_trainer.cli import jobfiles, terminal
 from mpi_trainer.cli.installing import ensure
 from mpi_trainer.cli.main import FAILED, INTERRUPTED
@@ -153,7 +154,7 @@ def _order(options: dict[str, Any]) -> LocalRun:
             command=words,
             workers=options["workers"] or 2,
             slots=options["slots"] or 1,
-            implementation=chosen.implementation if chosen else "OpenMPI",
+            implementation=chosen.implementation if chosen else OPEN_MPI,
             env=options["env"],
             mounts=options["mounts"],
             as_is=options["as_is"],
@@ -191,10 +192,15 @@ def _summary(ended: reports.Ended) -> None:
         terminal.say(f"\n{verdict} after {ended.seconds:.1f} s; everything was cleaned up")
     elif ended.state == "Succeeded":
         hosts = len({r.pod for r in ended.ranks})
-        where = f": {len(ended.ranks)} ranks on {hosts} hosts" if ended.ranks else ""
+        where = f": {_count(len(ended.ranks), 'rank')} on {_count(hosts, 'host')}"
+        where = where if ended.ranks else ""
         terminal.say(f"\n{terminal.good('Succeeded')} in {ended.seconds:.1f} s{where}")
     else:
         terminal.say(f"\n{terminal.bad(ended.state)} after {ended.seconds:.1f} s: {ended.message}")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _dry(order: LocalRun, output: str) -> str:

@@ -61,10 +61,24 @@ def _launcher_failure(job: MPIJob, seen: Seen) -> Failure | None:
         text = f"Launcher {name} was deleted before its end was seen"
     elif launcher.phase == "Failed":
         name = launcher.name
-        text = _words("Launcher", launcher)
+        text = _words("Launcher", launcher) + _culprit(seen)
     else:
         return None
     return Failure(attempt, reasons.LAUNCHER_FAILED, text, name)
+
+
+def _culprit(seen: Seen) -> str:
+    """The rank that ended badly before the others, which mpirun then took down."""
+    bad = [
+        rank
+        for rank in seen.ranks
+        if rank.attempt == seen.record.attempt and rank.end is not None and not rank.end.well
+    ]
+    if not bad:
+        return ""
+    first = min(bad, key=lambda r: (r.ended is None, r.ended, r.rank))
+    words = first.end.words() if first.end is not None else ""
+    return f"; rank {first.rank} on {first.pod} was the first to fail, with {words}"
 
 
 def _words(role: str, pod: PodSeen) -> str:

@@ -7,6 +7,7 @@ changes it must be stored **before** it is acted upon, or a crash could start an
 
 from __future__ import annotations
 
+import signal
 from datetime import datetime
 from typing import Literal
 
@@ -29,11 +30,18 @@ class End(msgspec.Struct, frozen=True):
         return self.code == 0
 
     def words(self) -> str:
-        """`exit code 137 (OOMKilled)`, `signal 11`: short enough for a sentence."""
-        how = f"signal {self.signal}" if self.signal is not None else f"exit code {self.code}"
-        if self.signal is None and self.code is None:
-            how = "unknown end"
+        """`exit code 137 (OOMKilled)`, `signal 11 (SIGSEGV)`: short enough for a sentence."""
+        if self.signal is not None:
+            return f"signal {self.signal} ({self.reason or _signal_name(self.signal)})"
+        how = "unknown end" if self.code is None else f"exit code {self.code}"
         return f"{how} ({self.reason})" if self.reason else how
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unknown signal"
 
 
 class PodSeen(msgspec.Struct, frozen=True):
@@ -54,7 +62,10 @@ class PodSeen(msgspec.Struct, frozen=True):
 
 
 class RankSeen(msgspec.Struct, frozen=True):
-    """One rank, as its wrapper reported it. `end` is None while it runs, or when it was lost."""
+    """One rank, as its wrapper reported it. `end` is None while it runs, or when it was lost.
+
+    `ended` orders the ends of ranks of one machine; it means nothing else.
+    """
 
     rank: int
     size: int
@@ -62,6 +73,7 @@ class RankSeen(msgspec.Struct, frozen=True):
     attempt: int = 1
     pid: int = 0
     end: End | None = None
+    ended: float | None = None
 
 
 class Failure(msgspec.Struct, frozen=True):

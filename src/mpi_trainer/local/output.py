@@ -30,35 +30,43 @@ class Stream:
         self._pod = pod
         self._name = name
         self._rest = b""
+        self._open: int | None = None  # whose line was cut and goes on
         self._begun: dict[int | None, bytes] = {}
         self._spaced: bool | None = None
 
     def feed(self, data: bytes) -> list[Line]:
         # prterun writes NUL bytes after its help texts.
         *lines, self._rest = (self._rest + data.replace(b"\0", b"")).split(b"\n")
-        given = [line for text in lines for line in self._ended(text)]
-        if len(self._rest) > LONGEST:
-            cut = _whole_characters(self._rest)
+        given = [line for text in lines for line in self._written(text, ended=True)]
+        while len(self._rest) > LONGEST:
+            cut = _clean_cut(self._rest)
             text, self._rest = self._rest[:cut], self._rest[cut:]
-            given += self._ended(text)
+            given += self._written(text, ended=False)
         return given
 
     def close(self) -> list[Line]:
         rest, self._rest = self._rest, b""
-        given = self._ended(rest) if rest else []
-        begun, self._begun = self._begun, {}
-        return given + [self._line(rank, text) for rank, text in begun.items() if text]
+        given = self._written(rest, ended=True) if rest else []
+        given += [self._line(rank, text) for rank, text in self._begun.items()]
+        self._begun = {}
+        # A mark with nothing behind it is how Open MPI 5 closes a stream.
+        return [line for line in given if line.text]
 
-    def _ended(self, text: bytes) -> list[Line]:
-        """The line that ends here; pieces of other ranks before it are kept for later."""
+    def _written(self, text: bytes, *, ended: bool) -> list[Line]:
+        """The line of the last rank in `text`; pieces of others before it wait for their end."""
+        goes_on = self._open is not None and not text
         pieces = self._pieces(text)
+        given = []
         for rank, piece in pieces[:-1]:
             self._begun[rank] = self._begun.get(rank, b"") + piece
+            if len(self._begun[rank]) > LONGEST:
+                given.append(self._line(rank, self._begun.pop(rank)))
         rank, piece = pieces[-1]
+        self._open = None if ended else rank
         whole = self._begun.pop(rank, b"") + piece
-        if rank is None and _NOISE.search(whole):
-            return []
-        return [self._line(rank, whole)]
+        if goes_on or (rank is None and _NOISE.search(whole)):
+            return given
+        return [*given, self._line(rank, whole)]
 
     def _pieces(self, text: bytes) -> list[tuple[int | None, bytes]]:
         marks = list(_MARK.finditer(text))
@@ -68,7 +76,7 @@ class Stream:
             for m, end in zip(marks, ends, strict=False)
         ]
         before = text[: marks[0].start()] if marks else text
-        return [(None, before), *pieces] if before or not pieces else pieces
+        return [(self._open, before), *pieces] if before or not pieces else pieces
 
     def _without_space(self, piece: bytes) -> bytes:
         """Open MPI 5 puts a space behind every mark; one mark without it proves another MPI."""
@@ -77,10 +85,13 @@ class Stream:
         return piece[1:] if self._spaced else piece
 
     def _line(self, rank: int | None, text: bytes) -> Line:
-        return Line(self._pod, self._name, rank, text.removesuffix(b"\r").decode(errors="replace"))
+        shown = text.removesuffix(b"\r").decode(errors="replace")
+        return Line(self._pod, self._name, rank, shown)
 
 
-def _whole_characters(data: bytes) -> int:
-    """The length of `data` without a UTF-8 character that is cut off at its end."""
-    size = len(data)
-    return next((i for i in range(size - 1, size - 4, -1) if data[i] & 0xC0 == 0xC0), size)
+def _clean_cut(data: bytes) -> int:
+    """Where to cut a line that is too long: neither in a mark nor in a UTF-8 character."""
+    mark = data.rfind(b"[", LONGEST - 64, LONGEST)
+    if mark > 0:
+        return mark
+    return next((i for i in range(LONGEST, LONGEST - 4, -1) if data[i] & 0xC0 != 0x80), LONGEST)

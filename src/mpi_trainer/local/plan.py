@@ -21,7 +21,7 @@ from mpi_trainer.local.environment import Materials, PodFacts, environment, expa
 from mpi_trainer.local.pod import File, Limits, Paths, PodPlan
 from mpi_trainer.runtime.sshkeys import KeyPair
 
-SHIMMED = ("mpiexec", "mpirun", "mpiexec.hydra")
+SHIMMED = ("mpiexec", "mpirun", "mpiexec.hydra", "orterun")
 FOLDER = "/run/mpi-agent"
 SSH = f"{FOLDER}/ssh"
 AGENT = f"{FOLDER}/agent"
@@ -154,15 +154,12 @@ class Planner(msgspec.Struct, frozen=True):
     ) -> tuple[File, ...]:
         folder = place.paths.file(SSH)
         config = sshd.server_config(folder, place.address, place.port)
+        variables = sshd.env_file(tuple(env.items()))
         return (
             File(f"{SSH}/sshd_config", 0o600, config.encode()),
             File(f"{SSH}/host_key", 0o600, self.keys.hosts[pod.name].private),
             File(f"{SSH}/authorized_keys", 0o600, f"{self.keys.job.public}\n".encode()),
-            File(
-                f"{SSH}/env",
-                0o600,
-                sshd.env_file(tuple(env.items())).encode(errors="surrogateescape"),
-            ),
+            File(f"{SSH}/env", 0o600, variables.encode(errors="surrogateescape")),
             File(f"{SSH}/session", 0o700, sshd.session_script(f"{folder}/env").encode()),
         )
 

@@ -108,7 +108,7 @@ def _isolation(wanted: str) -> Isolation:
 
 
 def _distribution(job: MPIJob, chosen: Distribution | None, isolated: Isolation) -> Distribution:
-    implementation = job.spec.mpi_implementation or "OpenMPI"
+    implementation = job.spec.mpi_implementation or defaults.OPEN_MPI
     distribution = chosen or default_for(implementation)
     if isolated.kind != "loopback" or distribution.works_on_loopback:
         return distribution
@@ -149,11 +149,8 @@ def _notes(job: MPIJob, isolated: Isolation) -> tuple[str, ...]:
     }
     if images - {"local"}:
         notes.append(IMAGE_NOTE)
-    left_out = [
-        f"{role}.{path}"
-        for role, replica in (("launcher", job.launcher), ("worker", job.worker))
-        for path in applied.not_applied(replica.template, role)
-    ]
+    left_out = [f"launcher.{p}" for p in applied.not_applied(job.launcher.template, "launcher")]
+    left_out += [f"worker.{p}" for p in applied.not_applied(job.worker.template, "worker")]
     if left_out:
         notes.append(f"not applied locally: {', '.join(left_out)}")
     return tuple(notes)

@@ -1,6 +1,8 @@
 """What the rank wrappers wrote: who ran where, and how it ended. See `layout/agent/rank.sh`.
 
 A record that is not finished (its name starts with a dot) or names no rank is as if not there.
+Where a script starts several worlds one after the other, a rank's last record is the one that
+counts: an earlier run that failed and was tried again by the script is the script's own business.
 """
 
 from __future__ import annotations
@@ -15,14 +17,16 @@ FOLDER = "ranks"
 
 def read(shares: Mapping[str, str], attempt: int) -> tuple[RankSeen, ...]:
     """The ranks of every pod, given each pod's shared directory; in order of rank."""
-    found: list[RankSeen] = []
+    found: dict[int, tuple[float, RankSeen]] = {}
     for pod, share in shares.items():
         folder = Path(share, FOLDER)
         records = (*folder.glob("[!.]*.start"), *folder.glob("[!.]*.end"))
-        latest = {path.stem: path for path in records}
-        ranks = (_rank(_record(path), pod, attempt) for path in latest.values())
-        found += [rank for rank in ranks if rank is not None]
-    return tuple(sorted(found, key=lambda r: (r.rank, r.pod, r.pid)))
+        for path in {path.stem: path for path in records}.values():
+            written, record = _record(path)
+            rank = _rank(record, pod, attempt, written)
+            if rank is not None and written >= found.get(rank.rank, (0.0,))[0]:
+                found[rank.rank] = (written, rank)
+    return tuple(rank for _, (_, rank) in sorted(found.items()))
 
 
 def clear(share: str) -> None:
@@ -33,16 +37,17 @@ def clear(share: str) -> None:
         record.unlink(missing_ok=True)
 
 
-def _record(path: Path) -> dict[str, str]:
+def _record(path: Path) -> tuple[float, dict[str, str]]:
+    """When it was written, which is finer than the seconds in it, and what it says."""
     try:
-        text = path.read_text(errors="replace")
+        text, written = path.read_text(errors="replace"), path.stat().st_mtime
     except OSError:
-        return {}
+        return 0.0, {}
     pairs = (line.partition("=") for line in text.splitlines())
-    return {key: value for key, _, value in pairs}
+    return written, {key: value for key, _, value in pairs}
 
 
-def _rank(record: Mapping[str, str], pod: str, attempt: int) -> RankSeen | None:
+def _rank(record: Mapping[str, str], pod: str, attempt: int, written: float) -> RankSeen | None:
     rank = _number(record.get("rank"))
     if rank is None:
         return None
@@ -56,6 +61,7 @@ def _rank(record: Mapping[str, str], pod: str, attempt: int) -> RankSeen | None:
         attempt=attempt,
         pid=_number(record.get("pid")) or 0,
         end=end,
+        ended=written if end is not None else None,
     )
 
 

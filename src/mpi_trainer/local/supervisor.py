@@ -286,9 +286,7 @@ class Supervisor:
             reason=last.reason if last else "",
             message=last.message if last else "",
             ranks=tuple(
-                reports.RankRow(
-                    r.rank, r.pod, addresses.get(r.pod, ""), r.end.words() if r.end else "lost"
-                )
+                reports.RankRow(r.rank, r.pod, addresses.get(r.pod, ""), _end_of(r))
                 for r in self._ranks
             ),
             seconds=seconds,
@@ -313,6 +311,12 @@ class Supervisor:
         for held in self._held.values():
             for descriptor in (held.running.stdout, held.running.stderr):
                 self._read_to_end(descriptor)
+
+
+def _end_of(rank: RankSeen) -> str:
+    if rank.end is None:
+        return "not seen"
+    return "0" if rank.end.well else rank.end.words()
 
 
 def _readable(descriptor: int) -> bool:

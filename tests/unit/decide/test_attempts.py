@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mpi_trainer.api import conditions as c
-from mpi_trainer.decide import End, Failure, PodSeen, Record, decide, reasons
+from mpi_trainer.decide import End, Failure, PodSeen, RankSeen, Record, decide, reasons
 from tests.unit.decide.world import (
     T0,
     at,
@@ -14,6 +14,7 @@ from tests.unit.decide.world import (
     launcher,
     look_at,
     record_of,
+    replace,
     running_job,
     stored,
     told,
@@ -93,7 +94,9 @@ def test_launcher_failure_tells_its_exit_code() -> None:
     ("end", "words"),
     [
         (End(code=1), "exit code 1"),
-        (End(signal=11), "signal 11"),
+        (End(signal=11), "signal 11 (SIGSEGV)"),
+        (End(signal=9, reason="OOMKilled"), "signal 9 (OOMKilled)"),
+        (End(signal=99), "signal 99 (unknown signal)"),
         (End(), "unknown end"),
         (End(reason="Evicted"), "unknown end (Evicted)"),
     ],
@@ -238,3 +241,17 @@ def test_a_long_history_stays_small() -> None:
     assert len(record.failures) == 50
     assert sum(len(f.message) for f in record.failures) < 8 * 700
     assert all(f.message for f in record.failures[-8:])
+
+
+def test_the_rank_that_failed_first_is_named() -> None:
+    """OBS-2: mpirun takes the others down afterwards, and their ends come later."""
+    job, _ = running_job()
+    ranks = (
+        RankSeen(0, 4, "pi-worker-0", end=End(signal=15), ended=10.5),
+        RankSeen(1, 4, "pi-worker-0", end=End(code=0), ended=9.0),
+        RankSeen(2, 4, "pi-worker-1", end=End(signal=9), ended=10.1),
+        RankSeen(3, 4, "pi-worker-1"),
+    )
+    seen = replace(look_at(launcher("Failed"), worker(0), worker(1)), ranks=ranks)
+    (failure,) = decide(job, seen, at(5)).record.failures
+    assert "rank 2 on pi-worker-1 was the first to fail, with signal 9 (SIGKILL)" in failure.message

@@ -1,0 +1,137 @@
+"""Runs the real `odh` as a user would, and counts what a run leaves on the machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Self, TypeVar
+
+import msgspec
+
+ODH = Path(sys.executable).with_name("odh")
+MARK = "MPI_TRAINER_TEST_MARK"
+T = TypeVar("T")
+
+
+class Census(msgspec.Struct, frozen=True):
+    """What a run could leave behind. Processes are counted by a mark in their environment."""
+
+    links: frozenset[str]
+    mounts: frozenset[str]
+    temporary: frozenset[str]
+    groups: frozenset[str]
+    processes: frozenset[int]
+
+    @classmethod
+    def take(cls, mark: str) -> Self:
+        mounts = Path("/proc/self/mountinfo").read_text().splitlines()
+        return cls(
+            links=frozenset(p.name for p in Path("/sys/class/net").iterdir()),
+            mounts=frozenset(line.split()[4] for line in mounts if "/run/mpi-" in line),
+            temporary=frozenset(
+                p.name for p in Path(tempfile.gettempdir()).iterdir() if _orphaned(p.name)
+            ),
+            groups=frozenset(_groups()),
+            processes=frozenset(processes(mark)),
+        )
+
+
+def _orphaned(name: str) -> bool:
+    """Whether this belongs to a supervisor that is gone; others may be running beside us."""
+    owner = re.match(r"mpi-trainer[.-](\d+)", name)
+    return owner is not None and not Path("/proc", owner[1]).exists()
+
+
+def _groups() -> Iterator[str]:
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        for root in (Path("/sys/fs/cgroup", controllers), Path("/sys/fs/cgroup")):
+            made = (root / path.lstrip("/")).glob("mpi-trainer*")
+            yield from (str(p) for p in made if _orphaned(p.name))
+
+
+def processes(mark: str, word: str = "") -> list[int]:
+    """Processes of the run with this mark, those whose command line has `word` in it."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdecimal():
+            continue
+        try:
+            environ = (folder / "environ").read_bytes()
+            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except OSError:
+            continue
+        if f"{MARK}={mark}".encode() in environ.split(b"\0") and re.search(word, command):
+            found.append(int(folder.name))
+    return sorted(found)
+
+
+def until(what: str, probe: Callable[[], T], seconds: float = 20.0) -> T:
+    """The first true answer of `probe`; fails with `what` when none comes in time."""
+    deadline = time.monotonic() + seconds
+    while not (answer := probe()):
+        assert time.monotonic() < deadline, f"{what} within {seconds} s"
+        time.sleep(0.02)
+    return answer
+
+
+class Run:
+    """An `odh` that runs, to be watched, hurt and waited for."""
+
+    def __init__(self, *words: str, cwd: Path | None = None) -> None:
+        self.mark = uuid.uuid4().hex
+        self.before = Census.take(self.mark)
+        environment = {**os.environ, MARK: self.mark}
+        command = [str(ODH), words[0], "--env", f"{MARK}={self.mark}", *words[1:]]
+        self._process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=cwd,
+            env=environment,
+        )
+        self.seen = ""
+
+    def until_printed(self, text: str) -> None:
+        assert self._process.stdout is not None
+        while text not in self.seen:
+            line = self._process.stdout.readline()
+            assert line, f"odh ended before printing {text!r}: {self._process.communicate()[1]}"
+            self.seen += line
+
+    def pids(self, word: str) -> list[int]:
+        return processes(self.mark, word)
+
+    def signal(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def end(self, seconds: float = 60.0) -> subprocess.CompletedProcess[str]:
+        """How it ended; by then it must have left nothing."""
+        out, err = self._process.communicate(timeout=seconds)
+        ended = subprocess.CompletedProcess([], self._process.returncode, self.seen + out, err)
+        self.assert_clean()
+        return ended
+
+    def assert_clean(self) -> None:
+        until(
+            f"nothing is left (now: {Census.take(self.mark)}, before: {self.before})",
+            lambda: Census.take(self.mark) == self.before,
+            5.0,
+        )
+
+
+def run(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return Run(*words, cwd=cwd).end()

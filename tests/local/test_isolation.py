@@ -1,0 +1,74 @@
+"""What this machine can do is found by trying, and the reason for less is said."""
+
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mpi_trainer.local.isolation import Isolation, probe
+from mpi_trainer.local.namespaces import enter_user_namespace
+from tests.local.scenario import ORDINARY_UID, Traces, in_child, needs_root
+
+
+@needs_root
+def test_root_and_ordinary_user_get_namespaces_here() -> None:
+    traces = Traces("no-process-has-this")
+    root: Isolation = in_child(0, probe)
+    user: Isolation = in_child(ORDINARY_UID, probe)
+    assert (root.kind, root.reason) == ("root", "")
+    assert (user.kind, user.reason) == ("rootless", "")
+    traces.assert_gone()
+
+
+@needs_root
+def test_probe_is_cheap_and_leaves_no_child_or_descriptor() -> None:
+    def body() -> tuple[float, int]:
+        before = len(list(Path("/proc/self/fd").iterdir()))
+        for _ in range(5):
+            probe()
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        with pytest.raises(ChildProcessError):
+            os.waitpid(-1, os.WNOHANG)
+        return (used.ru_utime + used.ru_stime) / 5, len(
+            list(Path("/proc/self/fd").iterdir())
+        ) - before
+
+    cpu_seconds, leaked = in_child(0, body)
+    assert leaked == 0
+    assert cpu_seconds < 0.03
+
+
+@needs_root
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv of util-linux")
+def test_root_without_the_right_to_unshare_falls_back_with_the_reason() -> None:
+    """CAP_SYS_ADMIN is taken away, as most containers do."""
+
+    script = "from mpi_trainer.local.isolation import probe; p = probe(); print(p.kind, p.reason)"
+    seen = subprocess.run(
+        ["setpriv", "--bounding-set", "-sys_admin", sys.executable, "-c", script],
+        env={"PYTHONPATH": ":".join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert seen.stdout.strip() == (
+        "loopback root may not make namespaces here (namespaces: Operation not permitted)"
+    )
+
+
+@needs_root
+def test_forbidden_user_namespaces_name_the_setting() -> None:
+    """A user namespace of ours with its own limit of zero forbids further ones inside."""
+
+    def body() -> Isolation:
+        enter_user_namespace()
+        Path("/proc/sys/user/max_user_namespaces").write_text("0")
+        return probe()
+
+    seen = in_child(ORDINARY_UID, body)
+    assert seen.kind == "loopback"
+    assert seen.reason == "user namespaces are forbidden here (user.max_user_namespaces=0)"

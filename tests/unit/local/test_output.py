@@ -1,0 +1,133 @@
+"""Bytes of a pod become lines, each with its rank."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mpi_trainer.layout.mpi import REGISTRY, MpiImpl
+from mpi_trainer.local.output import LONGEST, Stream
+from mpi_trainer.local.reports import Line
+
+
+def lines(*pieces: bytes) -> list[Line]:
+    stream = Stream("pod", "stdout")
+    return [line for piece in pieces for line in stream.feed(piece)] + stream.close()
+
+
+def texts(*pieces: bytes) -> list[str]:
+    return [line.text for line in lines(*pieces)]
+
+
+def test_a_line_is_given_out_when_it_ends_and_the_rest_when_the_stream_closes() -> None:
+    stream = Stream("pod", "stdout")
+    assert [line.text for line in stream.feed(b"one\ntw")] == ["one"]
+    assert [line.text for line in stream.feed(b"o\n\nrest")] == ["two", ""]
+    assert [line.text for line in stream.close()] == ["rest"]
+    assert stream.close() == []
+
+
+@given(st.binary(max_size=200), st.lists(st.integers(0, 200), max_size=4))
+def test_it_does_not_matter_how_the_bytes_arrive(data: bytes, cuts: list[int]) -> None:
+    places = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
+    pieces = [data[a:b] for a, b in pairwise(places)]
+    assert lines(*pieces) == lines(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        (b"[1,3]<stdout>: hello", Line("pod", "stdout", 3, "hello")),
+        (b"[1,3]<stdout>:hello", Line("pod", "stdout", 3, "hello")),
+        (b"[prterun-x@1,12]<stdout>: a", Line("pod", "stdout", 12, "a")),
+        (b"[1,3] no mark", Line("pod", "stdout", None, "[1,3] no mark")),
+        (b"[0] not one of ours", Line("pod", "stdout", None, "[0] not one of ours")),
+    ],
+)
+def test_a_mark_says_the_rank_and_is_taken_off(data: bytes, line: Line) -> None:
+    assert lines(data) == [line]
+
+
+def test_pieces_of_several_ranks_in_one_line_are_put_together_again() -> None:
+    """As MPICH, Intel MPI and Open MPI 4 write what ranks print unbuffered."""
+    found = lines(
+        b"[1,2]<stdout>:hello[1,0]<stdout>:hello[1,0]<stdout>: 0\n",
+        b"[1,2]<stdout>: 2\n[1,0]<stdout>:tail",
+    )
+    assert [(line.rank, line.text) for line in found] == [
+        (0, "hello 0"),
+        (2, "hello 2"),
+        (0, "tail"),
+    ]
+
+
+def test_a_space_belongs_to_the_mark_only_where_every_mark_has_one() -> None:
+    five = lines(b"[1,0]<stdout>: a\n[1,0]<stdout>:  indented\n")
+    assert [line.text for line in five] == ["a", " indented"]
+    four = lines(b"[1,0]<stdout>:a\n[1,0]<stdout>: indented\n")
+    assert [line.text for line in four] == ["a", " indented"]
+
+
+def test_a_mark_with_nothing_behind_it_is_no_line() -> None:
+    assert texts(b"[1,0]<stdout>: a\n[1,0]<stdout>: ") == ["a"]
+
+
+@pytest.mark.parametrize("impl", REGISTRY, ids=lambda impl: impl.name)
+def test_the_mark_that_hydra_is_told_to_write_is_one(impl: MpiImpl) -> None:
+    _, _, pattern = impl.tag_option.partition("=")
+    if pattern:
+        assert lines(pattern.replace("%r", "7").encode() + b"x")[0].rank == 7
+
+
+def test_an_endless_unfinished_line_does_not_grow_for_ever() -> None:
+    piece = b"[1,0]<stdout>:" + b"x" * 4000 + b"[1,1]<stdout>:y\n"
+    found = lines(*[piece] * 40)
+    assert max(len(line.text) for line in found) <= LONGEST + 4000
+
+
+def test_a_long_line_is_given_out_in_pieces_that_keep_their_rank() -> None:
+    long = b"x" * (2 * LONGEST)
+    found = lines(b"[1,3]<stdout>: ", long, b"y\n[1,4]<stdout>: next\n")
+    assert "".join(line.text for line in found[:-1]) == long.decode() + "y"
+    assert {line.rank for line in found[:-1]} == {3}
+    assert found[-1] == Line("pod", "stdout", 4, "next")
+    assert all(len(line.text) <= LONGEST for line in found)
+
+
+def test_a_mark_is_never_cut() -> None:
+    found = lines(b"x" * (LONGEST - 3) + b"[1,9]<std", b"out>:y\n")
+    assert found[-1] == Line("pod", "stdout", 9, "y")
+
+
+def test_a_cut_does_not_break_a_character() -> None:
+    text = "é" * LONGEST
+    found = lines(b"a" + text.encode()[:-1], text.encode()[-1:] + b"\n")
+    assert "".join(line.text for line in found) == "a" + text
+
+
+def test_a_line_that_ends_where_it_was_cut_has_no_empty_piece() -> None:
+    stream = Stream("pod", "stdout")
+    stream.feed(b"x" * (LONGEST + 1))
+    assert [line.text for line in stream.feed(b"\n\n")] == ["x", ""]
+
+
+def test_bytes_that_are_not_text_are_replaced() -> None:
+    assert texts(b"a\xffb\n") == ["a\ufffdb"]
+
+
+def test_line_ends_of_other_systems_and_zero_bytes_are_taken_off() -> None:
+    assert texts(b"one\r\n\0two\0\n") == ["one", "two"]
+
+
+NOISE = b"[h:1] plm:ssh: Warning: setpgid(7,7) failed in parent with errno=Permission denied(13)"
+
+
+def test_the_launchers_chance_warning_is_left_out() -> None:
+    assert texts(NOISE + b"\nreal\n") == ["real"]
+
+
+def test_what_a_rank_says_is_never_left_out() -> None:
+    assert len(lines(b"[1,0]<stdout>: " + NOISE + b"\n")) == 1
