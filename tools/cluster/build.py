@@ -9,6 +9,7 @@ its own go.sum and `-mod=readonly`: no version list and no checksum database is 
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -131,13 +132,15 @@ def _compile(component: Component, source: Path, target: Path) -> None:
     with _staging(target) as staging:
         command = ["go", "build", "-v", *_FLAGS, f"-ldflags={' '.join(['-s', '-w', *stamps])}"]
         command += ["-o", f"{staging}/", *component.programs.values()]
-        started = time.monotonic()
+        started, used = time.monotonic(), _cpu_seconds()
         _run_reporting(component.name, command, source, staging / "build.log")
         _name_programs(component, staging)
         seconds = round(time.monotonic() - started, 1)
-        (staging / "build.json").write_bytes(msgspec.json.encode({"seconds": seconds}))
+        cpu = round(_cpu_seconds() - used, 1)
+        figures = {"seconds": seconds, "cpu_seconds": cpu}
+        (staging / "build.json").write_bytes(msgspec.json.encode(figures))
         staging.rename(target)
-    say(component.name, f"built in {seconds} s")
+    say(component.name, f"built in {seconds} s, {cpu} s of CPU")
 
 
 def _name_programs(component: Component, directory: Path) -> None:
@@ -181,6 +184,12 @@ def _run_reporting(name: str, command: list[str], cwd: Path, log: Path) -> None:
     if code:
         tail = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
         raise ClusterError(f"{name} does not build:\n{tail}", "Run the command again: it resumes.")
+
+
+def _cpu_seconds() -> float:
+    """CPU time of all our children that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 class _staging:  # noqa: N801 - a context manager used like a function

@@ -77,7 +77,9 @@ def make_node(plan: Addresses, node: Node) -> None:
     run([*inside, "link", "set", "lo", "up"])
     run([*inside, "link", "set", "eth0", "up"])
     run([*inside, "route", "add", plan.block, "via", node.gateway])
-    run([*inside, "route", "add", "unreachable", "default", "metric", "9999"])
+    # An address that no pod has must end here: the block's route would send it round in circles.
+    for nowhere in (node.pods, "default"):
+        run([*inside, "route", "add", "unreachable", nowhere, "metric", "9999"])
     run(["ip", "route", "replace", node.pods, "via", node.address])
     settings = ["net.ipv4.ip_forward=1", "net.ipv4.conf.all.rp_filter=0"]
     settings.append("net.ipv4.conf.default.rp_filter=0")
