@@ -29,6 +29,7 @@ from tools.cluster.progress import say
 
 _FLAGS: Final = ("-trimpath", "-buildvcs=false", "-mod=readonly")
 _SUMS: Final = Path(__file__).parent / "sums"
+_OVERLAYS: Final = Path(__file__).parent / "overlays"
 _REPORT_SECONDS: Final = 30.0
 
 
@@ -53,9 +54,18 @@ def extra_sums(component: Component) -> str:
     return chosen.read_text() if chosen.exists() else ""
 
 
+def overlay(component: Component) -> dict[str, bytes]:
+    """Files that take the place of the module's own: path in the module -> content."""
+    root = _OVERLAYS / component.name
+    files = sorted(path for path in root.rglob("*") if path.is_file())
+    return {str(path.relative_to(root)): path.read_bytes() for path in files}
+
+
 def build_key(component: Component, go_version: str) -> str:
     """Names one build: what goes in, with which compiler and flags."""
-    return content_hash(component, extra_sums(component), go_version, _FLAGS)
+    parts = (component, extra_sums(component), go_version, _FLAGS)
+    changed = overlay(component)
+    return content_hash(*parts, changed) if changed else content_hash(*parts)
 
 
 def build(components: Iterable[Component]) -> dict[str, Built]:
@@ -77,7 +87,9 @@ def _build_one(component: Component, go_version: str) -> Built:
 def _source(component: Component) -> Path:
     extra = extra_sums(component)
     recipe = (component.module, component.version, component.sum, component.zero_version)
-    key = content_hash(recipe, component.replaces, extra)
+    changed = overlay(component)
+    parts = (recipe, component.replaces, extra)
+    key = content_hash(*parts, changed) if changed else content_hash(*parts)
     name = component.module.replace("/", "_")
     target = cache_root() / "src" / f"{name}@{component.version}-{key}"
     if target.exists():
@@ -96,6 +108,8 @@ def _source(component: Component) -> Path:
                 released_gomod(gomod.read_text(), component.zero_version, component.replaces)
             )
             gosum.write_text(merged_gosum(gosum.read_text(), extra))
+            for name_inside, content in changed.items():
+                (staging / name_inside).write_bytes(content)
             staging.rename(target)
     return target
 
@@ -193,10 +207,15 @@ def _cpu_seconds() -> float:
 
 
 class _staging:  # noqa: N801 - a context manager used like a function
-    """An empty directory beside `target`, removed unless it was renamed away."""
+    """An empty directory beside `target`, removed unless it was renamed away.
+
+    The caller holds the target's lock, so what a killed run left of it can go too.
+    """
 
     def __init__(self, target: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
+        for stale in target.parent.glob(f".{target.name}-*"):
+            shutil.rmtree(stale, ignore_errors=True)
         self._path = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
         self._path.chmod(0o755)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import msgspec
 import pytest
 
-from tools.cluster.build import build_key, extra_sums
+from tools.cluster import addons
+from tools.cluster.build import build_key, extra_sums, overlay
 from tools.cluster.components import COMPONENTS, KUBERNETES_VERSION, Component
 from tools.cluster.spec import ADDONS, Spec, checked, components_of
 
@@ -50,3 +52,18 @@ def test_a_full_cluster_builds_its_add_ons_and_no_peer() -> None:
     names = {component.name for component in components_of(checked(Spec(addons=ADDONS)))}
     assert {"coredns", "jobset", "kueue", "kube-router", "kwok", "kubernetes-node"} <= names
     assert not {"mpi-operator", "trainer"} & names
+
+
+def test_a_trimmed_coredns_keeps_the_plugins_that_the_corefile_names() -> None:
+    listed = overlay(COMPONENTS["coredns"])["core/plugin/zplugin.go"].decode()
+    manifest = Path(addons.__file__).parent / "manifests" / "coredns.yaml"
+    for plugin in ("errors", "health", "ready", "kubernetes", "cache", "template"):
+        assert f"{plugin} " in manifest.read_text() or f"{plugin}\n" in manifest.read_text()
+        assert f'plugin/{plugin}"' in listed
+
+
+def test_an_overlay_changes_the_build_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    coredns = COMPONENTS["coredns"]
+    with_overlay = build_key(coredns, "go1.26.8")
+    monkeypatch.setattr("tools.cluster.build._OVERLAYS", tmp_path)
+    assert build_key(coredns, "go1.26.8") != with_overlay
