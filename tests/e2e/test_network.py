@@ -14,7 +14,7 @@ CONNECT = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.ar
 
 def _connects(kubectl: Kubectl, source: str, host: str, port: int) -> bool:
     answer = kubectl.run_in(source, "python3", "-c", CONNECT, host, str(port))
-    assert answer.returncode == 0 or "Error" in answer.stderr, answer.stderr
+    assert answer.returncode == 0 or "Traceback" in answer.stderr, answer.stderr
     return answer.returncode == 0
 
 

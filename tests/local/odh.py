@@ -11,6 +11,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -18,6 +19,8 @@ import msgspec
 
 ODH = Path(sys.executable).with_name("odh")
 MARK = "MPI_TRAINER_TEST_MARK"
+OUR_LINK = re.compile(r"pods|port\d+").fullmatch
+OUR_MOUNT = "/run/mpi-trainer."
 T = TypeVar("T")
 
 
@@ -34,8 +37,8 @@ class Census(msgspec.Struct, frozen=True):
     def take(cls, mark: str) -> Self:
         mounts = Path("/proc/self/mountinfo").read_text().splitlines()
         return cls(
-            links=frozenset(p.name for p in Path("/sys/class/net").iterdir()),
-            mounts=frozenset(line.split()[4] for line in mounts if "/run/mpi-" in line),
+            links=frozenset(p.name for p in Path("/sys/class/net").iterdir() if OUR_LINK(p.name)),
+            mounts=frozenset(line.split()[4] for line in mounts if OUR_MOUNT in line),
             temporary=frozenset(
                 p.name for p in Path(tempfile.gettempdir()).iterdir() if _orphaned(p.name)
             ),
@@ -58,20 +61,36 @@ def _groups() -> Iterator[str]:
             yield from (str(p) for p in made if _orphaned(p.name))
 
 
-def processes(mark: str, word: str = "") -> list[int]:
-    """Processes of the run with this mark, those whose command line has `word` in it."""
-    found = []
+class Process(msgspec.Struct, frozen=True):
+    pid: int
+    namespace: str
+    command: str
+    marked: bool
+
+
+def _processes(mark: str) -> Iterator[Process]:
     for folder in Path("/proc").iterdir():
         if not folder.name.isdecimal():
             continue
-        try:
-            environ = (folder / "environ").read_bytes()
-            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-        except OSError:
-            continue
-        if f"{MARK}={mark}".encode() in environ.split(b"\0") and re.search(word, command):
-            found.append(int(folder.name))
-    return sorted(found)
+        with suppress(OSError):  # it has just ended
+            yield Process(
+                pid=int(folder.name),
+                namespace=str((folder / "ns/pid").readlink()),
+                command=(folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(),
+                marked=f"{MARK}={mark}".encode() in (folder / "environ").read_bytes().split(b"\0"),
+            )
+
+
+def processes(mark: str, word: str = "") -> list[int]:
+    """Processes of the run with this mark, those whose command line has `word` in it.
+
+    sshd writes over its environment, so whatever shares a pod with a marked process counts too.
+    """
+    everything = list(_processes(mark))
+    here = str(Path("/proc/self/ns/pid").readlink())
+    pods = {p.namespace for p in everything if p.marked} - {here}
+    ours = (p for p in everything if p.marked or p.namespace in pods)
+    return sorted(p.pid for p in ours if re.search(word, p.command))
 
 
 def until(what: str, probe: Callable[[], T], seconds: float = 20.0) -> T:
