@@ -1,0 +1,1 @@
+"""What a job's own output says about it. Pure."""

@@ -1,0 +1,149 @@
+"""What every place that runs jobs can do: this machine now, a cluster as well.
+
+SDK and CLI are written against this protocol alone. Everything is asynchronous; iterators end by
+themselves when there is nothing more to come. Errors are those of `sdk/errors.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
+from typing import Literal, Protocol
+
+import msgspec
+
+from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.diagnose.progress import Progress
+
+
+class Key(msgspec.Struct, frozen=True):
+    """Which job."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class JobSummary(msgspec.Struct, frozen=True):
+    """A job in a list: cheap to get, even for a thousand of them."""
+
+    key: Key
+    state: str
+    created: datetime
+    reason: str = ""
+    message: str = ""
+    started: datetime | None = None
+    completed: datetime | None = None
+    workers: int = 0
+    slots: int = 0
+    implementation: str = ""
+    progress: Progress | None = None
+
+
+class PodInfo(msgspec.Struct, frozen=True):
+    name: str
+    role: Literal["launcher", "worker"]
+    index: int
+    phase: str
+    ready: bool
+    address: str = ""
+    node: str = ""
+    pid: int = 0
+    cpu_seconds: float | None = None
+    memory_bytes: int | None = None
+    end: str = ""
+
+
+class RankInfo(msgspec.Struct, frozen=True):
+    rank: int
+    pod: str
+    address: str
+    pid: int
+    end: str
+
+
+class EventInfo(msgspec.Struct, frozen=True):
+    time: datetime
+    type: str
+    reason: str
+    message: str
+
+
+class LogLine(msgspec.Struct, frozen=True):
+    """One line; `rank` where it is known. `lost` counts lines before this one that are gone."""
+
+    time: datetime
+    pod: str
+    stream: Literal["stdout", "stderr"]
+    rank: int | None
+    text: str
+    attempt: int = 1
+    lost: int = 0
+
+
+class LogQuery(msgspec.Struct, frozen=True):
+    """Which lines. Launcher and ranks by default; a worker's own lines (its sshd) on request."""
+
+    rank: int | None = None
+    worker: int | None = None
+    launcher: bool = False
+    follow: bool = False
+    since: datetime | None = None
+    tail: int | None = None
+    grep: str | None = None
+
+
+class JobDetails(msgspec.Struct, frozen=True):
+    """A job with everything that is known of it."""
+
+    job: MPIJob
+    pods: tuple[PodInfo, ...] = ()
+    ranks: tuple[RankInfo, ...] = ()
+    events: tuple[EventInfo, ...] = ()
+    progress: Progress | None = None
+    waits_for: str = ""
+
+
+class Backend(Protocol):
+    @property
+    def name(self) -> str:
+        """`local`, or the cluster's."""
+
+    async def create(self, job: MPIJob) -> MPIJob:
+        """Submits; the job as stored. JobExists where the name is taken."""
+
+    async def get(self, key: Key) -> MPIJob: ...
+
+    async def details(self, key: Key) -> JobDetails: ...
+
+    async def list(self, namespace: str | None = None) -> Sequence[JobSummary]:
+        """Newest first; of every namespace where none is named."""
+
+    def watch(self, key: Key) -> AsyncIterator[MPIJob]:
+        """The job now and after every change of its status; ends when it has ended or is gone."""
+
+    def logs(self, key: Key, query: LogQuery) -> AsyncIterator[LogLine]: ...
+
+    async def suspend(self, key: Key) -> MPIJob: ...
+
+    async def resume(self, key: Key) -> MPIJob: ...
+
+    async def restart(self, key: Key) -> MPIJob:
+        """A finished job anew under its name; a running one by suspending and resuming it."""
+
+    async def delete(self, key: Key) -> None:
+        """Returns when nothing of the job is left."""
+
+    async def run_in(self, key: Key, pod: str, command: Sequence[str]) -> int:
+        """Runs a command inside a pod with the caller's terminal; its exit code."""
+
+    async def fetch(self, key: Key, path: str, destination: str) -> None:
+        """Copies a file or directory out of the job, also of one that has ended."""
+
+    async def stacks(self, key: Key) -> dict[int, str]:
+        """A stack dump of every rank that runs, by rank."""
+
+    async def prune(self, namespace: str | None, older_than_seconds: float) -> Sequence[Key]:
+        """Deletes jobs that ended at least so long ago; which."""
