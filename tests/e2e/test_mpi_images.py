@@ -94,6 +94,8 @@ def test_a_two_node_mpirun_as_a_random_user(
         _ssh_secret(),
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "job"}, "data": files},
         headless("workers", {"role": "worker"}),
+        # Hydra's proxies connect back to the launcher by its plain host name.
+        headless("launcher", {"app": "launcher"}),
         *(
             pod(
                 f"worker{i}",
