@@ -19,6 +19,7 @@ from mpi_trainer.local.environment import Materials
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.prepare import LocalRun, prepare
 from mpi_trainer.local.run import run
+from mpi_trainer.local.settings import here
 from mpi_trainer.sdk.newjob import HostMount, NewJob, name_for, with_additions
 
 replace = msgspec.structs.replace
@@ -102,11 +103,12 @@ def command(**options: Any) -> int:
         click.echo(_dry(order, options["output"]))
         return 0
     quiet, output = options["quiet"], options["output"]
+    ready = order.order()
     ensure(order.distribution)
     if not quiet:
         for note in order.notes:
             terminal.say(terminal.faint(note))
-    ended = run(order.order(), _Printer(quiet=quiet, data_elsewhere=output != "text").hear)
+    ended = run(ready, _Printer(quiet=quiet, data_elsewhere=output != "text").hear)
     if output != "text":
         click.echo(_formatted(msgspec.to_builtins(ended), output))
     if not quiet:
@@ -125,6 +127,8 @@ def _order(options: dict[str, Any]) -> LocalRun:
             "give either a command after `--` or a job file with -f, for example "
             "`odh run -w 2 -- python train.py`"
         )
+    if words and not words[0].strip():
+        raise click.UsageError("the command is empty; is a variable in it not set?")
     chosen = distributions.named(options["mpi"]) if options["mpi"] else None
     if path:
         given = [o for o in ("workers", "slots", "name") if options[o] is not None]
@@ -144,9 +148,6 @@ def _order(options: dict[str, Any]) -> LocalRun:
                 "Put each job into a file of its own.",
             )
         job = with_additions(file.jobs[0], options["env"], options["mounts"])
-        if chosen and chosen.implementation != job.spec.mpi_implementation:
-            spec = replace(job.spec, mpi_implementation=chosen.implementation)
-            job = replace(job, spec=spec)
     else:
         materials = Materials()
         job = NewJob(
@@ -160,7 +161,14 @@ def _order(options: dict[str, Any]) -> LocalRun:
             as_is=options["as_is"],
             backoff_limit=0,
         ).mpijob()
-    return prepare(job, materials, chosen, dict(options["claims"]), options["isolation"])
+    settings = replace(
+        here(),
+        distribution=options["mpi"],
+        isolation=options["isolation"],
+        claims=dict(options["claims"]),
+        materials=materials,
+    )
+    return prepare(job, settings)
 
 
 class _Printer:

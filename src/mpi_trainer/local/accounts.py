@@ -1,14 +1,18 @@
 """The pod's /etc/passwd and /etc/group: the host's, made fit for sshd and for any uid.
 
 The current user has an entry, with /bin/sh as its shell: a login shell that reads start-up files
-costs half a second a connection. Root's sshd also finds the `sshd` user that it drops to.
+costs half a second a connection. Root's sshd also finds the `sshd` user that it drops to, and a
+root that is not locked, as it is on many machines. Where pods have no files of their own the
+machine's own entries count, and `refusal` says why they will not do.
 """
 
+import pwd
 from pathlib import Path
 
 from msgspec import Struct
 
 _SSHD_ID = 65533
+_NO_SHELLS = frozenset({"nologin", "false"})
 
 
 class Account(Struct, frozen=True):
@@ -38,12 +42,37 @@ def group(text: str, account: Account) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+def shadow(passwd_text: str, account: Account) -> str:
+    """The text of /etc/shadow: no password opens the account, and a key may."""
+    names = [line.split(":")[0] for line in passwd_text.splitlines() if _uid(line) == account.uid]
+    return "".join(f"{name}:*:::::::\n" for name in names)
+
+
+def refusal(uid: int) -> str:
+    """Why the machine's own sshd would not let this user in; empty where it would."""
+    try:
+        entry = pwd.getpwuid(uid)
+    except KeyError:
+        return f"uid {uid} has no entry in /etc/passwd"
+    if Path(entry.pw_shell).name in _NO_SHELLS:
+        return f"the login shell of {entry.pw_name} is {entry.pw_shell}"
+    # Only root can read this file, and only root's sshd looks into it.
+    locked = f"{entry.pw_name}:!"
+    if uid == 0 and any(line.startswith(locked) for line in host_text("/etc/shadow").splitlines()):
+        return f"the account {entry.pw_name} is locked (passwd -l)"
+    return ""
+
+
 def host_text(path: str) -> str:
     """A file of the host, or nothing where the host has no such file."""
     try:
         return Path(path).read_text(errors="surrogateescape")
     except FileNotFoundError:
         return ""
+
+
+def _uid(line: str) -> int:
+    return int(line.split(":")[2])
 
 
 def _has_name(lines: list[str], name: str) -> bool:

@@ -1,16 +1,19 @@
 """Pods on machines that forbid namespaces: plain processes that share everything but a session.
 
 Each pod has an address in 127.0.0.0/8, a directory of its own for its files and its TMPDIR, and a
-shim that adopts whatever its processes leave behind. Guarantee: the end of the main process, of
+shim that adopts whatever its processes leave behind. Jobs share the addresses, so each has a port
+of its own, which its supervisor holds. Guarantee: the end of the main process, of
 the shim or of the supervisor ends the pod's processes. Danger: there is no isolation of files,
-names or devices, which `not_applied` lists; and when supervisor and shim are killed at the same
+names or devices; and when supervisor and shim are killed at the same
 instant, grandchildren that left their session can survive.
 """
 
 import contextlib
 import os
+import random
 import shutil
 import signal
+import socket
 import tempfile
 import time
 from collections.abc import Callable
@@ -28,6 +31,9 @@ from mpi_trainer.local.shim import Ends
 
 _END_ALL: Final = signal.SIGRTMIN
 _PREFIX: Final = "mpi-trainer"
+# No pod has this address. Below the ports that the kernel gives to outgoing connections.
+_HOLDING: Final = "127.255.255.254"
+_PORTS: Final = range(10240, 32768)
 _shims: set[int] = set()  # of this process: the children that are not orphans
 
 
@@ -49,11 +55,12 @@ class LoopbackPod(Member):
 class Loopback:
     """A `PodHost` of plain processes; make it with `enter`."""
 
-    def __init__(self, isolation: Isolation, groups: Groups, home: str) -> None:
+    def __init__(self, groups: Groups, home: str, held_port: socket.socket) -> None:
+        self._held_port = held_port
         self._groups = groups
         self._home = home
         self._members: list[LoopbackPod] = []
-        self._refused: dict[str, None] = {f"namespaces: {isolation.reason}": None}
+        self._refused: dict[str, None] = {}
 
     @classmethod
     def enter(cls, isolation: Isolation, name: str, shared_dirs: tuple[str, ...] = ()) -> Self:
@@ -61,12 +68,19 @@ class Loopback:
         sweep()
         home = Path(tempfile.gettempdir(), _home_of(os.getpid()))
         home.mkdir(mode=0o700, exist_ok=True)
+        if os.getuid() == 0:  # root's sshd demands it, and only the system's own service makes it
+            Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
         syscalls.adopt_orphans()
-        return cls(isolation, Groups.make(isolation.cgroups, name), str(home))
+        return cls(Groups.make(isolation.cgroups, name), str(home), _hold_port())
 
     @property
     def not_applied(self) -> tuple[str, ...]:
         return (*self._refused, *self._groups.not_applied)
+
+    @property
+    def port(self) -> int:
+        number: int = self._held_port.getsockname()[1]
+        return number
 
     def address(self, index: int) -> str:
         number = index + 2
@@ -100,6 +114,7 @@ class Loopback:
         for pod in self._members:
             pod.release()
         self._members.clear()
+        self._held_port.close()
         self._groups.close()
         shutil.rmtree(self._home, ignore_errors=True)
 
@@ -133,6 +148,19 @@ class Loopback:
                 self._refused[f"mountPath {mount.target}: is not read-only"] = None
         if plan.shm_bytes is not None:
             self._refused["/dev/shm: is the machine's, its size is not limited"] = None
+
+
+def _hold_port() -> socket.socket:
+    """A port that nobody uses at all addresses, bound at one so that no other job takes it."""
+    for port in random.sample(_PORTS, 64):
+        held = socket.socket()
+        try:
+            held.bind((_HOLDING, port))
+        except OSError:
+            held.close()
+        else:
+            return held
+    raise PodError("no port is free for the workers' sshd: 64 of 10240 to 32767 are taken")
 
 
 def _same(source: str, target: str) -> bool:

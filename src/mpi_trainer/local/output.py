@@ -21,13 +21,15 @@ _MARK = re.compile(RANK_MARK.encode())
 _NOISE = re.compile(rb"plm:(?:ssh|rsh): Warning: setpgid\(.*\) failed in parent")
 
 Name = Literal["stdout", "stderr"]
+Role = Literal["launcher", "worker"]
 
 
 class Stream:
     """One of a pod's two streams."""
 
-    def __init__(self, pod: str, name: Name) -> None:
+    def __init__(self, pod: str, role: Role, name: Name) -> None:
         self._pod = pod
+        self._role = role
         self._name = name
         self._rest = b""
         self._open: int | None = None  # whose line was cut and goes on
@@ -86,7 +88,7 @@ class Stream:
 
     def _line(self, rank: int | None, text: bytes) -> Line:
         shown = text.removesuffix(b"\r").decode(errors="replace")
-        return Line(self._pod, self._name, rank, shown)
+        return Line(self._pod, self._role, self._name, rank, shown)
 
 
 def _clean_cut(data: bytes) -> int:

@@ -18,6 +18,11 @@ def claims_dir() -> Path:
     return data_dir() / "claims"
 
 
+def jobs_dir() -> Path:
+    """One directory a job: what it is, how it stands, what it said."""
+    return _xdg("XDG_STATE_HOME", ".local/state") / PRODUCT / "jobs"
+
+
 def _xdg(variable: str, fallback: str) -> Path:
     chosen = os.environ.get(variable, "")
     return Path(chosen) if chosen.startswith("/") else Path.home() / fallback

@@ -121,7 +121,9 @@ class Planner(msgspec.Struct, frozen=True):
             "MPI_TRAINER_RANK_DIR": f"{place.paths.share}/{ranks.FOLDER}",
         }
         search = site.mpi_paths
-        if pod.role == "launcher":
+        if pod.role == "worker":
+            env["MPI_TRAINER_WORKER_RANK_DIR"] = env["MPI_TRAINER_RANK_DIR"]
+        else:
             settings = Settings(
                 hostfile=at(HOSTFILE), slots=self.layout.slots, ssh_args=f"-F {at(SSH)}/config"
             )

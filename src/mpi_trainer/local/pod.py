@@ -130,6 +130,10 @@ class PodHost(Protocol):
     def not_applied(self) -> tuple[str, ...]:
         """What this machine cannot give to pods, one line each, with the reason."""
 
+    @property
+    def port(self) -> int:
+        """Where every pod's sshd listens, at the pod's own address."""
+
     def address(self, index: int) -> str: ...
 
     def paths(self, name: str) -> Paths: ...

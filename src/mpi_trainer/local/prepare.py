@@ -1,11 +1,12 @@
 """Everything that is settled before a job runs here: which MPI, which isolation, what is missing.
 
-Nothing is started, written or installed by preparing; `LocalRun.order` is the last step before a
-run and the first that needs the MPI to be there.
+Nothing is started, written or installed by preparing. `LocalRun.order` is the last step before a
+run: it makes the directories of claims, and refuses where the machine lacks what the job needs.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,13 @@ from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.layout.model import Layout
 from mpi_trainer.layout.mpijob import layout
-from mpi_trainer.local import applied, isolation
-from mpi_trainer.local.distributions import DISTRIBUTIONS, Distribution, default_for
-from mpi_trainer.local.environment import Materials
+from mpi_trainer.local import accounts, applied, isolation, preflight
+from mpi_trainer.local.distributions import DISTRIBUTIONS, Distribution, default_for, named
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.isolation import Isolation
 from mpi_trainer.local.places import claims_dir
 from mpi_trainer.local.run import Order
+from mpi_trainer.local.settings import Settings
 from mpi_trainer.local.site import site
 
 NAMESPACE = "default"
@@ -37,15 +38,14 @@ class LocalRun(msgspec.Struct, frozen=True):
     layout: Layout
     distribution: Distribution
     isolation: Isolation
-    materials: Materials
+    settings: Settings
     claims: Mapping[str, str]
     notes: tuple[str, ...]
 
     def order(self) -> Order:
-        for folder in self.claims.values():
-            Path(folder).mkdir(parents=True, exist_ok=True)
         interface = "lo" if self.isolation.kind == "loopback" else "eth0"
-        machine = site(self.distribution, interface, self.materials, self.claims)
+        machine = site(self.settings, self.distribution, interface, self.claims)
+        preflight.demand(self.job, self.settings.materials, self.claims)
         shared = (machine.cwd, str(self.distribution.prefix), *_python_folders(machine.env))
         return Order(self.job, self.layout, machine, self.isolation, shared)
 
@@ -58,32 +58,25 @@ class LocalRun(msgspec.Struct, frozen=True):
         return {"mpi": mpi, "isolation": self.isolation.kind, "notes": list(self.notes), **data}
 
 
-def prepare(
-    job: MPIJob,
-    materials: Materials,
-    chosen: Distribution | None,
-    claims: Mapping[str, str],
-    wanted: str = "auto",
-) -> LocalRun:
+def prepare(job: MPIJob, settings: Settings) -> LocalRun:
     """Defaults, validation and choices; raises InvalidJob or LocalError with everything found."""
     job = defaults.with_defaults(_named(job))
     errors = validation.errors(job)
     if errors:
         raise InvalidJob(errors)
-    if job.spec.run_policy.suspend:
-        raise LocalError(
-            f"job {job.name} is suspended, so nothing would run",
-            "Set spec.runPolicy.suspend to false.",
-        )
-    isolated = _isolation(wanted)
-    distribution = _distribution(job, chosen, isolated)
+    chosen = named(settings.distribution) if settings.distribution else None
+    if chosen and chosen.implementation != job.spec.mpi_implementation:
+        spec = msgspec.structs.replace(job.spec, mpi_implementation=chosen.implementation)
+        job = msgspec.structs.replace(job, spec=spec)
+    isolated = _isolation(settings.isolation)
+    _demand_account(isolated)
     return LocalRun(
         job=job,
         layout=layout(job),
-        distribution=distribution,
+        distribution=_distribution(job, chosen, isolated),
         isolation=isolated,
-        materials=materials,
-        claims=_claims(job, claims),
+        settings=settings,
+        claims=_claims(job, settings.claims),
         notes=_notes(job, isolated),
     )
 
@@ -98,13 +91,24 @@ def _named(job: MPIJob) -> MPIJob:
 def _isolation(wanted: str) -> Isolation:
     found = isolation.probe()
     if wanted == "loopback":
-        return msgspec.structs.replace(found, kind="loopback", reason="asked for")
+        return msgspec.structs.replace(found, kind="loopback", reason="as asked for")
     if wanted == "namespaces" and found.kind == "loopback":
         raise LocalError(
             f"namespaces cannot be had here: {found.reason}",
             "Run as root, or leave --isolation out to share the machine's network.",
         )
     return found
+
+
+def _demand_account(isolated: Isolation) -> None:
+    """sshd asks the machine who the user is; only namespaces can give it an answer of our own."""
+    refusal = accounts.refusal(os.getuid())
+    if isolated.kind == "loopback" and refusal:
+        raise LocalError(
+            f"{refusal}, so this machine's sshd would not let you in, and workers without "
+            f"namespaces ({isolated.reason}) are reached through it",
+            "Run as another user, or where namespaces are allowed (`odh doctor`).",
+        )
 
 
 def _distribution(job: MPIJob, chosen: Distribution | None, isolated: Isolation) -> Distribution:

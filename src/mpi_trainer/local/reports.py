@@ -6,6 +6,7 @@ job could not be run at all. A stream that stops without either means that the s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -18,6 +19,7 @@ class Line(msgspec.Struct, frozen=True, tag="line"):
     """One line that a pod wrote; `rank` where MPI said whose it is."""
 
     pod: str
+    role: Literal["launcher", "worker"]
     stream: Literal["stdout", "stderr"]
     rank: int | None
     text: str
@@ -27,6 +29,14 @@ class Moved(msgspec.Struct, frozen=True, tag="moved"):
     """The job came to another state."""
 
     state: str
+    reason: str
+    message: str
+
+
+class Event(msgspec.Struct, frozen=True, tag="event"):
+    """What a cluster would record as an Event of the job."""
+
+    weight: str
     reason: str
     message: str
 
@@ -60,13 +70,13 @@ class Broken(msgspec.Struct, frozen=True, tag="broken"):
     hint: str = ""
 
 
-Report = Line | Moved | Note | Ended | Broken
+Report = Line | Moved | Event | Note | Ended | Broken
 
 _ENCODER = msgspec.json.Encoder()
 _DECODER: msgspec.json.Decoder[Report] = msgspec.json.Decoder(Report)
 
 
-def encode(reports: list[Report]) -> bytes:
+def encode(reports: Sequence[Report]) -> bytes:
     return b"".join(_ENCODER.encode(report) + b"\n" for report in reports)
 
 

@@ -22,6 +22,7 @@ from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.layout.model import Layout
 from mpi_trainer.local import cgroups, reports
 from mpi_trainer.local.errors import LocalError
+from mpi_trainer.local.follower import Channel
 from mpi_trainer.local.isolation import Isolation
 from mpi_trainer.local.loopback import Loopback
 from mpi_trainer.local.plan import Site
@@ -42,6 +43,11 @@ class Order(msgspec.Struct, frozen=True):
 
 def run(order: Order, hear: Callable[[reports.Report], None]) -> reports.Ended:
     """Runs the job; `hear` gets every report before the last. Raises LocalError where it cannot."""
+    if order.job.spec.run_policy.suspend:
+        raise LocalError(
+            f"job {order.job.name} is suspended, so nothing would run",
+            "Set spec.runPolicy.suspend to false.",
+        )
     ours, theirs = socket.socketpair()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -110,8 +116,8 @@ def _supervise(order: Order, channel: socket.socket) -> None:
         nothing = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(nothing, descriptor)
-        host = _pod_host(order)
-        Supervisor(order.job, order.layout, order.site, host).run(channel)
+        host = pod_host(order)
+        Supervisor(order.job, order.layout, order.site, host).run(Channel(channel))
     except PodError as error:
         broken = reports.Broken(str(error))
     except LocalError as error:
@@ -129,7 +135,7 @@ def _supervise(order: Order, channel: socket.socket) -> None:
     os._exit(0 if broken is None else 1)
 
 
-def _pod_host(order: Order) -> PodHost:
+def pod_host(order: Order) -> PodHost:
     name = f"{order.job.namespace}-{order.job.name}"
     kind = Loopback if order.isolation.kind == "loopback" else Sandbox
     return kind.enter(order.isolation, name, order.shared_dirs)

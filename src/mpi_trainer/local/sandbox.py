@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Self
 
-from mpi_trainer.local import accounts, network, rootfs, syscalls
+from mpi_trainer.local import accounts, network, rootfs, sshd, syscalls
 from mpi_trainer.local.cgroups import Groups
 from mpi_trainer.local.isolation import Isolation
 from mpi_trainer.local.member import START_SECONDS, Member, spawn
@@ -52,6 +52,10 @@ class Sandbox:
     @property
     def not_applied(self) -> tuple[str, ...]:
         return self._groups.not_applied
+
+    @property
+    def port(self) -> int:
+        return sshd.PORT
 
     def address(self, index: int) -> str:
         return network.pod_address(index)
@@ -113,9 +117,12 @@ class Sandbox:
             "/etc/passwd": users,
             "/etc/group": groups,
         }
-        return tuple(
+        files = tuple(
             File(path, 0o644, text.encode(errors="surrogateescape")) for path, text in texts.items()
         )
+        if self._account.uid:
+            return files
+        return (*files, File("/etc/shadow", 0o600, accounts.shadow(users, self._account).encode()))
 
     def _connect(self, member: Member, plan: PodPlan, deadline: float) -> None:
         """Give the new pod its network and limits, then let it go on."""

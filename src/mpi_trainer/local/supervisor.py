@@ -1,18 +1,16 @@
 """The process that holds one job: look, decide, carry out, until the job has ended.
 
-It owns the pods: when it ends, by whatever signal, the kernel ends them. It is told to stop, and
-it says what happens, over one socket; when the other end goes away it stops by itself and cleans
-up. Nothing it does depends on a message being seen in time: every look starts from what is.
+It owns the pods: when it ends, by whatever signal, the kernel ends them. It works for one follower,
+which keeps what was decided before it is done, hears what happens, and may order a stop. Nothing
+depends on a message being seen in time: every look starts from what is.
 """
 
 from __future__ import annotations
 
 import os
 import selectors
-import socket
 import time
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
@@ -23,12 +21,17 @@ from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.decide import Decision, End, PodSeen, RankSeen, Record, Seen, decide
 from mpi_trainer.layout.model import Layout, PodLayout
 from mpi_trainer.local import ranks, reports, sshd
+from mpi_trainer.local.follower import Follower, Look
+from mpi_trainer.local.jobdir import PodState
+from mpi_trainer.local.keymaker import Keymaker
 from mpi_trainer.local.output import Stream
 from mpi_trainer.local.plan import Keys, Place, Planner, Site
 from mpi_trainer.local.pod import PodHost, RunningPod
-from mpi_trainer.runtime import sshkeys
 
 replace = msgspec.structs.replace
+
+TURN_SECONDS = 0.5
+REMIND_SECONDS = 1.0
 
 
 class Held:
@@ -63,13 +66,14 @@ class Held:
 
 
 class Supervisor:
-    """Runs one job on one host of pods, and reports to one follower."""
+    """Runs one job on one host of pods, for one follower."""
 
     def __init__(self, job: MPIJob, layout: Layout, site: Site, host: PodHost) -> None:
         self._job = job
         self._layout = layout
         self._site = site
         self._host = host
+        self._keymaker = Keymaker(1 + len(layout.workers))
         self._record = Record()
         self._planner: Planner | None = None
         self._held: dict[str, Held] = {}
@@ -77,15 +81,17 @@ class Supervisor:
         self._ranks: tuple[RankSeen, ...] = ()
         self._selector = selectors.DefaultSelector()
         self._pending: list[reports.Report] = []
+        self._unkept = True  # pods have changed since the last look was kept
         self._stopping_since: float | None = None
+        self._remind_at = 0.0
         self._killed = False
         self._look_at: float | None = 0.0
 
-    def run(self, channel: socket.socket) -> None:
+    def run(self, follower: Follower) -> None:
         """Until the job has ended or was stopped; the last report is `Ended`."""
         started = time.monotonic()
-        self._channel = channel
-        self._watch(channel, self._commands)
+        self._follower = follower
+        self._watch(follower.fileno(), self._heed)
         for line in self._host.not_applied:
             self._pending.append(reports.Note(line))
         while True:
@@ -105,13 +111,17 @@ class Supervisor:
     # --- look, decide, carry out -------------------------------------------------------------
 
     def _look(self) -> None:
+        suspended = bool(self._job.spec.run_policy.suspend)
+        if not self._follower.admitted(wanted=not suspended or bool(self._held)) and not suspended:
+            self._look_at = time.monotonic() + TURN_SECONDS
+            return
         decision = decide(self._job, self._seen(), datetime.now(UTC))
-        self._store(decision)
-        self._carry_out(decision)
+        self._keep(decision)
         wait = decision.look_again
         self._look_at = None if wait is None else time.monotonic() + wait / timedelta(seconds=1)
         if decision.acts:
             self._look_at = 0.0
+        self._carry_out(decision)
 
     def _seen(self) -> Seen:
         pods = [held.seen() for held in self._held.values()]
@@ -125,15 +135,49 @@ class Supervisor:
             has_key=self._planner is not None,
         )
 
-    def _store(self, decision: Decision) -> None:
+    def _keep(self, decision: Decision) -> None:
+        """Kept first, by whoever follows; only then may it be acted upon."""
         before = conditions.state(self._job.status.conditions)
+        changed = (decision.record, decision.status) != (self._record, self._job.status)
         self._record = decision.record
         self._job = replace(self._job, status=decision.status)
+        if changed or decision.acts or self._unkept:
+            self._unkept = decision.acts
+            self._follower.keep(
+                Look(self._job, self._record, self._pod_states(), self._rank_rows())
+            )
+        self._pending += [reports.Event(e.type, e.reason, e.message) for e in decision.events]
         now = decision.status.conditions
-        if conditions.state(now) != before:
-            current = conditions.find(now, conditions.state(now))
-            if current is not None:
-                self._pending.append(reports.Moved(current.type, current.reason, current.message))
+        current = conditions.find(now, conditions.state(now))
+        if current is not None and current.type != before:
+            self._pending.append(reports.Moved(current.type, current.reason, current.message))
+
+    def _pod_states(self) -> tuple[PodState, ...]:
+        addresses = self._addresses()
+        return tuple(
+            PodState(
+                name=pod.name,
+                role=pod.role,
+                index=pod.index,
+                phase=pod.phase,
+                ready=pod.ready,
+                address=addresses.get(pod.name, ""),
+                pid=int(pod.uid or 0),
+                end=pod.end.words() if pod.end else "",
+                attempt=pod.attempt,
+            )
+            for pod in self._seen().pods
+        )
+
+    def _rank_rows(self) -> tuple[reports.RankRow, ...]:
+        addresses = self._addresses()
+        return tuple(
+            reports.RankRow(r.rank, r.pod, addresses.get(r.pod, ""), _end_of(r))
+            for r in self._ranks
+        )
+
+    def _addresses(self) -> dict[str, str]:
+        return {p.name: self._host.address(i) for i, p in enumerate(self._layout.pods)}
 
     def _carry_out(self, decision: Decision) -> None:
         if decision.needs_key:
@@ -157,11 +201,11 @@ class Supervisor:
 
     def _make_keys(self) -> None:
         places = {
-            pod.name: Place(self._host.address(i), sshd.PORT, self._host.paths(pod.name))
+            pod.name: Place(self._host.address(i), self._host.port, self._host.paths(pod.name))
             for i, pod in enumerate(self._layout.pods)
         }
-        host_keys = {pod.name: sshkeys.generate() for pod in self._layout.workers}
-        keys = Keys(sshkeys.generate(), host_keys)
+        own, *hosts = self._keymaker.pairs()
+        keys = Keys(own, dict(zip((w.name for w in self._layout.workers), hosts, strict=True)))
         self._planner = Planner(self._layout, self._site, places, keys)
 
     def _start(self, pods: list[PodLayout]) -> None:
@@ -172,6 +216,8 @@ class Supervisor:
             held = Held(pod, running, self._record.attempt)
             self._held[pod.name] = held
             self._listen(held)
+        self._unkept = True
+        self._look_at = 0.0
 
     def _remove(self, name: str) -> None:
         """Ends a pod for good; its going away is seen by the next look."""
@@ -200,7 +246,7 @@ class Supervisor:
             ("stdout", held.running.stdout),
             ("stderr", held.running.stderr),
         ):
-            stream = Stream(held.layout.name, name)  # type: ignore[arg-type]
+            stream = Stream(held.layout.name, held.layout.role, name)  # type: ignore[arg-type]
             self._watch(descriptor, self._reader(held, stream, descriptor))
         self._watch(held.running.pidfd, lambda: self._gone(held))
 
@@ -218,15 +264,15 @@ class Supervisor:
 
         return read
 
-    def _heard(self, held: Held, lines: Iterable[reports.Line], data: bytes) -> None:
+    def _heard(self, held: Held, lines: list[reports.Line], data: bytes) -> None:
+        self._pending += lines
         if held.layout.role == "launcher":
-            self._pending += lines
             return
         if not held.ready and sshd.LISTENING in data:
             held.ready = True
             self._look_at = 0.0
-        for line in lines:
-            held.last_words = line.text
+        if lines:
+            held.last_words = lines[-1].text
 
     def _gone(self, held: Held) -> None:
         for descriptor in (held.running.stdout, held.running.stderr):
@@ -235,6 +281,7 @@ class Supervisor:
         status = held.running.wait()
         reason = "OOMKilled" if held.running.oom_kills() else ""
         words = held.last_words if held.layout.role == "worker" else ""
+        self._unkept = True
         held.end = End(status.code, status.signal, reason, words)
         self._look_at = 0.0
         if held.layout.role == "launcher":
@@ -249,53 +296,49 @@ class Supervisor:
 
     # --- the follower ------------------------------------------------------------------------
 
-    def _commands(self) -> None:
-        try:
-            words = self._channel.recv(64)
-        except OSError:
-            words = b""
-        if not words or reports.KILL in words:
-            self._killed = True
-        if self._stopping_since is None:
+    def _heed(self) -> None:
+        orders = self._follower.orders()
+        if orders.job is not None:
+            self._job = replace(orders.job, status=self._job.status)
+            self._look_at = 0.0
+        self._killed = self._killed or orders.kill
+        if orders.stop and self._stopping_since is None:
             self._stopping_since = time.monotonic()
-            launcher = self._held.get(self._layout.launcher.name)
-            if launcher is not None and launcher.end is None:
-                launcher.running.terminate()
 
     def _stopped(self) -> bool:
         launcher = self._held.get(self._layout.launcher.name)
         if self._killed or launcher is None or launcher.end is not None:
             return True
         grace = self._layout.launcher.template.view.spec.termination_grace_period_seconds
-        deadline = (self._stopping_since or 0.0) + grace
-        self._look_at = deadline
-        return time.monotonic() >= deadline
+        now, deadline = time.monotonic(), (self._stopping_since or 0.0) + grace
+        if now >= self._remind_at:
+            # An mpirun that is just starting its daemons can lose the first one.
+            launcher.running.terminate()
+            self._remind_at = now + REMIND_SECONDS
+        self._look_at = min(deadline, self._remind_at)
+        return now >= deadline
 
     def _send(self) -> None:
-        data, self._pending = reports.encode(self._pending), []
-        with suppress(OSError):  # the follower is gone: `_commands` sees that too, and stops
-            self._channel.sendall(data)
+        told, self._pending = self._pending, []
+        if told:
+            self._follower.tell(told)
 
     def _outcome(self, seconds: float) -> reports.Ended:
         status = self._job.status
         state = conditions.state(status.conditions)
         last = conditions.find(status.conditions, state)
-        addresses = {p.name: self._host.address(i) for i, p in enumerate(self._layout.pods)}
         return reports.Ended(
             state=state,
             reason=last.reason if last else "",
             message=last.message if last else "",
-            ranks=tuple(
-                reports.RankRow(r.rank, r.pod, addresses.get(r.pod, ""), _end_of(r))
-                for r in self._ranks
-            ),
+            ranks=self._rank_rows(),
             seconds=seconds,
             stopped=self._stopping_since is not None,
         )
 
     # --- waiting -----------------------------------------------------------------------------
 
-    def _watch(self, source: int | socket.socket, act: Callable[[], None]) -> None:
+    def _watch(self, source: int, act: Callable[[], None]) -> None:
         self._selector.register(source, selectors.EVENT_READ, act)
 
     def _wait(self) -> None:

@@ -6,9 +6,6 @@ never passed on a command line.
 
 from __future__ import annotations
 
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-
 
 class KeyPair:
     """A private key in OpenSSH's format and its public line (`ecdsa-sha2-nistp521 AAAA…`)."""
@@ -24,6 +21,10 @@ class KeyPair:
 
 
 def generate() -> KeyPair:
+    # Imported here because it is large and most processes that know keys never make one.
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
     key = ec.generate_private_key(ec.SECP521R1())
     private = key.private_bytes(
         serialization.Encoding.PEM,

@@ -14,7 +14,7 @@ from mpi_trainer.local.reports import Line
 
 
 def lines(*pieces: bytes) -> list[Line]:
-    stream = Stream("pod", "stdout")
+    stream = Stream("pod", "launcher", "stdout")
     return [line for piece in pieces for line in stream.feed(piece)] + stream.close()
 
 
@@ -23,7 +23,7 @@ def texts(*pieces: bytes) -> list[str]:
 
 
 def test_a_line_is_given_out_when_it_ends_and_the_rest_when_the_stream_closes() -> None:
-    stream = Stream("pod", "stdout")
+    stream = Stream("pod", "launcher", "stdout")
     assert [line.text for line in stream.feed(b"one\ntw")] == ["one"]
     assert [line.text for line in stream.feed(b"o\n\nrest")] == ["two", ""]
     assert [line.text for line in stream.close()] == ["rest"]
@@ -40,11 +40,11 @@ def test_it_does_not_matter_how_the_bytes_arrive(data: bytes, cuts: list[int]) -
 @pytest.mark.parametrize(
     ("data", "line"),
     [
-        (b"[1,3]<stdout>: hello", Line("pod", "stdout", 3, "hello")),
-        (b"[1,3]<stdout>:hello", Line("pod", "stdout", 3, "hello")),
-        (b"[prterun-x@1,12]<stdout>: a", Line("pod", "stdout", 12, "a")),
-        (b"[1,3] no mark", Line("pod", "stdout", None, "[1,3] no mark")),
-        (b"[0] not one of ours", Line("pod", "stdout", None, "[0] not one of ours")),
+        (b"[1,3]<stdout>: hello", Line("pod", "launcher", "stdout", 3, "hello")),
+        (b"[1,3]<stdout>:hello", Line("pod", "launcher", "stdout", 3, "hello")),
+        (b"[prterun-x@1,12]<stdout>: a", Line("pod", "launcher", "stdout", 12, "a")),
+        (b"[1,3] no mark", Line("pod", "launcher", "stdout", None, "[1,3] no mark")),
+        (b"[0] not one of ours", Line("pod", "launcher", "stdout", None, "[0] not one of ours")),
     ],
 )
 def test_a_mark_says_the_rank_and_is_taken_off(data: bytes, line: Line) -> None:
@@ -93,13 +93,13 @@ def test_a_long_line_is_given_out_in_pieces_that_keep_their_rank() -> None:
     found = lines(b"[1,3]<stdout>: ", long, b"y\n[1,4]<stdout>: next\n")
     assert "".join(line.text for line in found[:-1]) == long.decode() + "y"
     assert {line.rank for line in found[:-1]} == {3}
-    assert found[-1] == Line("pod", "stdout", 4, "next")
+    assert found[-1] == Line("pod", "launcher", "stdout", 4, "next")
     assert all(len(line.text) <= LONGEST for line in found)
 
 
 def test_a_mark_is_never_cut() -> None:
     found = lines(b"x" * (LONGEST - 3) + b"[1,9]<std", b"out>:y\n")
-    assert found[-1] == Line("pod", "stdout", 9, "y")
+    assert found[-1] == Line("pod", "launcher", "stdout", 9, "y")
 
 
 def test_a_cut_does_not_break_a_character() -> None:
@@ -109,7 +109,7 @@ def test_a_cut_does_not_break_a_character() -> None:
 
 
 def test_a_line_that_ends_where_it_was_cut_has_no_empty_piece() -> None:
-    stream = Stream("pod", "stdout")
+    stream = Stream("pod", "launcher", "stdout")
     stream.feed(b"x" * (LONGEST + 1))
     assert [line.text for line in stream.feed(b"\n\n")] == ["x", ""]
 

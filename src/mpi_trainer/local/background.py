@@ -1,0 +1,177 @@
+"""The process that holds a job which outlives its terminal: `python -m … DIRECTORY`.
+
+It inherits the locked `alive.lock` and works for the job's directory: state is kept there before
+it is acted upon, lines and events are appended, and SIGUSR1 means *read job.json again*. When it
+is killed, the kernel ends the pods and frees the lock; the next client to look repairs the state.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+
+import msgspec
+
+from mpi_trainer.api import conditions
+from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.diagnose.progress import Tracker
+from mpi_trainer.local import distributions, jobdir, logfile, reports, store
+from mpi_trainer.local.errors import LocalError
+from mpi_trainer.local.follower import Look, Orders
+from mpi_trainer.local.jobdir import JobDir, State
+from mpi_trainer.local.pod import PodError
+from mpi_trainer.local.prepare import prepare
+from mpi_trainer.local.run import pod_host
+from mpi_trainer.local.supervisor import Supervisor
+
+replace = msgspec.structs.replace
+
+PROGRESS_SECONDS = 1.0
+
+
+class Desk:
+    """A follower that writes everything into the job's directory."""
+
+    def __init__(self, folder: JobDir, wake: int) -> None:
+        self._dir = folder
+        self._wake = wake
+        self._state = replace(folder.state(), supervisor=os.getpid())
+        self._log = logfile.Writer(folder.path)
+        self._tracker = Tracker()
+        self._progress_kept = 0.0
+
+    def fileno(self) -> int:
+        return self._wake
+
+    def orders(self) -> Orders:
+        with suppress(BlockingIOError):
+            os.read(self._wake, 4096)
+        try:
+            job = self._dir.job()
+        except (OSError, jobdir.Damaged):
+            return Orders(stop=True, kill=True)  # the directory was taken away under our feet
+        return Orders(stop=job.metadata.deletion_timestamp is not None, job=job)
+
+    def admitted(self, *, wanted: bool) -> bool:
+        if wanted == self._state.admitted:
+            return wanted
+        if wanted:
+            self._state = store.admit(self._dir, self._state)
+        else:
+            self._write(replace(self._state, admitted=False, queued=None, waits_for=""))
+        return self._state.admitted
+
+    def keep(self, look: Look) -> None:
+        if look.record.attempt != self._state.record.attempt:
+            self._tracker = Tracker()
+        self._write(
+            replace(
+                self._state,
+                status=look.job.status,
+                record=look.record,
+                pods=look.pods,
+                ranks=look.ranks,
+                progress=self._tracker.progress,
+            )
+        )
+
+    def tell(self, told: Sequence[reports.Report]) -> None:
+        now = time.time()
+        lines = [t for t in told if isinstance(t, reports.Line)]
+        first, attempt = self._log.number, self._state.record.attempt
+        entries = [
+            logfile.Entry(first + i, now, attempt, t.pod, t.stream, t.rank, t.text)
+            for i, t in enumerate(lines)
+        ]
+        with suppress(OSError):  # a full disk loses lines, not the job; readers see the gap
+            if entries:
+                self._log.add(entries)
+            for event in told:
+                if isinstance(event, reports.Event):
+                    when = datetime.fromtimestamp(now, UTC)
+                    self._dir.add_event(
+                        jobdir.Event(when, event.weight, event.reason, event.message)
+                    )
+        self._follow_progress(lines, now)
+
+    def _follow_progress(self, lines: Sequence[reports.Line], now: float) -> None:
+        for line in lines:
+            if line.role == "launcher":
+                self._tracker.see(now, line.text)
+        if self._tracker.progress != self._state.progress:
+            if now - self._progress_kept < PROGRESS_SECONDS:
+                return
+            self._progress_kept = now
+            with suppress(OSError):
+                self._write(replace(self._state, progress=self._tracker.progress))
+
+    def closed(self) -> None:
+        """Every pod is gone: those that ended by themselves are remembered, the others not."""
+        ended = tuple(replace(p, pid=0) for p in self._state.pods if p.end)
+        self._write(replace(self._state, pods=ended, admitted=False, queued=None))
+
+    def failed(self, problem: str) -> None:
+        """The job could not be run at all."""
+        self._write(store.failed(self._state, "LocalRunFailed", problem))
+
+    def _write(self, state: State) -> None:
+        self._dir.write_state(state)
+        self._state = state
+
+
+def _nothing(progress: float) -> None:
+    """Nobody watches an installation in the background."""
+
+
+def _wake_up() -> int:
+    """A descriptor that becomes readable with every SIGUSR1."""
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    os.set_blocking(writer, False)
+
+    def wake(number: int, frame: FrameType | None) -> None:
+        with suppress(BlockingIOError):
+            os.write(writer, b"!")
+
+    signal.signal(signal.SIGUSR1, wake)
+    return reader
+
+
+def supervise(folder: JobDir, job: MPIJob, desk: Desk) -> None:
+    local = prepare(job, folder.settings())
+    distributions.install(local.distribution, _nothing)
+    host = pod_host(local.order())
+    try:
+        Supervisor(local.job, local.layout, local.order().site, host).run(desk)
+    finally:
+        host.close()
+        desk.closed()
+
+
+def main(path: str) -> int:
+    wake = _wake_up()
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_IGN)
+    folder = JobDir(Path(path))
+    desk = Desk(folder, wake)
+    try:
+        supervise(folder, folder.job(), desk)
+    except (LocalError, PodError, ValueError) as error:
+        desk.failed(str(error))
+        return 1
+    except BaseException:
+        desk.failed(f"this is a fault of mpi-trainer, not of the job:\n{traceback.format_exc()}")
+        return 1
+    return 0 if conditions.finished(folder.state().status.conditions) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

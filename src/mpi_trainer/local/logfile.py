@@ -1,0 +1,138 @@
+"""A job's log on disk: one JSON value a line, in files of bounded size, the oldest dropped.
+
+What is dropped is counted: the name of every file carries the number of its first line, so a
+reader knows exactly how many are gone. A reader that follows holds its file open and loses nothing
+while it keeps pace. A last line that a kill has torn is left out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+SEGMENT_BYTES = 8 << 20
+SEGMENTS = 16
+
+
+class Entry(msgspec.Struct, frozen=True, array_like=True):
+    """One line. `number` counts the job's lines from 0."""
+
+    number: int
+    time: float
+    attempt: int
+    pod: str
+    stream: str
+    rank: int | None
+    text: str
+
+
+_ENCODER = msgspec.json.Encoder()
+_DECODER = msgspec.json.Decoder(Entry)
+
+
+class Writer:
+    """Appends lines. Not for two processes at once."""
+
+    def __init__(self, folder: Path, segment_bytes: int = SEGMENT_BYTES) -> None:
+        self._folder = folder
+        self._limit = segment_bytes
+        self._number = _end_of(folder)
+        self._file: int | None = None
+        self._size = 0
+
+    @property
+    def number(self) -> int:
+        """The number that the next line gets."""
+        return self._number
+
+    def add(self, entries: list[Entry]) -> None:
+        """Danger: raises OSError on a full disk; the lines are lost then, and counted as such."""
+        data = b"".join(_ENCODER.encode(entry) + b"\n" for entry in entries)
+        first, self._number = self._number, self._number + len(entries)
+        if self._file is None or self._size + len(data) > self._limit:
+            self._begin(first)
+        assert self._file is not None
+        os.write(self._file, data)
+        self._size += len(data)
+
+    def close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _begin(self, first: int) -> None:
+        self.close()
+        path = self._folder / f"log.{first:012d}.jsonl"
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._size = os.fstat(self._file).st_size
+        for old in segments(self._folder)[:-SEGMENTS]:
+            old.unlink(missing_ok=True)
+
+
+class Reader:
+    """Reads from the oldest line that is left, and goes on where it stopped."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._path: Path | None = None
+        self._file: int | None = None
+        self._rest = b""
+        self._next = 0
+
+    def read(self) -> Iterator[tuple[int, Entry]]:
+        """What has come since the last call: lines, each with how many before it are gone."""
+        while True:
+            if self._file is None and not self._open_next():
+                return
+            yield from self._lines()
+            following = [p for p in segments(self._folder) if self._path and p > self._path]
+            if not following:
+                return
+            # A later file exists, so this one is complete: read what came in between, then leave.
+            yield from self._lines()
+            self.close()
+
+    def close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file, self._rest = None, b""
+
+    def _open_next(self) -> bool:
+        later = [p for p in segments(self._folder) if self._path is None or p > self._path]
+        for path in later:
+            try:
+                self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                continue  # dropped just now; the next one says how much is gone
+            self._path = path
+            return True
+        return False
+
+    def _lines(self) -> Iterator[tuple[int, Entry]]:
+        assert self._file is not None
+        while data := os.read(self._file, 1 << 20):
+            *lines, self._rest = (self._rest + data).split(b"\n")
+            for line in lines:
+                try:
+                    entry = _DECODER.decode(line)
+                except msgspec.MsgspecError:
+                    continue
+                gone, self._next = entry.number - self._next, entry.number + 1
+                yield max(gone, 0), entry
+
+
+def segments(folder: Path) -> list[Path]:
+    return sorted(folder.glob("log.*.jsonl"))
+
+
+def _end_of(folder: Path) -> int:
+    """The number after the last line on disk, for a writer that goes on after another."""
+    reader = Reader(folder)
+    last = -1
+    for _, entry in reader.read():
+        last = entry.number
+    reader.close()
+    return last + 1

@@ -1,0 +1,368 @@
+"""The Backend of this machine, over `local.store`.
+
+Files are the truth: every call reads them afresh, so any number of clients in any number of
+processes see the same. Following means looking often; a look at a quiet job costs one `stat`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import deque
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mpi_trainer.api import conditions
+from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.local import distributions, inside, logfile, store
+from mpi_trainer.local.errors import LocalError
+from mpi_trainer.local.jobdir import Damaged, JobDir, PodState, State
+from mpi_trainer.local.prepare import prepare
+from mpi_trainer.local.settings import Settings, here
+from mpi_trainer.sdk.backend import (
+    EventInfo,
+    JobDetails,
+    JobSummary,
+    Key,
+    LogLine,
+    LogQuery,
+    PodInfo,
+    RankInfo,
+)
+from mpi_trainer.sdk.errors import JobError, JobExists, JobNotFound
+
+replace = msgspec.structs.replace
+
+LOOK_SECONDS = 0.05
+RESTARTS = "mpi-trainer.opendatahub.io/restarts"
+DAMAGED = "JobDirectoryDamaged"
+
+
+class LocalBackend:
+    """Jobs of this machine. `settings` None takes the caller's at every submission."""
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self._settings = settings
+
+    @property
+    def name(self) -> str:
+        return "local"
+
+    async def create(self, job: MPIJob) -> MPIJob:
+        return await asyncio.to_thread(self.create_now, job)
+
+    def create_now(self, job: MPIJob) -> MPIJob:
+        settings = self._settings or here()
+        local = prepare(job, settings)
+        distributions.install(local.distribution, lambda seconds: None)
+        try:
+            return store.submit(local.job, settings)
+        except store.JobTaken as error:
+            raise JobExists(
+                f"job {local.job.namespace}/{local.job.name} exists already",
+                f"Choose another name, or remove it: `odh mpijob delete {local.job.name}`.",
+            ) from error
+
+    async def get(self, key: Key) -> MPIJob:
+        return self.get_now(key)
+
+    def get_now(self, key: Key) -> MPIJob:
+        return _job(_find(key), key)
+
+    async def details(self, key: Key) -> JobDetails:
+        return await asyncio.to_thread(self.details_now, key)
+
+    def details_now(self, key: Key) -> JobDetails:
+        folder = _find(key)
+        job, state = _job(folder, key), folder.state()
+        return JobDetails(
+            job=job,
+            pods=tuple(_pod(p) for p in state.pods),
+            ranks=tuple(_ranks(state)),
+            events=tuple(EventInfo(e.time, e.type, e.reason, e.message) for e in folder.events()),
+            progress=state.progress,
+            waits_for=state.waits_for,
+        )
+
+    async def list(self, namespace: str | None = None) -> Sequence[JobSummary]:
+        return self.list_now(namespace)
+
+    def list_now(self, namespace: str | None = None) -> Sequence[JobSummary]:
+        found = [_summary(folder, state) for folder, state in store.states(namespace)]
+        return sorted(found, key=lambda job: job.created, reverse=True)
+
+    async def watch(self, key: Key) -> AsyncIterator[MPIJob]:
+        last: Any = None
+        while True:
+            try:
+                job = self.get_now(key)
+            except JobNotFound:
+                if last is None:
+                    raise
+                return
+            if job.status != last:
+                last = job.status
+                yield job
+            if conditions.finished(job.status.conditions):
+                return
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def logs(self, key: Key, query: LogQuery) -> AsyncIterator[LogLine]:
+        folder = _find(key)
+        wanted = _filter(query, key.name)
+        reader = logfile.Reader(folder.path)
+        try:
+            for line in _tail(_lines(reader, wanted), query.tail):
+                yield line
+            while query.follow:
+                over = _over(folder)
+                for line in _lines(reader, wanted):
+                    yield line
+                if over:
+                    return
+                await asyncio.sleep(LOOK_SECONDS)
+        finally:
+            reader.close()
+
+    async def suspend(self, key: Key) -> MPIJob:
+        return self._suspend(key, True)
+
+    async def resume(self, key: Key) -> MPIJob:
+        return self._suspend(key, False)
+
+    def _suspend(self, key: Key, wanted: bool) -> MPIJob:
+        folder = _find(key)
+        if conditions.finished(_job(folder, key).status.conditions):
+            verb = "suspended" if wanted else "resumed"
+            raise JobError(
+                f"job {key} has ended and cannot be {verb}",
+                f"Run it again: `odh mpijob restart {key.name}`.",
+            )
+        return store.edit(folder, lambda job: _with_suspend(job, wanted))
+
+    async def restart(self, key: Key) -> MPIJob:
+        folder = _find(key)
+        job, settings = _job(folder, key), folder.settings()
+        if not conditions.finished(job.status.conditions):
+            await self.suspend(key)
+            await self._until_empty(folder)
+            return await self.resume(key)
+        notes = dict(job.metadata.annotations)
+        notes[RESTARTS] = str(int(notes.get(RESTARTS, "0")) + 1)
+        meta = replace(job.metadata, annotations=notes, deletion_timestamp=None)
+        await asyncio.to_thread(store.remove, folder)
+        return await asyncio.to_thread(store.submit, replace(job, metadata=meta), settings)
+
+    async def _until_empty(self, folder: JobDir) -> None:
+        while folder.state().pods:  # noqa: ASYNC110 - another process empties it
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def delete(self, key: Key) -> None:
+        await asyncio.to_thread(store.remove, _find(key, repaired=False))
+
+    async def run_in(self, key: Key, pod: str, command: Sequence[str]) -> int:
+        return await asyncio.to_thread(inside.run_in, _running_pod(_find(key), pod), command)
+
+    async def fetch(self, key: Key, path: str, destination: str) -> None:
+        await asyncio.to_thread(self._fetch, key, path, Path(destination))
+
+    def _fetch(self, key: Key, path: str, destination: Path) -> None:
+        folder = _find(key)
+        if not path.startswith("/"):
+            path = f"{folder.settings().cwd}/{path}"
+        launcher = [p for p in folder.state().pods if p.role == "launcher" and p.phase == "Running"]
+        if launcher:
+            inside.copy_out(launcher[0], path, destination)
+        else:
+            inside.copy(_kept(_job(folder, key), folder.settings(), path), path, destination)
+
+    async def stacks(self, key: Key) -> dict[int, str]:
+        return await asyncio.to_thread(inside.stacks, _find(key).state().pods)
+
+    async def prune(self, namespace: str | None, older_than_seconds: float) -> Sequence[Key]:
+        gone = []
+        for folder, state in [*store.states(namespace)]:
+            ended = state.status.completion_time if isinstance(state, State) else None
+            if ended and (datetime.now(UTC) - ended).total_seconds() >= older_than_seconds:
+                await asyncio.to_thread(store.remove, folder)
+                gone.append(Key(folder.namespace, folder.name))
+        return gone
+
+
+def _find(key: Key, *, repaired: bool = True) -> JobDir:
+    try:
+        return store.find(key.namespace, key.name)
+    except store.NoSuchJob as error:
+        raise JobNotFound(
+            f"there is no job {key} on this machine", "See which there are: `odh mpijob list -A`."
+        ) from error
+
+
+def _job(folder: JobDir, key: Key) -> MPIJob:
+    try:
+        return folder.job()
+    except FileNotFoundError as error:
+        raise JobNotFound(f"job {key} was deleted just now") from error
+    except Damaged as damage:
+        raise JobError(
+            f"the directory of job {key} is damaged: {damage}",
+            f"Remove it: `odh mpijob delete {key.name}`.",
+        ) from damage
+
+
+def _summary(folder: JobDir, state: State | Damaged) -> JobSummary:
+    key = Key(folder.namespace, folder.name)
+    if isinstance(state, Damaged):
+        made = datetime.fromtimestamp(folder.path.stat().st_mtime, UTC)
+        return JobSummary(key, conditions.FAILED, made, DAMAGED, str(state))
+    found = state.status.conditions
+    current = conditions.find(found, conditions.state(found))
+    return JobSummary(
+        key=key,
+        state=conditions.state(found),
+        created=state.created,
+        reason=current.reason if current else "",
+        message=state.waits_for or (current.message if current else ""),
+        started=state.status.start_time,
+        completed=state.status.completion_time,
+        workers=state.workers,
+        slots=state.slots,
+        implementation=state.implementation,
+        progress=state.progress,
+    )
+
+
+def _pod(pod: PodState) -> PodInfo:
+    cpu, memory = inside.usage(pod) if pod.pid and pod.phase == "Running" else (None, None)
+    return PodInfo(
+        name=pod.name,
+        role="launcher" if pod.role == "launcher" else "worker",
+        index=pod.index,
+        phase=pod.phase,
+        ready=pod.ready,
+        address=pod.address,
+        pid=pod.pid,
+        cpu_seconds=cpu,
+        memory_bytes=memory,
+        end=pod.end,
+    )
+
+
+def _ranks(state: State) -> Iterator[RankInfo]:
+    if conditions.finished(state.status.conditions) or not state.pods:
+        yield from (RankInfo(r.rank, r.pod, r.address, 0, r.end) for r in state.ranks)
+        return
+    addresses = {p.name: p.address for p in state.pods}
+    for rank in inside.pod_ranks(state.pods):
+        end = rank.end.words() if rank.end else ""
+        yield RankInfo(rank.rank, rank.pod, addresses.get(rank.pod, ""), rank.pid, end)
+
+
+def _running_pod(folder: JobDir, name: str) -> PodState:
+    pods = folder.state().pods
+    for pod in pods:
+        if pod.name == name and pod.pid and pod.phase == "Running":
+            return pod
+    running = ", ".join(p.name for p in pods if p.phase == "Running") or "none"
+    raise JobError(f"pod {name} does not run", f"Pods that run: {running}.")
+
+
+def _kept(job: MPIJob, settings: Settings, path: str) -> Path:
+    """Where a file of an ended job is: what it wrote to volumes and shared directories."""
+    for replica in (job.launcher, job.worker):
+        spec = replica.template.view.spec
+        sources = {
+            v.name: v.host_path.path
+            if v.host_path
+            else settings.claims.get(v.persistent_volume_claim.claim_name)
+            if v.persistent_volume_claim
+            else None
+            for v in spec.volumes
+        }
+        for mount in (m for c in spec.containers[:1] for m in c.volume_mounts):
+            inner = Path(path)
+            if inner.is_relative_to(mount.mount_path):
+                source = sources.get(mount.name)
+                if source is None:
+                    break
+                return Path(source, mount.sub_path, inner.relative_to(mount.mount_path))
+    if Path(path).exists() and not path.startswith(("/tmp/", "/run/", "/dev/")):
+        return Path(path)
+    raise LocalError(
+        f"{path} was the pod's own and is gone with it",
+        "Let the job write to a volume or to its working directory, or copy while it runs.",
+    )
+
+
+def _with_suspend(job: MPIJob, wanted: bool) -> MPIJob:
+    policy = replace(job.spec.run_policy, suspend=wanted)
+    return replace(job, spec=replace(job.spec, run_policy=policy))
+
+
+def _over(folder: JobDir) -> bool:
+    with suppress(Damaged):
+        try:
+            state = folder.state()
+        except FileNotFoundError:
+            return True
+        if conditions.finished(state.status.conditions):
+            return not folder.alive()
+        store.find(folder.namespace, folder.name)
+    return False
+
+
+class _Filter(msgspec.Struct, frozen=True):
+    pods: tuple[str, ...]
+    rank: int | None
+    since: float
+    pattern: re.Pattern[str] | None
+
+    def takes(self, entry: logfile.Entry) -> bool:
+        return (
+            entry.pod in self.pods
+            and (self.rank is None or entry.rank == self.rank)
+            and entry.time >= self.since
+            and (self.pattern is None or self.pattern.search(entry.text) is not None)
+        )
+
+
+def _filter(query: LogQuery, name: str) -> _Filter:
+    try:
+        pattern = re.compile(query.grep) if query.grep else None
+    except re.error as error:
+        raise JobError(
+            f"{query.grep!r} is not a regular expression: {error}", "Escape special characters."
+        ) from error
+    worker = query.worker is not None and not query.launcher
+    return _Filter(
+        pods=(f"{name}-worker-{query.worker}" if worker else f"{name}-launcher",),
+        rank=query.rank,
+        since=query.since.timestamp() if query.since else 0.0,
+        pattern=pattern,
+    )
+
+
+def _lines(reader: logfile.Reader, wanted: _Filter) -> Iterator[LogLine]:
+    lost = 0
+    for gone, entry in reader.read():
+        lost += gone
+        if wanted.takes(entry):
+            yield LogLine(
+                time=datetime.fromtimestamp(entry.time, UTC),
+                pod=entry.pod,
+                stream="stderr" if entry.stream == "stderr" else "stdout",
+                rank=entry.rank,
+                text=entry.text,
+                attempt=entry.attempt,
+                lost=lost,
+            )
+            lost = 0
+
+
+def _tail(lines: Iterator[LogLine], count: int | None) -> Iterator[LogLine]:
+    return iter(deque(lines, maxlen=count)) if count is not None else lines
