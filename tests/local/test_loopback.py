@@ -61,7 +61,7 @@ def test_pod_has_its_own_tmpdir_files_and_share() -> None:
 
 
 def test_addresses_are_loopback_and_distinct() -> None:
-    host = Loopback(ISOLATION, None, "/nowhere")  # type: ignore[arg-type]
+    host = Loopback(None, "/nowhere", None)  # type: ignore[arg-type]
     assert [host.address(i) for i in (0, 1, 254)] == ["127.0.0.2", "127.0.0.3", "127.0.1.0"]
 
 
@@ -76,7 +76,7 @@ def test_what_cannot_be_applied_is_listed() -> None:
         return host.not_applied
 
     lines = [line.split(":")[0] for line in in_loopback(body)]
-    assert lines == ["namespaces", "mountPath /usr", "/dev/shm", "memory limits"]
+    assert lines == ["mountPath /usr", "/dev/shm", "memory limits"]
 
 
 def test_end_of_main_ends_children_in_sessions_of_their_own() -> None:

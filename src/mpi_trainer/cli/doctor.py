@@ -94,6 +94,8 @@ def _space() -> Finding:
     folder = places.data_dir()
     existing = next(p for p in (folder, *folder.parents) if p.exists())
     free = shutil.disk_usage(existing).free
+    if not existing.is_dir():
+        return Finding("data", "missing", f"{existing} is not a folder", "set XDG_DATA_HOME")
     if not os.access(existing, os.W_OK):
         return Finding("data", "missing", f"{existing} is not writable", "set XDG_DATA_HOME")
     if free < NEEDED_SPACE:

@@ -19,6 +19,8 @@ def _text(path: str) -> str:
     try:
         with sys.stdin.buffer if path == "-" else Path(path).open("rb") as file:
             data = file.read(LARGEST + 1)
+    except IsADirectoryError as error:
+        raise LocalError(f"{path} is a directory", "Give the path of a file in it.") from error
     except OSError as error:
         raise LocalError(
             f"cannot read {path}: {error.strerror}", "Check the path and its permissions."
@@ -32,5 +34,6 @@ def _text(path: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise LocalError(
-            f"{path} is not UTF-8 text (byte {error.start})", "Save it as UTF-8."
+            f"{path} is not UTF-8 text (byte {error.start})",
+            "Give the path of an MPIJob manifest, saved as UTF-8.",
         ) from error

@@ -1,60 +1,60 @@
 """The `odh` program: finds the verb, runs it, and turns what went wrong into words.
 
 Verbs are imported only when they are called: `odh --help` and completion must feel instant.
-Exit codes: 0 done, 1 the job failed, 2 bad usage or input, 124 time-out, 130 interrupted.
+Exit codes: 0 done, 1 the job failed, 2 bad usage or input or no such job, 124 time-out,
+130 interrupted.
 """
 
 from __future__ import annotations
 
+import os
 import sys
-from importlib import import_module
 
 import click
 
 from mpi_trainer import __version__
+from mpi_trainer.cli.lazy import group
 
 FAILED = 1
 USAGE = 2
+TIMED_OUT = 124
 INTERRUPTED = 130
 
-# verb -> (module under cli, one line of help); the help stands here so that listing is cheap.
 VERBS = {
     "run": ("run", "Run a command or a job file with real MPI on this machine."),
+    "mpijob": ("mpijob", "MPI jobs: submit, follow, stop, repeat."),
+    "training": ("training", "The same by verb and kind: `odh training list mpijob`."),
     "validate": ("validate", "Check job files without running anything."),
     "mpi": ("mpi", "Install and list the MPI builds for local runs."),
     "doctor": ("doctor", "Say what this machine can do, and mend what is missing."),
+    "completion": ("completion", "Print the shell's completion for this program."),
 }
 
 
-class Verbs(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(VERBS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in VERBS:
-            return None
-        module = import_module(f"mpi_trainer.cli.{VERBS[cmd_name][0]}")
-        command: click.Command = module.command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(verb, text) for verb, (_, text) in VERBS.items()])
-
-
-@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=group(VERBS), context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="odh")
 def odh() -> None:
-    """MPI training jobs that just run: here, and on OpenShift AI."""
+    """MPI training jobs that just run: here, and on OpenShift AI.
+
+    \b
+    Exit codes:
+      0    done, or the job succeeded
+      1    the job failed
+      2    wrong usage or input, or no such job
+      124  the time given with --timeout is over
+      130  interrupted (Ctrl-C)
+    """
 
 
 def main() -> None:
     """The entry point of every name under which the program is installed."""
+    from mpi_trainer.cli import program
+
     try:
-        sys.exit(odh.main(standalone_mode=False) or 0)
+        sys.exit(odh.main(prog_name=program.name(), standalone_mode=False) or 0)
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
-    except click.UsageError as error:
+    except click.ClickException as error:
         error.show()
         sys.exit(USAGE)
     except click.Abort:
@@ -66,10 +66,10 @@ def main() -> None:
         sys.stderr.close()
         sys.exit(FAILED)
     except Exception as error:
-        from mpi_trainer.cli.mistakes import explained
+        from mpi_trainer.cli import mistakes
 
-        words = explained(error)
-        if words is None:
+        if os.environ.get("ODH_TRACEBACK"):
             raise
-        click.echo(words, err=True)
-        sys.exit(USAGE)
+        words = mistakes.explained(error)
+        click.echo(words or mistakes.fault(error), err=True)
+        sys.exit(mistakes.exit_code(error) if words else FAILED)

@@ -2,20 +2,54 @@
 
 from __future__ import annotations
 
+import errno
+import traceback
+from pathlib import Path
+
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.pod import PodError
+from mpi_trainer.sdk.errors import JobError, JobFailed, JobTimeout
+
+# What a full, restricted or overloaded machine answers to anything.
+_OF_THE_MACHINE = frozenset(
+    {
+        *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM),
+        *(errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN),
+    }
+)
 
 
 def explained(error: Exception) -> str | None:
-    """The words for an error of ours; None for one that is a fault of the program."""
+    """The words for an error that the user can mend; None for a fault of the program."""
     if isinstance(error, InvalidJob):
         return f"error: {error}"
-    if isinstance(error, LocalError):
+    if isinstance(error, (LocalError, JobError)):
         return worded(error.problem, error.hint)
     if isinstance(error, PodError):
         return worded(str(error))
+    if isinstance(error, OSError) and error.errno in _OF_THE_MACHINE:
+        where = f"{error.filename}: " if error.filename else ""
+        return worded(f"{where}{error.strerror}", "Mend that on this machine and try again.")
     return None
+
+
+def exit_code(error: Exception) -> int:
+    """What the program ends with after an explained error."""
+    if isinstance(error, JobTimeout):
+        return 124
+    return 1 if isinstance(error, JobFailed) else 2
+
+
+def fault(error: Exception) -> str:
+    """The words for a fault of the program: where it is, not how it got there."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return worded(
+        f"this is a fault of odh, not of the job: {what} "
+        f"({Path(place.filename).name}:{place.lineno})",
+        "Please report it, with what ODH_TRACEBACK=1 prints.",
+    )
 
 
 def worded(problem: str, hint: str = "") -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
@@ -14,47 +12,17 @@ from mpi_trainer.api.defaults import OPEN_MPI
 from mpi_trainer.cli import jobfiles, terminal
 from mpi_trainer.cli.installing import ensure
 from mpi_trainer.cli.main import FAILED, INTERRUPTED
+from mpi_trainer.cli.parameters import Mount, Pair
+from mpi_trainer.decide import reasons
 from mpi_trainer.local import distributions, reports
 from mpi_trainer.local.environment import Materials
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.prepare import LocalRun, prepare
 from mpi_trainer.local.run import run
 from mpi_trainer.local.settings import here
-from mpi_trainer.sdk.newjob import HostMount, NewJob, name_for, with_additions
+from mpi_trainer.sdk.newjob import NewJob, name_for, with_additions
 
 replace = msgspec.structs.replace
-
-
-class _Mount(click.ParamType[Any]):
-    name = "SRC:DST"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> HostMount:
-        source, _, rest = str(value).partition(":")
-        target, _, mode = rest.partition(":")
-        if not source or not target.startswith("/") or mode not in ("", "ro", "rw"):
-            self.fail(f"{value!r} is not SRC:DST or SRC:DST:ro with an absolute DST", param, ctx)
-        if not Path(source).exists():
-            self.fail(f"{source} does not exist; create it with `mkdir -p {source}`", param, ctx)
-        return HostMount(str(Path(source).resolve()), target, mode == "ro")
-
-
-class _Pair(click.ParamType[Any]):
-    """NAME=VALUE, or NAME alone for the caller's own value."""
-
-    name = "NAME=VALUE"
-
-    def __init__(self, what: str) -> None:
-        self._what = what
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, str]:
-        name, equals, text = str(value).partition("=")
-        if not name:
-            self.fail(f"{value!r}: the {self._what} has no name", param, ctx)
-        if not equals:
-            if name not in os.environ:
-                self.fail(f"{name} is not set here; give it as {name}=VALUE", param, ctx)
-            text = os.environ[name]
-        return name, text
 
 
 @click.command(context_settings={"ignore_unknown_options": False})
@@ -67,12 +35,12 @@ class _Pair(click.ParamType[Any]):
     type=click.Choice([d.name for d in distributions.DISTRIBUTIONS]),
     help="MPI to use.  [default: openmpi, or what the file asks for]",
 )
-@click.option("-e", "--env", type=_Pair("variable"), multiple=True, help="Set a variable.")
-@click.option("--mount", "mounts", type=_Mount(), multiple=True, help="Show a directory at DST.")
+@click.option("-e", "--env", type=Pair("variable"), multiple=True, help="Set a variable.")
+@click.option("--mount", "mounts", type=Mount(), multiple=True, help="Show a directory at DST.")
 @click.option(
     "--claim",
     "claims",
-    type=_Pair("claim"),
+    type=Pair("claim"),
     multiple=True,
     help="Directory that stands for a PersistentVolumeClaim.",
 )
@@ -185,8 +153,8 @@ class _Printer:
                 stream = sys.stderr if to_err else sys.stdout
                 tag = "" if report.rank is None else terminal.rank_tag(report.rank, stream) + " "
                 print(f"{tag}{report.text}", file=stream, flush=True)
-            case reports.Moved() if not self._quiet and report.state in ("Restarting", "Suspended"):
-                terminal.say(terminal.faint(f"{report.state}: {report.message}"))
+            case reports.Event() if not self._quiet and report.reason == reasons.RESTARTING:
+                terminal.say(terminal.faint(f"Restarting: {report.message}"))
             case reports.Note() if not self._quiet:
                 terminal.say(terminal.faint(report.text))
 
@@ -218,6 +186,6 @@ def _dry(order: LocalRun, output: str) -> str:
 def _formatted(data: Any, output: str) -> str:
     if output == "json":
         return msgspec.json.format(msgspec.json.encode(data), indent=2).decode()
-    import yaml
+    from mpi_trainer.cli.yamltext import written
 
-    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True).rstrip()
+    return written(data)

@@ -9,6 +9,7 @@ import click
 from mpi_trainer.api.errors import InvalidJob, line
 from mpi_trainer.cli import jobfiles, terminal
 from mpi_trainer.cli.main import USAGE
+from mpi_trainer.local.errors import LocalError
 
 
 @click.command()
@@ -28,6 +29,13 @@ def command(paths: tuple[str, ...], output: str) -> int:
 def _finding(path: str) -> dict[str, list[str] | str]:
     try:
         file = jobfiles.read(path)
+    except LocalError as error:
+        return {
+            "file": path,
+            "jobs": [],
+            "errors": [f"{error.problem}; {error.hint}"],
+            "warnings": [],
+        }
     except InvalidJob as invalid:
         return {
             "file": path,

@@ -232,12 +232,15 @@ def is_alive(home: str) -> bool:
 
 
 def start_time(pid: int) -> int | None:
-    """When a process started, in clock ticks since boot; none if there is no such process."""
+    """When a process started, in clock ticks since boot; none if it has ended or never was.
+
+    One that was killed and not yet reaped has ended.
+    """
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    return int(stat.rpartition(")")[2].split()[19])
+    return None if fields[0] in "ZX" else int(fields[19])
 
 
 def _home_of(pid: int) -> str:

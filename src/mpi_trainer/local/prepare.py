@@ -19,6 +19,7 @@ from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.layout.model import Layout
 from mpi_trainer.layout.mpijob import layout
 from mpi_trainer.local import accounts, applied, isolation, preflight
+from mpi_trainer.local.description import description
 from mpi_trainer.local.distributions import DISTRIBUTIONS, Distribution, default_for, named
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.isolation import Isolation
@@ -51,11 +52,14 @@ class LocalRun(msgspec.Struct, frozen=True):
 
     def described(self) -> dict[str, Any]:
         """The layout as plain data, for `--dry-run`."""
-        data: dict[str, Any] = msgspec.to_builtins(
-            self.layout, enc_hook=lambda template: template.content
-        )
-        mpi = f"{self.distribution.title} {self.distribution.version}"
-        return {"mpi": mpi, "isolation": self.isolation.kind, "notes": list(self.notes), **data}
+        here = {
+            "mpi": f"{self.distribution.title} {self.distribution.version}",
+            "isolation": self.isolation.kind,
+            "python": dict(self.settings.env)["PATH"].partition(":")[0],
+            "workingDir": self.settings.cwd,
+            "notes": list(self.notes),
+        }
+        return {**description(self.layout), "here": {k: v for k, v in here.items() if v}}
 
 
 def prepare(job: MPIJob, settings: Settings) -> LocalRun:

@@ -7,12 +7,16 @@ counts: an earlier run that failed and was tried again by the script is the scri
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from signal import SIGKILL
+
+from msgspec.structs import replace
 
 from mpi_trainer.decide import End, RankSeen
 
 FOLDER = "ranks"
+OOM_KILLED = "OOMKilled"
 
 
 def read(shares: Mapping[str, str], attempt: int) -> tuple[RankSeen, ...]:
@@ -27,6 +31,19 @@ def read(shares: Mapping[str, str], attempt: int) -> tuple[RankSeen, ...]:
             if rank is not None and written >= found.get(rank.rank, (0.0,))[0]:
                 found[rank.rank] = (written, rank)
     return tuple(rank for _, (_, rank) in sorted(found.items()))
+
+
+def blamed(ranks: tuple[RankSeen, ...], out_of_memory: Collection[str]) -> tuple[RankSeen, ...]:
+    """Ranks that were killed in a pod where the kernel killed for memory, with that reason.
+
+    Only the rank dies so, not its worker: without this it would seem that somebody killed it.
+    """
+    return tuple(
+        replace(rank, end=replace(rank.end, reason=OOM_KILLED))
+        if rank.end is not None and rank.end.signal == SIGKILL and rank.pod in out_of_memory
+        else rank
+        for rank in ranks
+    )
 
 
 def clear(share: str) -> None:

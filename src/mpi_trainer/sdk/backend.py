@@ -82,6 +82,10 @@ class LogLine(msgspec.Struct, frozen=True):
     attempt: int = 1
     lost: int = 0
 
+    def __str__(self) -> str:
+        """As `odh` prints it: the rank, where it is known, and the text."""
+        return self.text if self.rank is None else f"[{self.rank}] {self.text}"
+
 
 class LogQuery(msgspec.Struct, frozen=True):
     """Which lines. Launcher and ranks by default; a worker's own lines (its sshd) on request."""

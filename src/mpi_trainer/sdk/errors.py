@@ -5,6 +5,7 @@
     ├── JobExists    (also ValueError)
     ├── JobFailed    (also RuntimeError)   the job itself ended badly
     ├── JobTimeout   (also TimeoutError)
+    ├── NotShippable (also ValueError)     a function that cannot run anywhere but here
     └── K8sApiException                    the API server refused; keeps its status and body
 
 A job file that is wrong raises `api.errors.InvalidJob`, which is a ValueError.
@@ -20,6 +21,8 @@ class JobError(Exception):
         super().__init__(problem)
         self.problem = problem
         self.hint = hint
+        if hint:
+            self.add_note(f"hint: {hint}")  # a traceback shows it below the problem
 
 
 class JobNotFound(JobError, LookupError):
@@ -40,6 +43,10 @@ class JobFailed(JobError, RuntimeError):
 
 class JobTimeout(JobError, TimeoutError):
     pass
+
+
+class NotShippable(JobError, ValueError):
+    """A function, or an argument for it, cannot be sent to other machines as text."""
 
 
 class K8sApiException(JobError):

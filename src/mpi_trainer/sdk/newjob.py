@@ -14,17 +14,12 @@ from typing import Any
 import msgspec
 
 from mpi_trainer.api.defaults import OPEN_MPI
-from mpi_trainer.api.meta import ObjectMeta
-from mpi_trainer.api.mpijob import (
-    LAUNCHER,
-    WORKER,
-    MPIJob,
-    MPIJobSpec,
-    ReplicaSpec,
-    RunPolicy,
-)
+from mpi_trainer.api.mpijob import MPIJob, RunPolicy
 from mpi_trainer.api.pods import PodTemplate
-from mpi_trainer.layout.launch import LAUNCHERS, SHELLS, mpi_command
+from mpi_trainer.layout.launch import LAUNCHERS, SHELLS
+from mpi_trainer.sdk.resources import ResourceRequirements
+from mpi_trainer.sdk.specs import LOCAL_IMAGE, MPIJobSpec, ReplicaSpec, variables
+from mpi_trainer.sdk.volumes import VolumeMount
 
 LONGEST_NAME = 40
 _SCRIPTS = frozenset({".py", ".sh"})
@@ -41,43 +36,43 @@ class HostMount(msgspec.Struct, frozen=True):
 
 
 class NewJob(msgspec.Struct, frozen=True):
+    """What `specs` describes role by role, for jobs whose pods are all alike.
+
+    `resources` are a worker's; the launcher only starts ranks. No slots means one per GPU.
+    """
+
     name: str
     command: tuple[str, ...]
     namespace: str = "default"
     workers: int = 2
-    slots: int = 1
+    slots: int | None = None
     implementation: str = OPEN_MPI
-    image: str = "local"
+    image: str = LOCAL_IMAGE
     env: tuple[tuple[str, str], ...] = ()
     mounts: tuple[HostMount, ...] = ()
     as_is: bool = False
     backoff_limit: int | None = None
+    resources: ResourceRequirements = ResourceRequirements()
+    volumes: tuple[VolumeMount, ...] = ()
+    node_selector: tuple[tuple[str, str], ...] = ()
 
     def mpijob(self) -> MPIJob:
-        ranks = self.workers * self.slots
-        command = self.command if self.as_is else mpi_command(self.command, ranks)
-        return MPIJob(
-            metadata=ObjectMeta(name=self.name, namespace=self.namespace),
-            spec=MPIJobSpec(
-                slots_per_worker=self.slots,
-                mpi_implementation=self.implementation,
-                run_policy=RunPolicy(clean_pod_policy="Running", backoff_limit=self.backoff_limit),
-                mpi_replica_specs={
-                    LAUNCHER: ReplicaSpec(replicas=1, template=self._template(command)),
-                    WORKER: ReplicaSpec(replicas=self.workers, template=self._template(())),
-                },
-            ),
+        pod = ReplicaSpec(
+            image=self.image,
+            env=dict(self.env),
+            volume_mounts=self.volumes,
+            node_selector=dict(self.node_selector),
         )
-
-    def _template(self, command: tuple[str, ...]) -> PodTemplate:
-        container: dict[str, Any] = {"name": "mpi", "image": self.image}
-        if command:
-            container["command"] = [_literal(word) for word in command]
-        if self.env:
-            container["env"] = _variables(self.env)
-        spec: dict[str, Any] = {"containers": [container]}
-        add_mounts(spec, self.mounts)
-        return PodTemplate.of({"spec": spec})
+        replace = msgspec.structs.replace
+        spec = MPIJobSpec(
+            launcher=replace(pod, command=self.command),
+            worker=replace(pod, replicas=self.workers, resources=self.resources),
+            slots_per_worker=self.slots,
+            mpi_implementation=self.implementation,
+            run_policy=RunPolicy(backoff_limit=self.backoff_limit),
+            as_is=self.as_is,
+        )
+        return with_additions(spec.manifest(self.name, self.namespace), (), self.mounts)
 
 
 def add_mounts(spec: dict[str, Any], mounts: tuple[HostMount, ...]) -> None:
@@ -105,7 +100,7 @@ def with_additions(
         content = replica.template.content
         container = content["spec"]["containers"][0]
         if env:
-            container["env"] = [*(container.get("env") or ()), *_variables(env)]
+            container["env"] = [*(container.get("env") or ()), *variables(dict(env))]
         add_mounts(content["spec"], mounts)
         replicas[role] = msgspec.structs.replace(replica, template=PodTemplate.of(content))
     spec = msgspec.structs.replace(job.spec, mpi_replica_specs=replicas)
@@ -127,12 +122,3 @@ def _as_name(word: str) -> str:
         return ""
     name = re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-")[:LONGEST_NAME].rstrip("-")
     return name if name[:1].isalpha() else ""
-
-
-def _variables(env: tuple[tuple[str, str], ...]) -> list[dict[str, str]]:
-    return [{"name": name, "value": _literal(value)} for name, value in env]
-
-
-def _literal(text: str) -> str:
-    """The text such that a kubelet, which reads `$(NAME)` and `$$`, makes it what it was."""
-    return text.replace("$", "$$")

@@ -8,6 +8,9 @@
 # with the same status. When MPI_TRAINER_RANK_DIR is unset or not writable, or no rank
 # number is known, the program replaces this shell and nothing is written.
 #
+# MPI_TRAINER_WORKER_RANK_DIR, set in workers only, wins: Hydra gives every rank the
+# launcher's variables, and where pods share their files the launcher's directory is another.
+#
 # Two files a rank, both renamed into place when complete (names with a leading dot are
 # unfinished and to be ignored). WRAPPER is this shell's pid, so that several launches
 # from one script never share a name:
@@ -29,7 +32,7 @@
 # group, or a lost host), not that the rank still runs. A shell reports death by INT,
 # PIPE or TERM exactly like the exit statuses 130, 141 and 143, so those count as signals.
 
-dir=${MPI_TRAINER_RANK_DIR-}
+dir=${MPI_TRAINER_WORKER_RANK_DIR:-${MPI_TRAINER_RANK_DIR-}}
 rank=${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK-}}}
 size=${OMPI_COMM_WORLD_SIZE:-${PMI_SIZE-}}
 

@@ -28,14 +28,18 @@ def launcher_env(settings: Settings) -> Pairs:
 
 
 def shared_machine_env(interface: str) -> Pairs:
-    """Every daemon believes that it owns the machine and would pin its first rank to core 0."""
+    """Every daemon believes that it owns the machine and would pin its first rank to core 0.
+
+    On the loopback device all hosts have one name and one /dev/shm, and shared memory segments
+    are named after the host: ranks of two workers would write into the same one.
+    """
     return (
         ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
         ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
         ("OMPI_MCA_hwloc_base_binding_policy", "none"),
         ("PRTE_MCA_hwloc_default_binding_policy", "none"),
         ("OMPI_MCA_mpi_yield_when_idle", "1"),
-        ("OMPI_MCA_btl", "^ofi"),
+        ("OMPI_MCA_btl", "self,tcp" if interface == "lo" else "^ofi"),
         ("OMPI_MCA_btl_tcp_if_include", interface),
         ("OMPI_MCA_oob_tcp_if_include", interface),
         ("PRTE_MCA_prte_if_include", interface),

@@ -1,0 +1,48 @@
+"""A group of verbs that are imported only when called: `--help` and completion must feel instant.
+
+The one-line help stands beside the module's name, so that listing imports nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+
+import click
+
+Verbs = Mapping[str, tuple[str, str]]
+
+
+class LazyGroup(click.Group):
+    """`verbs`: verb -> (module under cli, one line of help)."""
+
+    verbs: Verbs = {}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.verbs)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.verbs:
+            return None
+        module = import_module(f"mpi_trainer.cli.{self.verbs[cmd_name][0]}")
+        command: click.Command = module.command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.verbs and not args[0].startswith("-"):
+            from mpi_trainer.api.spelling import nearest
+
+            meant = nearest(args[0], self.verbs)
+            if meant and not ctx.resilient_parsing:
+                ctx.fail(f"No such command '{args[0]}'; did you mean `{meant}`?")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(verb, text) for verb, (_, text) in self.verbs.items()])
+
+
+def group(verbs: Verbs) -> type[LazyGroup]:
+    return type("Verbs", (LazyGroup,), {"verbs": verbs})

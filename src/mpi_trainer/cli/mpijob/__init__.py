@@ -1,0 +1,37 @@
+"""`odh mpijob VERB …`: the life of a job, one file per verb."""
+
+from __future__ import annotations
+
+import click
+
+from mpi_trainer.cli.lazy import group
+
+# The order of a job's life, which is the order of the help.
+VERBS = {
+    "create": ("mpijob.create", "Submit a job from a command or a file."),
+    "list": ("mpijob.list", "List jobs, newest first."),
+    "get": ("mpijob.get", "Show jobs by name, as a table, JSON or YAML."),
+    "describe": ("mpijob.describe", "Show everything that is known of a job."),
+    "logs": ("mpijob.logs", "Print what a job printed, by rank if you like."),
+    "wait": ("mpijob.wait", "Wait until a job has come to a state."),
+    "watch": ("mpijob.watch", "A live view: state, progress, ranks, last lines."),
+    "suspend": ("mpijob.suspend", "Stop a job's pods but keep the job."),
+    "resume": ("mpijob.resume", "Let a suspended job run."),
+    "restart": ("mpijob.restart", "Run a job again from the beginning."),
+    "clone": ("mpijob.clone", "Submit a copy of a job, with changes."),
+    "exec": ("mpijob.exec", "Run a command beside a rank."),
+    "cp": ("mpijob.cp", "Copy a file or directory out of a job."),
+    "top": ("mpijob.top", "Show CPU and memory that jobs use."),
+    "stack": ("mpijob.stack", "Show where each rank is, for jobs that hang."),
+    "delete": ("mpijob.delete", "Stop jobs and remove everything of them."),
+    "prune": ("mpijob.prune", "Delete jobs that ended long ago."),
+}
+
+
+@click.group(cls=group(VERBS))
+def command() -> None:
+    """MPI jobs: submit, follow, stop, repeat.
+
+    A job belongs to nobody's terminal: it goes on when this program ends, and any terminal can
+    follow, suspend or delete it.
+    """

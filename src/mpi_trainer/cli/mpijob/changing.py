@@ -1,0 +1,41 @@
+"""One change to several jobs, each told as it is done; the wait afterwards, where one is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import click
+
+from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.cli.backend import answer, connect
+from mpi_trainer.cli.mpijob import endings, summaries
+from mpi_trainer.cli.mpijob.wait import until
+from mpi_trainer.sdk.backend import Backend, Key
+
+Change = Callable[[Backend, Key], Coroutine[Any, Any, MPIJob]]
+
+
+def changed(
+    done: str,
+    names: tuple[str, ...],
+    namespace: str,
+    change: Change,
+    wait: tuple[str, float | None],
+) -> int:
+    """Changes each job; `wait` is the state to wait for (or none) and for how long at most."""
+    backend, keys = connect(), [Key(namespace, name) for name in names]
+
+    async def work() -> int:
+        for key in keys:
+            await change(backend, key)
+            click.echo(f"{summaries.full_name(key.name)} {done}")
+        aim, timeout = wait
+        codes = [await _wait(backend, key, aim, timeout) for key in keys if aim]
+        return max(codes, default=0)
+
+    return answer(work())
+
+
+async def _wait(backend: Backend, key: Key, aim: str, timeout: float | None) -> int:
+    return await endings.within(timeout, lambda: until(backend, key, aim), key, aim)

@@ -1,0 +1,127 @@
+"""`odh mpijob describe`: everything that is known of a job, on one page."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+import msgspec
+
+from mpi_trainer.api.mpijob import MPIJob, to_wire
+from mpi_trainer.cli import formats, spans, terminal
+from mpi_trainer.cli.backend import answer, connect
+from mpi_trainer.cli.formats import Format
+from mpi_trainer.cli.mpijob import options, summaries
+from mpi_trainer.cli.voice import voiced
+from mpi_trainer.sdk.backend import JobDetails, Key
+
+
+@click.command("describe")
+@options.name
+@options.namespace
+@options.data_output
+@voiced
+def command(*, name: str, namespace: str, form: Format) -> None:
+    """Show everything that is known of a job: state, pods, ranks, events.
+
+    \b
+    odh mpijob describe train
+    odh mpijob describe train -o jsonpath='{.ranks[*].end}'
+    """
+    details = answer(connect().details(Key(namespace, name)))
+    if form.structured:
+        click.echo(formats.rendered(data(details), form))
+    else:
+        click.echo("\n".join(page(details, datetime.now(UTC))))
+
+
+def data(details: JobDetails) -> dict[str, Any]:
+    return {
+        "job": to_wire(details.job),
+        "state": summaries.state_of(details.job),
+        "waitsFor": details.waits_for,
+        "progress": summaries.progress_data(details.progress),
+        "pods": [msgspec.to_builtins(pod) for pod in details.pods],
+        "ranks": [msgspec.to_builtins(rank) for rank in details.ranks],
+        "events": [msgspec.to_builtins(event) for event in details.events],
+    }
+
+
+def page(details: JobDetails, now: datetime) -> Iterator[str]:
+    yield from _aligned(_facts(details, now))
+    for title, header, rows in _tables(details, now):
+        if rows:
+            yield f"\n{title}:"
+            yield from (f"  {line}" for line in terminal.table(header, rows).splitlines())
+
+
+def _facts(details: JobDetails, now: datetime) -> Iterator[tuple[str, str]]:
+    job, summary = details.job, summaries.of(details)
+    status = job.status
+    yield "Name", job.name
+    yield "Namespace", job.namespace
+    yield "Id", job.metadata.uid
+    yield "State", f"{summary.state} ({summary.reason})" if summary.reason else summary.state
+    yield "Message", summaries.message_of(job)
+    yield "Waits for", details.waits_for
+    yield "Created", summaries.moment(job.metadata.creation_timestamp) or ""
+    yield "Started", summaries.moment(status.start_time) or ""
+    yield "Completed", summaries.moment(status.completion_time) or ""
+    if status.start_time:
+        yield "Duration", spans.between(status.start_time, status.completion_time or now)
+    yield "MPI", job.spec.mpi_implementation or ""
+    yield "Workers", f"{job.workers} × {job.slots} slots"
+    yield "Image", _image(job)
+    yield "Command", _command(job)
+    yield "Progress", summaries.progress_words(details.progress)
+    yield "Remaining", summaries.eta_words(details.progress, now.timestamp())
+    yield "Metrics", summaries.metric_words(details.progress)
+
+
+def _tables(
+    details: JobDetails, now: datetime
+) -> Iterator[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
+    yield (
+        "Conditions",
+        ("TYPE", "STATUS", "REASON", "AGE", "MESSAGE"),
+        [
+            (c.type, c.status, c.reason, spans.between(c.last_transition_time, now), c.message)
+            for c in details.job.status.conditions
+        ],
+    )
+    yield (
+        "Pods",
+        ("NAME", "PHASE", "READY", "ADDRESS", "END"),
+        [(p.name, p.phase, "yes" if p.ready else "no", p.address, p.end) for p in details.pods],
+    )
+    yield (
+        "Ranks",
+        ("RANK", "POD", "ADDRESS", "END"),
+        [(str(r.rank), r.pod, r.address, r.end or "running") for r in details.ranks],
+    )
+    yield (
+        "Events",
+        ("AGE", "TYPE", "REASON", "MESSAGE"),
+        [(spans.between(e.time, now), e.type, e.reason, e.message) for e in details.events],
+    )
+
+
+def _aligned(facts: Iterator[tuple[str, str]]) -> Iterator[str]:
+    known = [(name, text) for name, text in facts if text]
+    width = max(len(name) for name, _ in known) + 1
+    for name, text in known:
+        yield f"{name + ':':<{width}} {text}"
+
+
+def _image(job: MPIJob) -> str:
+    containers = job.launcher.template.content.get("spec", {}).get("containers") or [{}]
+    return str(containers[0].get("image", ""))
+
+
+def _command(job: MPIJob) -> str:
+    containers = job.launcher.template.content.get("spec", {}).get("containers") or [{}]
+    first = containers[0]
+    return shlex.join([*(first.get("command") or ()), *(first.get("args") or ())])

@@ -1,0 +1,114 @@
+"""`odh mpijob logs`: what a job printed, complete and in order, each line with its rank."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import cast
+
+import click
+import msgspec
+
+from mpi_trainer.cli import terminal
+from mpi_trainer.cli.backend import answer, connect
+from mpi_trainer.cli.mpijob import endings, options
+from mpi_trainer.cli.voice import say, voiced
+from mpi_trainer.sdk.backend import Backend, Key, LogLine, LogQuery
+
+FLUSH_SECONDS = 0.1
+
+
+@click.command("logs")
+@options.name
+@options.namespace
+@click.option("--rank", type=click.IntRange(0), help="Only this rank.")
+@click.option("--worker", type=click.IntRange(0), help="A worker's own lines (its sshd).")
+@click.option("--launcher", is_flag=True, help="Only the launcher's pod (mpirun and its ranks).")
+@click.option("-f", "--follow", is_flag=True, help="Go on until the job has ended.")
+@click.option("--since", type=options.Since(), help="Only lines after this: 10m, or a time.")
+@click.option("--tail", type=click.IntRange(0), help="Only so many lines from the end.")
+@click.option("--grep", type=options.Pattern(), help="Only lines that match.")
+@click.option("--timestamps", is_flag=True, help="Put the time before each line.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
+@voiced
+def command(  # noqa: PLR0913 - one parameter for each option
+    *,
+    name: str,
+    namespace: str,
+    rank: int | None,
+    worker: int | None,
+    launcher: bool,
+    follow: bool,
+    since: datetime | None,
+    tail: int | None,
+    grep: str | None,
+    timestamps: bool,
+    output: str,
+) -> int:
+    """Print what a job printed, by rank if you like.
+
+    \b
+    odh mpijob logs train                         everything so far
+    odh mpijob logs train --follow                until the job ends; Ctrl-C leaves it running
+    odh mpijob logs train --rank 3 --tail 20      the last lines of one rank
+    odh mpijob logs train --grep 'loss' -o json   for a program
+
+    With --follow the exit code is the job's: 0 succeeded, 1 failed.
+    """
+    if worker is not None and (rank is not None or launcher):
+        raise click.UsageError("--worker excludes --rank and --launcher; give one of them")
+    key = Key(namespace, name)
+    query = LogQuery(rank, worker, launcher, follow, since, tail, grep)
+    printer = Printer(json=output == "json", timestamps=timestamps)
+    backend = connect()
+    try:
+        return answer(followed(backend, key, query, printer))
+    except KeyboardInterrupt:
+        return endings.left(key, "logs --follow") if follow else 130
+
+
+async def followed(backend: Backend, key: Key, query: LogQuery, printer: Printer) -> int:
+    """Prints the lines; where they were followed, the job's verdict."""
+    lines = cast("AsyncIterator[LogLine]", backend.logs(key, query))
+    flushing = asyncio.create_task(printer.keep_flushing()) if query.follow else None
+    try:
+        async for line in lines:
+            printer.print(line)
+    finally:
+        if flushing:
+            flushing.cancel()
+        printer.flush()
+    return await endings.verdict(backend, key) if query.follow else 0
+
+
+class Printer:
+    """Bytes straight to standard output: a million lines must not wait for a terminal's sake."""
+
+    def __init__(self, *, json: bool = False, timestamps: bool = False) -> None:
+        self._out = sys.stdout.buffer
+        self._json = json
+        self._timestamps = timestamps
+        self._at_once = sys.stdout.isatty()
+
+    def print(self, line: LogLine) -> None:
+        if line.lost:
+            say(terminal.faint(f"… {line.lost} lines are gone: the log is bounded"))
+        if self._json:
+            text = msgspec.json.encode(line)
+        else:
+            time = f"{line.time.isoformat(timespec='milliseconds')} " if self._timestamps else ""
+            rank = "" if line.rank is None else terminal.rank_tag(line.rank, sys.stdout) + " "
+            text = f"{time}{rank}{line.text}".encode(errors="replace")
+        self._out.write(text + b"\n")
+        if self._at_once:
+            self._out.flush()
+
+    def flush(self) -> None:
+        self._out.flush()
+
+    async def keep_flushing(self) -> None:
+        while True:
+            await asyncio.sleep(FLUSH_SECONDS)
+            self._out.flush()

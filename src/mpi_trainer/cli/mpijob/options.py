@@ -1,0 +1,101 @@
+"""Arguments and options that several verbs share, and completion of job names."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from mpi_trainer.cli import spans
+from mpi_trainer.cli.formats import Format, FormatType
+
+DEFAULT_NAMESPACE = "default"
+
+
+def completed_names(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Jobs that begin so, with their state. Completion never complains: it offers nothing."""
+    from mpi_trainer.cli.backend import summaries
+
+    with suppress(Exception):
+        found = summaries(ctx.params.get("namespace") or DEFAULT_NAMESPACE)
+        return [
+            CompletionItem(s.key.name, help=s.state)
+            for s in found
+            if s.key.name.startswith(incomplete)
+        ]
+    return []
+
+
+class Span(click.ParamType[float]):
+    """`90`, `90s`, `5m`, `1h30m`."""
+
+    name = "DURATION"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        if isinstance(value, float):
+            return value
+        found = spans.seconds(str(value))
+        if found is None:
+            self.fail(f"{value!r} is not a duration such as 90, 90s, 5m or 1h30m", param, ctx)
+        return found
+
+
+class Since(click.ParamType[datetime]):
+    """A duration back from now, or a time such as 2026-11-15T12:00:00Z."""
+
+    name = "TIME"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> datetime:
+        if isinstance(value, datetime):
+            return value
+        span = spans.seconds(str(value))
+        try:
+            if span is not None:
+                return datetime.now(UTC) - timedelta(seconds=span)
+            found = datetime.fromisoformat(str(value))
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is neither 10m nor 2026-11-15T12:00:00Z", param, ctx)
+        return found if found.tzinfo else found.astimezone()
+
+
+class Pattern(click.ParamType[str]):
+    name = "REGEX"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        try:
+            re.compile(value)
+        except re.error as error:
+            self.fail(f"{value!r} is not a regular expression: {error}", param, ctx)
+        return str(value)
+
+
+name = click.argument("name", shell_complete=completed_names)
+names = click.argument("names", nargs=-1, metavar="NAME...", shell_complete=completed_names)
+some_names = click.argument(
+    "names", nargs=-1, required=True, metavar="NAME...", shell_complete=completed_names
+)
+
+namespace = click.option(
+    "-n", "--namespace", default=DEFAULT_NAMESPACE, show_default=True, is_eager=True,
+    help="Namespace of the job.",
+)  # fmt: skip
+every_namespace = click.option(
+    "-A", "--all-namespaces", "everywhere", is_flag=True, help="Jobs of every namespace."
+)
+output = click.option(
+    "-o", "--output", "form", type=FormatType(), default=Format(), show_default=False,
+    help="json, yaml, wide, name or jsonpath=EXPRESSION.",
+)  # fmt: skip
+data_output = click.option(
+    "-o", "--output", "form", type=FormatType(("json", "yaml")), default=Format(),
+    show_default=False, help="json, yaml or jsonpath=EXPRESSION.",
+)  # fmt: skip
+timeout = click.option(
+    "--timeout", type=Span(), help="Give up after this long, with exit code 124."
+)

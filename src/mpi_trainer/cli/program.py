@@ -1,0 +1,18 @@
+"""The name under which the program was called, for hints that can be copied as they stand."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import PurePath
+
+_PLUGINS = {"kubectl-odh": "kubectl odh", "oc-odh": "oc odh", "oai-cli": "oai-cli"}
+
+
+def name() -> str:
+    return _PLUGINS.get(PurePath(sys.argv[0]).name, "odh")
+
+
+def call(verb: str, job: str = "", namespace: str = "default") -> str:
+    """A command line about a job, to be shown to the user."""
+    words = [name(), "mpijob", verb, *([job] if job else [])]
+    return " ".join([*words, *(["-n", namespace] if namespace != "default" else [])])

@@ -1,0 +1,1 @@
+"""The import path that data scientists use; everything is in `mpi_trainer.sdk`."""

@@ -1,0 +1,87 @@
+"""MPI training jobs from Python: on this machine, with real MPI.
+
+    from openshift_ai_sdk.training import MPIJob
+
+    def train(epochs):
+        from mpi4py import MPI
+
+        world = MPI.COMM_WORLD
+        for epoch in range(1, epochs + 1):
+            total = world.allreduce(world.rank)
+            if world.rank == 0:
+                print(f"epoch {epoch}/{epochs} loss {total / epoch:.3f}", flush=True)
+
+    job = MPIJob.from_function(train, workers=2, slots=2, args=[3]).create()
+    job.wait_for_completion(timeout=120, show=True)
+    for line in job.get_logs(rank=0):
+        print(line.text)
+    job.delete()
+
+Each class has an asynchronous twin (`AsyncMPIJob`, `AsyncTrainingClient`, `AsyncMPIJobClient`)
+with the same methods to `await` or iterate with `async for`. The synchronous ones may also be used
+inside a running event loop, as in a notebook.
+"""
+
+from __future__ import annotations
+
+from mpi_trainer.api.errors import InvalidJob
+from mpi_trainer.api.mpijob import RunPolicy, SchedulingPolicy
+from mpi_trainer.diagnose.progress import Progress
+from mpi_trainer.sdk.asyncjob import AsyncMPIJob
+from mpi_trainer.sdk.backend import EventInfo, JobDetails, JobSummary, LogLine, PodInfo, RankInfo
+from mpi_trainer.sdk.client import AsyncMPIJobClient, AsyncTrainingClient
+from mpi_trainer.sdk.connect import connect
+from mpi_trainer.sdk.errors import (
+    JobError,
+    JobExists,
+    JobFailed,
+    JobNotFound,
+    JobTimeout,
+    K8sApiException,
+    NotShippable,
+)
+from mpi_trainer.sdk.joblist import JobList
+from mpi_trainer.sdk.resources import ResourceRequirements
+from mpi_trainer.sdk.specs import MPIJobSpec, ReplicaSpec
+from mpi_trainer.sdk.state import JobMetrics, JobState, ReplicaCount
+from mpi_trainer.sdk.syncclient import MPIJobClient, TrainingClient
+from mpi_trainer.sdk.syncjob import MPIJob
+from mpi_trainer.sdk.volumes import VolumeMount
+
+ResourceSpec = ResourceRequirements
+
+__all__ = [
+    "AsyncMPIJob",
+    "AsyncMPIJobClient",
+    "AsyncTrainingClient",
+    "EventInfo",
+    "InvalidJob",
+    "JobDetails",
+    "JobError",
+    "JobExists",
+    "JobFailed",
+    "JobList",
+    "JobMetrics",
+    "JobNotFound",
+    "JobState",
+    "JobSummary",
+    "JobTimeout",
+    "K8sApiException",
+    "LogLine",
+    "MPIJob",
+    "MPIJobClient",
+    "MPIJobSpec",
+    "NotShippable",
+    "PodInfo",
+    "Progress",
+    "RankInfo",
+    "ReplicaCount",
+    "ReplicaSpec",
+    "ResourceRequirements",
+    "ResourceSpec",
+    "RunPolicy",
+    "SchedulingPolicy",
+    "TrainingClient",
+    "VolumeMount",
+    "connect",
+]
