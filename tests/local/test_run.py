@@ -51,6 +51,15 @@ def test_ranks_fill_every_slot_of_every_worker(mpi: str) -> None:
 
 
 @builds
+def test_runs_in_a_row_all_succeed_and_leave_nothing(mpi: str) -> None:
+    """Two here; `make soak` does twenty."""
+    for _ in range(int(os.environ.get("RUNS", "2"))):
+        ended = run("run", "-w", "4", "-s", "2", "--mpi", mpi, "--", "python", "-c", HELLO)
+        assert ended.returncode == 0, ended.stderr
+        assert "8 ranks on 4 hosts" in ended.stderr
+
+
+@builds
 def test_a_failing_program_fails_the_job_and_names_the_rank(mpi: str) -> None:
     """OBS-2: exit 1, and the rank that called MPI_Abort is in the table."""
     program = "from mpi4py import MPI; c = MPI.COMM_WORLD; c.Barrier(); c.rank == 1 and c.Abort(42)"

@@ -118,7 +118,7 @@ def test_a_follower_ends_when_the_job_is_deleted() -> None:
     backend.create_now(job("gone", SLEEP))
 
     async def follow() -> list[str]:
-        lines = []
+        lines: list[str] = []
         async for line in backend.logs(key("gone"), LogQuery(follow=True)):
             if not lines:
                 deleting = asyncio.create_task(backend.delete(key("gone")))

@@ -1,0 +1,207 @@
+"""What the product costs on one machine, as ratios measured side by side in one run.
+
+    python -m bench.local [--rounds N]
+
+Method: every round takes one sample of each thing, in turn, so that all of them meet the same
+noise; the ratio is that of the medians.
+
+- `bare mpirun`: `mpirun -n 4 true` in a launcher pod beside four worker pods that are already up,
+  with nothing of ours in its way: no shim, no rank wrapper, no marks.
+- `mpirun in a job`: the same in the same pods as a job runs it, with all of that.
+- `odh run`: `odh run -q -w 4 -- true` as a user types it: Python, keys, namespaces, sshd, mpirun,
+  and everything down again.
+- `odh --help` and `odh mpijob list` (of no jobs, and of a thousand ended ones) against
+  `python -c pass`, by the same interpreter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from mpi_trainer.api import conditions
+from mpi_trainer.api.mpijob import JobStatus
+from mpi_trainer.local import isolation, sshd
+from mpi_trainer.local.distributions import named
+from mpi_trainer.local.jobdir import JobDir, State
+from mpi_trainer.local.keymaker import Keymaker
+from mpi_trainer.local.plan import Keys, Place, Planner
+from mpi_trainer.local.pod import PodPlan
+from mpi_trainer.local.prepare import LocalRun, prepare
+from mpi_trainer.local.sandbox import Sandbox
+from mpi_trainer.local.settings import here
+from mpi_trainer.sdk.newjob import NewJob
+
+ODH = str(Path(sys.executable).with_name("odh"))
+WORKERS = 4
+OURS = ("MPI_TRAINER_", "OMPI_MCA_orte_fork_agent", "PRTE_MCA_odls_base_exec_agent")
+RESULTS = Path(__file__).parent / "results" / "local.json"
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--rounds", type=int, default=15)
+    rounds = options.parse_args().rounds
+    samples: dict[str, list[float]] = {}
+    with tempfile.TemporaryDirectory() as empty, tempfile.TemporaryDirectory() as full:
+        _thousand_jobs(Path(full))
+        commands: dict[str, Callable[[], float]] = {
+            "python -c pass": lambda: _timed([sys.executable, "-c", "pass"]),
+            "odh --help": lambda: _timed([ODH, "--help"]),
+            "odh mpijob list": lambda: _timed([ODH, "mpijob", "list"], XDG_STATE_HOME=empty),
+            "odh mpijob list of 1000": lambda: _timed([ODH, "mpijob", "list"], XDG_STATE_HOME=full),
+            "odh mpijob get": lambda: _timed(
+                [ODH, "mpijob", "get", "job-500"], XDG_STATE_HOME=full
+            ),
+        }
+        for name, build in (("openmpi", "openmpi"), ("mpich", "mpich")):
+            commands[f"bare mpirun ({name})"] = _mpirun(build, ours=False)
+            commands[f"mpirun in a job ({name})"] = _mpirun(build, ours=True)
+            commands[f"odh run ({name})"] = _whole(build)
+        for round_ in range(rounds + 1):
+            for name, sample in commands.items():
+                seconds = sample()
+                if round_:  # the first round warms caches up and does not count
+                    samples.setdefault(name, []).append(seconds)
+            print(f"round {round_} of {rounds}", file=sys.stderr)
+    _report(samples)
+
+
+def _whole(build: str) -> Callable[[], float]:
+    command = [ODH, "run", "-q", "--mpi", build, "-w", str(WORKERS), "--", "true"]
+    return lambda: _timed(command)
+
+
+def _mpirun(build: str, *, ours: bool) -> Callable[[], float]:
+    """One mpirun in fresh pods, timed inside the launcher from its start to its end."""
+
+    def sample() -> float:
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                os.setsid()
+                os.write(writer, str(_in_pods(build, ours)).encode())
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(0)
+        os.close(writer)
+        with os.fdopen(reader) as answer:
+            seconds = float(answer.read())
+        os.waitpid(child, 0)
+        return seconds
+
+    return sample
+
+
+def _in_pods(build: str, ours: bool) -> float:
+    distribution = named(build)
+    assert distribution is not None
+    command = ("mpirun", "-n", str(WORKERS), "true")
+    new = NewJob("bench", command, workers=WORKERS, implementation=distribution.implementation)
+    local = prepare(new.mpijob(), msgspec.structs.replace(here(), distribution=build))
+    host = Sandbox.enter(isolation.probe(), "bench", ())
+    try:
+        planner = _planner(local, host)
+        workers = host.start(tuple(planner.pod(w) for w in local.layout.workers))
+        for worker in workers:
+            _until_listening(worker.stderr)
+        launcher = planner.pod(local.layout.launcher)
+        if not ours:
+            launcher = _bare(launcher)
+        started = time.perf_counter()
+        (running,) = host.start((launcher,))
+        status = running.wait()
+        assert status.code == 0, os.read(running.stderr, 65536)
+        return time.perf_counter() - started
+    finally:
+        host.close()
+
+
+def _planner(local: LocalRun, host: Sandbox) -> Planner:
+    own, *host_keys = Keymaker(1 + WORKERS).pairs()
+    places = {
+        pod.name: Place(host.address(i), sshd.PORT, host.paths(pod.name))
+        for i, pod in enumerate(local.layout.pods)
+    }
+    keys = Keys(own, dict(zip((w.name for w in local.layout.workers), host_keys, strict=True)))
+    return Planner(local.layout, local.order().site, places, keys)
+
+
+def _bare(plan: PodPlan) -> PodPlan:
+    """The launcher's plan without the agent."""
+    env = {k: v for k, v in plan.env if not k.startswith(OURS)}
+    env["PATH"] = ":".join(p for p in env["PATH"].split(":") if "/agent/" not in p)
+    return msgspec.structs.replace(plan, argv=plan.argv[1:], env=tuple(env.items()))
+
+
+def _until_listening(stderr: int) -> None:
+    os.set_blocking(stderr, True)
+    said = b""
+    while sshd.LISTENING not in said:
+        said += os.read(stderr, 4096)
+
+
+def _timed(command: list[str], **env: str) -> float:
+    started = time.perf_counter()
+    subprocess.run(
+        command, check=True, stdout=subprocess.DEVNULL, env={**os.environ, **env}, cwd="/"
+    )
+    return time.perf_counter() - started
+
+
+def _thousand_jobs(state_home: Path) -> None:
+    """A thousand ended jobs, as the store leaves them."""
+    now = datetime.now(UTC)
+    job = NewJob("job", ("true",)).mpijob()
+    done = conditions.Condition(
+        type=conditions.SUCCEEDED, status=conditions.TRUE, reason="MPIJobSucceeded"
+    )
+    status = JobStatus(conditions=(done,), start_time=now, completion_time=now)
+    for number in range(1000):
+        name = f"job-{number}"
+        folder = JobDir(state_home / "mpi-trainer/jobs/default" / name)
+        folder.path.mkdir(parents=True)
+        meta = msgspec.structs.replace(job.metadata, name=name, creation_timestamp=now)
+        folder.write_job(msgspec.structs.replace(job, metadata=meta))
+        folder.write_state(State(now, 2, 1, "OpenMPI", status))
+
+
+def _report(samples: dict[str, list[float]]) -> None:
+    middle = {name: statistics.median(values) for name, values in samples.items()}
+    pairs = [(name, "python -c pass") for name in middle if name.startswith(("odh --", "odh mpij"))]
+    for build in ("openmpi", "mpich"):
+        pairs.append((f"mpirun in a job ({build})", f"bare mpirun ({build})"))
+        pairs.append((f"odh run ({build})", f"bare mpirun ({build})"))
+    ratios = {f"{a} / {b}": round(middle[a] / middle[b], 2) for a, b in pairs}
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+    ).stdout.strip()
+    load = os.getloadavg()[0]
+    result = {
+        "commit": commit,
+        "machine": f"{os.cpu_count()} cores, Python {sys.version.split()[0]}, load {load:.1f}",
+        "rounds": len(next(iter(samples.values()))),
+        "median_seconds": {name: round(value, 4) for name, value in middle.items()},
+        "ratios": ratios,
+    }
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps(result, indent=2) + "\n")
+    print(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()
