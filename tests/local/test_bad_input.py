@@ -270,5 +270,3 @@ def test_a_fault_of_odh_is_one_line_and_not_a_stack(tmp_path: Path) -> None:
     demand(run(*words, env=env), "a fault of odh", "RuntimeError: broken", code=1)
     shown = run(*words, env={**env, "ODH_TRACEBACK": "1"})
     assert "Traceback" in shown.stderr
-
-

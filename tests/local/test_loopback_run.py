@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -84,7 +85,7 @@ def test_two_jobs_at_once_do_not_meet() -> None:
     ended = run(*words, HELLO)
     assert ended.returncode == 0, ended.stderr
     assert "4 ranks on 2 hosts" in ended.stderr
-    waiting.signal(2)
+    waiting.signal(signal.SIGINT)
     assert waiting.end().returncode == 130
     assert orphans() == []
 
@@ -135,6 +136,6 @@ def test_open_mpi_5_is_replaced_by_4_or_refused_by_name() -> None:
 def test_kill_9_of_odh_leaves_nothing() -> None:
     job = Run(*LOOPBACK, *SIZE, "--mpi", "mpich", "--", "python", "-c", WAIT)
     job.until_printed("all 4 here")
-    job.signal(9)
-    assert job.end().returncode == -9
+    job.signal(signal.SIGKILL)
+    assert job.end().returncode == -signal.SIGKILL
     assert orphans() == []

@@ -109,8 +109,9 @@ def test_a_rank_over_the_memory_limit_is_told_as_oom_killed(tmp_path: Path, mpi:
     ends = {rank["rank"]: rank["end"] for rank in result["ranks"]}
     assert ends[1] == "signal 9 (OOMKilled)"
     assert "OOMKilled" not in ends[0]
-    assert "rank 1 on job-worker-1 was the first to fail, with signal 9 (OOMKilled)" in (
-        result["message"]
+    assert (
+        "rank 1 on job-worker-1 was the first to fail, with signal 9 (OOMKilled)"
+        in (result["message"])
     )
 
 
@@ -127,7 +128,7 @@ def test_a_rank_killed_by_hand_under_a_limit_is_not_told_as_oom_killed(tmp_path:
 
 @LIMITED
 def test_an_earlier_attempts_oom_kill_is_not_blamed_on_the_next(tmp_path: Path) -> None:
-    """Workers outlive an attempt, and so do their control groups and counters."""
+    """Each attempt counts its own: a worker that is used again must not bring its past along."""
     first = "exec python -c 'bytearray(512 << 20)'"
     second = "kill -9 $$$$"  # `$$` in a manifest is a plain dollar
     choice = f"if test -e /state/again; then {second}; else touch /state/again; {first}; fi"

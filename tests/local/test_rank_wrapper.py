@@ -70,6 +70,17 @@ def test_start_and_end_carry_the_documented_keys(shell: list[str], tmp_path: Pat
     assert int(end["end"]) >= int(start["start"])
 
 
+def test_a_workers_directory_wins_over_the_launchers(shell: list[str], tmp_path: Path) -> None:
+    """Hydra hands the launcher's variables to every rank."""
+    launcher, worker = tmp_path / "launcher", tmp_path / "worker"
+    launcher.mkdir()
+    worker.mkdir()
+    folders = {"MPI_TRAINER_RANK_DIR": launcher, "MPI_TRAINER_WORKER_RANK_DIR": worker}
+    run([*shell, RANK, "true"], {**RANKED, **{k: str(v) for k, v in folders.items()}})
+    assert len(records(worker, "end")) == 1
+    assert list(launcher.iterdir()) == []
+
+
 def test_nothing_unfinished_stays_behind(shell: list[str], tmp_path: Path) -> None:
     wrapped(shell, tmp_path, "true")
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []

@@ -12,7 +12,7 @@ from mpi_trainer.cli import program
 
 if TYPE_CHECKING:
     from mpi_trainer.local.settings import Settings
-    from mpi_trainer.sdk.backend import Backend, JobSummary, Key
+    from mpi_trainer.sdk.backend import Backend, JobSummary
 
 T = TypeVar("T")
 
@@ -28,16 +28,6 @@ def summaries(namespace: str | None) -> list[JobSummary]:
     backend = connect()
     quick = getattr(backend, "list_now", None)
     return list(quick(namespace) if quick else answer(_list(backend, namespace)))
-
-
-def like(key: Key) -> Backend:
-    """A backend that runs jobs as the one named was run: directory, MPI, claims, materials."""
-    from mpi_trainer.local import store
-
-    try:
-        return connect(store.find(key.namespace, key.name).settings())
-    except (store.NoSuchJob, OSError):
-        return connect()
 
 
 async def _list(backend: Backend, namespace: str | None) -> Any:

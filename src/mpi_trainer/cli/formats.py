@@ -45,7 +45,7 @@ class FormatType(click.ParamType[Format]):
                 self.fail(str(error), param, ctx)
             return Format("jsonpath", value.removeprefix(PATH))
         choices = ", ".join([*self._words, "jsonpath=EXPRESSION"])
-        self.fail(f"{value!r} is not one of {choices}", param, ctx)
+        raise click.BadParameter(f"{value!r} is not one of {choices}", ctx, param)
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str

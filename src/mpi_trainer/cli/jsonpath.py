@@ -108,9 +108,9 @@ def _followed(value: Any, step: str | int | None) -> list[Any]:
     if step is None:
         if isinstance(value, dict):
             return list(value.values())
-        return list(value) if isinstance(value, list) else []
+        return list(value) if isinstance(value, (list, tuple)) else []
     if isinstance(step, int):
-        inside = isinstance(value, list) and -len(value) <= step < len(value)
+        inside = isinstance(value, (list, tuple)) and -len(value) <= step < len(value)
         return [value[step]] if inside else []
     return [value[step]] if isinstance(value, dict) and step in value else []
 

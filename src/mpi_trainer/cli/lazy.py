@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
+from typing import ClassVar
 
 import click
 
@@ -16,7 +17,7 @@ Verbs = Mapping[str, tuple[str, str]]
 class LazyGroup(click.Group):
     """`verbs`: verb -> (module under cli, one line of help)."""
 
-    verbs: Verbs = {}
+    verbs: ClassVar[Verbs] = {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.verbs)

@@ -54,8 +54,13 @@ def main() -> None:
         sys.exit(odh.main(prog_name=program.name(), standalone_mode=False) or 0)
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        sys.exit(USAGE)
+    except click.ClickException as error:
+        from mpi_trainer.cli import mistakes
+
+        click.echo(mistakes.misused(error), err=True)
         sys.exit(USAGE)
     except click.Abort:
         sys.exit(INTERRUPTED)

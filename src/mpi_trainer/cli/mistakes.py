@@ -6,6 +6,8 @@ import errno
 import traceback
 from pathlib import Path
 
+import click
+
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.pod import PodError
@@ -32,6 +34,14 @@ def explained(error: Exception) -> str | None:
         where = f"{error.filename}: " if error.filename else ""
         return worded(f"{where}{error.strerror}", "Mend that on this machine and try again.")
     return None
+
+
+def misused(error: click.ClickException) -> str:
+    """The words for a command line that makes no sense."""
+    text = error.format_message().removesuffix(".")
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    help_of = context.command_path if context else "odh"
+    return worded(text[:1].lower() + text[1:], f"See `{help_of} --help`.")
 
 
 def exit_code(error: Exception) -> int:

@@ -1,7 +1,8 @@
 """A Layout for people to read: `odh run --dry-run`. Pure.
 
-The job's own templates are left out: whoever reads this has written them. What MPI will be given
-stands here in full: hosts, hostfile, variables, files, commands.
+Of the job's own templates only the plain variables and the mounts are shown: whoever reads this
+has written them, and a value from a Secret must not be printed. What MPI will be given stands
+here in full: names, hostfile, variables, files, commands.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from mpi_trainer.api.pods import Container
 from mpi_trainer.layout.model import Layout, PodLayout
 
 
@@ -19,19 +21,21 @@ def description(layout: Layout) -> dict[str, Any]:
         "implementation": layout.implementation,
         "ranks": layout.ranks,
         "slotsPerWorker": layout.slots,
-        "hostfile": layout.hostfile,
         "launcher": _pod(layout.launcher),
         "workers": [_pod(worker) for worker in layout.workers],
     }
 
 
 def _pod(pod: PodLayout) -> dict[str, Any]:
+    container = next(iter(pod.template.view.spec.containers), Container())
+    own = {v.name: v.value or "" for v in container.env if v.value_from is None}
     facts = {
         "name": pod.name,
         "hostname": f"{pod.hostname}.{pod.subdomain}",
         "command": list(pod.command),
-        "env": dict(pod.env),
+        "env": {**own, **dict(pod.env)},
         "labels": dict(pod.labels),
+        "mounts": {mount.mount_path: mount.name for mount in container.volume_mounts},
         "files": {file.path: file.text for file in pod.files},
         "keys": list(_folders(key.path for key in pod.keys)),
     }

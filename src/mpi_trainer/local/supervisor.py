@@ -45,7 +45,6 @@ class Held:
         self.terminating = False
         self.end: End | None = None
         self.last_words = ""
-        self.ooms_before = 0  # out-of-memory kills of earlier attempts
 
     def seen(self) -> PodSeen:
         return PodSeen(
@@ -194,7 +193,6 @@ class Supervisor:
             self._ranks = ()
             for held in self._held.values():
                 ranks.clear(held.running.share)
-                held.ooms_before = held.running.oom_kills() or 0
             self._start([self._layout.launcher])
 
     def _workers_answer(self) -> bool:
@@ -288,17 +286,10 @@ class Supervisor:
         self._look_at = 0.0
         if held.layout.role == "launcher":
             shares = {name: h.running.share for name, h in self._held.items()}
-            self._ranks = ranks.blamed(ranks.read(shares, held.attempt), self._out_of_memory())
+            hungry = {name for name, h in self._held.items() if h.running.oom_kills()}
+            self._ranks = ranks.blamed(ranks.read(shares, held.attempt), hungry)
         if held.terminating:
             self._forget(held)
-
-    def _out_of_memory(self) -> set[str]:
-        """The pods in which this attempt made the kernel kill a process for memory."""
-        return {
-            name
-            for name, held in self._held.items()
-            if (held.running.oom_kills() or 0) > held.ooms_before
-        }
 
     def _read_to_end(self, descriptor: int) -> None:
         while (key := self._selector.get_map().get(descriptor)) and _readable(descriptor):

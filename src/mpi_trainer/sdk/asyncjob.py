@@ -13,10 +13,9 @@ from typing import TypeVar
 from mpi_trainer.sdk import following
 from mpi_trainer.sdk.backend import Backend, EventInfo, JobDetails, Key, LogLine, LogQuery
 from mpi_trainer.sdk.connect import connect
-from mpi_trainer.sdk.errors import JobFailed
 from mpi_trainer.sdk.job import NAMESPACE, Job
 from mpi_trainer.sdk.showing import show as shown
-from mpi_trainer.sdk.state import JobMetrics, JobState, metrics_in, state_in
+from mpi_trainer.sdk.state import JobMetrics, JobState, failure, metrics_in, state_in
 
 J = TypeVar("J", bound=Job)
 
@@ -45,8 +44,8 @@ class AsyncMPIJob(Job):
         Raises:
             ValueError: The job makes no sense, or (JobExists) its name is taken.
         """
-        created = await self.backend.create(self.validated())
-        self._note(created)
+        self.validate()
+        self._note(await self.backend.create(self._definition))
         return self
 
     async def get_status(self: Job) -> JobState:
@@ -75,11 +74,9 @@ class AsyncMPIJob(Job):
             JobNotFound: It was deleted.
         """
         drawn = shown() if show else None
-        try:
-            self._seen = await following.until_finished(self.backend, self.key, timeout, drawn)
-        except JobFailed:
-            self._seen = state_in(await self.backend.details(self.key))
-            raise
+        self._seen = await following.until_finished(self.backend, self.key, timeout, drawn)
+        if self._seen.failed:
+            raise failure(self._seen)
         return self._seen
 
     def get_logs(

@@ -40,7 +40,7 @@ class Client:
 
     def _followed(self, name: str, namespace: str | None) -> AsyncMPIJob:
         """A job that is only looked at, so that it need not be fetched before."""
-        return AsyncMPIJob(name, [], namespace or self.namespace, backend=self.backend)
+        return AsyncMPIJob(name, namespace or self.namespace, backend=self.backend)
 
 
 class AsyncMPIJobClient(Client):

@@ -10,6 +10,7 @@ from mpi_trainer.sdk.backend import Backend
 
 
 def connect() -> Backend:
+    """A new connection to where jobs run."""
     from mpi_trainer.sdk.local import LocalBackend
 
     return LocalBackend()

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 
 class JobError(Exception):
-    """`problem` is one sentence without a full stop."""
+    """Anything about a job; `problem` is one sentence, and `hint` says what to do."""
 
     def __init__(self, problem: str, hint: str = "") -> None:
         super().__init__(problem)
@@ -26,15 +26,15 @@ class JobError(Exception):
 
 
 class JobNotFound(JobError, LookupError):
-    pass
+    """There is no such job, or it was deleted meanwhile."""
 
 
 class JobExists(JobError, ValueError):
-    pass
+    """The name is taken."""
 
 
 class JobFailed(JobError, RuntimeError):
-    """`reason` is the condition's."""
+    """The job itself ended badly; `reason` is the condition's."""
 
     def __init__(self, problem: str, hint: str = "", reason: str = "") -> None:
         super().__init__(problem, hint)
@@ -42,7 +42,7 @@ class JobFailed(JobError, RuntimeError):
 
 
 class JobTimeout(JobError, TimeoutError):
-    pass
+    """Something has not come about in time; the job goes on."""
 
 
 class NotShippable(JobError, ValueError):
@@ -50,6 +50,8 @@ class NotShippable(JobError, ValueError):
 
 
 class K8sApiException(JobError):
+    """The API server refused; `status` and `body` are its answer."""
+
     def __init__(self, problem: str, status: int, body: str = "", hint: str = "") -> None:
         super().__init__(problem, hint)
         self.status = status

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from mpi_trainer.sdk.backend import Backend, EventInfo, JobDetails, Key
 from mpi_trainer.sdk.errors import JobNotFound, JobTimeout
-from mpi_trainer.sdk.state import JobState, failure, state_in, state_of
+from mpi_trainer.sdk.state import JobState, state_in, state_of
 
 LOOK_SECONDS = 1.0
 
@@ -22,7 +22,7 @@ Show = Callable[[JobState], None]
 async def until_finished(
     backend: Backend, key: Key, seconds: float | None, show: Show | None
 ) -> JobState:
-    """The last state of a job that succeeded; JobFailed, JobTimeout or JobNotFound otherwise."""
+    """The last state of the job, however it ended; JobTimeout or JobNotFound otherwise."""
     import asyncio
 
     last: JobState | None = None
@@ -42,9 +42,8 @@ async def until_finished(
         ) from error
     if last is None or not last.finished:
         raise gone(key)
-    if last.failed:
-        raise failure(last)
-    return last
+    details = await _details(backend, key)
+    return state_in(details) if details else last
 
 
 async def _states(backend: Backend, key: Key, show: Show | None) -> AsyncGenerator[JobState, None]:

@@ -1,13 +1,14 @@
 """A job in the user's hands: what it is, and where it runs. What is done with it is elsewhere.
 
 `Job` is the common part of `AsyncMPIJob` and `MPIJob`: made from a few words, a function, a spec
-or a manifest, and never talking to anybody. Their methods are written against it alone.
+or a manifest, and never talking to anybody. Their methods are written against it alone. Parts
+that only some programs need are imported where they are used: importing the SDK must be quick.
 """
 
 from __future__ import annotations
 
+import os
 import re
-import secrets
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
@@ -15,12 +16,11 @@ from typing import Any, Self
 import msgspec
 
 from mpi_trainer.api import mpijob as api
-from mpi_trainer.api import validation
 from mpi_trainer.api.defaults import OPEN_MPI, with_defaults
 from mpi_trainer.api.errors import InvalidJob
+from mpi_trainer.api.mpijob import RunPolicy
 from mpi_trainer.api.spelling import nearest
 from mpi_trainer.layout.mpi import REGISTRY
-from mpi_trainer.sdk import shipping
 from mpi_trainer.sdk.backend import Backend, Key
 from mpi_trainer.sdk.connect import connect
 from mpi_trainer.sdk.newjob import LONGEST_NAME, NewJob
@@ -30,6 +30,7 @@ from mpi_trainer.sdk.state import JobState, state_of
 from mpi_trainer.sdk.volumes import VolumeMount
 
 NAMESPACE = "default"
+ONE_ATTEMPT = RunPolicy(backoff_limit=0)
 
 
 class Job:
@@ -37,17 +38,18 @@ class Job:
 
     Args:
         name: Its name; lower-case letters, digits and `-`.
-        command: What every rank runs, as a list of words. A command that is an MPI launcher
-            itself (`mpirun …`) is run once, as it is.
         namespace: The namespace (project) it belongs to.
         workers: How many worker pods.
         image: The container image. On this machine jobs run in its own Python environment.
+        command: What every rank runs, as a list of words. A command that is an MPI launcher
+            itself (`mpirun …`) is run once, as it is. Without one, the image's own is run.
         resources: What each worker needs.
         volume_mounts: Volumes that launcher and workers see.
         env: Variables for every rank.
         node_selector: Labels that the nodes must have.
         slots: Ranks on each worker; by default its GPUs, or 1.
         mpi: `OpenMPI`, `Intel` or `MPICH`.
+        run_policy: Attempts, time limits, queue; by default a job that fails is not tried again.
         backend: Where it runs; by default as `connect()` finds.
     """
 
@@ -55,20 +57,21 @@ class Job:
     _backend: Backend | None
     _seen: JobState | None
 
-    def __init__(  # noqa: PLR0913 - a job has this many sides, and all but two have defaults
+    def __init__(  # noqa: PLR0913 - a job has this many sides, and all but its name have defaults
         self,
         name: str,
-        command: Sequence[str],
         namespace: str = NAMESPACE,
         workers: int = 2,
         image: str = LOCAL_IMAGE,
-        *,
+        command: Sequence[str] = (),
         resources: ResourceRequirements | None = None,
         volume_mounts: Sequence[VolumeMount] = (),
         env: Mapping[str, str] | None = None,
         node_selector: Mapping[str, str] | None = None,
+        *,
         slots: int | None = None,
         mpi: str = OPEN_MPI,
+        run_policy: RunPolicy | None = None,
         backend: Backend | None = None,
     ) -> None:
         if isinstance(command, str):
@@ -88,6 +91,7 @@ class Job:
             resources=resources or ResourceRequirements(),
             volumes=tuple(volume_mounts),
             node_selector=tuple((node_selector or {}).items()),
+            run_policy=run_policy or ONE_ATTEMPT,
         )
         self._hold(new.mpijob(), backend)
 
@@ -126,6 +130,7 @@ class Job:
         env: Mapping[str, str] | None = None,
         node_selector: Mapping[str, str] | None = None,
         mpi: str = OPEN_MPI,
+        run_policy: RunPolicy | None = None,
         backend: Backend | None = None,
     ) -> Self:
         """A job whose every rank calls the function `train(*args, **kwargs)`.
@@ -138,6 +143,8 @@ class Job:
         Raises:
             NotShippable: The function needs something that cannot travel; names it and its line.
         """
+        from mpi_trainer.sdk import shipping
+
         text = shipping.program(train, args, kwargs or {})
         python = sys.executable if image == LOCAL_IMAGE else "python"
         return cls(
@@ -152,6 +159,7 @@ class Job:
             node_selector=node_selector,
             slots=slots,
             mpi=mpi,
+            run_policy=run_policy,
             backend=backend,
         )
 
@@ -218,16 +226,16 @@ class Job:
             self._backend = connect()
         return self._backend
 
-    def validated(self) -> api.MPIJob:
-        """The job as it will be submitted, with its defaults.
+    def validate(self) -> None:
+        """Checks the job as `create()` does.
 
         Raises:
             ValueError: It makes no sense; everything that was found stands in the message.
         """
-        definition = with_defaults(self._definition)
-        if errors := validation.errors(definition):
+        from mpi_trainer.api import validation
+
+        if errors := validation.errors(with_defaults(self._definition)):
             raise InvalidJob(errors)
-        return self._definition
 
     def to_dict(self) -> dict[str, Any]:
         """The MPIJob manifest: what runs, and what `kubectl apply` would take."""
@@ -268,7 +276,7 @@ def _implementation(name: str) -> str:
 def _name_of(function: str) -> str:
     """A new name every time, so that a notebook cell can be run again."""
     base = re.sub(r"[^a-z0-9]+", "-", function.lower()).strip("-")[:LONGEST_NAME].rstrip("-")
-    return f"{base if base[:1].isalpha() else 'job'}-{secrets.token_hex(3)}"
+    return f"{base if base[:1].isalpha() else 'job'}-{os.urandom(3).hex()}"
 
 
 def _in_a_namespace(job: api.MPIJob) -> api.MPIJob:

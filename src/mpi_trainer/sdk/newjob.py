@@ -55,6 +55,7 @@ class NewJob(msgspec.Struct, frozen=True):
     resources: ResourceRequirements = ResourceRequirements()
     volumes: tuple[VolumeMount, ...] = ()
     node_selector: tuple[tuple[str, str], ...] = ()
+    run_policy: RunPolicy = RunPolicy()
 
     def mpijob(self) -> MPIJob:
         pod = ReplicaSpec(
@@ -64,12 +65,15 @@ class NewJob(msgspec.Struct, frozen=True):
             node_selector=dict(self.node_selector),
         )
         replace = msgspec.structs.replace
+        policy = self.run_policy
+        if self.backoff_limit is not None:
+            policy = replace(policy, backoff_limit=self.backoff_limit)
         spec = MPIJobSpec(
             launcher=replace(pod, command=self.command),
             worker=replace(pod, replicas=self.workers, resources=self.resources),
             slots_per_worker=self.slots,
             mpi_implementation=self.implementation,
-            run_policy=RunPolicy(backoff_limit=self.backoff_limit),
+            run_policy=policy,
             as_is=self.as_is,
         )
         return with_additions(spec.manifest(self.name, self.namespace), (), self.mounts)

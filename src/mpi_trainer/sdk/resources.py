@@ -29,7 +29,8 @@ class ResourceRequirements(msgspec.Struct, frozen=True):
     gpu_type: str = NVIDIA
     other: Mapping[str, Amount] = {}
 
-    def amounts(self) -> dict[str, Amount]:
-        """By resource name, as a container asks for them."""
-        named = {"cpu": self.cpu, "memory": self.memory, self.gpu_type: self.gpu or None}
-        return {**{k: v for k, v in named.items() if v is not None}, **self.other}
+
+def amounts(needs: ResourceRequirements) -> dict[str, Amount]:
+    """By resource name, as a container asks for them."""
+    named = {"cpu": needs.cpu, "memory": needs.memory, needs.gpu_type: needs.gpu or None}
+    return {**{k: v for k, v in named.items() if v is not None}, **needs.other}

@@ -29,6 +29,23 @@ _HEADER = "from __future__ import annotations\n"
 # Text inside the function stays as it is: taking the indentation away would change its strings.
 _INDENTED = "if True:\n"
 
+# Calls the function; a traceback shows its own lines, not those of whatever started it.
+_TAIL = """
+
+def _show_traceback(kind, error, trace):
+    import linecache, sys, traceback
+    text = sys.orig_argv[-1]
+    linecache.cache["<string>"] = (len(text), None, text.splitlines(True), "<string>")
+    while trace.tb_next and trace.tb_frame.f_code.co_filename != "<string>":
+        trace = trace.tb_next
+    traceback.print_exception(kind, error, trace.tb_next or trace)
+
+if __name__ == "__main__":
+    import json as _json, sys as _sys
+    _sys.excepthook = _show_traceback
+    {name}(*_json.loads({args!r}), **_json.loads({kwargs!r}))
+"""
+
 
 def program(
     function: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]
@@ -42,13 +59,8 @@ def program(
         text = source.splitlines()[line - 1].strip()
         raise _names_refused(function, name, f"line {line} (`{text}`)")
     _check_arguments(function, args, kwargs)
-    call = json.dumps({"args": [*args], "kwargs": {**kwargs}})
-    text = (
-        f"{head}{source}\n"
-        "if __name__ == '__main__':\n"
-        "    import json as _json\n"
-        f"    _call = _json.loads({call!r})\n"
-        f"    {function.__name__}(*_call['args'], **_call['kwargs'])\n"
+    text = f"{head}{source}" + _TAIL.format(
+        name=function.__name__, args=json.dumps([*args]), kwargs=json.dumps({**kwargs})
     )
     if len(text.encode()) > LARGEST:
         raise NotShippable(

@@ -18,8 +18,8 @@ from mpi_trainer.api.meta import ObjectMeta
 from mpi_trainer.api.mpijob import LAUNCHER, WORKER, MPIJob, RunPolicy
 from mpi_trainer.api.pods import PodTemplate
 from mpi_trainer.layout.launch import mpi_command
-from mpi_trainer.sdk.resources import ResourceRequirements
-from mpi_trainer.sdk.volumes import VolumeMount
+from mpi_trainer.sdk.resources import ResourceRequirements, amounts
+from mpi_trainer.sdk.volumes import VolumeMount, shown, source
 
 LOCAL_IMAGE = "local"
 
@@ -39,32 +39,6 @@ class ReplicaSpec(msgspec.Struct, frozen=True, kw_only=True):
     volume_mounts: Sequence[VolumeMount] = ()
     node_selector: Mapping[str, str] = {}
     restart_policy: str | None = None
-
-    def pod(self) -> dict[str, Any]:
-        """The pod spec; only what was said stands in it."""
-        container: dict[str, Any] = {"name": "mpi", "image": self.image}
-        if self.command:
-            container["command"] = [literal(word) for word in self.command]
-        if self.env:
-            container["env"] = variables(self.env)
-        if amounts := self.resources.amounts():
-            container["resources"] = {"requests": amounts, "limits": amounts}
-        spec: dict[str, Any] = {"containers": [container]}
-        if self.node_selector:
-            spec["nodeSelector"] = dict(self.node_selector)
-        if self.volume_mounts:
-            named = [(f"volume-{n}", mount) for n, mount in enumerate(self.volume_mounts)]
-            spec["volumes"] = [{"name": name, **mount.source()} for name, mount in named]
-            container["volumeMounts"] = [mount.shown(name) for name, mount in named]
-        return spec
-
-    def wire(self, command: Sequence[str]) -> api.ReplicaSpec:
-        spec = msgspec.structs.replace(self, command=command).pod()
-        return api.ReplicaSpec(
-            replicas=self.replicas,
-            restart_policy=self.restart_policy,
-            template=PodTemplate.of({"spec": spec}),
-        )
 
 
 class MPIJobSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,11 +83,38 @@ class MPIJobSpec(msgspec.Struct, frozen=True, kw_only=True):
                 run_launcher_as_worker=self.run_launcher_as_worker or None,
                 launcher_creation_policy=self.launcher_creation_policy,
                 mpi_replica_specs={
-                    LAUNCHER: self.launcher.wire(command),
-                    WORKER: self.worker.wire(tuple(self.worker.command)),
+                    LAUNCHER: _replica(self.launcher, command),
+                    WORKER: _replica(self.worker, self.worker.command),
                 },
             ),
         )
+
+
+def _replica(role: ReplicaSpec, command: Sequence[str]) -> api.ReplicaSpec:
+    return api.ReplicaSpec(
+        replicas=role.replicas,
+        restart_policy=role.restart_policy,
+        template=PodTemplate.of({"spec": _pod(role, command)}),
+    )
+
+
+def _pod(role: ReplicaSpec, command: Sequence[str]) -> dict[str, Any]:
+    """The pod spec; only what was said stands in it."""
+    container: dict[str, Any] = {"name": "mpi", "image": role.image}
+    if command:
+        container["command"] = [literal(word) for word in command]
+    if role.env:
+        container["env"] = variables(role.env)
+    if needs := amounts(role.resources):
+        container["resources"] = {"requests": needs, "limits": needs}
+    spec: dict[str, Any] = {"containers": [container]}
+    if role.node_selector:
+        spec["nodeSelector"] = dict(role.node_selector)
+    if role.volume_mounts:
+        named = [(f"volume-{n}", mount) for n, mount in enumerate(role.volume_mounts)]
+        spec["volumes"] = [{"name": name, **source(mount)} for name, mount in named]
+        container["volumeMounts"] = [shown(mount, name) for name, mount in named]
+    return spec
 
 
 def variables(env: Mapping[str, str]) -> list[dict[str, str]]:

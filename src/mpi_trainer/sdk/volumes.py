@@ -27,29 +27,31 @@ class VolumeMount(msgspec.Struct, frozen=True):
     sub_path: str = ""
     read_only: bool = False
 
-    def source(self) -> dict[str, Any]:
-        """The volume as a pod spec has it, without its name."""
-        named: dict[str, Any] = {
-            "persistentVolumeClaim": self.claim and {"claimName": self.claim},
-            "hostPath": self.host_path and {"path": self.host_path},
-            "configMap": self.config_map and {"name": self.config_map},
-            "secret": self.secret and {"secretName": self.secret},
-        }
-        sources = {kind: value for kind, value in named.items() if value}
-        if self.empty_dir:
-            sources["emptyDir"] = {}
-        if len(sources) != 1:
-            raise ValueError(
-                f"the volume at {self.mount_path} names {len(sources)} sources; name exactly one "
-                "of claim, host_path, config_map, secret and empty_dir"
-            )
-        return sources
 
-    def shown(self, name: str) -> dict[str, Any]:
-        """The mount as a container has it."""
-        mount: dict[str, Any] = {"name": name, "mountPath": self.mount_path}
-        if self.sub_path:
-            mount["subPath"] = self.sub_path
-        if self.read_only:
-            mount["readOnly"] = True
-        return mount
+def source(mount: VolumeMount) -> dict[str, Any]:
+    """The volume as a pod spec has it, without its name."""
+    named: dict[str, Any] = {
+        "persistentVolumeClaim": mount.claim and {"claimName": mount.claim},
+        "hostPath": mount.host_path and {"path": mount.host_path},
+        "configMap": mount.config_map and {"name": mount.config_map},
+        "secret": mount.secret and {"secretName": mount.secret},
+    }
+    sources = {kind: value for kind, value in named.items() if value}
+    if mount.empty_dir:
+        sources["emptyDir"] = {}
+    if len(sources) != 1:
+        raise ValueError(
+            f"the volume at {mount.mount_path} names {len(sources)} sources; name exactly one "
+            "of claim, host_path, config_map, secret and empty_dir"
+        )
+    return sources
+
+
+def shown(mount: VolumeMount, name: str) -> dict[str, Any]:
+    """The mount as a container has it."""
+    made: dict[str, Any] = {"name": name, "mountPath": mount.mount_path}
+    if mount.sub_path:
+        made["subPath"] = mount.sub_path
+    if mount.read_only:
+        made["readOnly"] = True
+    return made

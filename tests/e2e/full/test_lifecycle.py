@@ -13,6 +13,7 @@ import pytest
 from tests.cluster import Kubectl, shared_cluster
 from tools.cluster import cgroups, processes
 from tools.cluster.down import down
+from tools.cluster.paths import RUN
 from tools.cluster.spec import Spec, load
 from tools.cluster.up import up, why_unhealthy
 
@@ -33,22 +34,22 @@ def _gone_before_and_after() -> Iterator[None]:
 
 
 def _machine() -> dict[str, object]:
-    """Everything that a cluster could leave on the machine."""
+    """Everything that a cluster could leave on the machine; other programs' things may change."""
 
-    def said(*command: str) -> list[str]:
-        return subprocess.run(
-            command, capture_output=True, text=True, check=True
-        ).stdout.splitlines()
+    def said(needle: str, *command: str) -> list[str]:
+        answer = subprocess.run(command, capture_output=True, text=True, check=True)
+        return [line for line in answer.stdout.splitlines() if needle in line]
 
     return {
-        "links": sorted(path.name for path in Path("/sys/class/net").iterdir()),
-        "routes": said("ip", "route"),
-        "namespaces": said("ip", "netns"),
-        "rules": said("nft", "list", "ruleset"),
+        "links": sorted(path.name for path in Path("/sys/class/net").glob("mpt*")),
+        "routes": said("10.1", "ip", "route"),
+        "namespaces": said("mpt", "ip", "netns"),
+        "rules": said("", "nft", "list", "ruleset"),
         "cgroups": sorted(str(p) for tree in cgroups.trees() for p in tree.glob("mpt*")),
-        "mounts": [line for line in said("cat", "/proc/mounts") if "mpi-trainer" in line],
+        "mounts": said("mpi-trainer", "cat", "/proc/mounts"),
         "marks": [p for p in Path("/proc").glob("[0-9]*") if _is_marked(p)],
         "forwarding": Path("/proc/sys/net/ipv4/ip_forward").read_text(),
+        "sockets": sorted(str(path) for path in RUN.glob("*")),
     }
 
 

@@ -117,3 +117,15 @@ def test_what_the_real_wrapper_writes_is_read(share: Path, script: str, end: End
     (rank,) = read(share)
     assert (rank.rank, rank.size, rank.end) == (5, 8, end)
     assert rank.pid > 0
+
+
+def test_only_a_kill_in_a_pod_out_of_memory_is_blamed_on_memory() -> None:
+    killed, failed = End(signal=9), End(code=1)
+    seen = tuple(
+        RankSeen(rank=i, size=4, pod=pod, end=end)
+        for i, (pod, end) in enumerate(
+            [("full", killed), ("full", failed), ("full", None), ("other", killed)]
+        )
+    )
+    ends = [rank.end for rank in ranks.blamed(seen, {"full"})]
+    assert ends == [End(signal=9, reason="OOMKilled"), failed, None, killed]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 import click
@@ -30,12 +31,12 @@ def changed(
         for key in keys:
             await change(backend, key)
             click.echo(f"{summaries.full_name(key.name)} {done}")
-        aim, timeout = wait
-        codes = [await _wait(backend, key, aim, timeout) for key in keys if aim]
+        aim, limit = wait
+        codes = [
+            await endings.within(limit, partial(until, backend, key, aim), key, aim)
+            for key in keys
+            if aim
+        ]
         return max(codes, default=0)
 
     return answer(work())
-
-
-async def _wait(backend: Backend, key: Key, aim: str, timeout: float | None) -> int:
-    return await endings.within(timeout, lambda: until(backend, key, aim), key, aim)

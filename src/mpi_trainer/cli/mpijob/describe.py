@@ -73,7 +73,7 @@ def _facts(details: JobDetails, now: datetime) -> Iterator[tuple[str, str]]:
     if status.start_time:
         yield "Duration", spans.between(status.start_time, status.completion_time or now)
     yield "MPI", job.spec.mpi_implementation or ""
-    yield "Workers", f"{job.workers} × {job.slots} slots"
+    yield "Workers", f"{job.workers}, {job.slots} slots each"
     yield "Image", _image(job)
     yield "Command", _command(job)
     yield "Progress", summaries.progress_words(details.progress)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
 from datetime import datetime
-from typing import cast
 
 import click
 import msgspec
@@ -71,10 +69,9 @@ def command(  # noqa: PLR0913 - one parameter for each option
 
 async def followed(backend: Backend, key: Key, query: LogQuery, printer: Printer) -> int:
     """Prints the lines; where they were followed, the job's verdict."""
-    lines = cast("AsyncIterator[LogLine]", backend.logs(key, query))
     flushing = asyncio.create_task(printer.keep_flushing()) if query.follow else None
     try:
-        async for line in lines:
+        async for line in backend.logs(key, query):
             printer.print(line)
     finally:
         if flushing:

@@ -1,0 +1,77 @@
+"""`odh mpijob clone`: a copy of a job, with changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from mpi_trainer.cli.backend import answer, connect
+from mpi_trainer.cli.formats import Format
+from mpi_trainer.cli.mpijob import options, submitting
+from mpi_trainer.cli.mpijob.create import FORMATS
+from mpi_trainer.cli.mpijob.overrides import Overrides, clone, split_command
+from mpi_trainer.cli.parameters import Pair
+from mpi_trainer.cli.voice import voiced
+from mpi_trainer.local.settings import Settings, here
+from mpi_trainer.sdk.backend import Key
+
+
+class _Setting(Pair):
+    name = "PATH=VALUE"
+
+
+@click.command("clone")
+@options.name
+@click.argument("newname")
+@options.namespace
+@click.option("-w", "--workers", type=click.IntRange(1), help="Worker pods.")
+@click.option("-s", "--slots", type=click.IntRange(1), help="Ranks a worker.")
+@click.option("--image", help="Image of launcher and workers.")
+@click.option("--command", "line", metavar="LINE", help="Another command, as one quoted word.")
+@click.option("-e", "--env", type=Pair("variable"), multiple=True, help="Set a variable.")
+@click.option(
+    "--set", "settings", type=_Setting("field"), multiple=True,
+    help="Set any field, such as spec.runPolicy.backoffLimit=0.",
+)  # fmt: skip
+@click.option("--follow", is_flag=True, help="Print its output; the exit code is the job's.")
+@click.option("--wait", is_flag=True, help="Wait for its end; the exit code is the job's.")
+@options.timeout
+@click.option("--dry-run", is_flag=True, help="Check and print the manifest; submit nothing.")
+@click.option(
+    "-o", "--output", "form", type=FORMATS, default=Format(), show_default=False,
+    help="json, yaml, name or jsonpath=EXPRESSION: print the job as stored.",
+)  # fmt: skip
+@voiced
+def command(**given: Any) -> int:
+    """Submit a copy of a job, with changes.
+
+    \b
+    odh mpijob clone train train-8 --workers 8
+    odh mpijob clone train once --set spec.runPolicy.backoffLimit=0 --follow
+    """
+    key = Key(given["namespace"], given["name"])
+    wanted = Overrides(
+        workers=given["workers"],
+        slots=given["slots"],
+        image=given["image"],
+        command=None if given["line"] is None else split_command(given["line"]),
+        env=given["env"],
+        settings=given["settings"],
+    )
+    old = answer(connect().get(key))
+    job = clone(old, given["newname"], given["namespace"], wanted)
+    if given["dry_run"]:
+        return submitting.shown([job], given["form"])
+    order = submitting.Order(given["follow"], given["wait"], given["timeout"], given["form"])
+    return submitting.submitted([job], _settings_of(key), order)
+
+
+def _settings_of(key: Key) -> Settings:
+    """The copy runs as the original did: in its directory, with its MPI and its materials."""
+    from mpi_trainer.local import store
+
+    try:
+        return store.find(key.namespace, key.name).settings()
+    except (store.NoSuchJob, OSError):
+        return here()

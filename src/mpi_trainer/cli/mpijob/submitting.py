@@ -1,0 +1,105 @@
+"""Jobs that are ready go out: shown, or submitted and then followed or waited for.
+
+What is submitted has been validated here, so a mistake costs no trip to anywhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import msgspec
+
+from mpi_trainer.api import load
+from mpi_trainer.api.errors import InvalidJob, line
+from mpi_trainer.api.mpijob import MPIJob, to_wire
+from mpi_trainer.cli import formats, program
+from mpi_trainer.cli.backend import answer, connect
+from mpi_trainer.cli.formats import Format
+from mpi_trainer.cli.installing import ensure
+from mpi_trainer.cli.mpijob import endings, summaries
+from mpi_trainer.cli.mpijob.logs import Printer, followed
+from mpi_trainer.cli.voice import detail, say
+from mpi_trainer.local.prepare import prepare
+from mpi_trainer.local.settings import Settings
+from mpi_trainer.sdk.backend import Backend, Key, LogQuery
+
+
+class Order(msgspec.Struct, frozen=True):
+    """What happens after the submission."""
+
+    follow: bool = False
+    wait: bool = False
+    timeout: float | None = None
+    form: Format = Format()
+
+
+def checked(job: MPIJob) -> MPIJob:
+    """The job with defaults; raises InvalidJob with everything that is wrong with it."""
+    found = load.job(to_wire(job))
+    if found.errors or not isinstance(found.value, MPIJob):
+        raise InvalidJob(found.errors, found.warnings)
+    for warning in found.warnings:
+        say(f"warning: {line(warning)}")
+    return found.value
+
+
+def shown(jobs: list[MPIJob], form: Format) -> int:
+    """The manifests as they would be submitted, and nothing else happens."""
+    wires = [to_wire(checked(job)) for job in jobs]
+    if form.kind == "name":
+        click.echo("\n".join(summaries.full_name(job.name) for job in jobs))
+        return 0
+    if form.kind in ("", "yaml"):
+        click.echo("\n---\n".join(formats.rendered(wire, Format("yaml")) for wire in wires))
+        return 0
+    data: Any = wires[0] if len(wires) == 1 else {"kind": "List", "items": wires}
+    click.echo(formats.rendered(data, form))
+    return 0
+
+
+def submitted(jobs: list[MPIJob], settings: Settings, order: Order) -> int:
+    backend = connect(settings)
+    jobs = [checked(job) for job in jobs]
+    for job in jobs:
+        local = prepare(job, settings)
+        for note in local.notes:
+            detail(note)
+        ensure(local.distribution)
+    key = Key(jobs[0].namespace, jobs[0].name)
+    try:
+        return answer(_submit(backend, jobs, order))
+    except KeyboardInterrupt:
+        return endings.left(key, "logs --follow") if order.follow or order.wait else 130
+
+
+async def _submit(backend: Backend, jobs: list[MPIJob], order: Order) -> int:
+    for job in jobs:
+        stored = await backend.create(job)
+        _tell(stored, order)
+    if not (order.follow or order.wait):
+        return 0
+    key = Key(stored.namespace, stored.name)
+
+    async def to_the_end() -> int:
+        if order.follow:
+            return await followed(backend, key, LogQuery(follow=True), Printer())
+        async for job in backend.watch(key):
+            detail(f"{job.name} is {summaries.state_of(job)}: {summaries.message_of(job)}")
+        return await endings.verdict(backend, key)
+
+    return await endings.within(order.timeout, to_the_end, key, "Finished")
+
+
+def _tell(job: MPIJob, order: Order) -> None:
+    """AC-1: the job's id and when it was submitted; then what to do next."""
+    if order.form.structured:
+        click.echo(formats.rendered(to_wire(job), order.form))
+    elif order.form.kind == "name":
+        click.echo(summaries.full_name(job.name))
+    else:
+        created = summaries.moment(job.metadata.creation_timestamp)
+        text = f"{summaries.full_name(job.name)} created at {created}, id {job.metadata.uid}"
+        click.echo(text, err=order.follow)
+    if not (order.follow or order.wait):
+        say(f"follow it with `{program.call('logs --follow', job.name, job.namespace)}`")

@@ -1,0 +1,88 @@
+"""What the documentation tells people to type works: every `odh` line is run for real."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.local.odh import run
+
+ROOT = Path(__file__).parents[2]
+PAGES = ("README.md", "docs/local.md", "examples/README.md")
+ALL = (*PAGES, "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/requirements.md")
+BLOCK = re.compile(r"```sh\n(.*?)```", re.DOTALL)
+IN_TABLE = re.compile(r"\[(?P<folder>\w+)\]\(\w+\).*")
+TARGET = re.compile(r"`make ([a-z0-9-]+)`|^make ([a-z0-9-]+)", re.MULTILINE)
+TEST = re.compile(r"`(tests/[\w/.-]+\.py)(?:::(\w+))?`")
+LONGEST = 110
+
+pytestmark = pytest.mark.timeout(LONGEST)
+
+
+def blocks(page: str) -> Iterator[str]:
+    for block in BLOCK.findall((ROOT / page).read_text()):
+        yield from (line for line in block.splitlines() if line.startswith("odh "))
+
+
+def table() -> Iterator[tuple[str, str]]:
+    """Folder and line of every command in the table of examples."""
+    for row in (ROOT / "examples/README.md").read_text().splitlines():
+        found = IN_TABLE.search(row)
+        for line in re.findall(r"`(odh run [^`]+)`", row) if found else ():
+            assert found is not None
+            yield f"examples/{found['folder']}", line
+
+
+LINES = [(".", line) for page in PAGES for line in blocks(page)] + list(table())
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """The examples, and the files that a reader would have."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    shutil.copy(ROOT / "examples/hello/hello.py", tmp_path / "train.py")
+    shutil.copy(ROOT / "examples/hello/mpijob.yaml", tmp_path / "mpijob.yaml")
+    (tmp_path / "solver").write_text('#!/bin/sh\ntest "$1" = input.dat && cat "$1"\n')
+    (tmp_path / "solver").chmod(0o755)
+    (tmp_path / "input.dat").touch()
+    return tmp_path
+
+
+def test_the_pages_have_commands() -> None:
+    assert len([line for page in PAGES for line in blocks(page)]) > 15
+    assert len(list(table())) == 8
+
+
+@pytest.mark.parametrize(("folder", "line"), LINES, ids=[f"{f}: {line}" for f, line in LINES])
+def test_a_documented_command_works(project: Path, folder: str, line: str) -> None:
+    """DOC-1."""
+    words = shlex.split(line, comments=True)[1:]
+    ended = run(*words, cwd=project / folder)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+@pytest.mark.parametrize("page", ALL)
+def test_every_make_target_that_is_named_exists(page: str) -> None:
+    targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = {a or b for a, b in TARGET.findall((ROOT / page).read_text())}
+    assert named <= targets
+
+
+def test_every_test_named_for_a_requirement_exists() -> None:
+    named = TEST.findall((ROOT / "docs/requirements.md").read_text())
+    assert len(named) > 10
+    for path, name in named:
+        text = (ROOT / path).read_text()
+        assert not name or f"def {name}(" in text, f"{path} has no {name}"
+
+
+def test_every_link_between_pages_leads_somewhere() -> None:
+    for page in ALL:
+        folder = (ROOT / page).parent
+        for target in re.findall(r"\]\(([^)#:\s]+)\)", (ROOT / page).read_text()):
+            assert (folder / target).exists(), f"{page} links to {target}"

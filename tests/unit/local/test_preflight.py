@@ -1,0 +1,62 @@
+"""What a job needs of the machine's files, told before anything starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mpi_trainer.api.mpijob import LAUNCHER, WORKER, MPIJob, MPIJobSpec, ReplicaSpec
+from mpi_trainer.api.pods import PodTemplate
+from mpi_trainer.local.environment import Materials
+from mpi_trainer.local.errors import LocalError
+from mpi_trainer.local.preflight import demand
+
+CLAIM = {"persistentVolumeClaim": {"claimName": "data"}}
+
+
+def check(
+    volume: dict[str, Any] | None, claims: dict[str, str] | None = None, **container: Any
+) -> None:
+    mounts = [{"name": "v", "mountPath": "/data"}]
+    main = {"name": "mpi", "volumeMounts": mounts if volume else [], **container}
+    spec = {"containers": [main], "volumes": [{"name": "v", **volume}] if volume else []}
+    replica = ReplicaSpec(replicas=1, template=PodTemplate.of({"spec": spec}))
+    job = MPIJob(spec=MPIJobSpec(mpi_replica_specs={LAUNCHER: replica, WORKER: replica}))
+    demand(job, Materials(), claims or {})
+
+
+def test_a_missing_host_path_is_told_with_its_volume_and_remedy(tmp_path: Path) -> None:
+    missing = tmp_path / "no"
+    with pytest.raises(LocalError, match=f"volume v: this machine has no {missing}") as caught:
+        check({"hostPath": {"path": str(missing)}})
+    assert f"mkdir -p {missing}" in caught.value.hint
+    assert not missing.exists()
+
+
+def test_claims_and_folders_in_them_are_made(tmp_path: Path) -> None:
+    folder = tmp_path / "claims/data"
+    mounts = [{"name": "v", "mountPath": "/data", "subPath": "run/1"}]
+    check(CLAIM, {"data": str(folder)}, volumeMounts=mounts)
+    assert (folder / "run/1").is_dir()
+
+
+def test_a_claim_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(LocalError, match="which stands for a claim"):
+        check(CLAIM, {"data": str(tmp_path / "file/below")})
+
+
+def test_a_working_directory_of_the_image_is_missed() -> None:
+    with pytest.raises(LocalError, match=r"workingDir of the Launcher: .* no directory /app/no"):
+        check(None, workingDir="/app/no")
+
+
+@pytest.mark.parametrize("path", ["/data", "/data/below"])
+def test_a_working_directory_in_a_volume_is_left_to_the_pod(path: str) -> None:
+    check({"emptyDir": {}}, workingDir=path)
+
+
+def test_a_working_directory_that_exists_is_fine(tmp_path: Path) -> None:
+    check(None, workingDir=str(tmp_path))
