@@ -92,11 +92,7 @@ def eventually(what: str, check: Callable[[], bool], seconds: float = 30) -> Non
 
 def shared_cluster(wanted: Spec) -> Iterator[Spec]:
     """The running cluster as asked; ended after the run only if the run started it."""
-    reason = _why_not(wanted)
-    if reason and os.environ.get("CI") == "true":
-        pytest.fail(f"needs a real cluster: {reason}")
-    if reason:
-        pytest.skip(f"needs a real cluster: {reason}")
+    require(wanted)
     before = load(wanted.name)
     was_up = before is not None and not why_unhealthy(before)
     spec = up(wanted)
@@ -105,6 +101,15 @@ def shared_cluster(wanted: Spec) -> Iterator[Spec]:
     _running.remove(spec)
     if not was_up and os.environ.get(_KEEP) != "1":
         down(spec.name)
+
+
+def require(wanted: Spec) -> None:
+    """Skip where this cluster cannot run; fail there under `CI=true`."""
+    reason = _why_not(wanted)
+    if reason and os.environ.get("CI") == "true":
+        pytest.fail(f"needs a real cluster: {reason}")
+    if reason:
+        pytest.skip(f"needs a real cluster: {reason}")
 
 
 def _why_not(wanted: Spec) -> str:
@@ -218,6 +223,7 @@ __all__ = [
     "limit_tests_alone",
     "namespace",
     "report_failure",
+    "require",
     "restricted",
     "shared_cluster",
 ]

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster import Kubectl, shared_cluster
+from tests.cluster import Kubectl, require
 from tools.cluster import cgroups, processes
+from tools.cluster.build import build
 from tools.cluster.down import down
 from tools.cluster.paths import RUN
-from tools.cluster.spec import Spec, load
+from tools.cluster.spec import Spec, checked, components_of, load
 from tools.cluster.up import up, why_unhealthy
 
 NAME = "test-accident"
@@ -26,8 +27,8 @@ pytestmark = pytest.mark.timeout(900, func_only=True)
 
 @pytest.fixture(autouse=True)
 def _gone_before_and_after() -> Iterator[None]:
-    for _ in shared_cluster(WANTED):
-        pass
+    require(WANTED)
+    build(components_of(checked(WANTED)))
     down(NAME)
     yield
     down(NAME)
