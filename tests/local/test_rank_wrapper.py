@@ -16,6 +16,7 @@ import pytest
 
 AGENT = Path(__file__).parents[2] / "src" / "mpi_trainer" / "layout" / "agent"
 RANK = str(AGENT / "rank.sh")
+LAUNCH = AGENT / "launch.sh"
 SHIM = AGENT / "mpiexec.sh"
 SHELLS = [
     shell
@@ -257,7 +258,8 @@ class Launcher:
 
     def given(self, *arguments: str, **env: str) -> list[str]:
         path = f"{self.shim.parent}:{self.real.parent}:{os.environ['PATH']}"
-        done = run([*self.shell, str(self.shim), *arguments], {"PATH": path, **env})
+        command = [*self.shell, str(LAUNCH), *self.shell, str(self.shim), *arguments]
+        done = run(command, {"PATH": path, **env})
         assert (done.returncode, done.stderr) == (0, b"")
         return done.stdout.decode().split("\0")[:-1]
 
@@ -306,15 +308,18 @@ def test_the_wrapper_stands_before_every_program(
     ],
 )
 def test_what_is_not_understood_passes_untouched(launcher: Launcher, arguments: list[str]) -> None:
-    asked = {"MPI_TRAINER_RANK_WRAPPER": WRAP, "MPI_TRAINER_TAG_RANKS": "1"}
+    asked = {"MPI_TRAINER_RANK_WRAPPER": WRAP}
     assert launcher.given(*arguments, **asked) == arguments
+
+
+TAG = "-prepend-pattern=%r:"
 
 
 @pytest.mark.parametrize("wrapper", [[], [WRAP]], ids=["bare", "wrapped"])
 @pytest.mark.parametrize(
     ("given", "added"),
     [
-        (["-n", "2"], ["-prepend-rank"]),
+        (["-n", "2"], [TAG]),
         (["-l"], []),
         (["--prepend-rank"], []),
         (["-prepend-pattern", "%r:"], []),
@@ -324,45 +329,35 @@ def test_a_rank_prefix_is_asked_for_once(
     launcher: Launcher, wrapper: list[str], given: list[str], added: list[str]
 ) -> None:
     """Hydra refuses a repeated prefix option and the run would fail."""
-    env = {"MPI_TRAINER_TAG_RANKS": "1", **({"MPI_TRAINER_RANK_WRAPPER": WRAP} if wrapper else {})}
+    env = {"MPI_TRAINER_TAG_OPTION": TAG}
+    if wrapper:
+        env["MPI_TRAINER_RANK_WRAPPER"] = WRAP
     assert launcher.given(*given, "app", **env) == [*added, *given, *wrapper, "app"]
 
 
 def test_the_programs_own_prefix_option_is_not_the_launchers(launcher: Launcher) -> None:
-    env = {"MPI_TRAINER_TAG_RANKS": "1", "MPI_TRAINER_RANK_WRAPPER": WRAP}
-    assert launcher.given("ls", "-l", **env) == ["-prepend-rank", WRAP, "ls", "-l"]
+    env = {"MPI_TRAINER_TAG_OPTION": TAG, "MPI_TRAINER_RANK_WRAPPER": WRAP}
+    assert launcher.given("ls", "-l", **env) == [TAG, WRAP, "ls", "-l"]
 
 
 def test_another_dialect_names_its_own_tag_option(launcher: Launcher) -> None:
-    env = {"MPI_TRAINER_TAG_RANKS": "1", "MPI_TRAINER_TAG_OPTION": "--tag-output"}
-    assert launcher.given("--np", "2", "ls", "-l", **env) == [
-        "--tag-output",
-        "--np",
-        "2",
-        "ls",
-        "-l",
-    ]
+    env = {"MPI_TRAINER_TAG_OPTION": "--tag-output"}
+    given = ["--np", "2", "ls", "-l"]
+    assert launcher.given(*given, **env) == ["--tag-output", *given]
 
 
-def test_nothing_asked_nothing_changed(launcher: Launcher) -> None:
-    assert launcher.given("-n", "2", "app") == ["-n", "2", "app"]
+def test_what_a_script_captures_is_not_marked(launcher: Launcher) -> None:
+    script = 'count=$("$@"); printf "%s\\0" "$count"'
+    path = f"{launcher.shim.parent}:{launcher.real.parent}:{os.environ['PATH']}"
+    command = [*launcher.shell, str(LAUNCH), "sh", "-c", script, "sh"]
+    done = run(
+        [*command, *launcher.shell, str(launcher.shim), "app"],
+        {"PATH": path, "MPI_TRAINER_TAG_OPTION": TAG},
+    )
+    assert (done.stdout, done.returncode) == (b"app\0", 0)
 
 
-def test_the_named_real_program_wins(launcher: Launcher, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    other.write_text('#!/bin/sh\nprintf "other\\0"\n')
-    other.chmod(0o755)
-    assert launcher.given("app", MPI_TRAINER_REAL_MPIEXEC=str(other)) == ["other"]
-
-
-def test_the_shim_never_starts_itself(shell: list[str], tmp_path: Path) -> None:
-    launcher = Launcher(shell, tmp_path)
-    launcher.real.unlink()
-    link = tmp_path / "link"
-    link.symlink_to(launcher.shim.parent)
-    path = f"{launcher.shim.parent}:{link}:/usr/bin:/bin"
-    if shutil.which("mpiexec", path="/usr/bin:/bin") is not None:
-        pytest.skip("a system mpiexec would be found")
-    done = run([*shell, str(launcher.shim), "app"], {"PATH": path})
+def test_a_command_that_is_not_there_is_said_to_be(shell: list[str]) -> None:
+    done = run([*shell, str(LAUNCH), "no-such-command"], {"PATH": os.environ["PATH"]})
     assert done.returncode == 127
-    assert b"no MPI found on PATH" in done.stderr
+    assert done.stderr == b"launcher: no-such-command: command not found\n"
