@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from mpi_trainer.local.distributions import DISTRIBUTIONS, named
+from mpi_trainer.local.places import data_dir
 from tests.local.odh import Run, run, until
 
 BUILDS = [d.name for d in DISTRIBUTIONS]
@@ -165,3 +166,15 @@ def home() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         os.chown(folder, UID, UID)
         yield Path(folder)
+
+
+def test_a_profile_that_breaks_shells_does_not_break_the_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Open MPI reads .profile where an SSH session begins; a user's own is no part of the job."""
+    profile = tmp_path / ".profile"
+    profile.write_text(". /no/such/file\n")
+    monkeypatch.setenv("XDG_DATA_HOME", str(data_dir().parent))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    ended = run("run", "-w", "2", "--", "python", "-c", HELLO, cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr

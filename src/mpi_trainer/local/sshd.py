@@ -101,9 +101,10 @@ def session_script(env_file: str) -> str:
     """Every SSH session starts here: the pod's environment first, then what was asked for.
 
     `sh -c` is what sshd itself does with a command; the words come from the MPI launcher, which
-    holds the job's key, and pass through unchanged.
+    holds the job's key, and pass through unchanged. It starts at the root, because Open MPI reads
+    a `.profile` from where the session begins, and a user's own is no part of the job.
     """
-    return f'#!/bin/sh\n. {shlex.quote(env_file)}\nexec /bin/sh -c "$SSH_ORIGINAL_COMMAND"\n'
+    return f'#!/bin/sh\ncd /\n. {shlex.quote(env_file)}\nexec /bin/sh -c "$SSH_ORIGINAL_COMMAND"\n'
 
 
 def env_file(env: Pairs) -> str:
