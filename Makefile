@@ -71,6 +71,10 @@ picture: setup ## Make the README's picture from a real run
 		--cd examples/mlp --title examples/mlp -- \
 		odh run -w 2 -s 2 -- python -m mpi4py train.py --epochs 8
 
+docs: setup ## Write docs/sdk.md and docs/cli.md anew, from the code
+	$(BIN)/python -m tools.sdkdocs
+	$(BIN)/python -m tools.clidocs
+
 pod-schema: ## Write the list of pod fields anew, from the Kubernetes API's Go types
 	cd tools/podschema && go run . > ../../tests/unit/local/pod-schema.txt
 

@@ -11,13 +11,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from mpi_trainer.api.mpijob import to_wire
+from mpi_trainer.sdk.newjob import NewJob
+
 ODH = Path(sys.executable).with_name("odh")
-# Ranks that say how far they are. Words: how many epochs, seconds for each, the rank that fails.
+# Ranks that say how far they are. Words: how many epochs, seconds for each, the rank that fails;
+# options are ignored.
 TRAIN = """
 import json, sys, time
 from mpi4py import MPI
 world = MPI.COMM_WORLD
-epochs, pause, bad = int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
+given = [word for word in sys.argv[1:] if not word.startswith("--")]
+given += ["3", "0", "-1"][len(given) :]
+epochs, pause, bad = int(given[0]), float(given[1]), int(given[2])
 for epoch in range(1, epochs + 1):
     world.Barrier()
     if world.rank == 0:
@@ -25,7 +31,7 @@ for epoch in range(1, epochs + 1):
     print("rank", world.rank, "epoch", epoch, flush=True)
     time.sleep(pause)
     if world.rank == bad:
-        sys.exit(3)
+        world.Abort(3)
 """
 
 
@@ -35,6 +41,7 @@ class Cli:
         self.env = {**os.environ, "XDG_STATE_HOME": str(folder / "state"), "NO_COLOR": "1"}
         self.env.pop("PYTHONDONTWRITEBYTECODE", None)
         self.env["PYTHONPYCACHEPREFIX"] = str(folder.parent / "pycache")
+        self.started: list[subprocess.Popen[str]] = []
         (folder / "train.py").write_text(TRAIN)
 
     def __call__(
@@ -57,7 +64,7 @@ class Cli:
         return json.loads(self(*words, "-o", "json").stdout)
 
     def start(self, *words: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [ODH, *words],
             cwd=self.folder,
             env=self.env,
@@ -66,14 +73,23 @@ class Cli:
             stderr=subprocess.PIPE,
             text=True,
         )
+        self.started.append(process)
+        return process
 
-    def create(self, name: str, *train: str, more: tuple[str, ...] = ()) -> None:
-        """A job of two workers that trains: epochs, seconds for each, the rank that fails."""
+    def create(self, name: str, *train: str) -> None:
+        """A job of two workers that trains: epochs, seconds for each, the rank that fails.
+
+        It asks for next to nothing, so that the machine's queue lets others run beside it.
+        """
         words = [*train, *("3", "0", "-1")[len(train) :]]
-        self(
-            *("mpijob", "create", name, "-w", "2", "--mpi", "mpich", "--retries", "0", *more),
-            *("--", "python", "train.py", *words),
-        )
+        new = NewJob(name, ("python", "train.py", *words), implementation="MPICH", backoff_limit=0)
+        wire = to_wire(new.mpijob())
+        for replica in wire["spec"]["mpiReplicaSpecs"].values():
+            container = replica["template"]["spec"]["containers"][0]
+            container["resources"] = {"requests": {"cpu": "50m", "memory": "10Mi"}}
+        file = self.folder / f"{name}.json"
+        file.write_text(json.dumps(wire))
+        self("mpijob", "create", "-f", str(file))
 
     def state(self, name: str) -> str:
         found = self.json("mpijob", "list")["items"]
@@ -87,6 +103,10 @@ def cli(folder: Path) -> Iterator[Cli]:
     try:
         yield odh
     finally:
+        for process in odh.started:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
         namespaces = {job["namespace"] for job in odh.json("mpijob", "list", "-A")["items"]}
         for namespace in namespaces:
             odh("mpijob", "delete", "--all", "-n", namespace)

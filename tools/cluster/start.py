@@ -50,42 +50,62 @@ def start(spec: Spec, built: dict[str, Built]) -> None:
         for each in nodes:
             _make_node(spec, each)
     client = Client(spec)
-    wait_until("the API server is ready", client.ready, 60, f"See {spec.state}/log/apiserver.log.")
-    say(spec.name, "API server ready")
-    _start_managers(spec, built)
-    with ThreadPoolExecutor() as pool:
-        loading = pool.submit(_load_pause, spec) if nodes else None
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        planning = pool.submit(_plans_with_images, spec, spec.addons, built)
+        hint = f"See {spec.state}/log/apiserver.log."
+        wait_until("the API server is ready", client.ready, 60, hint)
+        say(spec.name, "API server ready")
+        _start_managers(spec, built)
         for each in nodes:
             _start_node(spec, each, built["kubernetes-node"].bin)
         if nodes:
             _let_proxies_read(client)
         wait_until("the default service account exists", lambda: _has_account(client), 30)
-        if loading:
-            loading.result()
+        plans = planning.result()
     if nodes:
         wait_until("all nodes are Ready", lambda: ready_nodes(client) >= len(nodes), 90)
         say(spec.name, f"{len(nodes)} nodes Ready")
-    install_addons(spec, spec.addons, built)
+    _apply_addons(spec, plans, built)
 
 
 def install_addons(spec: Spec, names: Sequence[str], built: dict[str, Built]) -> None:
     """Bring add-ons to a cluster that runs, and wait until they are ready."""
-    if not names:
+    _apply_addons(spec, _plans_with_images(spec, names, built), built)
+
+
+def _plans_with_images(
+    spec: Spec, names: Sequence[str], built: dict[str, Built]
+) -> dict[str, addons.Installation]:
+    """What the add-ons bring, with their images loaded.
+
+    Loaded before anything is applied: a kubelet that misses an image waits ten seconds.
+    """
+    plans = {name: addons.installation(spec, name, built) for name in names}
+    archives = [archive for plan in plans.values() for archive in plan.images]
+    if spec.real_nodes:
+        pause = addons.program_image(node.PAUSE_IMAGE, pause_program(), "/pause")
+        for index in range(1, spec.real_nodes + 1):
+            address = node.socket(spec, spec.addresses.node(index))
+            wait_until(f"containerd of node{index} answers", address.exists, 30)
+        images.load(spec, [pause, *archives])
+    return plans
+
+
+def _apply_addons(
+    spec: Spec, plans: dict[str, addons.Installation], built: dict[str, Built]
+) -> None:
+    if not plans:
         return
+    if "netpol" in plans:
+        _start_netpol(spec, built["kube-router"].bin / "kube-router")
+    if "kwok" in plans:
+        _start_kwok(spec, built)
     kubectl = [str(built["kubectl"].bin / "kubectl"), f"--kubeconfig={spec.kubeconfig}"]
+    manifests = [plan.objects for plan in plans.values() if plan.objects]
     with ThreadPoolExecutor(max_workers=4) as pool:
-        plans = list(pool.map(lambda name: addons.installation(spec, name, built), names))
-        archives = [archive for plan in plans for archive in plan.images]
-        loading = pool.submit(images.load, spec, archives)
-        if "netpol" in names:
-            _start_netpol(spec, built["kube-router"].bin / "kube-router")
-        if "kwok" in names:
-            _start_kwok(spec, built)
-        manifests = [plan.objects for plan in plans if plan.objects]
         list(pool.map(lambda path: _apply(kubectl, path), manifests))
-        loading.result()
-    say(spec.name, f"applied {', '.join(names)}")
-    for plan in plans:
+    say(spec.name, f"applied {', '.join(plans)}")
+    for plan in plans.values():
         for namespace, name in plan.deployments:
             wait = ["rollout", "status", f"--namespace={namespace}", f"deployment/{name}"]
             processes.run([*kubectl, *wait, "--timeout=180s"], seconds=200)
@@ -162,13 +182,6 @@ def _start_node(spec: Spec, each: Node, programs: Path) -> None:
     processes.start(spec.state, f"kubelet-{each.name}", kubelet, each.netns)
     proxy = node.proxy(spec, each, programs / "kube-proxy")
     processes.start(spec.state, f"proxy-{each.name}", proxy, each.netns)
-
-
-def _load_pause(spec: Spec) -> None:
-    for index in range(1, spec.real_nodes + 1):
-        address = node.socket(spec, spec.addresses.node(index))
-        wait_until(f"containerd of node{index} answers", address.exists, 30)
-    images.load(spec, [addons.program_image(node.PAUSE_IMAGE, pause_program(), "/pause")])
 
 
 def _let_proxies_read(client: Client) -> None:

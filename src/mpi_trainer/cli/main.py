@@ -1,80 +1,34 @@
-"""The `odh` program: finds the verb, runs it, and turns what went wrong into words.
+"""The entry point of `odh`, and its exit codes.
 
-Verbs are imported only when they are called: `odh --help` and completion must feel instant.
-Exit codes: 0 done, 1 the job failed, 2 bad usage or input or no such job, 124 time-out,
-130 interrupted.
+0 done, 1 the job failed, 2 bad usage or input or no such job, 124 time-out, 130 interrupted.
+Nothing slow is imported here: a plain `list` or `get` is answered by `glance` alone.
 """
 
 from __future__ import annotations
 
-import os
 import sys
-
-import click
-
-from mpi_trainer import __version__
-from mpi_trainer.cli.lazy import group
 
 FAILED = 1
 USAGE = 2
 TIMED_OUT = 124
 INTERRUPTED = 130
 
-VERBS = {
-    "run": ("run", "Run a command or a job file with real MPI on this machine."),
-    "mpijob": ("mpijob", "MPI jobs: submit, follow, stop, repeat."),
-    "training": ("training", "The same by verb and kind: `odh training list mpijob`."),
-    "validate": ("validate", "Check job files without running anything."),
-    "mpi": ("mpi", "Install and list the MPI builds for local runs."),
-    "doctor": ("doctor", "Say what this machine can do, and mend what is missing."),
-    "completion": ("completion", "Print the shell's completion for this program."),
-}
-
-
-@click.group(cls=group(VERBS), context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="odh")
-def odh() -> None:
-    """MPI training jobs that just run: here, and on OpenShift AI.
-
-    \b
-    Exit codes:
-      0    done, or the job succeeded
-      1    the job failed
-      2    wrong usage or input, or no such job
-      124  the time given with --timeout is over
-      130  interrupted (Ctrl-C)
-    """
-
 
 def main() -> None:
     """The entry point of every name under which the program is installed."""
-    from mpi_trainer.cli import program
+    from mpi_trainer.cli import glance
 
     try:
-        sys.exit(odh.main(prog_name=program.name(), standalone_mode=False) or 0)
-    except click.exceptions.Exit as done:
-        sys.exit(done.exit_code)
-    except click.exceptions.NoArgsIsHelpError as error:
-        error.show()
-        sys.exit(USAGE)
-    except click.ClickException as error:
-        from mpi_trainer.cli import mistakes
-
-        click.echo(mistakes.misused(error), err=True)
-        sys.exit(USAGE)
-    except click.Abort:
-        sys.exit(INTERRUPTED)
+        shown = glance.answer(sys.argv[1:])
+        if shown is not None:
+            print(shown, flush=True)
+            sys.exit(0)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
         # The reader of our output went away (`odh … | head`); there is nobody left to tell.
         sys.stderr.close()
         sys.exit(FAILED)
-    except Exception as error:
-        from mpi_trainer.cli import mistakes
+    from mpi_trainer.cli.root import run
 
-        if os.environ.get("ODH_TRACEBACK"):
-            raise
-        words = mistakes.explained(error)
-        click.echo(words or mistakes.fault(error), err=True)
-        sys.exit(mistakes.exit_code(error) if words else FAILED)
+    run()

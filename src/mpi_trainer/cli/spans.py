@@ -6,8 +6,9 @@ import re
 from datetime import datetime
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
-_WHOLE = re.compile(r"(?:\d{1,9}(?:\.\d{1,6})?(?:ms|[smhdw]))+")
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw])")
+# Compiled on first use: a list of jobs needs none of them.
+_WHOLE = r"(?:\d{1,9}(?:\.\d{1,6})?(?:ms|[smhdw]))+"
+_PART = r"(\d+(?:\.\d+)?)(ms|[smhdw])"
 
 
 def seconds(text: str) -> float | None:
@@ -15,9 +16,9 @@ def seconds(text: str) -> float | None:
     text = text.strip().lower()
     if re.fullmatch(r"\d{1,9}(?:\.\d{1,6})?", text):
         return float(text)
-    if not _WHOLE.fullmatch(text):
+    if not re.fullmatch(_WHOLE, text):
         return None
-    return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
+    return sum(float(number) * _UNITS[unit] for number, unit in re.findall(_PART, text))
 
 
 def short(span: float) -> str:

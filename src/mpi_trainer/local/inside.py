@@ -25,7 +25,7 @@ STACK_SECONDS = 20
 def pod_ranks(pods: Sequence[PodState]) -> tuple[RankSeen, ...]:
     """The ranks that have started so far."""
     shares = {p.name: f"/proc/{p.pid}/root{rootfs.SHARE}" for p in pods if p.pid}
-    with suppress(PermissionError):
+    with suppress(OSError):  # a pod that is just ending, or another user's
         return ranks.read(shares, max((p.attempt for p in pods), default=1))
     return ()
 

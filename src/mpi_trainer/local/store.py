@@ -227,7 +227,8 @@ def _repair(folder: JobDir) -> None:
             return
         try:
             state = folder.state()
-            if not conditions.finished(state.status.conditions):
+            over = conditions.finished(state.status.conditions)
+            if not over and folder.job().metadata.deletion_timestamp is None:
                 folder.write_state(failed(state, LOST, LOST_MESSAGE))
                 folder.add_event(Event(datetime.now(UTC), "Warning", LOST, LOST_MESSAGE))
         finally:

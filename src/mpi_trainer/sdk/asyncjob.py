@@ -79,6 +79,10 @@ class AsyncMPIJob(Job):
             raise failure(self._seen)
         return self._seen
 
+    def watch(self: Job) -> AsyncIterator[JobState]:
+        """Where the job stands now, and after every change, until it has ended or is gone."""
+        return following.states(self.backend, self.key, looking=True)
+
     def get_logs(
         self: Job,
         worker_index: int | None = None,

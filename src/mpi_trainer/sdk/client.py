@@ -117,6 +117,10 @@ class AsyncMPIJobClient(Client):
         """
         return await self._followed(name, namespace).wait_for_completion(timeout, show)
 
+    def watch(self: Client, name: str, namespace: str | None = None) -> AsyncIterator[JobState]:
+        """Where the job stands now, and after every change, until it has ended or is gone."""
+        return self._followed(name, namespace).watch()
+
     def events(self: Client, name: str, namespace: str | None = None) -> AsyncIterator[EventInfo]:
         """What happened to the job and happens still, until it has ended."""
         return self._followed(name, namespace).stream_events()
@@ -170,6 +174,7 @@ class AsyncTrainingClient(Client):
     get_job_status = AsyncMPIJobClient.status
     describe_job = AsyncMPIJobClient.describe
     wait_for_job_completion = AsyncMPIJobClient.wait
+    watch_job = AsyncMPIJobClient.watch
     stream_job_events = AsyncMPIJobClient.events
     get_job_logs = AsyncMPIJobClient.logs
     get_job_metrics = AsyncMPIJobClient.metrics

@@ -83,5 +83,4 @@ def _as_method(wait: Callable[..., Any], returns: str | None = None) -> Any:
         **{p.name: p.annotation for p in rest if p.annotation is not p.empty},
         "return": signature.return_annotation,
     }
-    del cast("Any", wait).__wrapped__  # or the method would be taken for a coroutine function
     return wait

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from datetime import datetime
 
+from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.sdk.backend import Backend, EventInfo, JobDetails, Key
 from mpi_trainer.sdk.errors import JobNotFound, JobTimeout
 from mpi_trainer.sdk.state import JobState, state_in, state_of
@@ -28,8 +29,8 @@ async def until_finished(
     last: JobState | None = None
     try:
         async with asyncio.timeout(seconds) as limit:
-            async with aclosing(_states(backend, key, show)) as states:
-                async for last in states:
+            async with aclosing(states(backend, key, looking=show is not None)) as seen:
+                async for last in seen:
                     if show is not None:
                         show(last)
     except TimeoutError as error:
@@ -43,29 +44,36 @@ async def until_finished(
     if last is None or not last.finished:
         raise gone(key)
     details = await _details(backend, key)
+    if details is not None and _ended_by_deletion(details.job):
+        raise gone(key)
     return state_in(details) if details else last
 
 
-async def _states(backend: Backend, key: Key, show: Show | None) -> AsyncGenerator[JobState, None]:
-    """A state for every change of status; where it is shown, for every change of progress too."""
+def _ended_by_deletion(job: MPIJob) -> bool:
+    """Whether the end that is seen is only how the deletion of a running job looks meanwhile."""
+    asked, ended = job.metadata.deletion_timestamp, job.status.completion_time
+    return asked is not None and (ended is None or ended >= asked)
+
+
+async def states(backend: Backend, key: Key, *, looking: bool) -> AsyncGenerator[JobState, None]:
+    """A state for every change of status; with `looking`, for every change of progress too."""
     import asyncio
 
     changes = aiter(backend.watch(key))
     change = asyncio.ensure_future(anext(changes, None))
-    look = LOOK_SECONDS if show is not None else None
+    last: JobState | None = None
     try:
         while True:
-            done, _ = await asyncio.wait({change}, timeout=look)
+            done, _ = await asyncio.wait({change}, timeout=LOOK_SECONDS if looking else None)
             job = change.result() if done else None
             if done:
                 if job is None:
                     return
                 change = asyncio.ensure_future(anext(changes, None))
-            details = await _details(backend, key) if show is not None else None
-            if details is not None:
-                yield state_in(details)
-            elif job is not None:
-                yield state_of(job)
+            details = await _details(backend, key) if looking else None
+            before, last = last, state_in(details) if details else state_of(job) if job else last
+            if last is not None and last != before:
+                yield last
     finally:
         change.cancel()
         await asyncio.gather(change, return_exceptions=True)

@@ -19,6 +19,10 @@ class JobList(tuple[JobSummary, ...]):
     def names(self) -> list[str]:
         return [job.key.name for job in self]
 
+    def __repr__(self) -> str:
+        """A line for each, as a terminal shows it."""
+        return "\n".join(f"{job.key}: {job.state}" for job in self) or "no jobs"
+
     def _repr_html_(self) -> str:
         from mpi_trainer.sdk.html import jobs_table
 

@@ -58,8 +58,12 @@ class LocalBackend:
 
     def create_now(self, job: MPIJob) -> MPIJob:
         settings = self._settings or here()
-        local = prepare(job, settings)
-        distributions.install(local.distribution, lambda seconds: None)
+        try:
+            local = prepare(job, settings)
+            local.order()
+            distributions.install(local.distribution, lambda seconds: None)
+        except LocalError as error:
+            raise JobError(error.problem, error.hint) from error
         try:
             return store.submit(local.job, settings)
         except store.JobTaken as error:

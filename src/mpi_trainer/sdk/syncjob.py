@@ -41,6 +41,7 @@ class MPIJob(Job):
     get_status = blocking(AsyncMPIJob.get_status)
     describe = blocking(AsyncMPIJob.describe)
     wait_for_completion = blocking(AsyncMPIJob.wait_for_completion)
+    watch = iterating(AsyncMPIJob.watch)
     get_logs = iterating(AsyncMPIJob.get_logs)
     stream_events = iterating(AsyncMPIJob.stream_events)
     get_metrics = blocking(AsyncMPIJob.get_metrics)

@@ -150,6 +150,7 @@ def test_forked_child_has_a_loop_of_its_own() -> None:
     assert Sync().twice(1) == 2
     child = os.fork()
     if child == 0:
+        signal.alarm(20)  # a child without a loop would wait for ever
         os._exit(0 if Sync().twice(3) == 6 else 1)
     assert os.waitpid(child, 0)[1] == 0
 

@@ -72,6 +72,7 @@ def test_metrics_are_the_last_values_and_what_the_pods_use() -> None:
     metrics = metrics_in(running, NOW + timedelta(seconds=5))
     assert (metrics.metrics, metrics.seconds) == ({"loss": 0.25}, 5.0)
     assert (metrics.cpu_seconds, metrics.memory_bytes) == (3.0, 2 * 2**20)
+    assert metrics_in(JobDetails(job=failed_job()), NOW + timedelta(days=1)).seconds == 90.0
     nothing = metrics_in(JobDetails(job=job()), NOW)
     assert (nothing.metrics, nothing.seconds, nothing.cpu_seconds) == ({}, None, None)
 
@@ -99,6 +100,7 @@ def test_list_of_jobs_is_a_table_and_a_tuple() -> None:
     jobs = JobList(JobSummary(Key("team", name), "Running", NOW) for name in ("b", "a"))
     assert jobs.names == ["b", "a"]
     assert jobs[0].key.name == "b"
+    assert repr(jobs) == "team/b: Running\nteam/a: Running"
     assert jobs._repr_html_().count("<tr>") == 3
     assert JobList()._repr_html_() == "<i>no jobs</i>"
 

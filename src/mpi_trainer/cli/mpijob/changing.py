@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.cli import words
 from mpi_trainer.cli.backend import answer, connect
-from mpi_trainer.cli.mpijob import endings, summaries
+from mpi_trainer.cli.mpijob import endings
 from mpi_trainer.cli.mpijob.wait import until
 from mpi_trainer.sdk.backend import Backend, Key
 
@@ -30,7 +31,7 @@ def changed(
     async def work() -> int:
         for key in keys:
             await change(backend, key)
-            click.echo(f"{summaries.full_name(key.name)} {done}")
+            click.echo(f"{words.full_name(key.name)} {done}")
         aim, limit = wait
         codes = [
             await endings.within(limit, partial(until, backend, key, aim), key, aim)

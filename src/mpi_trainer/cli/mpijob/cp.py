@@ -19,8 +19,8 @@ def command(*, source: str, destination: str, namespace: str) -> None:
     """Copy a file or directory out of a job, also out of one that has ended.
 
     \b
-    odh mpijob cp train:model.pt .
-    odh mpijob cp train:/checkpoints ./checkpoints
+    odh mpijob cp train:model.pt best.pt
+    odh mpijob cp train:checkpoints ./copies
     """
     name, colon, path = source.partition(":")
     if not colon or not name or not path:

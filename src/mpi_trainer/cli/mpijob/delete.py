@@ -6,11 +6,11 @@ import asyncio
 
 import click
 
-from mpi_trainer.cli import terminal
+from mpi_trainer.cli import terminal, words
 from mpi_trainer.cli.backend import answer, connect, suggestion
 from mpi_trainer.cli.main import USAGE
 from mpi_trainer.cli.mistakes import worded
-from mpi_trainer.cli.mpijob import options, summaries
+from mpi_trainer.cli.mpijob import options
 from mpi_trainer.cli.voice import say, voiced
 from mpi_trainer.sdk.backend import Backend, Key
 from mpi_trainer.sdk.errors import JobNotFound
@@ -66,7 +66,7 @@ async def _delete(backend: Backend, keys: list[Key], namespace: str | None) -> l
         except JobNotFound:
             missing.append(key)
         else:
-            click.echo(f"{summaries.full_name(key.name)} deleted")
+            click.echo(f"{words.full_name(key.name)} deleted")
 
     async with asyncio.TaskGroup() as group:
         for key in keys:

@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from mpi_trainer.api.mpijob import MPIJob, to_wire
-from mpi_trainer.cli import formats, spans, terminal
+from mpi_trainer.cli import formats, spans, terminal, words
 from mpi_trainer.cli.backend import answer, connect
 from mpi_trainer.cli.formats import Format
 from mpi_trainer.cli.mpijob import options, summaries
@@ -43,7 +43,7 @@ def data(details: JobDetails) -> dict[str, Any]:
         "job": to_wire(details.job),
         "state": summaries.state_of(details.job),
         "waitsFor": details.waits_for,
-        "progress": summaries.progress_data(details.progress),
+        "progress": words.progress_data(details.progress),
         "pods": [msgspec.to_builtins(pod) for pod in details.pods],
         "ranks": [msgspec.to_builtins(rank) for rank in details.ranks],
         "events": [msgspec.to_builtins(event) for event in details.events],
@@ -67,18 +67,18 @@ def _facts(details: JobDetails, now: datetime) -> Iterator[tuple[str, str]]:
     yield "State", f"{summary.state} ({summary.reason})" if summary.reason else summary.state
     yield "Message", summaries.message_of(job)
     yield "Waits for", details.waits_for
-    yield "Created", summaries.moment(job.metadata.creation_timestamp) or ""
-    yield "Started", summaries.moment(status.start_time) or ""
-    yield "Completed", summaries.moment(status.completion_time) or ""
+    yield "Created", words.moment(job.metadata.creation_timestamp) or ""
+    yield "Started", words.moment(status.start_time) or ""
+    yield "Completed", words.moment(status.completion_time) or ""
     if status.start_time:
         yield "Duration", spans.between(status.start_time, status.completion_time or now)
     yield "MPI", job.spec.mpi_implementation or ""
     yield "Workers", f"{job.workers}, {job.slots} slots each"
     yield "Image", _image(job)
     yield "Command", _command(job)
-    yield "Progress", summaries.progress_words(details.progress)
-    yield "Remaining", summaries.eta_words(details.progress, now.timestamp())
-    yield "Metrics", summaries.metric_words(details.progress)
+    yield "Progress", words.progress_words(details.progress)
+    yield "Remaining", words.eta_words(details.progress, now.timestamp())
+    yield "Metrics", words.metric_words(details.progress)
 
 
 def _tables(

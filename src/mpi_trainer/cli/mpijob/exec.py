@@ -31,7 +31,7 @@ def command(
     """Run a command beside a rank; its exit code is ours.
 
     \b
-    odh mpijob exec train --rank 3 -- hostname
+    odh mpijob exec train --rank 1 -- hostname
     odh mpijob exec train --worker 0 -- bash
     """
     if sum((rank is not None, worker is not None, launcher)) > 1:

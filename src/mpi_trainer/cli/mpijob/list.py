@@ -9,11 +9,10 @@ from datetime import UTC, datetime
 import click
 
 from mpi_trainer.api.conditions import STATES
-from mpi_trainer.cli import formats, terminal
+from mpi_trainer.cli import formats, terminal, words
 from mpi_trainer.cli.backend import summaries
 from mpi_trainer.cli.formats import Format
 from mpi_trainer.cli.mpijob import options
-from mpi_trainer.cli.mpijob import summaries as words
 from mpi_trainer.cli.redraw import Screen
 from mpi_trainer.cli.voice import say, voiced
 from mpi_trainer.sdk.backend import JobSummary

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from mpi_trainer.cli import spans
+from mpi_trainer.cli import spans, words
 from mpi_trainer.cli.mpijob import summaries
 from mpi_trainer.diagnose.progress import Progress
 from mpi_trainer.sdk.backend import JobDetails, LogLine, PodInfo
@@ -26,7 +26,7 @@ def headline(details: JobDetails, now: datetime) -> str:
     parts = [f"{job.key.name} {job.state}"]
     if job.started:
         parts.append(spans.between(job.started, job.completed or now))
-    parts += [summaries.progress_words(job.progress), summaries.metric_words(job.progress)]
+    parts += [words.progress_words(job.progress), words.metric_words(job.progress)]
     message = details.waits_for and f"waits for {details.waits_for}"
     return "  ".join(part for part in (*parts, message) if part)
 
@@ -50,7 +50,7 @@ def _lines(details: JobDetails, lines: Iterable[LogLine], now: datetime) -> Iter
 def bar(progress: Progress, now: datetime) -> str:
     fraction = progress.fraction or 0.0
     full = int(fraction * BAR)
-    left = summaries.eta_words(progress, now.timestamp())
+    left = words.eta_words(progress, now.timestamp())
     eta = f"  {left} left" if left else ""
     return f"[{'█' * full}{'·' * (BAR - full)}] {fraction:4.0%}{eta}"
 

@@ -50,7 +50,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     \b
     odh mpijob logs train                         everything so far
     odh mpijob logs train --follow                until the job ends; Ctrl-C leaves it running
-    odh mpijob logs train --rank 3 --tail 20      the last lines of one rank
+    odh mpijob logs train --rank 1 --tail 20      the last lines of one rank
     odh mpijob logs train --grep 'loss' -o json   for a program
 
     With --follow the exit code is the job's: 0 succeeded, 1 failed.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
+from mpi_trainer.cli import words
 from mpi_trainer.cli.backend import answer, connect
-from mpi_trainer.cli.mpijob import options, summaries
+from mpi_trainer.cli.mpijob import options
 from mpi_trainer.cli.voice import say, voiced
 
 
@@ -26,6 +27,6 @@ def command(*, namespace: str, everywhere: bool, older_than: float) -> None:
     """
     gone = answer(connect().prune(None if everywhere else namespace, older_than))
     for key in gone:
-        click.echo(f"{summaries.full_name(key.name)} deleted")
+        click.echo(f"{words.full_name(key.name)} deleted")
     if not gone:
         say("nothing to prune")

@@ -13,7 +13,7 @@ import msgspec
 from mpi_trainer.api import load
 from mpi_trainer.api.errors import InvalidJob, line
 from mpi_trainer.api.mpijob import MPIJob, to_wire
-from mpi_trainer.cli import formats, program
+from mpi_trainer.cli import formats, program, words
 from mpi_trainer.cli.backend import answer, connect
 from mpi_trainer.cli.formats import Format
 from mpi_trainer.cli.installing import ensure
@@ -48,7 +48,7 @@ def shown(jobs: list[MPIJob], form: Format) -> int:
     """The manifests as they would be submitted, and nothing else happens."""
     wires = [to_wire(checked(job)) for job in jobs]
     if form.kind == "name":
-        click.echo("\n".join(summaries.full_name(job.name) for job in jobs))
+        click.echo("\n".join(words.full_name(job.name) for job in jobs))
         return 0
     if form.kind in ("", "yaml"):
         click.echo("\n---\n".join(formats.rendered(wire, Format("yaml")) for wire in wires))
@@ -96,10 +96,10 @@ def _tell(job: MPIJob, order: Order) -> None:
     if order.form.structured:
         click.echo(formats.rendered(to_wire(job), order.form))
     elif order.form.kind == "name":
-        click.echo(summaries.full_name(job.name))
+        click.echo(words.full_name(job.name))
     else:
-        created = summaries.moment(job.metadata.creation_timestamp)
-        text = f"{summaries.full_name(job.name)} created at {created}, id {job.metadata.uid}"
+        created = words.moment(job.metadata.creation_timestamp)
+        text = f"{words.full_name(job.name)} created at {created}, id {job.metadata.uid}"
         click.echo(text, err=order.follow)
     if not (order.follow or order.wait):
         say(f"follow it with `{program.call('logs --follow', job.name, job.namespace)}`")
