@@ -8,11 +8,11 @@ noise; the ratio is that of the medians.
 The no-op is `sleep 0.1`: with `true`, which ends before its daemons have reported it, Open MPI's
 own mpirun was seen to wait for ever.
 
-- `bare mpirun`: `mpirun -n 4 sleep 0.1` in a launcher pod beside four worker pods that are already up,
-  with nothing of ours in its way: no shim, no rank wrapper, no marks.
+- `bare mpirun`: `mpirun -n 4 sleep 0.1` in a launcher pod beside four worker pods that are already
+  up, with nothing of ours in its way: no shim, no rank wrapper, no marks.
 - `mpirun in a job`: the same in the same pods as a job runs it, with all of that.
-- `odh run`: `odh run -q -w 4 -- sleep 0.1` as a user types it: Python, keys, namespaces, sshd, mpirun,
-  and everything down again.
+- `odh run`: `odh run -q -w 4 -- sleep 0.1` as a user types it: Python, keys, namespaces, sshd,
+  mpirun, and everything down again.
 - `odh --help` and `odh mpijob list` (of no jobs, and of a thousand ended ones) against
   `python -c pass`, by the same interpreter.
 """

@@ -27,7 +27,6 @@ from mpi_trainer.local import distributions, jobdir, logfile, reports, store
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.follower import Look, Orders
 from mpi_trainer.local.jobdir import JobDir, State
-from mpi_trainer.local.pod import PodError
 from mpi_trainer.local.prepare import prepare
 from mpi_trainer.local.run import pod_host
 from mpi_trainer.local.supervisor import Supervisor
@@ -164,7 +163,7 @@ def main(path: str) -> int:
     desk = Desk(folder, wake)
     try:
         supervise(folder, folder.job(), desk)
-    except (LocalError, PodError, ValueError) as error:
+    except (LocalError, ValueError) as error:
         desk.failed(str(error))
         return 1
     except BaseException:

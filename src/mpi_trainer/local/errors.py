@@ -23,3 +23,17 @@ class CannotInstall(LocalError):
 
 class CannotApply(LocalError):
     """A part of the job cannot be had on this machine; the problem begins with its field path."""
+
+
+class PodError(LocalError):
+    """A pod cannot be made as planned."""
+
+
+class StartError(PodError):
+    """A pod was planned well but did not start: which one, at what step, and why."""
+
+    def __init__(self, pod: str, step: str, reason: str) -> None:
+        super().__init__(f"pod {pod}: {step}: {reason}")
+        self.pod = pod
+        self.step = step
+        self.reason = reason

@@ -24,9 +24,10 @@ from msgspec.structs import replace
 
 from mpi_trainer.local import shim, syscalls
 from mpi_trainer.local.cgroups import Groups, start_time
+from mpi_trainer.local.errors import PodError
 from mpi_trainer.local.isolation import Isolation
 from mpi_trainer.local.member import START_SECONDS, Member, spawn
-from mpi_trainer.local.pod import ExitStatus, Paths, PodError, PodPlan
+from mpi_trainer.local.pod import ExitStatus, Paths, PodPlan
 from mpi_trainer.local.shim import Ends
 
 _END_ALL: Final = signal.SIGRTMIN

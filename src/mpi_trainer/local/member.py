@@ -15,7 +15,8 @@ from collections.abc import Callable
 from typing import Final, NoReturn, TypeVar
 
 from mpi_trainer.local.cgroups import Group
-from mpi_trainer.local.pod import ExitStatus, StartError
+from mpi_trainer.local.errors import StartError
+from mpi_trainer.local.pod import ExitStatus
 from mpi_trainer.local.shim import Ends
 
 START_SECONDS: Final = 20.0

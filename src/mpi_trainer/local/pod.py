@@ -10,20 +10,6 @@ from typing import Protocol
 from msgspec import Struct
 
 
-class PodError(Exception):
-    """A pod cannot be made as planned; the text is for the user."""
-
-
-class StartError(PodError):
-    """A pod was planned well but did not start: which one, at what step, and why."""
-
-    def __init__(self, pod: str, step: str, reason: str) -> None:
-        super().__init__(f"pod {pod}: {step}: {reason}")
-        self.pod = pod
-        self.step = step
-        self.reason = reason
-
-
 class File(Struct, frozen=True):
     path: str
     mode: int

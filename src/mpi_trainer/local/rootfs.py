@@ -15,7 +15,8 @@ from typing import Final, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from mpi_trainer.local.pod import File, Mount, PodError
+from mpi_trainer.local.errors import PodError
+from mpi_trainer.local.pod import File, Mount
 
 SHARE: Final = "/run/mpi-trainer"
 

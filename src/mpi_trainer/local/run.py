@@ -26,7 +26,7 @@ from mpi_trainer.local.follower import Channel
 from mpi_trainer.local.isolation import Isolation
 from mpi_trainer.local.loopback import Loopback
 from mpi_trainer.local.plan import Site
-from mpi_trainer.local.pod import PodError, PodHost
+from mpi_trainer.local.pod import PodHost
 from mpi_trainer.local.sandbox import Sandbox
 from mpi_trainer.local.supervisor import Supervisor
 
@@ -118,8 +118,6 @@ def _supervise(order: Order, channel: socket.socket) -> None:
             os.dup2(nothing, descriptor)
         host = pod_host(order)
         Supervisor(order.job, order.layout, order.site, host).run(Channel(channel))
-    except PodError as error:
-        broken = reports.Broken(str(error))
     except LocalError as error:
         broken = reports.Broken(error.problem, error.hint)
     except BaseException:

@@ -14,10 +14,11 @@ from typing import Self
 
 from mpi_trainer.local import accounts, network, rootfs, sshd, syscalls
 from mpi_trainer.local.cgroups import Groups
+from mpi_trainer.local.errors import PodError, StartError
 from mpi_trainer.local.isolation import Isolation
 from mpi_trainer.local.member import START_SECONDS, Member, spawn
 from mpi_trainer.local.namespaces import SCRATCH, enter_user_namespace, host_path, mount_scratch
-from mpi_trainer.local.pod import File, Paths, PodError, PodPlan, StartError
+from mpi_trainer.local.pod import File, Paths, PodPlan
 from mpi_trainer.local.shim import Birth, run_shim
 
 

@@ -96,11 +96,16 @@ class Printer:
             text = msgspec.json.encode(line)
         else:
             time = f"{line.time.isoformat(timespec='milliseconds')} " if self._timestamps else ""
-            rank = "" if line.rank is None else terminal.rank_tag(line.rank, sys.stdout) + " "
-            text = f"{time}{rank}{line.text}".encode(errors="replace")
+            text = f"{time}{self._rank(line.rank)}{line.text}".encode(errors="replace")
         self._out.write(text + b"\n")
         if self._at_once:
             self._out.flush()
+
+    def _rank(self, rank: int | None) -> str:
+        if rank is None:
+            return ""
+        # Asking the terminal a million times whether it is one would cost seconds.
+        return f"{terminal.rank_tag(rank, sys.stdout)} " if self._at_once else f"[{rank}] "
 
     def flush(self) -> None:
         self._out.flush()
