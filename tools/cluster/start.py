@@ -27,6 +27,7 @@ from tools.cluster import (
 from tools.cluster.addresses import Node
 from tools.cluster.build import Built
 from tools.cluster.client import Client, wait_until
+from tools.cluster.errors import ClusterError
 from tools.cluster.lock import locked
 from tools.cluster.paths import clusters_root
 from tools.cluster.pause import pause_program
@@ -39,21 +40,21 @@ def start(spec: Spec, built: dict[str, Built]) -> None:
     if os.geteuid() == 0:
         network.guard(spec.addresses)
     _credentials(spec)
+    nodes = [spec.addresses.node(i) for i in range(1, spec.real_nodes + 1)]
+    if nodes:
+        # Before the API server, which ends at once if its address is not there yet.
+        _make_host(spec)
     control = built["kubernetes-api"].bin
     processes.start(spec.state, "etcd", controlplane.etcd(spec, built["etcd"].bin / "etcd"))
     processes.start(
         spec.state, "apiserver", controlplane.apiserver(spec, control / "kube-apiserver")
     )
-    nodes = [spec.addresses.node(i) for i in range(1, spec.real_nodes + 1)]
-    if nodes:
-        _make_host(spec)
-        for each in nodes:
-            _make_node(spec, each)
+    for each in nodes:
+        _make_node(spec, each)
     client = Client(spec)
     with ThreadPoolExecutor(max_workers=1) as pool:
         planning = pool.submit(_plans_with_images, spec, spec.addons, built)
-        hint = f"See {spec.state}/log/apiserver.log."
-        wait_until("the API server is ready", client.ready, 60, hint)
+        wait_until("the API server is ready", lambda: _api_ready(spec, client), 60)
         say(spec.name, "API server ready")
         _start_managers(spec, built)
         for each in nodes:
@@ -198,6 +199,16 @@ def _let_proxies_read(client: Client) -> None:
             "subjects": [user],
         },
     )
+
+
+def _api_ready(spec: Spec, client: Client) -> bool:
+    """Whether the API server is ready; an error with its last words if something ended."""
+    dead = [name for name, pid in processes.recorded(spec.state).items() if not pid]
+    if dead:
+        log = spec.state / "log" / f"{dead[0]}.log"
+        tail = "\n".join(log.read_text(errors="replace").splitlines()[-5:])
+        raise ClusterError(f"{dead[0]} ended:\n{tail}", f"The whole log is {log}.")
+    return client.ready()
 
 
 def _has_account(client: Client) -> bool:
