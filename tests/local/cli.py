@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -97,9 +98,14 @@ class Cli:
 
 
 @contextmanager
-def cli(folder: Path) -> Iterator[Cli]:
-    folder.mkdir(parents=True, exist_ok=True)
-    odh = Cli(folder)
+def cli() -> Iterator[Cli]:
+    """In a folder that a job shares with its pods; /tmp would be each pod's own."""
+    with tempfile.TemporaryDirectory(prefix="odh-cli-", dir="/var/tmp") as scratch:
+        (Path(scratch) / "work").mkdir()
+        yield from _cleaned(Cli(Path(scratch) / "work"))
+
+
+def _cleaned(odh: Cli) -> Iterator[Cli]:
     try:
         yield odh
     finally:

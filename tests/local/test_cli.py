@@ -11,7 +11,6 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import yaml
@@ -21,8 +20,8 @@ from tests.local.odh import until
 
 
 @pytest.fixture(scope="module")
-def odh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
-    with cli(tmp_path_factory.mktemp("cli") / "work") as program:
+def odh() -> Iterator[Cli]:
+    with cli() as program:
         yield program
 
 
@@ -447,7 +446,7 @@ def on_a_terminal(odh: Cli, *words: str, seconds: float = 6.0) -> str:
     return seen.decode(errors="replace")
 
 
-def test_watching_a_list_prints_changes(odh: Cli, tmp_path: Path) -> None:
+def test_watching_a_list_prints_changes(odh: Cli) -> None:
     watcher = odh.start("mpijob", "list", "-n", "seen", "--watch", "-o", "name")
     words = ("-w", "1", "--mpi", "mpich", "--wait", "--quiet", "--", "true")
     odh("mpijob", "create", "appears", "-n", "seen", *words)

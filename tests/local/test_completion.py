@@ -19,8 +19,8 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 
 
 @pytest.fixture(scope="module")
-def odh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
-    with cli(tmp_path_factory.mktemp("completion") / "work") as program:
+def odh() -> Iterator[Cli]:
+    with cli() as program:
         quick = ("-w", "1", "--mpi", "mpich", "--suspended", "--quiet", "--", "true")
         program("mpijob", "create", "train-one", *quick)
         program("mpijob", "create", "train-two", *quick)

@@ -60,6 +60,8 @@ def suggestion(problem: str) -> str:
     if elsewhere:
         return f"There is one in namespace {elsewhere[0]}: add `-n {elsewhere[0]}`."
     here = [k.name for k in keys if k.namespace == namespace]
+    if name in here:
+        return ""
     meant = nearest(name, here)
     if meant:
         return f"Did you mean `{meant}`?"

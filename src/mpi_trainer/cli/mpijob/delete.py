@@ -68,7 +68,9 @@ async def _delete(backend: Backend, keys: list[Key], namespace: str | None) -> l
         else:
             click.echo(f"{words.full_name(key.name)} deleted")
 
-    async with asyncio.TaskGroup() as group:
-        for key in keys:
-            group.create_task(one(key))
+    # One that cannot be deleted does not keep the others.
+    ended = await asyncio.gather(*map(one, keys), return_exceptions=True)
+    for error in ended:
+        if error is not None:
+            raise error
     return missing

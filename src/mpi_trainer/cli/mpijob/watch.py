@@ -59,6 +59,7 @@ async def _watch(backend: Backend, key: Key, count: int) -> int:
         pass  # the verdict says so
     finally:
         reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
     return await endings.verdict(backend, key)
 
 
