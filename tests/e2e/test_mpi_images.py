@@ -22,6 +22,13 @@ hosts = sorted(set(world.allgather(platform.node())))
 if world.rank == 0:
     print(f"ranks={world.size} sum={total[0]:.0f} hosts={','.join(hosts)} uid={os.getuid()}")
 """
+# A name is in DNS a moment after its pod runs, and not on every DNS server at once.
+WHEN_KNOWN = """\
+for host in worker0.workers worker1.workers; do
+    until ssh "$host" getent hosts launcher; do sleep 0.2; done
+done
+exec "$@"
+"""
 HOSTS = ("worker0.workers", "worker1.workers")
 OPENMPI: Object = {
     "hostfile": "".join(f"{host} slots=2\n" for host in HOSTS),
@@ -112,7 +119,7 @@ def test_a_two_node_mpirun_as_a_random_user(
         ),
     )
     namespace.wait("--for=condition=Ready", "pod/worker0", "pod/worker1", seconds=90)
-    command = [*case["command"], "python3", "/etc/job/program.py"]
+    command = ["sh", "-c", WHEN_KNOWN, "sh", *case["command"], "python3", "/etc/job/program.py"]
     namespace.apply(
         pod("launcher", reference, 3, command, restartPolicy="Never", volumes=volumes,
             container=launcher)
