@@ -18,7 +18,7 @@ import yaml
 from tools.cluster import published
 from tools.cluster.addresses import Port
 from tools.cluster.build import Built
-from tools.cluster.images import Recipe, pack
+from tools.cluster.images import Recipe, full_reference, pack
 from tools.cluster.paths import cache_root, content_hash
 from tools.cluster.processes import run
 from tools.cluster.spec import Spec
@@ -50,7 +50,7 @@ def installation(spec: Spec, name: str, built: dict[str, Built]) -> Installation
 def archive(recipe: Recipe) -> Path:
     """The recipe's image archive, packed on first use."""
     stamps = [(path, source) for path, source in sorted(recipe.files.items())]
-    key = content_hash(recipe.name, recipe.user, recipe.entrypoint, stamps)
+    key = content_hash(full_reference(recipe.name), recipe.user, recipe.entrypoint, stamps)
     short = recipe.name.rpartition("/")[2].partition(":")[0]
     target = cache_root() / "images" / f"{short}-{key}.tar"
     if not target.exists():

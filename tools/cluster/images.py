@@ -37,6 +37,14 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     user: str = "65532:65532"
 
 
+def full_reference(name: str) -> str:
+    """The name under which a kubelet looks an image up: short names belong to docker.io."""
+    registry = name.partition("/")[0]
+    if "." in registry or ":" in registry or registry == "localhost":
+        return name
+    return f"docker.io/{name}"
+
+
 def layer(files: Mapping[str, str], output: Path) -> None:
     """Write the image's only layer: the files, their directories and an empty /tmp."""
     with tarfile.open(output, "w") as tar:
@@ -111,7 +119,7 @@ def _documents(recipe: Recipe, layer_digest: str, layer_size: int) -> dict[str, 
         }
     )
     reference = _descriptor("manifest.v1+json", _digest(manifest), len(manifest))
-    names = {"io.containerd.image.name": recipe.name}
+    names = {"io.containerd.image.name": full_reference(recipe.name)}
     index = _encoded({"schemaVersion": 2, "manifests": [{**reference, "annotations": names}]})
     return {
         "oci-layout": b'{"imageLayoutVersion":"1.0.0"}',

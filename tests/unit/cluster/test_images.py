@@ -7,7 +7,7 @@ import json
 import tarfile
 from pathlib import Path
 
-from tools.cluster.images import Recipe, pack
+from tools.cluster.images import Recipe, full_reference, pack
 
 
 def _recipe(directory: Path) -> Recipe:
@@ -67,3 +67,9 @@ def _config_digest(members: dict[str, bytes], manifest: dict[str, str]) -> str:
     document = json.loads(members["blobs/sha256/" + manifest["digest"].removeprefix("sha256:")])
     digest: str = document["config"]["digest"]
     return digest.removeprefix("sha256:")
+
+
+def test_short_names_are_those_of_docker_io() -> None:
+    assert full_reference("team/program:1") == "docker.io/team/program:1"
+    for name in ("localhost/pause:1", "example.com/program:1", "registry:5000/program:1"):
+        assert full_reference(name) == name
