@@ -1,6 +1,6 @@
 """Keeps modules small: no file of ours over 500 lines, and the median within 150.
 
-    python -m tools.sizes
+python -m tools.sizes
 """
 
 from __future__ import annotations

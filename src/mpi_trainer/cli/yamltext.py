@@ -35,5 +35,6 @@ _Readable.add_representer(list, _list)
 
 
 def written(data: Any) -> str:
+    """The text without its last line end, which whoever prints it adds."""
     text = yaml.dump(data, Dumper=_Readable, sort_keys=False, allow_unicode=True, width=WIDTH)
-    return text.rstrip()
+    return text.removesuffix("\n")

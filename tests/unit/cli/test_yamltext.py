@@ -18,7 +18,7 @@ DATA = st.recursive(
 
 @given(DATA)
 def test_reading_gives_back_what_was_written(data: object) -> None:
-    assert yaml.safe_load(written({"data": data})) == {"data": data}
+    assert yaml.safe_load(written({"data": data}) + "\n") == {"data": data}
 
 
 def test_text_of_several_lines_stands_as_it_is() -> None:
