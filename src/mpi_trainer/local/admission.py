@@ -42,11 +42,16 @@ class Claim(Protocol):
 
 
 def need(job: MPIJob) -> Need:
-    """What the job asks for: its requests, else its limits, else a core and a bit a rank."""
-    ranks = job.workers * job.slots + (job.slots if job.spec.run_launcher_as_worker else 0)
-    cpus = _asked(job.worker, "cpu") * job.workers + _asked(job.launcher, "cpu")
-    memory = _asked(job.worker, "memory") * job.workers + _asked(job.launcher, "memory")
-    return Need(cpus or float(ranks), int(memory) or ranks * RANK_MEMORY)
+    """What its pods ask for: requests, else limits, else a core and a bit for each rank in them.
+
+    A launcher without ranks only waits; but a job without any needs one core to run at all.
+    """
+    beside = job.slots if job.spec.run_launcher_as_worker else 0
+    cpus = (_asked(job.worker, "cpu") or job.slots) * job.workers
+    cpus += _asked(job.launcher, "cpu") or beside
+    memory = (_asked(job.worker, "memory") or job.slots * RANK_MEMORY) * job.workers
+    memory += _asked(job.launcher, "memory") or beside * RANK_MEMORY
+    return Need(cpus or 1.0, int(memory) or RANK_MEMORY)
 
 
 def capacity() -> Need:
@@ -62,12 +67,10 @@ def refusal(mine: Claim, others: Sequence[Claim], machine: Need) -> str:
     running = [o for o in others if o.admitted]
     cpus = machine.cpus - sum(o.needs_cpus for o in running)
     memory = machine.memory - sum(o.needs_memory for o in running)
-    wanted_cpus = min(mine.needs_cpus, machine.cpus)
-    wanted_memory = min(mine.needs_memory, machine.memory)
-    if not running or (wanted_cpus <= cpus and wanted_memory <= memory):
+    if not running or (mine.needs_cpus <= cpus and mine.needs_memory <= memory):
         return ""
     return (
-        f"{wanted_cpus:g} cores and {wanted_memory >> 20} MiB; "
+        f"{mine.needs_cpus:g} cores and {mine.needs_memory >> 20} MiB; "
         f"{max(cpus, 0.0):g} cores and {max(memory, 0) >> 20} MiB are free, "
         f"{len(running)} jobs run"
     )

@@ -7,6 +7,7 @@ is killed, the kernel ends the pods and frees the lock; the next client to look 
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import sys
@@ -43,6 +44,8 @@ class Desk:
         self._dir = folder
         self._wake = wake
         self._state = replace(folder.state(), supervisor=os.getpid())
+        # From now on clients wake this process; what came earlier is in job.json, read after this.
+        folder.write_state(self._state)
         self._log = logfile.Writer(folder.path)
         self._tracker = Tracker()
         self._progress_kept = 0.0
@@ -60,11 +63,10 @@ class Desk:
         return Orders(stop=job.metadata.deletion_timestamp is not None, job=job)
 
     def admitted(self, *, wanted: bool) -> bool:
-        if wanted == self._state.admitted:
-            return wanted
-        if wanted:
+        if wanted and not self._state.admitted:
             self._state = store.admit(self._dir, self._state)
-        else:
+        elif not wanted and (self._state.admitted or self._state.queued is not None):
+            # Out of the queue too, or whoever comes later would wait for a job that does not want.
             self._write(replace(self._state, admitted=False, queued=None, waits_for=""))
         return self._state.admitted
 
@@ -90,12 +92,13 @@ class Desk:
             logfile.Entry(first + i, now, attempt, t.pod, t.stream, t.rank, t.text)
             for i, t in enumerate(lines)
         ]
-        with suppress(OSError):  # a full disk loses lines, not the job; readers see the gap
-            if entries:
+        if entries:
+            with suppress(OSError):  # a full disk loses lines, not the job; readers see the gap
                 self._log.add(entries)
-            for event in told:
-                if isinstance(event, reports.Event):
-                    when = datetime.fromtimestamp(now, UTC)
+        when = datetime.fromtimestamp(now, UTC)
+        for event in told:
+            if isinstance(event, reports.Event):
+                with suppress(OSError):
                     self._dir.add_event(
                         jobdir.Event(when, event.weight, event.reason, event.message)
                     )
@@ -106,20 +109,24 @@ class Desk:
             if line.role == "launcher":
                 self._tracker.see(now, line.text)
         if self._tracker.progress != self._state.progress:
-            if now - self._progress_kept < PROGRESS_SECONDS:
+            if time.monotonic() - self._progress_kept < PROGRESS_SECONDS:
                 return
-            self._progress_kept = now
+            self._progress_kept = time.monotonic()
             with suppress(OSError):
                 self._write(replace(self._state, progress=self._tracker.progress))
 
     def closed(self) -> None:
         """Every pod is gone: those that ended by themselves are remembered, the others not."""
         ended = tuple(replace(p, pid=0) for p in self._state.pods if p.end)
-        self._write(replace(self._state, pods=ended, admitted=False, queued=None))
+        progress = self._tracker.progress
+        self._write(
+            replace(self._state, pods=ended, admitted=False, queued=None, progress=progress)
+        )
 
     def failed(self, problem: str) -> None:
-        """The job could not be run at all."""
-        self._write(store.failed(self._state, "LocalRunFailed", problem))
+        """The job could not be run, or not to its end; an end that is known stays what it is."""
+        if not conditions.finished(self._state.status.conditions):
+            self._write(store.failed(self._state, "LocalRunFailed", problem))
 
     def _write(self, state: State) -> None:
         self._dir.write_state(state)
@@ -130,8 +137,8 @@ def _nothing(progress: float) -> None:
     """Nobody watches an installation in the background."""
 
 
-def _wake_up() -> int:
-    """A descriptor that becomes readable with every SIGUSR1."""
+def _wake_up(folder: JobDir) -> int:
+    """A descriptor that becomes readable with every SIGUSR1, and when files of the job vanish."""
     reader, writer = os.pipe()
     os.set_blocking(reader, False)
     os.set_blocking(writer, False)
@@ -141,6 +148,13 @@ def _wake_up() -> int:
             os.write(writer, b"!")
 
     signal.signal(signal.SIGUSR1, wake)
+    # Whoever started us may have had them blocked or ignored, and exec hands that on.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    with suppress(OSError):  # not every file system can tell; then the next write finds out
+        watched = os.open(folder.path, os.O_RDONLY | os.O_CLOEXEC)
+        fcntl.fcntl(watched, fcntl.F_SETSIG, signal.SIGUSR1)
+        fcntl.fcntl(watched, fcntl.F_NOTIFY, fcntl.DN_DELETE | fcntl.DN_MULTISHOT)
     return reader
 
 
@@ -156,10 +170,10 @@ def supervise(folder: JobDir, job: MPIJob, desk: Desk) -> None:
 
 
 def main(path: str) -> int:
-    wake = _wake_up()
+    folder = JobDir(Path(path))
+    wake = _wake_up(folder)
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
-    folder = JobDir(Path(path))
     desk = Desk(folder, wake)
     try:
         supervise(folder, folder.job(), desk)

@@ -117,18 +117,13 @@ class JobDir(msgspec.Struct, frozen=True):
         self._write("job.json", msgspec.json.encode(spec))
 
     def write_state(self, state: State) -> None:
-        """Danger: raises OSError on a full disk, after giving back the reserve kept for that."""
-        data = msgspec.json.encode(state)
-        try:
-            self._write("state.json", data)
-        except OSError:
-            (self.path / "reserve").unlink(missing_ok=True)
-            self._write("state.json", data)
+        self._write("state.json", msgspec.json.encode(state))
 
     def write_settings(self, settings: Settings) -> None:
         self._write("settings.json", msgspec.json.encode(settings))
 
     def keep_reserve(self) -> None:
+        """Room for `state.json` and `job.json` on a full disk: a job that ends, or is ended."""
         (self.path / "reserve").write_bytes(b"\0" * RESERVE)
 
     def add_event(self, event: Event) -> None:
@@ -136,7 +131,8 @@ class JobDir(msgspec.Struct, frozen=True):
             self.path / "events.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600
         )
         with os.fdopen(descriptor, "wb") as file:
-            file.write(msgspec.json.encode(event) + b"\n")
+            # The first newline closes a line that a kill or a full disk has torn.
+            file.write(b"\n" + msgspec.json.encode(event) + b"\n")
 
     @contextmanager
     def edited(self) -> Iterator[None]:
@@ -176,10 +172,28 @@ class JobDir(msgspec.Struct, frozen=True):
             return msgspec.json.decode((self.path / name).read_bytes(), type=kind)
         except msgspec.MsgspecError as error:
             raise Damaged(f"{self.path / name}: {error}") from error
+        except OSError as error:
+            if not self.path.exists():
+                raise  # the whole job is gone, which is no damage
+            raise Damaged(f"{self.path / name}: {error.strerror}") from error
 
     def _write(self, name: str, data: bytes) -> None:
+        """Danger: raises OSError on a disk so full that even the reserve does not help."""
+        try:
+            self._replace(name, data)
+        except OSError:
+            (self.path / "reserve").unlink(missing_ok=True)
+            self._replace(name, data)
+            with suppress(OSError):  # before the log takes it: what is left of it, for the next
+                self.keep_reserve()
+
+    def _replace(self, name: str, data: bytes) -> None:
         fresh = self.path / f".{name}.new"
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+        except OSError:
+            fresh.unlink(missing_ok=True)
+            raise
         fresh.rename(self.path / name)

@@ -8,10 +8,12 @@ cross a pipe between parent and child and nothing else.
 from __future__ import annotations
 
 import os
+import signal
 from contextlib import suppress
 
 import msgspec
 
+from mpi_trainer.local import syscalls
 from mpi_trainer.runtime import sshkeys
 from mpi_trainer.runtime.sshkeys import KeyPair
 
@@ -22,10 +24,15 @@ class Keymaker:
     def __init__(self, count: int) -> None:
         self._count = count
         self._reader, writer = os.pipe()
+        parent = os.getpid()
         self._child = os.fork()
         if self._child == 0:
             code = 1
             with suppress(BaseException):
+                # It holds what the supervisor holds, its lock too, so it must not outlive it.
+                syscalls.die_with_parent(signal.SIGKILL)
+                if os.getppid() != parent:
+                    os._exit(code)
                 os.close(self._reader)
                 pairs = [sshkeys.generate() for _ in range(count)]
                 data = msgspec.msgpack.encode([(p.private, p.public) for p in pairs])

@@ -7,6 +7,7 @@ while it keeps pace. A last line that a kill has torn is left out.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,6 +43,7 @@ class Writer:
         self._number = _end_of(folder)
         self._file: int | None = None
         self._size = 0
+        self._torn = False
 
     @property
     def number(self) -> int:
@@ -55,7 +57,13 @@ class Writer:
         if self._file is None or self._size + len(data) > self._limit:
             self._begin(first)
         assert self._file is not None
-        os.write(self._file, data)
+        # What a full disk has cut is closed, so that it does not spoil the line after it.
+        data = b"\n" + data if self._torn else data
+        self._torn = True
+        written = os.write(self._file, data)
+        if written < len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._torn = False
         self._size += len(data)
 
     def close(self) -> None:
@@ -66,8 +74,9 @@ class Writer:
     def _begin(self, first: int) -> None:
         self.close()
         path = self._folder / f"log.{first:012d}.jsonl"
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        self._size = os.fstat(self._file).st_size
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        # An earlier writer can have left half a line under this number, and nothing more.
+        self._size, self._torn = 0, False
         for old in segments(self._folder)[:-SEGMENTS]:
             old.unlink(missing_ok=True)
 
@@ -130,9 +139,9 @@ def segments(folder: Path) -> list[Path]:
 
 def _end_of(folder: Path) -> int:
     """The number after the last line on disk, for a writer that goes on after another."""
+    end = max((int(path.name.split(".")[1]) for path in segments(folder)), default=0)
     reader = Reader(folder)
-    last = -1
     for _, entry in reader.read():
-        last = entry.number
+        end = max(end, entry.number + 1)
     reader.close()
-    return last + 1
+    return end

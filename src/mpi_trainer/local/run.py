@@ -30,6 +30,8 @@ from mpi_trainer.local.pod import PodHost
 from mpi_trainer.local.sandbox import Sandbox
 from mpi_trainer.local.supervisor import Supervisor
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 
 class Order(msgspec.Struct, frozen=True):
     """Everything that is needed to run a job here."""
@@ -51,13 +53,15 @@ def run(order: Order, hear: Callable[[reports.Report], None]) -> reports.Ended:
     ours, theirs = socket.socketpair()
     sys.stdout.flush()
     sys.stderr.flush()
+    # A signal waits until each of the two knows what to do with it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     child = os.fork()
     if child == 0:
-        ours.close()
-        _supervise(order, theirs)
+        _supervise(order, theirs, ours)
     theirs.close()
     try:
         with _forwarded_signals(ours):
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
             last = _follow(ours, hear)
     finally:
         ours.close()
@@ -73,6 +77,8 @@ def _follow(
 ) -> reports.Ended | reports.Broken:
     with channel.makefile("rb") as lines:
         for line in lines:
+            if not line.endswith(b"\n"):
+                break  # torn, by what killed the supervisor
             report = reports.decode(line)
             if isinstance(report, (reports.Ended, reports.Broken)):
                 return report
@@ -97,7 +103,7 @@ def _forwarded_signals(channel: socket.socket) -> Iterator[None]:
         with suppress(OSError):
             channel.send(reports.STOP if received == 1 else reports.KILL)
 
-    before = {s: signal.signal(s, forward) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    before = {s: signal.signal(s, forward) for s in SIGNALS}
     try:
         yield
     finally:
@@ -105,14 +111,18 @@ def _forwarded_signals(channel: socket.socket) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _supervise(order: Order, channel: socket.socket) -> None:
+def _supervise(order: Order, channel: socket.socket, parents: socket.socket) -> None:
     """The child's whole life. Never returns."""
     host: PodHost | None = None
     broken: reports.Broken | None = None
     try:
+        parents.close()
         os.setsid()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
-            signal.signal(number, signal.SIG_IGN if number != signal.SIGTERM else signal.SIG_DFL)
+        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+            signal.signal(number, signal.SIG_IGN)
+        for number in (signal.SIGTERM, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
         nothing = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(nothing, descriptor)

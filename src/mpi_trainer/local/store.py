@@ -7,6 +7,7 @@ first to look: Failed, with the reason, and nothing of it left running.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -34,7 +35,8 @@ replace = msgspec.structs.replace
 
 LOST = "SupervisorLost"
 LOST_MESSAGE = "The process that held the job was killed, or the machine restarted."
-KILL_AFTER = 40.0
+KILL_AFTER = 10.0  # beyond the time that the job itself has for its end
+LEFTOVER_SECONDS = 3600.0
 
 
 class NoSuchJob(LookupError):
@@ -47,56 +49,109 @@ class JobTaken(ValueError):
 
 def submit(job: MPIJob, settings: Settings) -> MPIJob:
     """Stores a validated and defaulted job and starts its supervisor; the job as stored."""
-    parent = jobs_dir() / job.namespace
-    parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    now = datetime.now(UTC)
-    meta = replace(job.metadata, uid=str(uuid.uuid4()), creation_timestamp=now)
-    job = replace(job, metadata=meta, status=JobStatus())
-    need = admission.need(job)
-    fresh = JobDir(Path(tempfile.mkdtemp(prefix=".new-", dir=parent)))
-    alive: int | None = None
-    try:
-        fresh.write_settings(settings)
-        fresh.write_job(job)
-        fresh.keep_reserve()
-        fresh.write_state(
-            State(
-                created=now,
-                workers=job.workers,
-                slots=job.slots,
-                implementation=job.spec.mpi_implementation or "",
-                ttl_seconds=job.spec.run_policy.ttl_seconds_after_finished,
-                needs_cpus=need.cpus,
-                needs_memory=need.memory,
-                queued=time.time(),
-            )
-        )
-        alive = fresh.take_life()
-        folder = JobDir(parent / job.name)
+    folder = JobDir(jobs_dir() / job.namespace / job.name)
+    with _prepared(folder, job, settings) as (fresh, alive):
         try:
             fresh.path.rename(folder.path)
         except OSError as error:
-            raise JobTaken(job.name) from error
-        assert alive is not None, "nobody else knows the new directory"
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                raise
+            raise JobTaken(folder.name) from error
         _start(folder, alive)
-    finally:
-        if alive is not None:
-            os.close(alive)
-        shutil.rmtree(fresh.path, ignore_errors=True)
     return folder.job()
+
+
+def restart(folder: JobDir, change: Callable[[MPIJob], MPIJob]) -> MPIJob:
+    """Runs an ended job again as a new one of its name. Two at once make one new job."""
+    with suppress(FileNotFoundError), _held(folder) as old, old.edited():
+        # Where the name means another job by now, somebody else was quicker.
+        if folder.path.samefile(old.path):
+            _replace_ended(folder, old, change)
+    return folder.job()
+
+
+def _replace_ended(folder: JobDir, old: JobDir, change: Callable[[MPIJob], MPIJob]) -> None:
+    job = old.job()
+    if not conditions.finished(job.status.conditions):
+        return
+    _until_dead(old, KILL_AFTER)
+    with _prepared(folder, change(job), old.settings()) as (fresh, alive):
+        _exchange(fresh.path, folder.path)
+        _start(folder, alive)
+
+
+def _exchange(fresh: Path, path: Path) -> None:
+    from mpi_trainer.local import syscalls
+
+    try:
+        syscalls.exchange(str(fresh), str(path))
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOSYS):
+            raise
+        # A file system over a network cannot do it at once: the name is free for an instant.
+        aside = fresh.with_name(f"{fresh.name}-old")
+        path.rename(aside)
+        fresh.rename(path)
+        aside.rename(fresh)
+
+
+@contextmanager
+def _prepared(folder: JobDir, job: MPIJob, settings: Settings) -> Iterator[tuple[JobDir, int]]:
+    """A new job's directory, complete but hidden, and its life. What is there under the hidden
+    name in the end is removed."""
+    folder.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    fresh = JobDir(Path(tempfile.mkdtemp(prefix=".new-", dir=folder.path.parent)))
+    alive = fresh.take_life()
+    assert alive is not None, "nobody else knows the new directory"
+
+    try:
+        now = datetime.now(UTC)
+        meta = replace(job.metadata, uid=str(uuid.uuid4()), creation_timestamp=now)
+        job = replace(job, metadata=meta, status=JobStatus())
+        fresh.write_settings(settings)
+        fresh.write_job(job)
+        fresh.write_state(_first_state(job, now))
+        fresh.keep_reserve()
+        yield fresh, alive
+    finally:
+        os.close(alive)
+        shutil.rmtree(fresh.path, ignore_errors=True)
+
+
+def _first_state(job: MPIJob, now: datetime) -> State:
+    need = admission.need(job)
+    return State(
+        created=now,
+        workers=job.workers,
+        slots=job.slots,
+        implementation=job.spec.mpi_implementation or "",
+        ttl_seconds=job.spec.run_policy.ttl_seconds_after_finished,
+        needs_cpus=need.cpus,
+        needs_memory=need.memory,
+        queued=time.monotonic(),
+    )
 
 
 def find(namespace: str, name: str) -> JobDir:
     """The job's directory, repaired where its supervisor died."""
     folder = JobDir(jobs_dir() / namespace / name)
-    if not name or name.startswith(".") or not folder.path.is_dir():
+    if not all(_plain(word) for word in (namespace, name)) or not folder.path.is_dir():
         raise NoSuchJob(f"{namespace}/{name}")
     _repair(folder)
-    with suppress(Damaged):
-        if _outlived(folder.state()):
-            remove(folder)
-            raise NoSuchJob(f"{namespace}/{name}")
-    return folder
+    try:
+        if not _outlived(folder.state()):
+            return folder
+    except Damaged:
+        return folder
+    except FileNotFoundError as error:
+        raise NoSuchJob(f"{namespace}/{name}") from error
+    remove(folder)
+    raise NoSuchJob(f"{namespace}/{name}")
+
+
+def _plain(word: str) -> bool:
+    """Whether it names something in a directory, and nothing above, below or hidden."""
+    return bool(word) and "/" not in word and not word.startswith(".")
 
 
 def folders(namespace: str | None = None) -> Iterator[JobDir]:
@@ -107,7 +162,7 @@ def folders(namespace: str | None = None) -> Iterator[JobDir]:
         for space in spaces:
             with suppress(FileNotFoundError):
                 for entry in os.scandir(base / space):
-                    if not entry.name.startswith("."):
+                    if entry.is_dir() and not entry.name.startswith("."):
                         yield JobDir(Path(entry.path))
 
 
@@ -140,27 +195,59 @@ def edit(folder: JobDir, change: Callable[[MPIJob], MPIJob]) -> MPIJob:
 
 def poke(folder: JobDir) -> None:
     """Makes the supervisor read `job.json` again, if there is one."""
-    if folder.alive():
-        with suppress(ProcessLookupError, FileNotFoundError, Damaged):
-            supervisor = folder.state().supervisor
-            if supervisor:
-                os.kill(supervisor, signal.SIGUSR1)
+    _signal(folder, signal.SIGUSR1)
 
 
 def remove(folder: JobDir) -> None:
-    """Ends the job if it runs and takes its directory away. Two at once do no harm."""
-    deadline = time.monotonic() + KILL_AFTER
-    with suppress(FileNotFoundError, Damaged, NotADirectoryError):
-        now = datetime.now(UTC)
-        edit(folder, lambda job: _with_deletion(job, now))
-    while folder.path.exists() and folder.alive():
+    """Ends the job if it runs and takes its directory away. Two at once do no harm, nor does one
+    who is late: a new job of the same name is another."""
+    with suppress(FileNotFoundError), _held(folder) as doomed:
+        patience = KILL_AFTER
+        with suppress(OSError, Damaged):  # what cannot be asked to end is made to
+            now = datetime.now(UTC)
+            job = edit(doomed, lambda job: _with_deletion(job, now))
+            patience += job.launcher.template.view.spec.termination_grace_period_seconds
+        _until_dead(doomed, patience)
+        _take_away(folder, doomed)
+
+
+def clear_leftovers() -> None:
+    """Takes away what clients left that were killed while they created or removed a job."""
+    for place in (*jobs_dir().glob("*/.new-*"), *jobs_dir().glob("*/.gone-*")):
+        with suppress(FileNotFoundError):
+            if time.time() - place.stat().st_mtime > LEFTOVER_SECONDS:
+                shutil.rmtree(place, ignore_errors=True)
+
+
+@contextmanager
+def _held(folder: JobDir) -> Iterator[JobDir]:
+    """This very directory, whatever its name comes to mean meanwhile."""
+    descriptor = os.open(folder.path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield JobDir(Path(f"/proc/self/fd/{descriptor}"))
+    finally:
+        os.close(descriptor)
+
+
+def _until_dead(held: JobDir, patience: float) -> None:
+    deadline = time.monotonic() + patience
+    killed = False
+    while held.alive():
         if time.monotonic() > deadline:
-            _kill(folder)
-        poke(folder)
+            _signal(held, signal.SIGKILL)
+            killed = True
+        poke(held)
         time.sleep(0.05)
+    if killed:
+        _sweep()
+
+
+def _take_away(folder: JobDir, held: JobDir) -> None:
+    """Removes the directory, unless its name has come to mean another one."""
     doomed = folder.path.with_name(f".gone-{uuid.uuid4().hex}")
-    with suppress(FileNotFoundError):
-        folder.path.rename(doomed)
+    with suppress(FileNotFoundError), held.edited():
+        if folder.path.samefile(held.path):
+            folder.path.rename(doomed)
     shutil.rmtree(doomed, ignore_errors=True)
 
 
@@ -170,7 +257,7 @@ def admit(folder: JobDir, state: State) -> State:
     The lock is the queue: two supervisors can never both find the same room.
     """
     with _one_at_a_time():
-        state = replace(state, queued=state.queued or time.time())
+        state = replace(state, queued=state.queued or time.monotonic())
         others = [
             other
             for each, other in _alive_states()
@@ -218,25 +305,42 @@ def _outlived(state: State) -> bool:
 
 
 def _repair(folder: JobDir) -> None:
-    """A job that is not finished and has no supervisor has lost it."""
+    """A job that is not finished and has no supervisor has lost it; one that was to be deleted
+    has lost whoever deleted it."""
     with suppress(FileNotFoundError, Damaged):
         if conditions.finished(folder.state().status.conditions):
             return
-        life = folder.take_life()
-        if life is None:
-            return
-        try:
-            state = folder.state()
-            over = conditions.finished(state.status.conditions)
-            if not over and folder.job().metadata.deletion_timestamp is None:
-                folder.write_state(failed(state, LOST, LOST_MESSAGE))
-                folder.add_event(Event(datetime.now(UTC), "Warning", LOST, LOST_MESSAGE))
-        finally:
-            os.close(life)
-        from mpi_trainer.local import cgroups, loopback
+        with _held(folder) as held:
+            # Asking whether it lives locks for an instant too, and must not be taken for a life.
+            while not held.alive():
+                life = held.take_life()
+                if life is not None:
+                    try:
+                        _mourn(folder, held)
+                    finally:
+                        os.close(life)
+                    _sweep()
+                    return
 
-        cgroups.sweep()
-        loopback.sweep()
+
+def _mourn(folder: JobDir, held: JobDir) -> None:
+    state = held.state()
+    if conditions.finished(state.status.conditions):
+        return
+    if held.job().metadata.deletion_timestamp is not None:
+        _take_away(folder, held)
+        return
+    held.write_state(failed(state, LOST, LOST_MESSAGE))
+    with suppress(OSError):
+        held.add_event(Event(datetime.now(UTC), "Warning", LOST, LOST_MESSAGE))
+
+
+def _sweep() -> None:
+    """What a killed supervisor leaves on the machine."""
+    from mpi_trainer.local import cgroups, loopback
+
+    cgroups.sweep()
+    loopback.sweep()
 
 
 def _alive_states() -> Iterator[tuple[JobDir, State]]:
@@ -246,13 +350,21 @@ def _alive_states() -> Iterator[tuple[JobDir, State]]:
                 yield folder, folder.state()
 
 
-def _kill(folder: JobDir) -> None:
-    with suppress(ProcessLookupError, FileNotFoundError, Damaged):
+def _signal(folder: JobDir, number: signal.Signals) -> None:
+    """To the supervisor and nobody else: its number may be another's by now."""
+    with suppress(OSError, Damaged):
         supervisor = folder.state().supervisor
-        if supervisor and folder.alive():
-            os.kill(supervisor, signal.SIGKILL)
+        if not supervisor or not folder.alive():
+            return
+        process = os.pidfd_open(supervisor)
+        try:
+            if _MODULE.encode() in Path(f"/proc/{supervisor}/cmdline").read_bytes().split(b"\0"):
+                signal.pidfd_send_signal(process, number)
+        finally:
+            os.close(process)
 
 
+_MODULE = "mpi_trainer.local.background"
 # Forks before anything is imported, so that the supervisor is nobody's child: a notebook that
 # submits jobs collects no zombies, and a shell that ends takes no job along.
 _ORPHAN = "import os, sys\nif os.fork(): os._exit(0)\nos.execv(sys.argv[1], sys.argv[1:])"
@@ -261,7 +373,7 @@ _ORPHAN = "import os, sys\nif os.fork(): os._exit(0)\nos.execv(sys.argv[1], sys.
 def _start(folder: JobDir, alive: int) -> None:
     """A supervisor in a session of its own, holding the lock that was taken for it."""
     log = os.open(folder.path / "supervisor.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    supervisor = [sys.executable, "-m", "mpi_trainer.local.background", str(folder.path)]
+    supervisor = [sys.executable, "-m", _MODULE, str(folder.path)]
     try:
         subprocess.run(
             [sys.executable, "-I", "-S", "-c", _ORPHAN, *supervisor],

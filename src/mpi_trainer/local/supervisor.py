@@ -32,6 +32,7 @@ replace = msgspec.structs.replace
 
 TURN_SECONDS = 0.5
 REMIND_SECONDS = 1.0
+BLAME_SECONDS = 0.3
 
 
 class Held:
@@ -111,6 +112,7 @@ class Supervisor:
     # --- look, decide, carry out -------------------------------------------------------------
 
     def _look(self) -> None:
+        self._send()  # what was printed belongs to the attempt, and before the end, that it led to
         suspended = bool(self._job.spec.run_policy.suspend)
         if not self._follower.admitted(wanted=not suspended or bool(self._held)) and not suspended:
             self._look_at = time.monotonic() + TURN_SECONDS
@@ -285,6 +287,9 @@ class Supervisor:
         held.end = End(status.code, status.signal, reason, words)
         self._look_at = 0.0
         if held.layout.role == "launcher":
+            if not held.end.well:
+                # It may have noticed the end of a worker before that worker was gone completely.
+                self._look_at = time.monotonic() + BLAME_SECONDS
             shares = {name: h.running.share for name, h in self._held.items()}
             hungry = {name for name, h in self._held.items() if h.running.oom_kills()}
             self._ranks = ranks.blamed(ranks.read(shares, held.attempt), hungry)

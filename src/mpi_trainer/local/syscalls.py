@@ -65,6 +65,12 @@ def pivot_root(new_root: str, put_old: str) -> None:
     _check(result, new_root)
 
 
+def exchange(one: str, other: str) -> None:
+    """Each path is the other's from now on, without a moment at which one is missing."""
+    here, swap = ctypes.c_int(-100), ctypes.c_uint(2)
+    _check(_libc.renameat2(here, os.fsencode(one), here, os.fsencode(other), swap), other)
+
+
 def set_hostname(name: str) -> None:
     raw = os.fsencode(name)
     _check(_libc.sethostname(raw, ctypes.c_size_t(len(raw))))

@@ -10,7 +10,7 @@ import asyncio
 import re
 from collections import deque
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ from mpi_trainer.sdk.errors import JobError, JobExists, JobNotFound
 replace = msgspec.structs.replace
 
 LOOK_SECONDS = 0.05
+LINES_IN_A_ROW = 1000
 RESTARTS = "mpi-trainer.opendatahub.io/restarts"
 DAMAGED = "JobDirectoryDamaged"
 
@@ -83,12 +84,13 @@ class LocalBackend:
 
     def details_now(self, key: Key) -> JobDetails:
         folder = _find(key)
-        job, state = _job(folder, key), folder.state()
+        with _readable(key):
+            job, state, events = folder.job(), folder.state(), folder.events()
         return JobDetails(
             job=job,
             pods=tuple(_pod(p) for p in state.pods),
             ranks=tuple(_ranks(state)),
-            events=tuple(EventInfo(e.time, e.type, e.reason, e.message) for e in folder.events()),
+            events=tuple(EventInfo(e.time, e.type, e.reason, e.message) for e in events),
             progress=state.progress,
             waits_for=state.waits_for,
         )
@@ -119,17 +121,21 @@ class LocalBackend:
     async def logs(self, key: Key, query: LogQuery) -> AsyncIterator[LogLine]:
         folder = _find(key)
         wanted = _filter(query, key.name)
+        with _readable(key):
+            made = folder.state().created
         reader = logfile.Reader(folder.path)
         try:
-            for line in _tail(_lines(reader, wanted), query.tail):
-                yield line
-            while query.follow:
-                over = _over(folder)
-                for line in _lines(reader, wanted):
+            over = not query.follow
+            lines = _tail(_lines(reader, wanted), query.tail)
+            while True:
+                for count, line in enumerate(lines, 1):
                     yield line
+                    if count % LINES_IN_A_ROW == 0:
+                        await asyncio.sleep(0)  # others in this loop want to run, or to end us
                 if over:
                     return
                 await asyncio.sleep(LOOK_SECONDS)
+                over, lines = _over(folder, made), _lines(reader, wanted)
         finally:
             reader.close()
 
@@ -147,49 +153,62 @@ class LocalBackend:
                 f"job {key} has ended and cannot be {verb}",
                 f"Run it again: `odh mpijob restart {key.name}`.",
             )
-        return store.edit(folder, lambda job: _with_suspend(job, wanted))
+        with _readable(key):
+            return store.edit(folder, lambda job: _with_suspend(job, wanted))
 
     async def restart(self, key: Key) -> MPIJob:
-        folder = _find(key)
-        job, settings = _job(folder, key), folder.settings()
-        if not conditions.finished(job.status.conditions):
+        if not conditions.finished(self.get_now(key).status.conditions):
             await self.suspend(key)
-            await self._until_empty(folder)
-            return await self.resume(key)
-        notes = dict(job.metadata.annotations)
-        notes[RESTARTS] = str(int(notes.get(RESTARTS, "0")) + 1)
-        meta = replace(job.metadata, annotations=notes, deletion_timestamp=None)
-        await asyncio.to_thread(store.remove, folder)
-        return await asyncio.to_thread(store.submit, replace(job, metadata=meta), settings)
+            if await self._empty(key):
+                return await self.resume(key)
+        folder = _find(key)
+        with _readable(key):
+            return await asyncio.to_thread(store.restart, folder, _again)
 
-    async def _until_empty(self, folder: JobDir) -> None:
-        while folder.state().pods:  # noqa: ASYNC110 - another process empties it
+    async def _empty(self, key: Key) -> bool:
+        """Whether a suspended job gave up its pods; False where it came to its end before."""
+        while True:
+            job = self.get_now(key)
+            if conditions.finished(job.status.conditions):
+                return False
+            if not job.spec.run_policy.suspend:
+                return True  # somebody else restarted it, and it runs again
+            with _readable(key):
+                held = _find(key).state().pods
+            if conditions.holds(job.status.conditions, conditions.SUSPENDED) and not held:
+                return True
             await asyncio.sleep(LOOK_SECONDS)
 
     async def delete(self, key: Key) -> None:
-        await asyncio.to_thread(store.remove, _find(key, repaired=False))
+        await asyncio.to_thread(store.remove, _find(key))
 
     async def run_in(self, key: Key, pod: str, command: Sequence[str]) -> int:
-        return await asyncio.to_thread(inside.run_in, _running_pod(_find(key), pod), command)
+        return await asyncio.to_thread(inside.run_in, _running_pod(key, pod), command)
 
     async def fetch(self, key: Key, path: str, destination: str) -> None:
         await asyncio.to_thread(self._fetch, key, path, Path(destination))
 
     def _fetch(self, key: Key, path: str, destination: Path) -> None:
         folder = _find(key)
+        with _readable(key):
+            job, settings, pods = folder.job(), folder.settings(), folder.state().pods
         if not path.startswith("/"):
-            path = f"{folder.settings().cwd}/{path}"
-        launcher = [p for p in folder.state().pods if p.role == "launcher" and p.phase == "Running"]
+            path = f"{settings.cwd}/{path}"
+        launcher = [p for p in pods if p.role == "launcher" and p.phase == "Running"]
         if launcher:
             inside.copy_out(launcher[0], path, destination)
         else:
-            inside.copy(_kept(_job(folder, key), folder.settings(), path), path, destination)
+            inside.copy(_kept(job, settings, path), path, destination)
 
     async def stacks(self, key: Key) -> dict[int, str]:
-        return await asyncio.to_thread(inside.stacks, _find(key).state().pods)
+        folder = _find(key)
+        with _readable(key):
+            pods = folder.state().pods
+        return await asyncio.to_thread(inside.stacks, pods)
 
     async def prune(self, namespace: str | None, older_than_seconds: float) -> Sequence[Key]:
         gone = []
+        await asyncio.to_thread(store.clear_leftovers)
         for folder, state in [*store.states(namespace)]:
             ended = state.status.completion_time if isinstance(state, State) else None
             if ended and (datetime.now(UTC) - ended).total_seconds() >= older_than_seconds:
@@ -198,7 +217,7 @@ class LocalBackend:
         return gone
 
 
-def _find(key: Key, *, repaired: bool = True) -> JobDir:
+def _find(key: Key) -> JobDir:
     try:
         return store.find(key.namespace, key.name)
     except store.NoSuchJob as error:
@@ -208,8 +227,15 @@ def _find(key: Key, *, repaired: bool = True) -> JobDir:
 
 
 def _job(folder: JobDir, key: Key) -> MPIJob:
-    try:
+    with _readable(key):
         return folder.job()
+
+
+@contextmanager
+def _readable(key: Key) -> Iterator[None]:
+    """The job's directory may vanish at any moment, and may have been damaged by hand."""
+    try:
+        yield
     except FileNotFoundError as error:
         raise JobNotFound(f"job {key} was deleted just now") from error
     except Damaged as damage:
@@ -222,7 +248,9 @@ def _job(folder: JobDir, key: Key) -> MPIJob:
 def _summary(folder: JobDir, state: State | Damaged) -> JobSummary:
     key = Key(folder.namespace, folder.name)
     if isinstance(state, Damaged):
-        made = datetime.fromtimestamp(folder.path.stat().st_mtime, UTC)
+        made = datetime.fromtimestamp(0, UTC)
+        with suppress(FileNotFoundError):
+            made = datetime.fromtimestamp(folder.path.stat().st_mtime, UTC)
         return JobSummary(key, conditions.FAILED, made, DAMAGED, str(state))
     found = state.status.conditions
     current = conditions.find(found, conditions.state(found))
@@ -267,8 +295,10 @@ def _ranks(state: State) -> Iterator[RankInfo]:
         yield RankInfo(rank.rank, rank.pod, addresses.get(rank.pod, ""), rank.pid, end)
 
 
-def _running_pod(folder: JobDir, name: str) -> PodState:
-    pods = folder.state().pods
+def _running_pod(key: Key, name: str) -> PodState:
+    folder = _find(key)
+    with _readable(key):
+        pods = folder.state().pods
     for pod in pods:
         if pod.name == name and pod.pid and pod.phase == "Running":
             return pod
@@ -308,16 +338,24 @@ def _with_suspend(job: MPIJob, wanted: bool) -> MPIJob:
     return replace(job, spec=replace(job.spec, run_policy=policy))
 
 
-def _over(folder: JobDir) -> bool:
-    with suppress(Damaged):
-        try:
-            state = folder.state()
-        except FileNotFoundError:
-            return True
-        if conditions.finished(state.status.conditions):
-            return not folder.alive()
+def _again(job: MPIJob) -> MPIJob:
+    notes = dict(job.metadata.annotations)
+    before = notes.get(RESTARTS, "")
+    notes[RESTARTS] = str(1 + (int(before) if before.isdecimal() else 0))
+    return replace(job, metadata=replace(job.metadata, annotations=notes, deletion_timestamp=None))
+
+
+def _over(folder: JobDir, made: datetime) -> bool:
+    """Whether nothing will come any more from the job that was created at `made`."""
+    try:
         store.find(folder.namespace, folder.name)
-    return False
+        state = folder.state()
+    except (store.NoSuchJob, FileNotFoundError):
+        return True
+    except Damaged:
+        return not folder.alive()
+    ended = conditions.finished(state.status.conditions) and not folder.alive()
+    return ended or state.created != made
 
 
 class _Filter(msgspec.Struct, frozen=True):
