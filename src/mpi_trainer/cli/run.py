@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from mpi_trainer.api.defaults import OPEN_MPI
-from mpi_trainer.cli import jobfiles, terminal
+from mpi_trainer.cli import terminal
 from mpi_trainer.cli.installing import ensure
 from mpi_trainer.cli.main import FAILED, INTERRUPTED
 from mpi_trainer.cli.parameters import Mount, Pair
@@ -104,6 +104,9 @@ def _order(options: dict[str, Any]) -> LocalRun:
             raise click.UsageError(
                 f"--{given[0]} cannot be given with -f: it stands in the file; edit it there"
             )
+        # YAML is a quarter of all that starting costs, and a plain command needs none.
+        from mpi_trainer.cli import jobfiles
+
         file = jobfiles.read(path)
         materials = Materials(
             {c.metadata.name: c.files for c in file.config_maps},

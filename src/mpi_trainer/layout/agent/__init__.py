@@ -6,10 +6,10 @@ cannot do the work. `RANK` stands before every rank and records its start and en
 
 from __future__ import annotations
 
-from importlib import resources
+from pathlib import Path
 
-_HERE = resources.files(__package__ or __name__)
+_HERE = Path(__file__).parent
 
-LAUNCH = _HERE.joinpath("launch.sh").read_text(encoding="utf-8")
-RANK = _HERE.joinpath("rank.sh").read_text(encoding="utf-8")
-MPIEXEC = _HERE.joinpath("mpiexec.sh").read_text(encoding="utf-8")
+LAUNCH = (_HERE / "launch.sh").read_text(encoding="utf-8")
+RANK = (_HERE / "rank.sh").read_text(encoding="utf-8")
+MPIEXEC = (_HERE / "mpiexec.sh").read_text(encoding="utf-8")
