@@ -19,8 +19,15 @@ from typing import Any, Generic, TypeVar
 import msgspec
 import msgspec.inspect as mi
 
-from mpi_trainer.api.documents import kind_of
-from mpi_trainer.api.errors import INVALID, REQUIRED, UNKNOWN, WRONG_TYPE, FieldError, Path
+from mpi_trainer.api.errors import (
+    INVALID,
+    REQUIRED,
+    UNKNOWN,
+    WRONG_TYPE,
+    FieldError,
+    Path,
+    kind_of,
+)
 from mpi_trainer.api.pods import PodTemplate, TemplateView
 from mpi_trainer.api.spelling import nearest
 from mpi_trainer.api.wellknown import FIELDS

@@ -17,7 +17,15 @@ import msgspec
 import yaml
 
 from mpi_trainer.api import scalars
-from mpi_trainer.api.errors import DUPLICATE, SYNTAX, FieldError, InvalidJob, Path, Position
+from mpi_trainer.api.errors import (
+    DUPLICATE,
+    SYNTAX,
+    FieldError,
+    InvalidJob,
+    Path,
+    Position,
+    kind_of,
+)
 
 MAX_SIZE = 4 * 1024 * 1024
 MAX_NODES = 200_000
@@ -73,18 +81,6 @@ def parse(text: str, source: str) -> tuple[Document, ...]:
             remedy = "start it with `apiVersion:` and `kind:` at the left margin"
             raise _refuse(source, root.line, root.column, rule, remedy)
     return tuple(Document(source, root.value, root) for root in roots)
-
-
-def kind_of(value: object) -> str:
-    """The JSON kind of a value, in words, with its article."""
-    if value is None:
-        return "null"
-    names = {bool: "a boolean", int: "an integer", float: "a number", str: "a string"}
-    if isinstance(value, Mapping):
-        return "an object"
-    if isinstance(value, list | tuple):
-        return "a list"
-    return names.get(type(value), f"a {type(value).__name__}")
 
 
 class _Composer:

@@ -11,7 +11,7 @@ line. Danger: a value is shown to whoever reads the message; give none where it 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -89,6 +89,18 @@ def shorten(value: object) -> str:
     except (TypeError, ValueError):
         text = json.dumps(str(value), ensure_ascii=False)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+
+
+def kind_of(value: object) -> str:
+    """The JSON kind of a value, in words, with its article."""
+    if value is None:
+        return "null"
+    names = {bool: "a boolean", int: "an integer", float: "a number", str: "a string"}
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, list | tuple):
+        return "a list"
+    return names.get(type(value), f"a {type(value).__name__}")
 
 
 def under(path: Path, others: Iterable[Path]) -> bool:

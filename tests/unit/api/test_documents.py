@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mpi_trainer.api import documents
+from mpi_trainer.api import documents, errors
 from mpi_trainer.api.documents import Document, parse
 from mpi_trainer.api.errors import InvalidJob, Path, Position
 
@@ -117,4 +117,4 @@ def test_tags_of_plain_types_are_obeyed() -> None:
 
 
 def test_kind_of_names_what_json_has_no_name_for() -> None:
-    assert documents.kind_of(b"") == "a bytes"
+    assert errors.kind_of(b"") == "a bytes"
