@@ -21,7 +21,7 @@ ODH = Path(sys.executable).parent / "odh"
 FOLDERS = [program.partition("/")[0] for program in PROGRAMS]
 MPIS = [d.name for d in DISTRIBUTIONS]
 WITH_COMPILER = [d.name for d in DISTRIBUTIONS if d.has_compiler]
-RANK_ROW = re.compile(r"^(\d+) +(\S+) +\S+ +exit code 0$", re.MULTILINE)
+RANK_ROW = re.compile(r"^(\d+) +(\S+) +\S+ +0$", re.MULTILINE)
 EPOCH = re.compile(r"epoch (\d+)/(\d+) loss (\d+\.\d{4})")
 LONGEST = 100
 
