@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import signal
 
-# A run in the background of a shell inherits an ignored Ctrl-C, and so would every program that a
-# test starts and interrupts.
+# A run in the background of a shell inherits an ignored Ctrl-C, one under nohup an ignored
+# hang-up, and so would every program that a test starts and signals.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+for _number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+    if signal.getsignal(_number) == signal.SIG_IGN:
+        signal.signal(_number, signal.SIG_DFL)
