@@ -157,6 +157,19 @@ def test_an_ended_job_is_gone_after_its_ttl() -> None:
     until("it has gone", lambda: backend.list_now() == [])
 
 
+def test_an_ended_job_has_no_active_pods() -> None:
+    """API-5"""
+    backend = LocalBackend()
+    backend.create_now(job("done", HELLO, workers=2))
+    asyncio.run(ended(backend, "done"))
+    until("the supervisor has left", lambda: not store.find("default", "done").alive())
+    counts = backend.get_now(key("done")).status.replica_statuses
+    assert {role: (n.active, n.succeeded) for role, n in counts.items()} == {
+        "Launcher": (0, 1),
+        "Worker": (0, 0),
+    }
+
+
 def test_a_broken_job_fails_with_the_reason() -> None:
     backend = LocalBackend()
     from msgspec.structs import replace

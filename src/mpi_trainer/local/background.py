@@ -23,6 +23,7 @@ import msgspec
 
 from mpi_trainer.api import conditions
 from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.decide import Seen, replicas
 from mpi_trainer.diagnose.progress import Tracker
 from mpi_trainer.local import distributions, jobdir, logfile, reports, store
 from mpi_trainer.local.errors import LocalError
@@ -119,9 +120,10 @@ class Desk:
         """Every pod is gone: those that ended by themselves are remembered, the others not."""
         ended = tuple(replace(p, pid=0) for p in self._state.pods if p.end)
         progress = self._tracker.progress
-        self._write(
-            replace(self._state, pods=ended, admitted=False, queued=None, progress=progress)
-        )
+        counted = replicas.settled(self._state.status.replica_statuses, Seen())
+        status = replace(self._state.status, replica_statuses=counted)
+        state = replace(self._state, status=status, pods=ended, progress=progress)
+        self._write(replace(state, admitted=False, queued=None))
 
     def failed(self, problem: str) -> None:
         """The job could not be run, or not to its end; an end that is known stays what it is."""
