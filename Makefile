@@ -21,7 +21,7 @@ setup-run:
 demo: setup-run ## Train a small network with real MPI on this machine, no cluster
 	$(BIN)/odh run -w 2 -s 2 -- python -m mpi4py examples/mlp/train.py
 
-check: setup ## Lint, types, layers, unit tests: the inner loop, under a minute
+check: setup ## Lint, types, layers, unit tests: the inner loop, about a minute
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

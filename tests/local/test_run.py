@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 from mpi_trainer.local.distributions import DISTRIBUTIONS, named
-from mpi_trainer.local.places import data_dir
 from tests.local.odh import Run, run, until
 
 BUILDS = [d.name for d in DISTRIBUTIONS]
@@ -168,13 +167,8 @@ def home() -> Iterator[Path]:
         yield Path(folder)
 
 
-def test_a_profile_that_breaks_shells_does_not_break_the_job(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Open MPI reads .profile where an SSH session begins; a user's own is no part of the job."""
-    profile = tmp_path / ".profile"
-    profile.write_text(". /no/such/file\n")
-    monkeypatch.setenv("XDG_DATA_HOME", str(data_dir().parent))
-    monkeypatch.setenv("HOME", str(tmp_path))
-    ended = run("run", "-w", "2", "--", "python", "-c", HELLO, cwd=tmp_path)
-    assert ended.returncode == 0, ended.stderr
+def test_an_ssh_session_begins_at_the_root() -> None:
+    """Open MPI reads a .profile where it begins, and a user's own is no part of the job."""
+    ask = "ssh -F /run/mpi-agent/ssh/config probe-worker-0 pwd"
+    ended = run("run", "-w", "1", "--name", "probe", "--as-is", "--", "sh", "-c", ask)
+    assert (ended.returncode, ended.stdout) == (0, "/\n"), ended.stderr
