@@ -8,8 +8,8 @@ compile() {
         --no-header --no-annotate "$@"
 }
 
-compile pyproject.toml --extra examples --group build -o requirements/run.txt
-compile pyproject.toml --extra examples --group build --group dev -c requirements/run.txt \
+compile pyproject.toml --extra examples --extra controller --group build -o requirements/run.txt
+compile pyproject.toml --extra examples --extra controller --group build --group dev -c requirements/run.txt \
     -o requirements/dev.txt
 
 # The versions are those that src/mpi_trainer/local/distributions.py names.

@@ -31,17 +31,30 @@ class File(msgspec.Struct, frozen=True):
 
 
 class KeyFile(msgspec.Struct, frozen=True):
-    """A part of the job's key pair, at a path. `mode` None leaves it to whoever mounts it."""
+    """A part of the job's two key pairs, at a path. `mode` None leaves it to whoever mounts it.
+
+    One pair opens the workers, the other proves that a worker is the job's own.
+    """
 
     path: str
-    part: Literal["private", "public"]
+    part: Literal["private", "public", "host-private", "host-public"]
     mode: int | None
+
+
+class Overlay(msgspec.Struct, frozen=True):
+    """A file made by `prepare`, shown at another path to the pod's own program."""
+
+    source: str
+    target: str
 
 
 class PodLayout(msgspec.Struct, frozen=True):
     """One pod. `env` and `labels` are what we add, and win over the template's own.
 
     `command` is the first container's command and args in one; they stay apart in the template.
+    `scratch` are folders that only this pod's programs may write to. `prepare` is a command that
+    ends before `command` starts, in the same image, as the same user, with the same files.
+    `ready_port` is a port that answers once the pod is ready; 0 where only its owner can know.
     """
 
     name: str
@@ -55,6 +68,10 @@ class PodLayout(msgspec.Struct, frozen=True):
     files: tuple[File, ...]
     keys: tuple[KeyFile, ...]
     template: PodTemplate
+    scratch: tuple[str, ...] = ()
+    prepare: tuple[str, ...] = ()
+    overlays: tuple[Overlay, ...] = ()
+    ready_port: int = 0
 
 
 class Layout(msgspec.Struct, frozen=True):

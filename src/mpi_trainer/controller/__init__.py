@@ -1,0 +1,1 @@
+"""The loops that serve the kinds on a cluster: load, decide, render, apply."""

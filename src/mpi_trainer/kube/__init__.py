@@ -1,0 +1,1 @@
+"""The Kubernetes API client: configuration, requests as values, transport, watch, logs, exec."""
