@@ -63,6 +63,50 @@ class VolumeMount(ApiValue, frozen=True):
     read_only: bool = False
 
 
+class Profile(ApiValue, frozen=True):
+    """A seccomp or AppArmor profile."""
+
+    type: str = ""
+    localhost_profile: str = ""
+
+
+class Capabilities(ApiValue, frozen=True):
+    add: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+
+
+class ContainerSecurity(ApiValue, frozen=True):
+    privileged: bool = False
+    allow_privilege_escalation: bool | None = None
+    capabilities: Capabilities = Capabilities()
+    run_as_user: Int64 | None = None
+    run_as_group: Int64 | None = None
+    run_as_non_root: bool | None = None
+    proc_mount: str = ""
+    seccomp_profile: Profile | None = None
+    app_armor_profile: Profile | None = None
+    windows_options: Mapping[str, Any] | None = None
+
+
+class Sysctl(ApiValue, frozen=True):
+    name: str = ""
+    value: str = ""
+
+
+class PodSecurity(ApiValue, frozen=True):
+    run_as_user: Int64 | None = None
+    run_as_group: Int64 | None = None
+    run_as_non_root: bool | None = None
+    fs_group: Int64 | None = None
+    fs_group_change_policy: str = ""
+    supplemental_groups: tuple[Int64, ...] = ()
+    supplemental_groups_policy: str = ""
+    sysctls: tuple[Sysctl, ...] = ()
+    seccomp_profile: Profile | None = None
+    app_armor_profile: Profile | None = None
+    windows_options: Mapping[str, Any] | None = None
+
+
 class Container(ApiValue, frozen=True):
     name: str = ""
     image: str = ""
@@ -73,6 +117,8 @@ class Container(ApiValue, frozen=True):
     env_from: tuple[EnvFrom, ...] = ()
     resources: Resources = Resources()
     volume_mounts: tuple[VolumeMount, ...] = ()
+    security_context: ContainerSecurity = ContainerSecurity()
+    restart_policy: str = ""
 
 
 class EmptyDir(ApiValue, frozen=True):
@@ -129,6 +175,15 @@ class PodSpec(ApiValue, frozen=True):
     termination_grace_period_seconds: Int64 = 30
     priority_class_name: str = ""
     host_network: bool = False
+    host_pid: bool = msgspec.field(default=False, name="hostPID")
+    host_ipc: bool = msgspec.field(default=False, name="hostIPC")
+    host_users: bool | None = None
+    share_process_namespace: bool = False
+    node_name: str = ""
+    service_account_name: str = ""
+    automount_service_account_token: bool | None = None
+    overhead: Mapping[str, str | int | float] = {}
+    security_context: PodSecurity = PodSecurity()
 
 
 class TemplateMeta(ApiValue, frozen=True):
