@@ -14,13 +14,13 @@ import msgspec
 import pytest
 import yaml
 
-from mpi_trainer.local.distributions import DISTRIBUTIONS
+from mpi_trainer.local.distributions import WHEELS
 from tools.examples import EXAMPLES, PROGRAMS, config_map, main
 
 ODH = Path(sys.executable).parent / "odh"
 FOLDERS = [program.partition("/")[0] for program in PROGRAMS]
-MPIS = [d.name for d in DISTRIBUTIONS]
-WITH_COMPILER = [d.name for d in DISTRIBUTIONS if d.has_compiler]
+MPIS = [d.name for d in WHEELS]
+WITH_COMPILER = [d.name for d in WHEELS if d.has_compiler]
 RANK_ROW = re.compile(r"^(\d+) +(\S+) +\S+ +0$", re.MULTILINE)
 EPOCH = re.compile(r"epoch (\d+)/(\d+) loss (\d+\.\d{4})")
 LONGEST = 100

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from mpi_trainer.local.distributions import DISTRIBUTIONS
+from mpi_trainer.local.distributions import WHEELS
 from tests.local.odh import Run, processes, run
 from tests.local.ordinary import UID, OrdinaryUser, ordinary_user
 
-BUILDS = [d.name for d in DISTRIBUTIONS if d.works_on_loopback]
+BUILDS = [d.name for d in WHEELS if d.works_on_loopback]
 SIZE = ("-w", "2", "-s", "2")
 LOOPBACK = ("run", "--isolation", "loopback")
 # The sum proves that data went through every rank.

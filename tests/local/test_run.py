@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from mpi_trainer.local.distributions import DISTRIBUTIONS, named
+from mpi_trainer.local.distributions import WHEELS, named
 from tests.local.odh import Run, run, until
 
-BUILDS = [d.name for d in DISTRIBUTIONS]
+BUILDS = [d.name for d in WHEELS]
 HELLO = (
     "from mpi4py import MPI; import socket; c = MPI.COMM_WORLD; "
     "print('rank', c.rank, 'of', c.size, 'on', socket.gethostname(), flush=True); c.Barrier()"

@@ -1,4 +1,4 @@
-"""The MPI installations that the product brings for local runs: pinned wheels, one prefix each.
+"""The MPI installations for local runs: pinned wheels, or Debian's own builds; one prefix each.
 
 A prefix is complete or absent: it is built beside its place and renamed into it, under a lock, so
 that two first uses at once end with one installation and an interrupted one leaves nothing.
@@ -20,6 +20,7 @@ from pathlib import Path
 
 import msgspec
 
+from mpi_trainer.local import debian
 from mpi_trainer.local.errors import CannotInstall
 from mpi_trainer.local.places import data_dir
 
@@ -27,7 +28,11 @@ Progress = Callable[[float], None]
 
 
 class Distribution(msgspec.Struct, frozen=True):
-    """One build of an MPI implementation. `name` is what `--mpi` takes."""
+    """One build of an MPI implementation. `name` is what `--mpi` takes.
+
+    `package` is Debian's, empty for wheels. `settings` are variables that the build needs to find
+    itself outside its usual place; `{}` in them is its prefix.
+    """
 
     name: str
     implementation: str
@@ -35,6 +40,8 @@ class Distribution(msgspec.Struct, frozen=True):
     version: str
     has_compiler: bool
     works_on_loopback: bool = True
+    package: str = ""
+    settings: tuple[tuple[str, str], ...] = ()
 
     @property
     def prefix(self) -> Path:
@@ -49,6 +56,10 @@ class Distribution(msgspec.Struct, frozen=True):
     def installed(self) -> bool:
         return self.prefix.is_dir()
 
+    @property
+    def env(self) -> tuple[tuple[str, str], ...]:
+        return tuple((name, value.format(self.prefix)) for name, value in self.settings)
+
 
 # The first of an implementation is what a job gets that names the implementation only.
 DISTRIBUTIONS = (
@@ -56,7 +67,27 @@ DISTRIBUTIONS = (
     Distribution("openmpi4", "OpenMPI", "Open MPI", "4.1.8", True),
     Distribution("mpich", "MPICH", "MPICH", "5.0.2", True),
     Distribution("intel", "Intel", "Intel MPI", "2021.18.1", False),
+    Distribution(
+        "openmpi4-debian",
+        "OpenMPI",
+        "Debian's Open MPI",
+        "4.1.4",
+        False,
+        package="openmpi-bin",
+        settings=(("OPAL_PREFIX", "{}"), ("PMIX_MCA_pcompress_base_silence_warning", "1")),
+    ),
+    Distribution(
+        "mpich4-debian",
+        "MPICH",
+        "Debian's MPICH",
+        "4.0.2",
+        False,
+        package="mpich",
+        settings=(("MPI4PY_MPIABI", "mpich"),),
+    ),
 )
+# What is installed alike on every Linux.
+WHEELS = tuple(d for d in DISTRIBUTIONS if not d.package)
 
 
 def named(name: str) -> Distribution | None:
@@ -96,7 +127,11 @@ def remove(distribution: Distribution) -> bool:
 def _build(distribution: Distribution, parent: Path, progress: Progress) -> None:
     scratch = Path(tempfile.mkdtemp(prefix=f".{distribution.name}-", dir=parent))
     try:
-        _pip(distribution, scratch / "prefix", progress)
+        if distribution.package:
+            package, version = distribution.package, distribution.version
+            debian.unpack(package, version, scratch / "prefix", progress)
+        else:
+            _pip(distribution, scratch / "prefix", progress)
         (scratch / "prefix").rename(distribution.prefix)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

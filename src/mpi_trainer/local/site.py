@@ -24,7 +24,7 @@ def site(
         raise _missing("ssh", "openssh-client")
     prefix = distribution.prefix
     return Site(
-        env=settings.env,
+        env=(*settings.env, *distribution.env),
         mpi_paths=(("PATH", f"{prefix}/bin"), ("LD_LIBRARY_PATH", f"{prefix}/lib")),
         cwd=settings.cwd,
         user=_user(),
