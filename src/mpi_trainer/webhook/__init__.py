@@ -1,0 +1,1 @@
+"""Admission: from a review to a response, the server that answers, its certificates."""

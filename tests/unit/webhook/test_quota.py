@@ -1,0 +1,155 @@
+"""Quota by arithmetic: the numbers, the remedy, and who is not asked (CTL-4 area 8)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from mpi_trainer.api import load
+from mpi_trainer.api.errors import Path
+from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.webhook import quota
+from tests.unit.api.building import CONTAINER, LAUNCHER_POD, POD, POLICY, job
+
+WORKERS: Path = ("spec", "mpiReplicaSpecs", "Worker", "replicas")
+GPU = "requests.nvidia.com/gpu"
+
+
+def made(*changes: tuple[Path, Any]) -> MPIJob:
+    loaded = load.job(job(*changes))
+    assert not loaded.errors
+    assert isinstance(loaded.value, MPIJob)
+    return loaded.value
+
+
+def gpus(workers: int, each: int, *changes: tuple[Path, Any]) -> MPIJob:
+    limits = {"limits": {"nvidia.com/gpu": each}}
+    return made((WORKERS, workers), ((*CONTAINER, "resources"), limits), *changes)
+
+
+def quotas(hard: dict[str, str], used: dict[str, str], **spec: Any) -> list[quota.ResourceQuota]:
+    data = {"metadata": {"name": "team"}, "spec": spec, "status": {"hard": hard, "used": used}}
+    return [msgspec.convert(data, quota.ResourceQuota)]
+
+
+def test_more_than_the_hard_limit_is_refused_with_all_the_numbers() -> None:
+    found = quota.errors(gpus(8, 2), quotas({GPU: "8"}, {GPU: "6"}), 3)
+    assert [str(error) for error in found] == [
+        "spec.mpiReplicaSpecs.Worker.replicas: Forbidden: asks for 16 requests.nvidia.com/gpu "
+        "(8 workers x 2); quota `team` allows 8, 6 in use by 3 jobs, 2 left; use at most 4 "
+        "workers, ask for less per worker, or have the quota raised"
+    ]
+    assert not quota.warnings(gpus(8, 2), quotas({GPU: "8"}, {GPU: "6"}), 3)
+
+
+def test_more_than_what_is_left_is_a_warning_that_says_what_fits_now() -> None:
+    found = quota.warnings(gpus(4, 2), quotas({GPU: "8"}, {GPU: "6"}), 1)
+    assert len(found) == 1
+    assert "6 in use by 1 job, 2 left" in str(found[0])
+    assert "1 worker would fit now" in str(found[0])
+    assert not quota.errors(gpus(4, 2), quotas({GPU: "8"}, {GPU: "6"}), 1)
+
+
+def test_what_fits_says_nothing() -> None:
+    assert not quota.errors(gpus(4, 2), quotas({GPU: "8"}, {GPU: "0"}), 0)
+    assert not quota.warnings(gpus(4, 2), quotas({GPU: "8"}, {GPU: "0"}), 0)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ((*POLICY, "suspend"), True),
+        (("metadata", "labels"), {quota.QUEUE_LABEL: "team-a"}),
+    ],
+)
+def test_a_suspended_or_queued_job_asks_for_nothing_yet(change: tuple[Path, Any]) -> None:
+    assert not quota.errors(gpus(8, 2, change), quotas({GPU: "8"}, {}), 0)
+
+
+def test_launcher_counts_beside_the_workers() -> None:
+    wanted = made(
+        ((*CONTAINER, "resources"), {"requests": {"memory": "4Gi"}}),
+        ((*LAUNCHER_POD, "containers", 0, "resources"), {"requests": {"memory": "1Gi"}}),
+    )
+    found = quota.errors(wanted, quotas({"requests.memory": "8Gi"}, {}), 0)
+    assert "asks for 9Gi requests.memory (launcher 1Gi + 2 workers x 4Gi)" in str(found[0])
+    assert "use at most 1 worker," in str(found[0])
+
+
+def test_init_containers_sidecars_and_overhead_count_as_the_scheduler_counts_them() -> None:
+    def uses(cpu: str, **more: str) -> dict[str, Any]:
+        name = f"c{cpu}"
+        return {"name": name, "image": "x", "resources": {"requests": {"cpu": cpu}}, **more}
+
+    wanted = made(
+        (WORKERS, 1),
+        ((*POD, "initContainers"), [uses("1", restartPolicy="Always"), uses("4")]),
+        ((*POD, "containers"), [uses("2")]),
+        ((*POD, "overhead"), {"cpu": "500m"}),
+    )
+    found = quota.errors(wanted, quotas({"cpu": "5"}, {}), 0)
+    assert "asks for 5500m cpu (1 worker x 5500m)" in str(found[0])
+
+
+def test_a_request_that_is_not_written_equals_its_limit() -> None:
+    wanted = made(((*CONTAINER, "resources"), {"limits": {"cpu": "3"}}))
+    assert quota.errors(wanted, quotas({"requests.cpu": "5"}, {}), 0)
+    assert quota.errors(wanted, quotas({"limits.cpu": "5"}, {}), 0)
+    assert not quota.errors(wanted, quotas({"limits.cpu": "6"}, {}), 0)
+
+
+def test_pods_themselves_are_counted() -> None:
+    found = quota.errors(made((WORKERS, 10)), quotas({"pods": "8"}, {}), 0)
+    assert "asks for 11 pods (launcher 1 + 10 workers x 1)" in str(found[0])
+    assert "use at most 7 workers" in str(found[0])
+
+
+@pytest.mark.parametrize(
+    ("spec", "counts"),
+    [
+        ({"scopes": ["BestEffort"]}, True),
+        ({"scopes": ["NotBestEffort"]}, False),
+        ({"scopes": ["Terminating"]}, False),
+        ({"scopes": ["NotTerminating"]}, True),
+        ({"scopes": ["PriorityClass"]}, False),
+        (
+            {
+                "scopeSelector": {
+                    "matchExpressions": [
+                        {"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}
+                    ]
+                }
+            },
+            False,
+        ),
+        (
+            {
+                "scopeSelector": {
+                    "matchExpressions": [
+                        {"scopeName": "PriorityClass", "operator": "NotIn", "values": ["high"]}
+                    ]
+                }
+            },
+            True,
+        ),
+        (
+            {
+                "scopeSelector": {
+                    "matchExpressions": [{"scopeName": "PriorityClass", "operator": "DoesNotExist"}]
+                }
+            },
+            True,
+        ),
+    ],
+)
+def test_a_quota_binds_only_pods_of_its_scope(spec: dict[str, Any], counts: bool) -> None:
+    assert bool(quota.errors(made((WORKERS, 9)), quotas({"pods": "3"}, {}, **spec), 0)) is counts
+
+
+def test_priority_class_of_the_template_is_what_a_scope_selects() -> None:
+    spec = {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["h"]}]}
+    wanted = made((WORKERS, 9), ((*POD, "priorityClassName"), "h"))
+    found = quota.errors(wanted, quotas({"pods": "3"}, {}, scopeSelector=spec), 0)
+    assert "asks for 9 pods (9 workers x 1)" in str(found[0])
