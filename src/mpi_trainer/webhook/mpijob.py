@@ -1,0 +1,95 @@
+"""What admission says of an MPIJob by looking at it alone. Pure.
+
+`defaults` writes out what the job leaves open, and the queue that its scheduling policy names;
+`judge` finds everything that is wrong. An update that leaves the spec alone is never refused:
+a job that was taken once must stay changeable in its labels, status and finalizers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from mpi_trainer.api import load
+from mpi_trainer.api.errors import FieldError
+from mpi_trainer.api.mpijob import MPIJob, to_wire
+from mpi_trainer.webhook import changes
+from mpi_trainer.webhook.quota import QUEUE_LABEL
+from mpi_trainer.webhook.review import UPDATE, Request
+
+Patch = tuple[dict[str, Any], ...]
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """`job` is None where nothing more needs to be asked about it."""
+
+    job: MPIJob | None = None
+    errors: tuple[FieldError, ...] = ()
+    warnings: tuple[FieldError, ...] = ()
+
+
+def judge(request: Request) -> Verdict:
+    new = _named(request.object or {}, request)
+    old = request.old_object or {}
+    if request.operation == UPDATE and new.get("spec") == old.get("spec"):
+        return Verdict()
+    if (new.get("metadata") or {}).get("deletionTimestamp"):
+        return Verdict()
+    found = load.job(new)
+    job = found.value if isinstance(found.value, MPIJob) else None
+    if found.errors or job is None:
+        return Verdict(None, found.errors, found.warnings)
+    if request.operation == UPDATE:
+        before = load.job(old).value
+        frozen = changes.errors(before, job) if isinstance(before, MPIJob) else ()
+        return Verdict(None, frozen, found.warnings)
+    return Verdict(job, (), found.warnings)
+
+
+def defaults(request: Request, queues: bool) -> Patch:
+    """JSON patch steps; none for what cannot be read, which `judge` then refuses in words.
+
+    `queues`: whether Kueue is there to read the queue's label.
+    """
+    data = request.object or {}
+    found = load.job(_named(data, request))
+    if found.errors or not isinstance(found.value, MPIJob):
+        return ()
+    steps = _missing((), data.get("spec") or {}, to_wire(found.value).get("spec") or {})
+    return (*steps, *(_queue(found.value) if queues and request.operation != UPDATE else ()))
+
+
+def _named(data: Mapping[str, Any], request: Request) -> dict[str, Any]:
+    """With the namespace that the request is for, which the object itself may leave open."""
+    meta = {**(data.get("metadata") or {}), "namespace": request.namespace}
+    return {**data, "metadata": meta}
+
+
+def _queue(job: MPIJob) -> Patch:
+    policy = job.spec.run_policy.scheduling_policy
+    if policy is None or not policy.queue or QUEUE_LABEL in job.metadata.labels:
+        return ()
+    if not job.metadata.labels:
+        value = {QUEUE_LABEL: policy.queue}
+        return ({"op": "add", "path": "/metadata/labels", "value": value},)
+    path = f"/metadata/labels/{_pointer(QUEUE_LABEL)}"
+    return ({"op": "add", "path": path, "value": policy.queue},)
+
+
+def _missing(path: tuple[str, ...], given: Mapping[str, Any], full: Mapping[str, Any]) -> Patch:
+    """Adds what `full` has and `given` has not; whatever was written stays as it is."""
+    steps: list[dict[str, Any]] = []
+    for key, value in full.items():
+        here = (*path, key)
+        if given.get(key) is None:
+            where = "/spec/" + "/".join(_pointer(part) for part in here)
+            steps.append({"op": "add", "path": where, "value": value})
+        elif isinstance(value, dict) and isinstance(given[key], dict) and key != "template":
+            steps += _missing(here, given[key], value)
+    return tuple(steps)
+
+
+def _pointer(part: str) -> str:
+    return part.replace("~", "~0").replace("/", "~1")

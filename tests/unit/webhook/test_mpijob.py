@@ -1,0 +1,127 @@
+"""Defaults as a patch, and the judgement of a job by itself (AC-20, CTL-4)."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import msgspec
+
+from mpi_trainer.webhook import review
+from mpi_trainer.webhook.mpijob import defaults, judge
+from tests.unit.api.building import GANG, POLICY, job
+
+
+def request(
+    new: dict[str, Any], old: dict[str, Any] | None = None, namespace: str = "team"
+) -> review.Request:
+    operation = review.CREATE if old is None else review.UPDATE
+    kind = review.GroupVersionKind(group="kubeflow.org", version="v2beta1", kind="MPIJob")
+    return review.Request(
+        uid="1",
+        kind=kind,
+        operation=operation,
+        namespace=namespace,
+        name=new["metadata"].get("name", ""),
+        object=new,
+        old_object=old,
+    )
+
+
+def applied(data: dict[str, Any], steps: tuple[dict[str, Any], ...]) -> dict[str, Any]:
+    """What the API server makes of the patch; only `add` to objects, which is all we send."""
+    changed: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(data))
+    for step in steps:
+        assert step["op"] == "add"
+        *parents, last = (
+            part.replace("~1", "/").replace("~0", "~") for part in step["path"].split("/")[1:]
+        )
+        place = changed
+        for part in parents:
+            place = place[part]
+        place[last] = step["value"]
+    return changed
+
+
+def test_defaults_are_written_out_and_then_there_is_nothing_left_to_write() -> None:
+    once = applied(job(), defaults(request(job()), queues=False))
+    assert once["spec"]["mpiImplementation"] == "OpenMPI"
+    assert once["spec"]["runPolicy"]["cleanPodPolicy"] == "None"
+    assert once["spec"]["mpiReplicaSpecs"]["Launcher"]["restartPolicy"] == "OnFailure"
+    assert defaults(request(once), queues=False) == ()
+
+
+def test_nothing_that_was_written_is_changed() -> None:
+    given = job((("spec", "slotsPerWorker"), 4), ((*POLICY, "suspend"), True))
+    assert applied(given, defaults(request(given), queues=False))["spec"]["slotsPerWorker"] == 4
+    assert all("template" not in step["path"] for step in defaults(request(given), queues=False))
+
+
+def test_queue_of_the_policy_becomes_kueues_label_where_kueue_is() -> None:
+    """AC-12."""
+    given = job(((*GANG, "queue"), "team-a"), (("metadata", "labels"), {"x": "y"}))
+    labels = applied(given, defaults(request(given), queues=True))["metadata"]["labels"]
+    assert labels == {"x": "y", "kueue.x-k8s.io/queue-name": "team-a"}
+    assert applied(given, defaults(request(given), queues=False))["metadata"]["labels"] == {
+        "x": "y"
+    }
+
+
+def test_a_label_that_is_there_wins_over_the_policy() -> None:
+    labels = {"kueue.x-k8s.io/queue-name": "mine"}
+    given = job(((*GANG, "queue"), "team-a"), (("metadata", "labels"), labels))
+    assert applied(given, defaults(request(given), queues=True))["metadata"]["labels"] == labels
+
+
+def test_every_error_is_told_at_once_with_its_field_as_a_cause() -> None:
+    asked = request(job((("spec", "slotsPerWorker"), 0), ((*POLICY, "backoffLimit"), -1)))
+    answer = review.refused(asked, judge(asked).errors)["response"]
+    assert not answer["allowed"]
+    assert [c["field"] for c in answer["status"]["details"]["causes"]] == [
+        "spec.slotsPerWorker",
+        "spec.runPolicy.backoffLimit",
+    ]
+    assert (
+        "MPIJob train cannot be taken:\n* spec.slotsPerWorker: Invalid"
+        in (answer["status"]["message"])
+    )
+
+
+def test_an_update_that_leaves_the_spec_alone_is_never_refused() -> None:
+    broken = job((("spec", "slotsPerWorker"), 0))
+    relabelled = {**broken, "metadata": {"name": "train", "labels": {"a": "b"}}}
+    assert judge(request(relabelled, old=broken)).errors == ()
+    assert judge(request(broken, old=job())).errors
+
+
+def test_a_job_that_is_being_deleted_may_lose_its_finalizers() -> None:
+    gone = job((("metadata", "deletionTimestamp"), "2026-01-01T00:00:00Z"))
+    gone["spec"]["slotsPerWorker"] = 0
+    assert judge(request(gone, old=job())).errors == ()
+
+
+def test_garbage_is_refused_and_not_an_exception() -> None:
+    garbled: list[dict[str, Any]] = [{"metadata": {}}, {"metadata": {"name": 5}, "spec": []}]
+    for garbage in garbled:
+        asked = request(garbage)
+        assert judge(asked).errors
+        assert defaults(asked, queues=True) == ()
+
+
+def test_warnings_are_cut_to_what_the_api_server_passes_on() -> None:
+    long = job(
+        *(((*POLICY, "schedulingPolicy", "minAvailable"), 3),),
+        (("spec", "launcherCreationPolicy"), "WaitForWorkersReady"),
+    )
+    verdict = judge(request(long))
+    answer = review.allowed(request(long), verdict.warnings * 40)["response"]
+    assert all(len(line) <= 256 for line in answer["warnings"])
+    assert sum(map(len, answer["warnings"])) <= 4096
+
+
+def test_patch_is_sent_as_the_api_server_reads_it() -> None:
+    asked = request(job())
+    answer = review.allowed(asked, patch=defaults(asked, queues=False))["response"]
+    assert answer["patchType"] == "JSONPatch"
+    steps = msgspec.json.decode(base64.b64decode(answer["patch"]))
+    assert {"op": "add", "path": "/spec/slotsPerWorker", "value": 1} in steps
