@@ -1,7 +1,7 @@
 """When: start, wait, try again, clean up, delete. Functions of (job, seen, now). Pure."""
 
 from mpi_trainer.decide.decision import Decision, Event
-from mpi_trainer.decide.job import decide, ours
+from mpi_trainer.decide.job import decide, ours, refused
 from mpi_trainer.decide.seen import End, Failure, PodSeen, RankSeen, Record, Seen
 
 __all__ = [
@@ -15,4 +15,5 @@ __all__ = [
     "Seen",
     "decide",
     "ours",
+    "refused",
 ]

@@ -36,7 +36,11 @@ def _worker_failure(job: MPIJob, seen: Seen) -> Failure | None:
     launcher = seen.launcher()
     launched = launcher is not None and launcher.phase != "Pending"
     for pod in sorted(seen.workers, key=lambda p: p.index):
-        if pod.terminating or pod.index >= job.workers:
+        if pod.index >= job.workers:
+            continue
+        if pod.terminating:
+            if launched:
+                return _taken(seen, pod)
             continue
         if pod.phase == "Failed":
             evicted = pod.end is not None and pod.end.reason == "Evicted"
@@ -45,7 +49,30 @@ def _worker_failure(job: MPIJob, seen: Seen) -> Failure | None:
         if pod.phase == "Succeeded" and not launched:
             text = f"{_words('Worker', pod)}, before the launcher ran"
             return Failure(seen.record.attempt, reasons.WORKER_FAILED, text, pod.name)
-    return None
+    return _vanished(job, seen) if launched else None
+
+
+def _taken(seen: Seen, pod: PodSeen) -> Failure:
+    """A worker is removed from under its ranks; mpirun may never notice, so it is not asked."""
+    reason = reasons.EVICTED if pod.disrupted else reasons.WORKER_FAILED
+    detail = f": {pod.why[:LONGEST_DETAIL]}" if pod.why else ""
+    text = f"Worker {pod.name} was deleted while the launcher ran{detail}"
+    return Failure(seen.record.attempt, reason, text, pod.name)
+
+
+def _vanished(job: MPIJob, seen: Seen) -> Failure | None:
+    """A worker that ran is gone without its end having been seen; a job that grew lost none."""
+    launcher = seen.launcher()
+    if launcher is None or not launcher.workers or not c.holds(job.status.conditions, c.RUNNING):
+        return None
+    present = {p.index for p in seen.workers}
+    gone = (i for i in range(min(launcher.workers, job.workers)) if i not in present)
+    index = next(gone, None)
+    if index is None:
+        return None
+    name = f"{job.name}-worker-{index}"
+    text = f"Worker {name} was running and is gone; it was deleted, or its node was"
+    return Failure(seen.record.attempt, reasons.WORKER_FAILED, text, name)
 
 
 def _launcher_failure(job: MPIJob, seen: Seen) -> Failure | None:
@@ -134,7 +161,7 @@ def rested(record: Record, now: datetime) -> Record:
 
 def final(job: MPIJob, record: Record, failure: Failure) -> Failure:
     """The failure as the job's own, once the budget is spent."""
-    if backoff.limit(job) == 0 or failure.reason in reasons.OF_TIME:
+    if backoff.limit(job) == 0 or failure.reason in reasons.FINAL:
         return failure
     text = f"{len(record.failures)} attempts failed; the last: {failure.message}"
     return replace(failure, reason=reasons.BACKOFF_LIMIT, message=text)

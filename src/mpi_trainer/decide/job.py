@@ -22,6 +22,7 @@ from mpi_trainer.decide import (
     scheduling,
     success,
     ttl,
+    waiting,
 )
 from mpi_trainer.decide.decision import Decision
 from mpi_trainer.decide.seen import Failure, Record, Seen
@@ -60,6 +61,12 @@ def _active(story: Story, seen: Seen, objection: Failure | None) -> Decision:
     if seen.record.retry_at is not None:
         return _between(story, seen, seen.record.retry_at)
     return _under_way(story, seen, seen.record)
+
+
+def refused(job: MPIJob, record: Record, reason: str, message: str, now: datetime) -> Decision:
+    """The end of a job that cannot be carried out at all, whatever is tried."""
+    story = Story(job, now, job.status).created()
+    return _lost(story, Seen(record=record), Failure(record.attempt, reason, message))
 
 
 def ours(job: MPIJob) -> bool:
@@ -178,8 +185,13 @@ def _alive(story: Story, seen: Seen) -> Story:
 def _onward(story: Story, seen: Seen, step: Decision) -> Decision:
     """The step with the story's words, the counts, and the next moment that time alone decides."""
     after = replace(seen, record=step.record)
+    wait = waiting.remaining(story.job, story.status, after, story.now)
+    if wait is not None and wait <= NOW:
+        story = story.waiting(waiting.message(story.job, story.status, after, story.now))
+        wait = waiting.EVERY
     waits = (
         step.look_again,
+        wait,
         deadline.remaining(story.job, story.status.start_time or story.now, story.now),
         scheduling.remaining(story.job, story.status, after, story.now),
     )

@@ -9,6 +9,7 @@ RESUMED = "MPIJobResumed"
 SUCCEEDED = "MPIJobSucceeded"
 RESTARTING = "MPIJobRestarting"
 RESTARTED = "MPIJobRestarted"
+WAITING = "MPIJobWaiting"
 
 LAUNCHER_FAILED = "LauncherPodFailed"
 WORKER_FAILED = "WorkerPodFailed"
@@ -19,6 +20,9 @@ PLACEMENT_WRONG = "PlacementWrong"
 BACKOFF_LIMIT = "BackoffLimitExceeded"
 DEADLINE = "DeadlineExceeded"
 SCHEDULING_TIMEOUT = "SchedulingTimeout"
+INVALID = "ValidationError"
+NAME_TAKEN = "ErrResourceExists"
+REFUSED = "MPIJobFailed"
 
-# Ends that no further attempt could mend: the job's own time is over, not an attempt.
-OF_TIME = (DEADLINE, SCHEDULING_TIMEOUT)
+# Ends that no further attempt could mend: they are the job's own, not an attempt's.
+FINAL = (DEADLINE, SCHEDULING_TIMEOUT, INVALID, NAME_TAKEN, REFUSED)

@@ -14,6 +14,7 @@ from mpi_trainer.api.mpijob import JobStatus, MPIJob
 from mpi_trainer.decide.seen import Seen
 
 WAIT_FOR_WORKERS = "WaitForWorkersReady"
+_LONGEST_CAUSE = 300
 
 
 def launches_late(job: MPIJob) -> bool:
@@ -33,13 +34,14 @@ def missing(job: MPIJob, seen: Seen) -> tuple[str, ...]:
 def remaining(job: MPIJob, status: JobStatus, seen: Seen, now: datetime) -> timedelta | None:
     policy = job.spec.run_policy.scheduling_policy
     seconds = policy.schedule_timeout_seconds if policy else None
-    since = _since(status, seen)
-    if not seconds or since is None or not missing(job, seen):
+    begun = since(status, seen)
+    if not seconds or begun is None or not missing(job, seen):
         return None
-    return timedelta(seconds=seconds) - (now - since)
+    return timedelta(seconds=seconds) - (now - begun)
 
 
-def _since(status: JobStatus, seen: Seen) -> datetime | None:
+def since(status: JobStatus, seen: Seen) -> datetime | None:
+    """When the attempt began that does not run yet; None where none is under way."""
     if seen.record.retry_at is not None or c.holds(status.conditions, c.RUNNING):
         return None
     restarting = c.find(status.conditions, c.RESTARTING)
@@ -52,8 +54,10 @@ def message(job: MPIJob, seen: Seen) -> str:
     policy = job.spec.run_policy.scheduling_policy
     seconds = policy.schedule_timeout_seconds if policy else 0
     waiting = missing(job, seen)
+    first = next((p.why for p in seen.pods if p.name == waiting[0]), "") or seen.refused
+    said = f", {first[:_LONGEST_CAUSE].rstrip('.')}" if first else ""
     return (
         f"{len(waiting)} of {job.workers + 1} pods found no place within {seconds} s "
-        f"(first: {waiting[0]}); ask for fewer or smaller workers, free resources, "
+        f"(first: {waiting[0]}{said}); ask for fewer or smaller workers, free resources, "
         "or raise schedulingPolicy.scheduleTimeoutSeconds."
     )

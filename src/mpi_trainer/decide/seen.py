@@ -45,6 +45,12 @@ def _signal_name(number: int) -> str:
 
 
 class PodSeen(msgspec.Struct, frozen=True):
+    """One pod. `why` is what its scheduler, kubelet or evictor says of it, where it is not running.
+
+    `disrupted` means that the cluster takes it away, not its job or a person. `workers` is how many
+    workers a launcher was made for, where that is known.
+    """
+
     name: str
     role: Role
     uid: str
@@ -55,6 +61,9 @@ class PodSeen(msgspec.Struct, frozen=True):
     scheduled: bool = True
     terminating: bool = False
     end: End | None = None
+    why: str = ""
+    disrupted: bool = False
+    workers: int | None = None
 
     @property
     def ended(self) -> bool:
@@ -97,10 +106,13 @@ class Record(msgspec.Struct, frozen=True):
 
 
 class Seen(msgspec.Struct, frozen=True):
+    """`refused` is what the API server said when it last refused a pod that is missing."""
+
     pods: tuple[PodSeen, ...] = ()
     ranks: tuple[RankSeen, ...] = ()
     record: Record = Record()
     has_key: bool = False
+    refused: str = ""
 
     @property
     def workers(self) -> tuple[PodSeen, ...]:

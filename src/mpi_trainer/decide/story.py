@@ -43,6 +43,10 @@ class Story(msgspec.Struct, frozen=True):
             c.RESTARTING, reasons.RESTARTED, "The new attempt is running."
         )
 
+    def waiting(self, text: str) -> Story:
+        """Not running yet, and why; told in the condition only, since events would repeat it."""
+        return self._set(c.RUNNING, c.FALSE, reasons.WAITING, text)
+
     def restarting(self, record: Record, limit: int) -> Story:
         """Between two attempts. After a suspension there is no failure to tell of."""
         text = _retry(record, limit, "follows")
@@ -86,6 +90,9 @@ class Story(msgspec.Struct, frozen=True):
 
     def _ended(self) -> Story:
         story = self._drop(c.RUNNING, reasons.RUNNING, f"{self._name} has ended.")
+        waited = c.find(story.status.conditions, c.RUNNING)
+        if waited is not None and waited.reason == reasons.WAITING:
+            story = story._set(c.RUNNING, c.FALSE, reasons.RUNNING, f"{self._name} never ran.")
         story = story._drop(c.RESTARTING, reasons.RESTARTED, f"{self._name} has ended.")
         return replace(story, status=replace(story.status, completion_time=self.now))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mpi_trainer.api import conditions as c
-from mpi_trainer.decide import End, Failure, PodSeen, RankSeen, Record, decide, reasons
+from mpi_trainer.decide import End, Failure, PodSeen, RankSeen, Record, decide, reasons, waiting
 from tests.unit.decide.world import (
     T0,
     at,
@@ -69,15 +69,39 @@ def test_a_failure_ends_the_attempt_and_names_the_pod(
     [
         [launcher(), worker(0), worker(1)],
         [launcher(), worker(0), worker(1, "Succeeded")],
-        [launcher(), worker(0), worker(1, "Failed", terminating=True)],
+        [launcher("Pending"), worker(0), worker(1, terminating=True)],
         [launcher(), worker(0), worker(1), worker(2, "Failed")],
-        [launcher(), worker(0)],
+        [launcher(workers=1), worker(0)],
     ],
-    ids=["all well", "worker exited", "worker deleted", "worker beyond replicas", "worker gone"],
+    ids=["all well", "worker exited", "deleted in time", "worker beyond replicas", "job grew"],
 )
 def test_an_attempt_goes_on_without_a_failure(pods: list[PodSeen]) -> None:
     job, _ = running_job()
     assert decide(job, look_at(*pods), at(5)).record == Record()
+
+
+@pytest.mark.parametrize(
+    ("pods", "reason", "words"),
+    [
+        ([launcher(), worker(0, terminating=True), worker(1)], "WorkerPodFailed", "was deleted"),
+        (
+            [launcher(), worker(0, terminating=True, disrupted=True, why="node lost"), worker(1)],
+            "MPIJobEvicted",
+            "was deleted while the launcher ran: node lost",
+        ),
+        ([launcher(workers=2), worker(1)], "WorkerPodFailed", "was running and is gone"),
+    ],
+    ids=["deleted", "taken by the cluster", "gone unseen"],
+)
+def test_a_worker_taken_from_under_its_ranks_ends_the_attempt(
+    pods: list[PodSeen], reason: str, words: str
+) -> None:
+    """CTL-11: mpirun may wait for its ranks for ever."""
+    job, _ = running_job()
+    decision = decide(job, look_at(*pods), at(5))
+    (failure,) = decision.record.failures
+    assert (failure.reason, failure.pod) == (reason, "pi-worker-0")
+    assert words in failure.message
 
 
 def test_launcher_failure_tells_its_exit_code() -> None:
@@ -141,7 +165,8 @@ def test_nothing_starts_while_a_pod_is_on_its_way_out() -> None:
     decision = decide(job, going, at(30))
     assert not decision.acts
     assert decision.record == record
-    assert decision.look_again is None
+    assert decision.look_again == waiting.EVERY
+    assert "being deleted" in condition(decision.status, c.RUNNING).message
 
 
 def test_kept_workers_are_freed_before_the_next_launcher() -> None:

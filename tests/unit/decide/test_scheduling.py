@@ -23,6 +23,7 @@ from tests.unit.decide.world import (
 )
 
 LATE = "WaitForWorkersReady"
+REMINDER = timedelta(seconds=30)
 
 
 def waiting(index: int, **fields: object) -> PodSeen:
@@ -54,7 +55,7 @@ def test_job_fails_when_its_pods_find_no_place_in_time(pods: list[PodSeen], over
     job = stored(job, decide(job, look_at(), T0))
     before = decide(job, look_at(*pods), at(29))
     assert not c.finished(before.status.conditions)
-    assert before.look_again == (timedelta(seconds=1) if over else None)
+    assert before.look_again == (timedelta(seconds=1) if over else REMINDER)
     decision = decide(job, look_at(*pods), at(30))
     assert c.finished(decision.status.conditions) is over
 
@@ -78,7 +79,7 @@ def test_without_a_timeout_a_job_waits(timeout: int | None) -> None:
     job = stored(job, decide(job, look_at(), T0))
     decision = decide(job, look_at(waiting(0), waiting(1)), at(1e6))
     assert not c.finished(decision.status.conditions)
-    assert decision.look_again is None
+    assert decision.look_again == REMINDER
 
 
 def test_a_running_job_is_not_timed_when_it_grows_or_loses_a_worker() -> None:
