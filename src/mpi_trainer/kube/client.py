@@ -1,0 +1,281 @@
+"""The transport: sends `Request` values to one API server and gives typed answers.
+
+Every wait is bounded. Failures are `KubeError`s that say whether the request may have run. A
+write is neither sent nor waited for once `deadline` says that our time is over. Danger: a write
+that ends in `Unreachable` with `sent` may have happened; look before repeating it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import random
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar, overload
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from mpi_trainer import __version__
+from mpi_trainer.kube.config import Config
+from mpi_trainer.kube.connection import connector, unreachable
+from mpi_trainer.kube.credentials import Credential
+from mpi_trainer.kube.errors import (
+    Garbled,
+    KubeError,
+    PastDeadline,
+    Unauthorized,
+    from_answer,
+)
+from mpi_trainer.kube.lines import Lines
+from mpi_trainer.kube.requests import Request
+from mpi_trainer.kube.retries import wait_before
+from mpi_trainer.kube.trust import Contexts
+
+T = TypeVar("T")
+Observe = Callable[[str, str, int, float], None]
+Deadline = Callable[[], float]
+_CONNECT: Final = 10.0
+_SMALL: Final = 1 << 20
+
+
+class Client:
+    """One API server. Use it as an async context manager, in one event loop."""
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        user_agent: str = f"mpi-trainer/{__version__}",
+        observe: Observe | None = None,
+        deadline: Deadline | None = None,
+        parallel: int = 32,
+    ) -> None:
+        """`observe` hears (method, route, code or 0, seconds) of every try; `deadline` gives the
+        seconds left for writing; at most `parallel` calls are on the way at once."""
+        self.config = config
+        self._observe = observe
+        self._deadline = deadline
+        self._contexts = Contexts(config.trust)
+        self._decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
+        self._room = asyncio.Semaphore(parallel)
+        self._login = asyncio.Lock()
+        self._headers = {
+            "User-Agent": user_agent,
+            "Accept": "application/json",
+            "Accept-Encoding": "gzip" if config.compress else "identity",
+            **dict(config.impersonation),
+        }
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        self._session = aiohttp.ClientSession(
+            connector=connector(),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers=self._headers,
+            trust_env=False,
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._session:
+            await self._session.close()
+            self._session = None
+
+    def until(self, deadline: Deadline | None) -> Client:
+        """This client, over the same connections, with another deadline for writes."""
+        other = copy.copy(self)
+        other._deadline = deadline
+        return other
+
+    @overload
+    async def call(self, request: Request, kind: None) -> None: ...
+    @overload
+    async def call(self, request: Request, kind: type[T]) -> T: ...
+    @overload
+    async def call(self, request: Request, kind: Any = Any) -> Any: ...
+
+    async def call(self, request: Request, kind: Any = Any) -> Any:
+        """Send it and decode the answer to `kind`; None does not look at the answer."""
+        body = await self.fetch(request)
+        return None if kind is None else self.decode(request, body, kind)
+
+    async def fetch(self, request: Request) -> bytes:
+        """Send it, again where that is safe, and give the answer's body."""
+        tried = 0
+        while True:
+            tried += 1
+            try:
+                async with self._room:
+                    return await self._exchange(request)
+            except Unauthorized:
+                # Nothing was processed: once more if the credential has been renewed.
+                if tried > 1 or not await self._renewed():
+                    raise
+            except KubeError as error:
+                wait = wait_before(request, error, tried, random.random())
+                if wait is None:
+                    raise
+                await asyncio.sleep(wait)
+
+    def decode(self, request: Request, body: bytes, kind: Any) -> Any:
+        """An answer as a value."""
+        decoder = self._decoders.get(kind)
+        if decoder is None:
+            decoder = self._decoders[kind] = msgspec.json.Decoder(kind)
+        try:
+            return decoder.decode(body)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise Garbled(request, str(error)) from error
+
+    async def lines(self, request: Request) -> AsyncGenerator[bytes, None]:
+        """The lines of a stream as they come, without their ends, of any length.
+
+        Ends when the server ends it; `Unreachable` when it breaks or is silent for too long.
+        Not repeated: only the caller knows from where to go on.
+        """
+        async with aclosing(self.batches(request)) as batches:
+            async for batch in batches:
+                for line in batch:
+                    yield line
+
+    async def batches(self, request: Request) -> AsyncGenerator[list[bytes], None]:
+        """`lines`, as many at once as there are: cheaper where lines come in floods."""
+        split = Lines()
+        async with self.stream(request) as content:
+            async for chunk in content.iter_any():
+                if lines := split.feed(chunk):
+                    yield lines
+        if rest := split.rest():
+            yield [rest]
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[aiohttp.StreamReader]:
+        """The answer's bytes as they come; failures inside the block become `Unreachable`."""
+        silence = request.timeout or None
+        limits = aiohttp.ClientTimeout(
+            total=None, sock_connect=_CONNECT, sock_read=silence, ceil_threshold=3600
+        )
+        renewed = False
+        while True:
+            async with self._answer(request, limits) as answer:
+                if answer.status == 200:
+                    yield answer.content
+                    return
+                error = await _refusal(request, answer)
+            if renewed or not isinstance(error, Unauthorized) or not await self._renewed():
+                raise error
+            renewed = True
+
+    @asynccontextmanager
+    async def connect(
+        self, request: Request, protocols: tuple[str, ...]
+    ) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+        """A websocket; where the server refuses, its own words as ApiError."""
+        session, options = await self._prepared(request)
+        try:
+            async with session.ws_connect(
+                self._url(request),
+                protocols=protocols,
+                heartbeat=20.0,
+                max_msg_size=0,
+                timeout=aiohttp.ClientWSTimeout(ws_close=5.0),
+                **options,
+            ) as socket:
+                yield socket
+        except aiohttp.WSServerHandshakeError as error:
+            # The refusal's body is not kept by the websocket client; a plain request gets it.
+            await self.fetch(msgspec.structs.replace(request, tries=1))
+            raise from_answer(request, error.status, b"the server opened no websocket") from None
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise unreachable(request, error, self.config.server) from error
+
+    async def _exchange(self, request: Request) -> bytes:
+        async with self._answer(request, self._limits(request)) as answer:
+            if 200 <= answer.status < 300:
+                return await answer.read()
+            raise await _refusal(request, answer)
+
+    def _limits(self, request: Request) -> aiohttp.ClientTimeout:
+        limit = request.timeout or None
+        if self._deadline and request.writes:
+            left = self._deadline()
+            if left <= 0:
+                raise PastDeadline(request)
+            limit = min(left, limit or left)
+        # Exactly, not rounded up: a leader's write may not outlive its lease.
+        return aiohttp.ClientTimeout(total=limit, sock_connect=_CONNECT, ceil_threshold=3600)
+
+    @asynccontextmanager
+    async def _answer(
+        self, request: Request, limits: aiohttp.ClientTimeout
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        session, options = await self._prepared(request)
+        began = time.perf_counter()
+        code = 0
+        try:
+            async with session.request(
+                request.method,
+                self._url(request),
+                data=request.body or None,
+                timeout=limits,
+                allow_redirects=False,
+                **options,
+            ) as answer:
+                code = answer.status
+                yield answer
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise unreachable(request, error, self.config.server) from error
+        finally:
+            if self._observe:
+                took = time.perf_counter() - began
+                self._observe(request.method, request.route or request.path, code, took)
+
+    async def _prepared(self, request: Request) -> tuple[aiohttp.ClientSession, dict[str, Any]]:
+        """The session, and what a request takes of credentials and TLS at this moment."""
+        if self._session is None:
+            raise RuntimeError("the client is not open: use it in `async with`")
+        credential = await self._credential()
+        headers = {}
+        if request.content_type:
+            headers["Content-Type"] = request.content_type
+        if credential.authorization:
+            headers["Authorization"] = credential.authorization
+        options: dict[str, Any] = {"headers": headers}
+        if self.config.proxy:
+            options["proxy"] = self.config.proxy
+        if self.config.server.startswith("https:"):
+            options["ssl"] = self._contexts.current(credential)
+            if self.config.trust.server_name:
+                options["server_hostname"] = self.config.trust.server_name
+        return self._session, options
+
+    async def _credential(self) -> Credential:
+        source = self.config.credentials
+        credential = source.ready()
+        if credential is not None:
+            return credential
+        async with self._login:
+            ready = source.ready()
+            return ready if ready is not None else await asyncio.to_thread(source.fetch)
+
+    async def _renewed(self) -> bool:
+        async with self._login:
+            return await asyncio.to_thread(self.config.credentials.refused)
+
+    def _url(self, request: Request) -> URL:
+        return URL(self.config.server + request.target, encoded=True)
+
+
+async def _refusal(request: Request, answer: aiohttp.ClientResponse) -> KubeError:
+    body = await answer.content.read(_SMALL)
+    return from_answer(request, answer.status, body, answer.headers.get("Retry-After", ""))

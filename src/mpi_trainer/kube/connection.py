@@ -1,0 +1,73 @@
+"""Connections to the API server, and the words for one that fails.
+
+A peer that vanished without a word is found by TCP's keep-alive within a minute, even in a
+stream that may rightly be silent for hours.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+from typing import Any, Final
+
+import aiohttp
+
+from mpi_trainer.kube.errors import Unreachable
+from mpi_trainer.kube.requests import Request
+
+_IDLE: Final = 30
+_PROBES: Final = {"TCP_KEEPIDLE": 20, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
+
+
+def connector() -> aiohttp.TCPConnector:
+    """A pool without a limit of its own: watches stay, and calls are counted by the client."""
+    return aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE, socket_factory=_socket)
+
+
+def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    family, kind, protocol, _, _ = address
+    made = socket.socket(family=family, type=kind, proto=protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _PROBES.items():
+        option: Any = getattr(socket, name, None)
+        if option is not None:
+            made.setsockopt(socket.IPPROTO_TCP, option, value)
+    return made
+
+
+def unreachable(request: Request, error: BaseException, server: str) -> Unreachable:
+    """The words for a failed exchange, and whether the server may have seen the request."""
+    what, why = _words(error, server)
+    return Unreachable(request, what, why, sent=what in ("time-out", "broken"))
+
+
+def _words(error: BaseException, server: str) -> tuple[str, str]:
+    match error:
+        case aiohttp.ClientConnectorCertificateError():
+            inner = error.certificate_error
+            why = getattr(inner, "verify_message", "") or inner
+            words = f"{server} shows a certificate that we do not trust: {why}"
+            pair = ("tls", f"{words}; check certificate-authority")
+        case aiohttp.ClientSSLError() | ssl.SSLError():
+            pair = ("tls", f"no TLS with {server}: {error}")
+        case aiohttp.ConnectionTimeoutError():
+            pair = ("connect", f"no connection to {server} in time; is it running?")
+        case aiohttp.ClientHttpProxyError():
+            pair = ("connect", f"the proxy refuses {server}: {error.status} {error.message}")
+        case aiohttp.ClientProxyConnectionError():
+            pair = ("connect", f"no connection to the proxy for {server}: {_system(error)}")
+        case aiohttp.ClientConnectorError():
+            pair = ("connect", f"no connection to {server}: {_system(error)}; is it running?")
+        case TimeoutError():
+            pair = ("time-out", f"{server} did not answer in time")
+        case _:
+            why = str(error) or type(error).__name__
+            pair = ("broken", f"the connection to {server} broke: {why}")
+    return pair
+
+
+def _system(error: aiohttp.ClientConnectorError) -> str:
+    number = error.os_error.errno
+    # Negative numbers are the name service's, whose words are in the error already.
+    return os.strerror(number) if number and number > 0 else str(error.os_error)

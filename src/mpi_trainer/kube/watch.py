@@ -1,0 +1,117 @@
+"""One watch: what happened to objects after a resourceVersion, event by event.
+
+It ends when the server ends it, and raises: `Gone` when the version is too old (list again),
+`Unreachable` when the stream breaks or is silent for longer than the server's bookmarks allow,
+other `ApiError`s as the server gives them. Going on is the reflector's business. An object that
+does not decode is an `Unreadable` event, so that one broken object cannot stop the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from mpi_trainer.kube.client import Client
+from mpi_trainer.kube.errors import Garbled, Status, from_status
+from mpi_trainer.kube.requests import Request
+
+T = TypeVar("T")
+_END_OF_LIST = "k8s.io/initial-events-end"
+
+
+class Added(msgspec.Struct, Generic[T], frozen=True, tag="ADDED", tag_field="type"):
+    object: T
+
+
+class Modified(msgspec.Struct, Generic[T], frozen=True, tag="MODIFIED", tag_field="type"):
+    object: T
+
+
+class Deleted(msgspec.Struct, Generic[T], frozen=True, tag="DELETED", tag_field="type"):
+    """The object as it was last, with the resourceVersion of its deletion."""
+
+    object: T
+
+
+class Meta(msgspec.Struct, frozen=True, rename="camel"):
+    """What is left to say of an object that we do not decode."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    annotations: Mapping[str, str] | None = None
+
+
+class _Headed(msgspec.Struct, frozen=True):
+    metadata: Meta = Meta()
+
+
+class Bookmark(msgspec.Struct, frozen=True, tag="BOOKMARK", tag_field="type"):
+    """Nothing happened up to this version."""
+
+    object: _Headed
+
+    @property
+    def resource_version(self) -> str:
+        return self.object.metadata.resource_version
+
+    @property
+    def ends_list(self) -> bool:
+        """Whether a streaming list (`sendInitialEvents`) is complete with this."""
+        return (self.object.metadata.annotations or {}).get(_END_OF_LIST) == "true"
+
+
+class Unreadable(msgspec.Struct, frozen=True):
+    """Something happened to an object that is not as its kind should be."""
+
+    type: str
+    metadata: Meta
+    why: str
+
+
+class _Failure(msgspec.Struct, frozen=True, tag="ERROR", tag_field="type"):
+    object: Status
+
+
+class _Line(msgspec.Struct, frozen=True):
+    type: str
+    object: _Headed
+
+
+Event = Added[T] | Modified[T] | Deleted[T] | Bookmark | Unreadable
+
+
+async def watch(client: Client, request: Request, kind: type[T]) -> AsyncGenerator[Event[T], None]:
+    """The events of one watch request."""
+    decoder = _decoder(kind)
+    async with aclosing(client.batches(request)) as batches:
+        async for batch in batches:
+            for line in batch:
+                if not line:
+                    continue
+                event = _decode(request, decoder, line)
+                if isinstance(event, _Failure):
+                    raise from_status(request, event.object)
+                yield event
+
+
+def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(Added[kind] | Modified[kind] | Deleted[kind] | Bookmark | _Failure)
+
+
+def _decode(request: Request, decoder: msgspec.json.Decoder[Any], line: bytes) -> Any:
+    try:
+        return decoder.decode(line)
+    except msgspec.ValidationError as error:
+        problem = str(error)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise Garbled(request, str(error)) from error
+    try:
+        rough = msgspec.json.decode(line, type=_Line)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise Garbled(request, problem) from None
+    return Unreadable(rough.type, rough.object.metadata, problem)
