@@ -1,0 +1,93 @@
+"""The admission endpoints: `/mutate-mpijob`, `/validate-mpijob`, `/validate-child`.
+
+One handler for each; all speak AdmissionReview v1. Guarantee: a review that can be read gets an
+answer, and a fault of ours is a 500, which the API server treats by the failurePolicy, never a
+silent yes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from mpi_trainer.api.errors import FORBIDDEN, FieldError
+from mpi_trainer.layout.mpijob import LABEL_OPERATOR
+from mpi_trainer.webhook import mpijob, review
+from mpi_trainer.webhook.asks import Asks
+
+LARGEST = 8 * 1024 * 1024
+
+Judge = Callable[[review.Request], Awaitable[dict[str, Any]]]
+
+
+# Who makes the pods of a batch Job: the controller manager, under its own name or a Job's.
+JOB_CONTROLLERS = frozenset(
+    {"system:serviceaccount:kube-system:job-controller", "system:kube-controller-manager"}
+)
+
+
+class Door:
+    """Who may come in. `queues` tells whether Kueue is there; `maker` makes our children."""
+
+    def __init__(self, asks: Asks, queues: Callable[[], bool], maker: str) -> None:
+        self._asks = asks
+        self._queues = queues
+        self._maker = maker
+
+    async def mutate(self, request: review.Request) -> dict[str, Any]:
+        return review.allowed(request, patch=mpijob.defaults(request, self._queues()))
+
+    async def validate(self, request: review.Request) -> dict[str, Any]:
+        verdict = mpijob.judge(request)
+        errors, warnings = verdict.errors, verdict.warnings
+        if verdict.job is not None:
+            asked, told = await self._asks.about(verdict.job, request.user_info)
+            errors, warnings = (*errors, *asked), (*warnings, *told)
+        if errors:
+            return review.refused(request, errors, warnings)
+        return review.allowed(request, warnings)
+
+    async def validate_child(self, request: review.Request) -> dict[str, Any]:
+        """Our labels open a job's network and its Service: only its controller may set them.
+
+        Pods of a launcher Job are made by Kubernetes itself; they are as good as that Job.
+        """
+        user, now = request.user_info.username, _labels(request.object)
+        if user == self._maker or not now:
+            return review.allowed(request)
+        if request.operation == review.UPDATE and now == _labels(request.old_object):
+            return review.allowed(request)
+        if user in JOB_CONTROLLERS and await self._asks.is_launcher(request):
+            return review.allowed(request)
+        rule = "what has this label belongs to an MPI job and is made by its controller"
+        path = ("metadata", "labels", LABEL_OPERATOR)
+        remedy = "remove the training.kubeflow.org labels, or create an MPIJob"
+        return review.refused(request, (FieldError(path, FORBIDDEN, rule=rule, remedy=remedy),))
+
+
+def app(door: Door) -> web.Application:
+    served = web.Application(client_max_size=LARGEST)
+    served.router.add_post("/mutate-mpijob", _handler(door.mutate))
+    served.router.add_post("/validate-mpijob", _handler(door.validate))
+    served.router.add_post("/validate-child", _handler(door.validate_child))
+    return served
+
+
+def _handler(judge: Judge) -> Callable[[web.Request], Awaitable[web.Response]]:
+    async def handle(request: web.Request) -> web.Response:
+        try:
+            asked = review.parse(await request.read())
+        except msgspec.MsgspecError as error:
+            return web.Response(status=400, text=f"this is no AdmissionReview: {error}\n")
+        answer = msgspec.json.encode(await judge(asked))
+        return web.Response(body=answer, content_type="application/json")
+
+    return handle
+
+
+def _labels(data: dict[str, Any] | None) -> dict[str, str]:
+    labels = ((data or {}).get("metadata") or {}).get("labels") or {}
+    return {key: value for key, value in labels.items() if key.startswith("training.kubeflow.org/")}

@@ -1,0 +1,178 @@
+"""What only the API server knows about a job: quotas, the user's rights, the pods' chances.
+
+Each question is bounded; one that gets no answer in time is answered with a warning and the job
+is admitted, because a slow cluster must not stop everybody's work. The exception is a right that
+the user must hold: without an answer, no.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any
+
+import msgspec
+
+from mpi_trainer.api.errors import FieldError
+from mpi_trainer.api.meta import ApiValue, ObjectMeta
+from mpi_trainer.api.mpijob import LAUNCHER, WORKER, MPIJob
+from mpi_trainer.kube import requests
+from mpi_trainer.kube.client import Client
+from mpi_trainer.kube.errors import ApiError, Forbidden, Invalid, KubeError
+from mpi_trainer.kube.resources import JOBS, PODS, RESOURCE_QUOTAS, SUBJECT_ACCESS_REVIEWS
+from mpi_trainer.layout.mpijob import LABEL_JOB, LABEL_OPERATOR, layout
+from mpi_trainer.render import mpijob as render
+from mpi_trainer.webhook import deputy, quota, refusals
+from mpi_trainer.webhook.review import Request, User
+
+SECONDS = 3.0
+UNANSWERED = "Not checked"
+
+Findings = tuple[tuple[FieldError, ...], tuple[FieldError, ...]]
+Object = dict[str, Any]
+
+
+class Answer(ApiValue, frozen=True):
+    allowed: bool = False
+
+
+class AccessReview(ApiValue, frozen=True):
+    status: Answer = Answer()
+
+
+class QuotaList(ApiValue, frozen=True):
+    items: tuple[quota.ResourceQuota, ...] = ()
+
+
+class Labelled(ApiValue, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+
+
+class PodList(ApiValue, frozen=True):
+    items: tuple[Labelled, ...] = ()
+
+
+class Asks:
+    """The questions about one kind of job, over one client."""
+
+    def __init__(self, client: Client, domain: str = "", seconds: float = SECONDS) -> None:
+        self._client = client
+        self._domain = domain
+        self._seconds = seconds
+
+    async def about(self, job: MPIJob, user: User) -> Findings:
+        """Errors and warnings, from all questions at once."""
+        found = await asyncio.gather(
+            self._bounded(self._quota(job), "the namespace's quota"),
+            self._bounded(self._pods(job), "whether the cluster would take the pods"),
+            self._rights(job, user),
+        )
+        errors, warnings = zip(*found, strict=True)
+        return tuple(e for part in errors for e in part), tuple(w for p in warnings for w in p)
+
+    async def is_launcher(self, request: Request) -> bool:
+        """Whether a pod's owner is a Job with our label, which only the controller can set."""
+        owners = ((request.object or {}).get("metadata") or {}).get("ownerReferences") or ()
+        name = next((o.get("name", "") for o in owners if o.get("kind") == JOBS.kind), "")
+        try:
+            async with asyncio.timeout(self._seconds):
+                owner = await self._call(requests.get(JOBS, request.namespace, name), Labelled)
+        except (TimeoutError, KubeError, ValueError):
+            return False
+        return LABEL_OPERATOR in owner.metadata.labels
+
+    async def _bounded(self, question: Awaitable[Findings], what: str) -> Findings:
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await question
+        except (TimeoutError, KubeError):
+            rule = f"{what} could not be asked in {self._seconds:g} s"
+            remedy = "the job is taken; look at its status"
+            return (), (FieldError((), UNANSWERED, rule=rule, remedy=remedy),)
+
+    async def _quota(self, job: MPIJob) -> Findings:
+        if quota.waits(job):
+            return (), ()
+        place = job.namespace
+        listed = await self._call(requests.list_page(RESOURCE_QUOTAS, place), QuotaList)
+        if not listed.items:
+            return (), ()
+        pods = await self._call(requests.list_page(PODS, place, labels=LABEL_JOB), PodList)
+        users = len({pod.metadata.labels.get(LABEL_JOB) for pod in pods.items})
+        return quota.errors(job, listed.items, users), quota.warnings(job, listed.items, users)
+
+    async def _pods(self, job: MPIJob) -> Findings:
+        plan = layout(job, self._domain)
+        conflicts = render.errors(plan, job)
+        if conflicts:
+            return conflicts, ()
+        made = render.children(plan, job, render.Facts(domain=self._domain))
+        roles = [(LAUNCHER, _nameless(made.launcher_job["spec"]["template"]))]
+        if made.workers:
+            roles.append((WORKER, _nameless(made.workers[0])))
+        found = await asyncio.gather(*(self._pod(job, role, pod) for role, pod in roles))
+        return tuple(error for errors in found for error in errors), ()
+
+    async def _pod(self, job: MPIJob, role: str, pod: Object) -> tuple[FieldError, ...]:
+        try:
+            await self._call(requests.create(PODS, job.namespace, pod, dry_run=True), None)
+        except (Forbidden, Invalid) as error:
+            if refusals.about_quota(error.message):
+                return ()
+            return refusals.errors(role, error.message)
+        except ApiError as error:
+            if error.code == 400:
+                return refusals.errors(role, error.message)
+            raise
+        return ()
+
+    async def _rights(self, job: MPIJob, user: User) -> Findings:
+        claims = deputy.claims(job)
+        wanted = {right for claim in claims for right in claim.rights}
+        answers = await asyncio.gather(*(self._may(user, job.namespace, r) for r in wanted))
+        held = {right for right, yes in zip(wanted, answers, strict=True) if yes}
+        refused = (c.refusal(user.username) for c in claims if held.isdisjoint(c.rights))
+        return tuple(refused), ()
+
+    async def _may(self, user: User, namespace: str, right: deputy.Right) -> bool:
+        attributes = {
+            "namespace": "" if right.cluster else namespace,
+            "verb": right.verb,
+            "group": right.group,
+            "resource": right.resource,
+            "name": right.name,
+        }
+        review = {
+            "apiVersion": SUBJECT_ACCESS_REVIEWS.api_version,
+            "kind": SUBJECT_ACCESS_REVIEWS.kind,
+            "spec": {
+                "user": user.username,
+                "uid": user.uid,
+                "groups": user.groups,
+                "extra": user.extra,
+                "resourceAttributes": attributes,
+            },
+        }
+        try:
+            async with asyncio.timeout(self._seconds):
+                asked = requests.create(SUBJECT_ACCESS_REVIEWS, "", review)
+                answer = await self._client.call(asked, AccessReview)
+        except (TimeoutError, KubeError):
+            return False
+        return answer.status.allowed
+
+    async def _call(self, request: requests.Request, kind: Any) -> Any:
+        return await self._client.call(msgspec.structs.replace(request, tries=1), kind)
+
+
+def _nameless(pod: Object) -> Object:
+    """A pod to be tried and not made: under no name that may be taken, and nobody's child."""
+    meta = {
+        key: pod["metadata"][key] for key in ("labels", "annotations") if key in pod["metadata"]
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {**meta, "generateName": "admission-"},
+        "spec": {**pod["spec"], "restartPolicy": pod["spec"].get("restartPolicy", "Never")},
+    }

@@ -1,0 +1,81 @@
+"""Why the API server would not take a job's pods, in words for who wrote the job. Pure.
+
+The server speaks of a pod that nobody asked for by that name; here its words are put at the role
+whose template caused them, one error for each thing to mend.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from mpi_trainer.api.errors import FORBIDDEN, INVALID, FieldError, Path
+
+_POD_SECURITY = re.compile(r'violates PodSecurity "(?P<level>[^"]+)": (?P<list>.*)', re.DOTALL)
+_ITEM = re.compile(r"(?P<what>[^()]+) \((?P<where>(?:[^()]|\([^()]*\))*)\)(?:, )?")
+_MUST_SPECIFY = re.compile(r"failed quota: (?P<quota>[^:]+): must specify (?P<what>.*)", re.DOTALL)
+_WEBHOOK = re.compile(r'admission webhook "(?P<name>[^"]+)" denied the request: (?P<why>.*)', re.S)
+_SCC = "unable to validate against any security context constraint"
+_FIELD = re.compile(r"(?P<field>spec(?:\.[A-Za-z]+(?:\[\d+\])?)+): (?P<why>.*)")
+_LIMITS = re.compile(r"(?:maximum|minimum) \S+ usage per (?:Container|Pod) is .*")
+
+
+def about_quota(message: str) -> bool:
+    """Whether a pod was refused only because the quota is used up now: it may fit later."""
+    return "exceeded quota:" in message
+
+
+def errors(role: str, message: str) -> tuple[FieldError, ...]:
+    """What a refusal of this role's pod means for the job."""
+    path: Path = ("spec", "mpiReplicaSpecs", role, "template", "spec")
+    return tuple(_read(path, message.strip()))
+
+
+def _read(path: Path, message: str) -> Iterator[FieldError]:
+    if found := _POD_SECURITY.search(message):
+        yield from _pod_security(path, found["level"].split(":")[0], found["list"])
+    elif found := _MUST_SPECIFY.search(message):
+        rule = f"quota `{found['quota']}` counts {found['what']}, so every container must say it"
+        where = (*path, "containers", 0, "resources")
+        yield FieldError(where, FORBIDDEN, rule=rule, remedy="add requests and limits")
+    elif found := _WEBHOOK.search(message):
+        rule = f"the admission webhook {found['name']} refuses the pods: {found['why']}"
+        yield FieldError(path, FORBIDDEN, rule=rule, remedy="change what it names")
+    elif _SCC in message:
+        rule = f"no security context constraint allows such pods: {_short(message)}"
+        remedy = "leave user, group and capabilities out, so that the cluster chooses them"
+        yield FieldError((*path, "securityContext"), FORBIDDEN, rule=rule, remedy=remedy)
+    elif found := _LIMITS.search(message):
+        rule = f"the namespace's LimitRange: {_short(found[0])}"
+        where = (*path, "containers", 0, "resources")
+        yield FieldError(where, FORBIDDEN, rule=rule, remedy="ask for an amount within it")
+    elif named := list(_FIELD.finditer(message)):
+        for one in named:
+            where = (*path, *_steps(one["field"]))
+            remedy = "see the Pod's API reference for this field"
+            yield FieldError(where, INVALID, rule=_short(one["why"]), remedy=remedy)
+    else:
+        rule = f"the API server refuses the pods: {_short(message)}"
+        yield FieldError(path, FORBIDDEN, rule=rule, remedy="change the pod template")
+
+
+def _pod_security(path: Path, level: str, listed: str) -> Iterator[FieldError]:
+    items = list(_ITEM.finditer(listed))
+    if not items:
+        rule = f"the namespace allows {level} pods only: {_short(listed)}"
+        yield FieldError((*path, "securityContext"), FORBIDDEN, rule=rule, remedy="mend it")
+    for item in items:
+        rule = f"the namespace allows {level} pods only: {item['what'].strip()}"
+        where = (*path, "securityContext")
+        yield FieldError(where, FORBIDDEN, rule=rule, remedy=item["where"])
+
+
+def _steps(field: str) -> Iterator[str | int]:
+    """`spec.containers[0].image` as a path below `spec`."""
+    for part in re.findall(r"[A-Za-z]+|\d+", field)[1:]:
+        yield int(part) if part.isdigit() else part
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 400 else f"{line[:399]}…"

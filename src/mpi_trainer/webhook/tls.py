@@ -1,0 +1,35 @@
+"""The certificate that the webhook shows, changed while it serves.
+
+Connections that are open keep what they began with; the next handshake gets the new one.
+Private keys reach the TLS library through memory, never through a disk.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+
+
+class Shown:
+    """A server context whose certificate can be replaced."""
+
+    def __init__(self) -> None:
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self._pair: tuple[bytes, bytes] | None = None
+
+    @property
+    def ready(self) -> bool:
+        return self._pair is not None
+
+    def show(self, certificate: bytes, key: bytes) -> bool:
+        """Whether this is another one than before. ssl.SSLError where the two do not belong."""
+        pair = (certificate, key)
+        if pair == self._pair:
+            return False
+        with os.fdopen(os.memfd_create("pair"), "wb") as file:
+            file.write(certificate.rstrip() + b"\n" + key)
+            file.flush()
+            self.context.load_cert_chain(f"/proc/self/fd/{file.fileno()}")
+        self._pair = pair
+        return True

@@ -1,0 +1,75 @@
+"""The API server's words about a pod, put where the job's author can mend them."""
+
+from __future__ import annotations
+
+import pytest
+
+from mpi_trainer.webhook import refusals
+
+RESTRICTED = (
+    'pods "admission-x" is forbidden: violates PodSecurity "restricted:latest": '
+    'allowPrivilegeEscalation != false (container "main" must set '
+    "securityContext.allowPrivilegeEscalation=false), unrestricted capabilities (container "
+    '"main" must set securityContext.capabilities.drop=["ALL"]), runAsNonRoot != true (pod or '
+    'container "main" must set securityContext.runAsNonRoot=true)'
+)
+
+
+def test_each_violation_of_pod_security_is_an_error_with_its_own_remedy() -> None:
+    """AC-20."""
+    found = refusals.errors("Worker", RESTRICTED)
+    assert [error.rule.rsplit(": ", 1)[1] for error in found] == [
+        "allowPrivilegeEscalation != false",
+        "unrestricted capabilities",
+        "runAsNonRoot != true",
+    ]
+    assert str(found[1]) == (
+        "spec.mpiReplicaSpecs.Worker.template.spec.securityContext: Forbidden: the namespace "
+        'allows restricted pods only: unrestricted capabilities; container "main" must set '
+        'securityContext.capabilities.drop=["ALL"]'
+    )
+
+
+@pytest.mark.parametrize(
+    ("message", "field", "words"),
+    [
+        (
+            'pods "x" is forbidden: failed quota: team: must specify limits.cpu for: main',
+            "containers[0].resources",
+            "quota `team` counts limits.cpu for: main",
+        ),
+        (
+            'admission webhook "policy.example.com" denied the request: image not signed',
+            "template.spec",
+            "the admission webhook policy.example.com refuses the pods: image not signed",
+        ),
+        (
+            'pods "x" is forbidden: maximum cpu usage per Container is 1, but limit is 2',
+            "containers[0].resources",
+            "the namespace's LimitRange: maximum cpu usage per Container is 1, but limit is 2",
+        ),
+        (
+            'pods "x" is forbidden: unable to validate against any security context constraint: []',
+            "securityContext",
+            "no security context constraint allows such pods",
+        ),
+        (
+            'Pod "x" is invalid: spec.containers[0].image: Required value',
+            "template.spec.containers[0].image",
+            "Required value",
+        ),
+        ("something new", "template.spec", "the API server refuses the pods: something new"),
+    ],
+)
+def test_refusal_is_put_at_its_field(message: str, field: str, words: str) -> None:
+    found = refusals.errors("Launcher", message)
+    assert len(found) == 1
+    assert found[0].field.endswith(field)
+    assert words in found[0].rule
+    assert found[0].remedy
+
+
+def test_a_quota_that_is_used_up_now_refuses_nothing() -> None:
+    full = 'pods "x" is forbidden: exceeded quota: t, requested: pods=1, used: pods=3, limited: 3'
+    assert refusals.about_quota(full)
+    assert not refusals.about_quota(RESTRICTED)
