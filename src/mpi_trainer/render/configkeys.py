@@ -1,0 +1,34 @@
+"""Which key of the job's one ConfigMap holds which file of which pod.
+
+A file's own name where that is free, as upstream's `hostfile` is; files of the same name but of
+another content or folder get longer keys. Deterministic: the launcher's files come first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+
+from mpi_trainer.layout.model import File, Layout
+from mpi_trainer.render import names
+
+
+def keys(layout: Layout) -> Mapping[File, str]:
+    """File → key. Two files of one content share a key; modes are a matter of the mount."""
+    given: dict[File, str] = {}
+    texts: dict[str, str] = {}
+    for files in dict.fromkeys(pod.files for pod in layout.pods):
+        for file in files:
+            if file not in given:
+                key = _key(file, texts)
+                texts[key] = file.text
+                given[file] = key
+    return given
+
+
+def _key(file: File, texts: Mapping[str, str]) -> str:
+    name = PurePosixPath(file.path).name
+    for key in (name, f"{names.label(str(PurePosixPath(file.path).parent))}.{name}"):
+        if texts.get(key, file.text) == file.text:
+            return key
+    return names.unused(name, texts)

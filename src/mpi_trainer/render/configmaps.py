@@ -1,0 +1,30 @@
+"""The ConfigMap `<job>-config`: the hostfile, the discovery script and the agent's scripts.
+
+One for all pods of a job, since each mounts only its own keys. It is never changed in place, so
+the pods of one attempt all read the same.
+"""
+
+from __future__ import annotations
+
+from mpi_trainer.render import names
+from mpi_trainer.render.frame import Frame, Object
+
+LARGEST = 1024 * 1024
+"""bytes of keys and values that the API server takes"""
+
+
+def config_map(frame: Frame) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": frame.plain_metadata(names.config_map(frame.job.name)),
+        "data": data(frame),
+    }
+
+
+def data(frame: Frame) -> dict[str, str]:
+    return {key: file.text for file, key in frame.config_keys.items()}
+
+
+def size(frame: Frame) -> int:
+    return sum(len(key.encode()) + len(text.encode()) for key, text in data(frame).items())

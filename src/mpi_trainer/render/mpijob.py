@@ -1,0 +1,70 @@
+"""`children`: from an MPIJob and its Layout to every object that must exist for it.
+
+The objects are plain data, sparse as a user would write them, ready for the API server. The Secret
+is made apart, because its keys are. Rendering twice gives the same, whatever happened in between.
+Objects of further kinds, a PodGroup or a NetworkPolicy, have their place in `Children`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from mpi_trainer.api.errors import FieldError, InvalidJob
+from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.layout.model import Layout, PodLayout
+from mpi_trainer.render import conflicts, secrets
+from mpi_trainer.render.configmaps import config_map
+from mpi_trainer.render.frame import Facts, Frame, Object, frame
+from mpi_trainer.render.jobs import launcher_job
+from mpi_trainer.render.pods import pod
+from mpi_trainer.render.secrets import Part
+from mpi_trainer.render.services import service
+
+__all__ = ["Children", "Facts", "Object", "children", "errors", "secret"]
+
+
+class Children(msgspec.Struct, frozen=True):
+    service: Object
+    config_map: Object
+    workers: tuple[Object, ...]
+    launcher_job: Object
+
+    def __iter__(self) -> Iterator[Object]:
+        """In the order in which to create them: names first, the launcher last."""
+        yield from (self.service, self.config_map, *self.workers, self.launcher_job)
+
+
+def children(layout: Layout, job: MPIJob, facts: Facts) -> Children:
+    """All children but the Secret; InvalidJob where the job's template is in their way."""
+    shared = frame(layout, job, facts)
+    wrong = conflicts.errors(layout, shared)
+    if wrong:
+        raise InvalidJob(wrong)
+    return Children(
+        service(shared),
+        config_map(shared),
+        tuple(_worker(one, shared) for one in layout.workers),
+        launcher_job(layout.launcher, shared),
+    )
+
+
+def errors(layout: Layout, job: MPIJob) -> tuple[FieldError, ...]:
+    """Why `children` would refuse the job; for admission, before anything is made."""
+    return conflicts.errors(layout, frame(layout, job, Facts()))
+
+
+def secret(layout: Layout, job: MPIJob, parts: Mapping[Part, str]) -> Object:
+    """The job's Secret with these keys."""
+    return secrets.secret(frame(layout, job, Facts()), parts)
+
+
+def _worker(layout: PodLayout, shared: Frame) -> Object:
+    content = pod(layout, shared)
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": shared.metadata(layout.name, **content["metadata"]),
+        "spec": content["spec"],
+    }

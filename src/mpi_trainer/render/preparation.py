@@ -1,0 +1,40 @@
+"""The init container that makes ready what the main container's program will find.
+
+It is the main container's twin: same image, user, rights, variables and folders, so that whatever
+lets the one run lets the other, Pod Security included. Of the resources it takes processors,
+memory and local storage: quotas ask for them, they keep the pod's class of service, and being no
+larger than the main container's they cost nothing. It takes no device: those are for the ranks.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+from mpi_trainer.render import names
+from mpi_trainer.render.frame import Object
+
+NAME = "mpi-prepare"
+_ALIKE = ("image", "imagePullPolicy", "securityContext", "env", "envFrom", "volumeMounts")
+_RESOURCES = ("cpu", "memory", "ephemeral-storage")
+
+
+def init_containers(spec: Object, command: tuple[str, ...]) -> list[Object]:
+    """The pod's init containers and, last, ours. The main container must be filled already."""
+    own: list[Object] = spec.get("initContainers") or []
+    main: Object = spec["containers"][0]
+    taken = {container.get("name") for container in (*own, *spec["containers"])}
+    prepare: Object = {"name": names.unused(NAME, taken), "command": list(command)}
+    prepare |= {field: deepcopy(main[field]) for field in _ALIKE if main.get(field)}
+    if resources := _resources(main.get("resources") or {}):
+        prepare["resources"] = resources
+    return [*own, prepare]
+
+
+def _resources(given: Object) -> Object:
+    kept = {
+        kind: {
+            name: amount for name, amount in (given.get(kind) or {}).items() if name in _RESOURCES
+        }
+        for kind in ("requests", "limits")
+    }
+    return {kind: amounts for kind, amounts in kept.items() if amounts}

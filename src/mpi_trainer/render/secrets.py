@@ -1,0 +1,35 @@
+"""The Secret `<job>-ssh`: the job's key pairs, under upstream's keys and two of our own.
+
+Pods mount single keys of it, so a worker can be given its host key without the launcher's
+private key. Danger: the only object here that holds a secret; it is never logged or compared.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Literal
+
+from mpi_trainer.render import names
+from mpi_trainer.render.frame import Frame, Object
+
+Part = Literal["private", "public", "host-private", "host-public"]
+
+KEYS: Mapping[Part, str] = {
+    "private": "ssh-privatekey",
+    "public": "ssh-publickey",
+    "host-private": "ssh-host-privatekey",
+    "host-public": "ssh-host-publickey",
+}
+
+
+def secret(frame: Frame, parts: Mapping[Part, str]) -> Object:
+    """`parts` are the keys' texts; those that are not given are left out."""
+    coded = {KEYS[part]: base64.b64encode(text.encode()).decode() for part, text in parts.items()}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": frame.plain_metadata(names.secret(frame.job.name)),
+        "type": "kubernetes.io/ssh-auth",
+        "data": coded,
+    }

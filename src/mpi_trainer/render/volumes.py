@@ -1,0 +1,132 @@
+"""The folders that a job adds to a pod: its files and keys read-only, its scratch writable.
+
+One volume a folder. Files come from the ConfigMap, keys from the Secret, and a folder with both
+from both. Scratch folders are in memory, since keys may be copied there and must not reach a
+disk, and are bounded, since memory there counts as the container's. A file that is shown
+elsewhere (an overlay) is mounted by itself, unless the template mounts something there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import PurePosixPath
+from typing import TypeVar
+
+import msgspec
+
+from mpi_trainer.layout.hosts import CONFIG_DIR
+from mpi_trainer.layout.model import File, KeyFile, PodLayout
+from mpi_trainer.render import names
+from mpi_trainer.render.frame import Frame, Object
+from mpi_trainer.render.secrets import KEYS
+
+SSH_VOLUME = "ssh-auth"
+CONFIG_VOLUME = "mpi-job-config"
+SCRATCH_SIZE = "64Mi"
+
+T = TypeVar("T", File, KeyFile)
+
+
+class Folders(msgspec.Struct, frozen=True):
+    """Volumes of the pod, their mounts, and mounts that only the main container gets."""
+
+    volumes: tuple[Object, ...]
+    mounts: tuple[Object, ...]
+    overlays: tuple[Object, ...]
+
+
+def folders(pod: PodLayout, frame: Frame, spec: Object) -> Folders:
+    """What `pod` needs beside `spec`, which is its template's."""
+    taken = {volume.get("name", "") for volume in spec.get("volumes") or ()}
+    volumes = []
+    named: dict[str, str] = {}
+    for folder, wanted, source in _sources(pod, frame):
+        named[folder] = names.unused(wanted, taken)
+        taken.add(named[folder])
+        volumes.append({"name": named[folder], **source})
+    mounts = tuple({"name": name, "mountPath": folder} for folder, name in named.items())
+    used = mounted(spec["containers"][0])
+    return Folders(tuple(volumes), mounts, tuple(_overlays(pod, named, used)))
+
+
+def mounted(container: Object) -> frozenset[str]:
+    """Where the container mounts something, each path in its plain form."""
+    return frozenset(plain(m.get("mountPath", "")) for m in container.get("volumeMounts") or ())
+
+
+def plain(path: str) -> str:
+    return str(PurePosixPath(path))
+
+
+def claimed(pod: PodLayout) -> tuple[str, ...]:
+    """The folders that the job's own volumes take."""
+    scratch = map(plain, pod.scratch)
+    return tuple(dict.fromkeys((*_by_folder(pod.keys), *_by_folder(pod.files), *scratch)))
+
+
+def _sources(pod: PodLayout, frame: Frame) -> Iterator[tuple[str, str, Object]]:
+    """Folder, the name that its volume should have, and what the volume holds."""
+    keys, files = _by_folder(pod.keys), _by_folder(pod.files)
+    ssh = next(iter(keys), "")
+    job = frame.job.name
+    for folder in claimed(pod):
+        secrets, texts = keys.get(folder), files.get(folder)
+        name = SSH_VOLUME if folder == ssh else names.label(folder)
+        if secrets and texts:
+            listed = [
+                {"secret": {"name": names.secret(job), "items": _key_items(secrets)}},
+                {"configMap": {"name": names.config_map(job), "items": _items(texts, frame)}},
+            ]
+            yield folder, name, {"projected": {"sources": listed}}
+        elif secrets:
+            yield folder, name, {"secret": _secret(job, secrets)}
+        elif texts:
+            source = {"name": names.config_map(job), "items": _items(texts, frame)}
+            name = CONFIG_VOLUME if folder == CONFIG_DIR else name
+            yield folder, name, {"configMap": source}
+        else:
+            yield folder, name, {"emptyDir": {"medium": "Memory", "sizeLimit": SCRATCH_SIZE}}
+
+
+def _secret(job: str, keys: list[KeyFile]) -> Object:
+    """One mode for all is the volume's, as upstream has it."""
+    modes = {key.mode for key in keys}
+    if len(modes) > 1:
+        return {"secretName": names.secret(job), "items": _key_items(keys)}
+    items = _key_items([msgspec.structs.replace(key, mode=None) for key in keys])
+    (mode,) = modes
+    source: Object = {"secretName": names.secret(job), "items": items}
+    return source if mode is None else {**source, "defaultMode": mode}
+
+
+def _key_items(keys: list[KeyFile]) -> list[Object]:
+    return [
+        {"key": KEYS[key.part], "path": PurePosixPath(key.path).name}
+        | ({} if key.mode is None else {"mode": key.mode})
+        for key in keys
+    ]
+
+
+def _items(files: list[File], frame: Frame) -> list[Object]:
+    return [
+        {"key": frame.config_keys[f], "path": PurePosixPath(f.path).name, "mode": f.mode}
+        for f in files
+    ]
+
+
+def _overlays(pod: PodLayout, named: dict[str, str], used: frozenset[str]) -> Iterator[Object]:
+    for overlay in pod.overlays:
+        source = PurePosixPath(overlay.source)
+        folder = next((f for f in map(plain, pod.scratch) if source.is_relative_to(f)), None)
+        if folder is None:
+            raise ValueError(f"{overlay.source} is in no scratch folder of {pod.name}")
+        if plain(overlay.target) not in used:
+            inside = str(source.relative_to(folder))
+            yield {"name": named[folder], "mountPath": overlay.target, "subPath": inside}
+
+
+def _by_folder(listed: Iterable[T]) -> dict[str, list[T]]:
+    found: dict[str, list[T]] = {}
+    for one in listed:
+        found.setdefault(str(PurePosixPath(one.path).parent), []).append(one)
+    return found

@@ -1,0 +1,85 @@
+"""The objects of a case as YAML that a person can read and check line by line, and their writer.
+
+Everything is there but the text of the agent's scripts, which have tests of their own, and, where a
+job has several workers, what a worker shares with the first.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from mpi_trainer.api import load
+from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.layout.mpijob import layout
+from mpi_trainer.render.mpijob import Children, Facts, children, secret
+
+FOLDER = Path(__file__).parent
+CASES = sorted(path.parent for path in FOLDER.glob("*/in.yaml"))
+UID = "00000000-0000-4000-8000-000000000000"
+UPSTREAM_FILES = ("hostfile", "discover_hosts.sh")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Texts of several lines as block scalars, and no anchors."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def read(case: Path) -> tuple[MPIJob, str]:
+    """The job as an API server would return it, and its cluster's domain."""
+    [job] = load.jobs((case / "in.yaml").read_text(), "in.yaml").jobs
+    meta = msgspec.structs.replace(job.metadata, namespace=job.namespace or "default", uid=UID)
+    domain = case / "cluster-domain"
+    given = domain.read_text().strip() if domain.exists() else ""
+    return msgspec.structs.replace(job, metadata=meta), given
+
+
+def made(case: Path) -> Children:
+    job, domain = read(case)
+    return children(layout(job, domain), job, Facts(domain=domain))
+
+
+def projection(case: Path) -> str:
+    job, domain = read(case)
+    objects = made(case)
+    plan = layout(job, domain)
+    shown = [
+        objects.service,
+        _without_scripts(objects.config_map),
+        secret(plan, job, {"private": "PRIVATE", "public": "PUBLIC"}),
+        *objects.workers[:1],
+        *(_difference(one, objects.workers[0]) for one in objects.workers[1:]),
+        objects.launcher_job,
+    ]
+    return yaml.dump_all(shown, Dumper=_Dumper, sort_keys=False, width=100)
+
+
+def _without_scripts(config_map: dict[str, Any]) -> dict[str, Any]:
+    data = {k: v if k in UPSTREAM_FILES else "…" for k, v in config_map["data"].items()}
+    return {**config_map, "data": data}
+
+
+def _difference(one: Any, other: Any) -> Any:
+    """What `one` has otherwise than `other`, level by level."""
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return one
+    assert one.keys() == other.keys(), "workers differ in more than their names"
+    return {k: _difference(v, other[k]) for k, v in one.items() if v != other[k]}
+
+
+if __name__ == "__main__":
+    for case in CASES:
+        (case / "objects.yaml").write_text(projection(case))

@@ -1,0 +1,157 @@
+"""The folders, init container and overlays that a pod is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mpi_trainer.layout.model import File, KeyFile, Overlay
+from mpi_trainer.layout.mpijob import layout
+from mpi_trainer.render.mpijob import Facts, Object, children, secret
+from tests.unit.render.jobs import RESTRICTED, changed_spec, job, replace, with_agent
+
+RESOURCES = {
+    "requests": {"cpu": "2", "memory": "4Gi", "nvidia.com/gpu": 1},
+    "limits": {"memory": "4Gi", "nvidia.com/gpu": 1, "ephemeral-storage": "1Gi"},
+}
+
+
+def worker(container: dict[str, Any] | None = None, **spec: Any) -> Object:
+    one = job(worker=container)
+    plan = with_agent(layout(one))
+    plan = replace(plan, workers=(changed_spec(plan.workers[0], **spec),))
+    made: Object = children(plan, one, Facts()).workers[0]["spec"]
+    return made
+
+
+def mounts(container: Object) -> dict[str, Object]:
+    return {mount["mountPath"]: mount for mount in container["volumeMounts"]}
+
+
+def volume(spec: Object, path: str) -> Object:
+    name = mounts(spec["containers"][0])[path]["name"]
+    return next(v for v in spec["volumes"] if v["name"] == name)
+
+
+def test_preparation_is_the_main_containers_twin() -> None:
+    """AC-20: what lets the one run lets the other."""
+    spec = worker({"securityContext": RESTRICTED, "imagePullPolicy": "Never"})
+    (prepare,), main = spec["initContainers"], spec["containers"][0]
+    assert prepare["command"] == ["/bin/sh", "/etc/mpi-agent/prepare.sh"]
+    for field in ("image", "imagePullPolicy", "securityContext", "env"):
+        assert prepare[field] == main[field]
+
+
+def test_preparation_takes_no_device_and_no_more_than_the_pod_has() -> None:
+    (prepare,) = worker({"resources": RESOURCES})["initContainers"]
+    assert prepare["resources"] == {
+        "requests": {"cpu": "2", "memory": "4Gi"},
+        "limits": {"memory": "4Gi", "ephemeral-storage": "1Gi"},
+    }
+
+
+def test_preparation_comes_after_the_users_own_and_under_a_name_of_its_own() -> None:
+    own = {"name": "mpi-prepare", "image": "x"}
+    spec = worker(initContainers=[own])
+    assert [c["name"] for c in spec["initContainers"]] == ["mpi-prepare", "mpi-prepare-2"]
+
+
+def test_overlays_are_for_the_main_container_only() -> None:
+    spec = worker()
+    (prepare,), main = spec["initContainers"], spec["containers"][0]
+    shown = mounts(main)["/etc/passwd"]
+    assert shown["subPath"] == "etc/passwd"
+    assert shown["name"] == mounts(main)["/run/mpi-agent"]["name"]
+    assert mounts(main).keys() - mounts(prepare).keys() == {"/etc/passwd"}
+
+
+def test_a_file_that_the_user_mounts_is_not_covered() -> None:
+    own = {"name": "users", "mountPath": "/etc/passwd", "subPath": "passwd"}
+    spec = _with_own_passwd(own)
+    assert [
+        m for m in spec["containers"][0]["volumeMounts"] if m["mountPath"] == "/etc/passwd"
+    ] == [own]
+
+
+def _with_own_passwd(own: Object) -> Object:
+    one = job()
+    plan = with_agent(layout(one))
+    main = {**plan.workers[0].template.content["spec"]["containers"][0], "volumeMounts": [own]}
+    volumes = [{"name": "users", "configMap": {"name": "u"}}]
+    pod = changed_spec(plan.workers[0], containers=[main], volumes=volumes)
+    made: Object = children(replace(plan, workers=(pod,)), one, Facts()).workers[0]["spec"]
+    return made
+
+
+def test_scratch_is_in_memory_and_bounded() -> None:
+    """AC-19: a key that is copied there reaches no disk."""
+    source = volume(worker(), "/run/mpi-agent")["emptyDir"]
+    assert source == {"medium": "Memory", "sizeLimit": "64Mi"}
+
+
+def test_a_pod_gets_its_own_part_of_the_keys_only() -> None:
+    """AC-19: no worker holds the key that opens workers."""
+    one = job()
+    made = children(with_agent(layout(one)), one, Facts())
+    items = volume(made.workers[0]["spec"], "/etc/mpi-keys")["secret"]["items"]
+    assert [i["key"] for i in items] == ["ssh-publickey", "ssh-host-privatekey"]
+    launcher = made.launcher_job["spec"]["template"]["spec"]
+    items = volume(launcher, "/etc/mpi-keys")["secret"]["items"]
+    assert [i["key"] for i in items] == ["ssh-privatekey", "ssh-host-publickey"]
+
+
+def test_all_mounted_keys_exist_in_the_secret() -> None:
+    one = job()
+    plan = with_agent(layout(one))
+    parts = {k.part: "x" for pod in plan.pods for k in pod.keys}
+    made = secret(plan, one, parts)
+    for pod in (one_made["spec"] for one_made in children(plan, one, Facts()).workers):
+        items = volume(pod, "/etc/mpi-keys")["secret"]["items"]
+        assert {i["key"] for i in items} <= made["data"].keys()
+
+
+def test_files_of_one_name_and_different_content_have_a_key_each() -> None:
+    """Launcher and workers read `role` in the same folder, and each its own."""
+    one = job()
+    made = children(with_agent(layout(one)), one, Facts())
+    for pod, role in (
+        (made.workers[0]["spec"], "worker"),
+        (made.launcher_job["spec"]["template"]["spec"], "launcher"),
+    ):
+        items = volume(pod, "/etc/mpi-agent")["configMap"]["items"]
+        (key,) = (i["key"] for i in items if i["path"] == "role")
+        assert made.config_map["data"][key] == f"{role}\n"
+    assert list(made.config_map["data"]).count("prepare.sh") == 1
+
+
+def test_keys_of_several_modes_say_so_each() -> None:
+    one = job()
+    plan = layout(one)
+    keys = (KeyFile("/k/a", "private", 0o400), KeyFile("/k/b", "public", None))
+    plan = replace(plan, workers=(replace(plan.workers[0], keys=keys),))
+    source = volume(children(plan, one, Facts()).workers[0]["spec"], "/k")["secret"]
+    assert [i.get("mode") for i in source["items"]] == [0o400, None]
+    assert "defaultMode" not in source
+
+
+def test_files_and_keys_in_one_folder_come_as_one_volume() -> None:
+    one = job()
+    plan = layout(one)
+    pod = replace(
+        plan.workers[0],
+        keys=(KeyFile("/k/key", "private", 0o400),),
+        files=(File("/k/run.sh", 0o555, "#!/bin/sh\n"),),
+    )
+    spec = children(replace(plan, workers=(pod,)), one, Facts()).workers[0]["spec"]
+    secret_, config = volume(spec, "/k")["projected"]["sources"]
+    assert secret_["secret"]["items"] == [{"key": "ssh-privatekey", "path": "key", "mode": 0o400}]
+    assert config["configMap"]["items"] == [{"key": "run.sh", "path": "run.sh", "mode": 0o555}]
+
+
+def test_an_overlay_from_nowhere_is_a_fault_of_the_layout() -> None:
+    one = job()
+    plan = layout(one)
+    pod = replace(plan.workers[0], overlays=(Overlay("/nowhere/passwd", "/etc/passwd"),))
+    with pytest.raises(ValueError, match="in no scratch folder"):
+        children(replace(plan, workers=(pod,)), one, Facts())

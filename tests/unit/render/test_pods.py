@@ -1,0 +1,133 @@
+"""Facts about single fields of rendered pods that the goldens do not single out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mpi_trainer.layout.mpijob import layout
+from mpi_trainer.render.mpijob import Facts, Object, children, secret
+from tests.unit.render.jobs import (
+    RESTRICTED,
+    UID,
+    changed_spec,
+    job,
+    rendered,
+    replace,
+    with_agent,
+)
+
+
+def worker_spec(**spec: Any) -> Object:
+    """A worker's spec whose template has these fields."""
+    one = job()
+    plan = layout(one)
+    plan = replace(plan, workers=(changed_spec(plan.workers[0], **spec),))
+    made: Object = children(plan, one, Facts()).workers[0]["spec"]
+    return made
+
+
+def test_pods_and_launcher_job_tell_their_attempt() -> None:
+    """CTL-11."""
+    made = rendered(job(), Facts(attempt=3))
+    marked = (made.workers[0], made.launcher_job, made.launcher_job["spec"]["template"])
+    assert {o["metadata"]["annotations"]["mpi-trainer.opendatahub.io/attempt"] for o in marked} == {
+        "3"
+    }
+
+
+def test_every_child_is_the_jobs_own() -> None:
+    """CTL-1: all go with the job, and only it controls them."""
+    one = job()
+    for made in (*rendered(one), secret(layout(one), one, {})):
+        (owner,) = made["metadata"]["ownerReferences"]
+        assert (owner["uid"], owner["controller"], owner["blockOwnerDeletion"]) == (UID, True, True)
+
+
+def test_a_job_without_uid_owns_nothing() -> None:
+    one = job()
+    one = replace(one, metadata=replace(one.metadata, uid=""))
+    assert all("ownerReferences" not in o["metadata"] for o in rendered(one))
+
+
+def test_launcher_pod_stays_until_its_end_is_recorded() -> None:
+    """AC-15: the finalizer is on the pod, not on the Job."""
+    made = rendered(job()).launcher_job
+    assert made["spec"]["template"]["metadata"]["finalizers"] == [
+        "mpi-trainer.opendatahub.io/evidence"
+    ]
+    assert "finalizers" not in made["metadata"]
+
+
+def test_launcher_job_carries_the_labels_that_are_watched() -> None:
+    labels = rendered(job()).launcher_job["metadata"]["labels"]
+    assert labels["training.kubeflow.org/operator-name"] == "mpi-operator"
+    assert labels["training.kubeflow.org/job-name"] == "j"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"automountServiceAccountToken": True},
+        {"automountServiceAccountToken": False},
+        {"serviceAccountName": "reporter"},
+        {"serviceAccount": "reporter"},
+    ],
+)
+def test_who_asks_about_the_token_is_heard(asked: dict[str, Any]) -> None:
+    """CTL-7."""
+    spec = worker_spec(**asked)
+    assert spec.get("automountServiceAccountToken") == asked.get("automountServiceAccountToken")
+
+
+def test_null_is_no_answer_about_the_token() -> None:
+    assert worker_spec(automountServiceAccountToken=None)["automountServiceAccountToken"] is False
+
+
+def test_fields_that_are_null_in_the_template_take_ours() -> None:
+    spec = worker_spec(volumes=None, dnsConfig=None, initContainers=None)
+    assert [v["name"] for v in spec["volumes"]] == ["ssh-auth", "dev-shm"]
+    assert spec["dnsConfig"] == {"searches": ["j.ns.svc.cluster.local"]}
+
+
+def test_more_searches_than_kubernetes_takes_are_left_as_they_are() -> None:
+    full = [f"s{n}.example.com" for n in range(32)]
+    assert worker_spec(dnsConfig={"searches": full})["dnsConfig"]["searches"] == full
+
+
+def test_own_probe_stays_where_we_start_sshd_too() -> None:
+    probe = {"exec": {"command": ["true"]}}
+    one = job(worker={"readinessProbe": probe})
+    made = children(with_agent(layout(one)), one, Facts())
+    assert made.workers[0]["spec"]["containers"][0]["readinessProbe"] == probe
+
+
+def test_a_probe_is_added_only_where_we_start_sshd() -> None:
+    one = job()
+    made = children(with_agent(layout(one)), one, Facts())
+    probe = made.workers[0]["spec"]["containers"][0]["readinessProbe"]
+    assert probe["tcpSocket"] == {"port": 2222}
+    assert "readinessProbe" not in made.launcher_job["spec"]["template"]["spec"]["containers"][0]
+    assert "readinessProbe" not in rendered(one).workers[0]["spec"]["containers"][0]
+
+
+def test_a_wrapped_command_takes_the_place_of_command_and_args() -> None:
+    one = job(launcher={"command": ["mpirun"], "args": ["x"]})
+    made = children(with_agent(layout(one)), one, Facts()).launcher_job
+    main = made["spec"]["template"]["spec"]["containers"][0]
+    assert main["command"] == ["/bin/sh", "/etc/mpi-agent/run.sh", "mpirun", "x"]
+    assert "args" not in main
+
+
+def test_a_command_that_is_left_alone_keeps_its_args_apart() -> None:
+    one = job(worker={"command": ["sshd"], "args": ["-De"]})
+    main = rendered(one).workers[0]["spec"]["containers"][0]
+    assert (main["command"], main["args"]) == (["sshd"], ["-De"])
+
+
+def test_rendering_changes_no_template() -> None:
+    one = job(worker={"securityContext": RESTRICTED})
+    before = one.worker.template.json
+    rendered(one)
+    assert one.worker.template.json == before
