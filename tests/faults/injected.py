@@ -1,0 +1,66 @@
+"""Runs one fault on one MPI: prepares the job's folder, starts it, hurts it, waits for its end."""
+
+from __future__ import annotations
+
+import functools
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from mpi_trainer.local.distributions import DISTRIBUTIONS, named
+from tests.faults.scene import Outcome, scene, state_folder
+from tests.faults.table import OPEN_MPI, Fault
+
+PROGRAMS = Path(__file__).parent / "programs"
+# The MPIs of a family share one binary interface, and not all of them bring a compiler.
+COMPILERS = {**dict.fromkeys(OPEN_MPI, "openmpi4"), "": "mpich"}
+# Time for odh to tell what happened and to take the pods down.
+GRACE_SECONDS = 3.0
+
+
+def injected(fault: Fault, mpi: str) -> Outcome:
+    """How the job ended; the seconds count from the fault, or from the start where it is there."""
+    with state_folder() as state:
+        shutil.copy(PROGRAMS / "rank.py", state)
+        (state / "bin").mkdir()
+        if any(word.startswith(("/state/rank", "/state/bin")) for word in fault.command):
+            for place in ("rank", "bin/rank"):
+                shutil.copy(compiled(COMPILERS.get(mpi, COMPILERS[""])), state / place)
+        with scene(mpi, _launcher(fault), state, fault.memory) as running:
+            if fault.inject is not None:
+                running.until_there("waiting" if fault.at_start else "running")
+                fault.inject(running, mpi)
+            elif fault.label.rank == 1:
+                running.until_there("running")
+            if fault.inject or fault.label.rank == 1:
+                running.restart_clock()
+            (state / "go").touch()
+            return running.end(fault.seconds + GRACE_SECONDS)
+
+
+def _launcher(fault: Fault) -> list[str]:
+    """`mpirun` as a job's own command, behind a gate for what is hurt before it starts."""
+    places = {d.name: str(d.prefix) for d in DISTRIBUTIONS}
+    words = [word.format(python=sys.executable, **places) for word in fault.command]
+    command = ["mpirun", *fault.options, "-n", str(fault.ranks), *words]
+    if not fault.at_start:
+        return command
+    wait = "touch /state/waiting; until [ -e /state/go ]; do sleep 0.05; done; exec "
+    return ["sh", "-c", wait + shlex.join(command).replace("$", "$$")]
+
+
+@functools.cache
+def compiled(mpi: str) -> Path:
+    """The C program, for all MPIs of a family."""
+    distribution = named(mpi)
+    assert distribution is not None
+    folder = Path("/var/tmp") / f"mpi-trainer-faults-{mpi}-{distribution.version}"
+    folder.mkdir(exist_ok=True)
+    program = folder / "rank"
+    source = PROGRAMS / "rank.c"
+    if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
+        compiler = f"{distribution.prefix}/bin/mpicc"
+        subprocess.run([compiler, "-o", str(program), str(source)], check=True, timeout=60)
+    return program
