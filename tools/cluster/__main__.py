@@ -33,7 +33,8 @@ def _up(options: Options) -> None:
             addons=tuple(name for name in options.addons.split(",") if name),
             nodes=options.nodes,
             fake_nodes=options.fake_nodes,
-            audit=options.audit,
+            audit=options.audit is not None,
+            audit_users=tuple(options.audit or ()),
         )
     )
 
@@ -128,7 +129,9 @@ def parser() -> argparse.ArgumentParser:
     start.add_argument("--addons", default="", help=f"comma-separated, of: {', '.join(ADDONS)}")
     start.add_argument("--nodes", type=int, default=3, help="real nodes of profile full")
     start.add_argument("--fake-nodes", type=int, default=0, help="nodes that KWOK plays")
-    start.add_argument("--audit", action="store_true", help="write an audit log")
+    start.add_argument(
+        "--audit", nargs="*", metavar="USER", help="write an audit log, of these users' requests"
+    )
     subs["down"].add_argument("--all", action="store_true", help="end every cluster")
     subs["logs"].add_argument("component", nargs="?", default="")
     subs["load"].add_argument("archive", nargs="+", type=Path)

@@ -89,8 +89,9 @@ def kwok_config(spec: Spec, source: Path, kubectl: Path) -> list[dict[str, Any]]
     return [head, *kept, *ours]
 
 
-def fake_node(index: int) -> dict[str, Any]:
-    """A node that only KWOK plays. Tainted, so that nothing real lands on it by accident."""
+def fake_node(spec: Spec, index: int) -> dict[str, Any]:
+    """A node that only KWOK plays. Beside real nodes it is tainted: nothing real may land there."""
+    taint = {"key": "kwok", "value": "fake", "effect": "NoSchedule"}
     size = {"cpu": "32", "memory": "256Gi", "pods": "110", "nvidia.com/gpu": "8"}
     name = f"fake{index}"
     return {
@@ -106,7 +107,7 @@ def fake_node(index: int) -> dict[str, Any]:
             },
             "annotations": {"kwok.x-k8s.io/node": "fake"},
         },
-        "spec": {"taints": [{"key": "kwok", "value": "fake", "effect": "NoSchedule"}]},
+        "spec": {"taints": [taint]} if spec.real_nodes else {},
         "status": {"allocatable": size, "capacity": size},
     }
 

@@ -78,13 +78,14 @@ def _build_one(component: Component, go_version: str) -> Built:
     key = build_key(component, go_version)
     target = cache_root() / "bin" / f"{component.name}-{component.version}-{key}"
     with locked(cache_root() / "locks" / f"build-{component.name}", f"building {component.name}"):
-        source = _source(component)
+        source = source_of(component)
         if not target.exists():
             _compile(component, source, target)
     return Built(bin=target, source=source)
 
 
-def _source(component: Component) -> Path:
+def source_of(component: Component) -> Path:
+    """The module's files, ready to build; downloaded on first use."""
     extra = extra_sums(component)
     recipe = (component.module, component.version, component.sum, component.zero_version)
     changed = overlay(component)

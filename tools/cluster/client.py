@@ -70,10 +70,10 @@ class Client:
         return decoded
 
 
-def wait_until(what: str, done: Callable[[], bool], seconds: float, hint: str = "") -> None:
+def wait_until(what: str, done: Callable[[], bool], seconds: float, pause: float = 0.05) -> None:
     """Ask again and again until it is so, or say that it never was."""
     deadline = time.monotonic() + seconds
     while not done():
         if time.monotonic() > deadline:
-            raise ClusterError(f"{what}: not after {seconds:.0f} s", hint)
-        time.sleep(0.05)
+            raise ClusterError(f"{what}: not after {seconds:.0f} s")
+        time.sleep(pause)

@@ -12,8 +12,9 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from tools.cluster.errors import ClusterError
@@ -21,7 +22,13 @@ from tools.cluster.errors import ClusterError
 MARK: Final = "MPI_TRAINER_CLUSTER_STATE"
 
 
-def start(state: Path, name: str, argv: Sequence[str], netns: str = "") -> int:
+def start(
+    state: Path,
+    name: str,
+    argv: Sequence[str],
+    netns: str = "",
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> int:
     """Start a program in the background, in a node's network namespace if one is named."""
     # Not `ip netns exec`: it remounts /sys and hides the cgroup mounts.
     enter = ["nsenter", f"--net=/run/netns/{netns}", "--"] if netns else []
@@ -32,7 +39,7 @@ def start(state: Path, name: str, argv: Sequence[str], netns: str = "") -> int:
     pid = os.posix_spawnp(
         command[0],
         command,
-        {**os.environ, MARK: str(state)},
+        {**os.environ, **environment, MARK: str(state)},
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
             (os.POSIX_SPAWN_OPEN, 1, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),

@@ -43,6 +43,8 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True):
     nodes: int = 3
     fake_nodes: int = 0
     audit: bool = False
+    audit_users: tuple[str, ...] = ()
+    """whose requests the audit log holds; everybody's if nobody is named"""
     slot: int = 0
     programs: dict[str, str] = {}
     """component -> directory of its built programs"""

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from tools.cluster import (
     addons,
@@ -24,7 +26,7 @@ from tools.cluster import (
     pki,
     processes,
 )
-from tools.cluster.addresses import Node
+from tools.cluster.addresses import Node, Port
 from tools.cluster.build import Built
 from tools.cluster.client import Client, wait_until
 from tools.cluster.errors import ClusterError
@@ -46,15 +48,20 @@ def start(spec: Spec, built: dict[str, Built]) -> None:
         _make_host(spec)
     control = built["kubernetes-api"].bin
     processes.start(spec.state, "etcd", controlplane.etcd(spec, built["etcd"].bin / "etcd"))
+    # An API server that finds no etcd tries again a whole second later.
+    wait_until("etcd listens", lambda: _all_alive(spec) and _etcd_listens(spec), 30, pause=0.01)
     processes.start(
-        spec.state, "apiserver", controlplane.apiserver(spec, control / "kube-apiserver")
+        spec.state,
+        "apiserver",
+        controlplane.apiserver(spec, control / "kube-apiserver"),
+        environment=controlplane.tuning(spec),
     )
     for each in nodes:
         _make_node(spec, each)
     client = Client(spec)
     with ThreadPoolExecutor(max_workers=1) as pool:
         planning = pool.submit(_plans_with_images, spec, spec.addons, built)
-        wait_until("the API server is ready", lambda: _api_ready(spec, client), 60)
+        wait_until("the API server is ready", lambda: _all_alive(spec) and client.ready(), 60)
         say(spec.name, "API server ready")
         _start_managers(spec, built)
         for each in nodes:
@@ -139,7 +146,8 @@ def _credentials(spec: Spec) -> None:
     (spec.state / "log").mkdir()
     (spec.state / "resolv.conf").write_text(f"nameserver {spec.addresses.dns_service}\n")
     if spec.audit:
-        (spec.state / "audit-policy.yaml").write_text(controlplane.AUDIT_POLICY)
+        policy = json.dumps(controlplane.audit_policy(spec))
+        (spec.state / "audit-policy.yaml").write_text(policy)
 
 
 def _make_host(spec: Spec) -> None:
@@ -201,18 +209,30 @@ def _let_proxies_read(client: Client) -> None:
     )
 
 
-def _api_ready(spec: Spec, client: Client) -> bool:
-    """Whether the API server is ready; an error with its last words if something ended."""
+def _all_alive(spec: Spec) -> bool:
+    """True; an error with its last words if something ended."""
     dead = [name for name, pid in processes.recorded(spec.state).items() if not pid]
     if dead:
         log = spec.state / "log" / f"{dead[0]}.log"
         tail = "\n".join(log.read_text(errors="replace").splitlines()[-5:])
         raise ClusterError(f"{dead[0]} ended:\n{tail}", f"The whole log is {log}.")
-    return client.ready()
+    return True
+
+
+def _etcd_listens(spec: Spec) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", spec.addresses.port(Port.ETCD)), 1).close()
+    except OSError:
+        return False
+    return True
 
 
 def _has_account(client: Client) -> bool:
     return bool(client.get("/api/v1/namespaces/default/serviceaccounts/default"))
+
+
+def _name(obj: dict[str, Any]) -> str:
+    return str(obj["metadata"]["name"])
 
 
 def _start_netpol(spec: Spec, program: Path) -> None:
@@ -231,9 +251,9 @@ def _start_kwok(spec: Spec, built: dict[str, Built]) -> None:
     argv = [str(program), f"--kubeconfig={spec.state}/kwok.kubeconfig", f"--config={config}"]
     processes.start(spec.state, "kwok", argv)
     client = Client(spec)
-    for index in range(1, spec.fake_nodes + 1):
-        fake = addons.fake_node(index)
-        client.apply(f"/api/v1/nodes/{fake['metadata']['name']}", fake)
+    fakes = [addons.fake_node(spec, index) for index in range(1, spec.fake_nodes + 1)]
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        list(pool.map(lambda fake: client.apply(f"/api/v1/nodes/{_name(fake)}", fake), fakes))
     wanted = spec.real_nodes + spec.fake_nodes
     wait_until("all fake nodes are Ready", lambda: ready_nodes(client) >= wanted, 90)
     say(spec.name, f"{spec.fake_nodes} fake nodes Ready")

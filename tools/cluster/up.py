@@ -89,11 +89,9 @@ def _extended(seen: Spec, wanted: Spec, built: dict[str, Built]) -> Spec:
 
 
 def _refuse_other_shape(seen: Spec, wanted: Spec) -> None:
-    if (seen.profile, seen.real_nodes, seen.audit) != (
-        wanted.profile,
-        wanted.real_nodes,
-        wanted.audit or seen.audit,
-    ):
+    shape = (seen.profile, seen.real_nodes, seen.audit, seen.audit_users)
+    asked = (wanted.audit, wanted.audit_users) if wanted.audit else shape[2:]
+    if shape != (wanted.profile, wanted.real_nodes, *asked):
         raise ClusterError(
             f"{seen.name}: there is a cluster of another shape: profile {seen.profile}, "
             f"{seen.real_nodes} nodes, audit {'on' if seen.audit else 'off'}",

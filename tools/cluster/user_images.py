@@ -17,13 +17,15 @@ from typing import Final
 
 import msgspec
 
+from mpi_trainer import __version__
 from tools.cluster import debian
 from tools.cluster.errors import ClusterError
 from tools.cluster.lock import locked
 from tools.cluster.paths import RUN, cache_root, content_hash
 from tools.cluster.progress import say
 
-_SOURCE: Final = Path(__file__).parents[2] / "images"
+_PROJECT: Final = Path(__file__).parents[2]
+_SOURCE: Final = _PROJECT / "images"
 _PUBLIC_BASE: Final = "docker.io/library/debian:bookworm-slim"
 _BASE_RECIPE: Final = ("bookworm", "minbase", 1)
 _CERTIFICATES: Final = Path("/etc/ssl/certs/ca-certificates.crt")
@@ -35,6 +37,8 @@ class UserImage(msgspec.Struct, frozen=True):
     directory: str
     reference: str
     parent: str = "mpi-base"
+    sources: tuple[str, ...] = ()
+    """what of the project goes in beside the directory; the build context is then the project"""
 
 
 MPI_BASE: Final = UserImage("mpi-base", "localhost/mpi-base:bookworm", "")
@@ -46,6 +50,12 @@ USER_IMAGES: Final = {
         UserImage("mpi-openmpi5", "localhost/mpi-openmpi:5.0"),
         UserImage("mpi-mpich", "localhost/mpi-mpich:5.0"),
         UserImage("mpi-intel", "localhost/mpi-intel:2021.18"),
+        UserImage(
+            "mpi-trainer",
+            f"localhost/mpi-trainer:{__version__}",
+            parent="",
+            sources=("requirements/controller.txt", "src/mpi_trainer"),
+        ),
     )
 }
 
@@ -54,9 +64,22 @@ def image_key(image: UserImage) -> str:
     """Names one build: every file that goes in, and what it is built on."""
     below = image_key(USER_IMAGES[image.parent]) if image.parent else content_hash(_BASE_RECIPE)
     directory = _SOURCE / image.directory
-    files = sorted(path for path in directory.rglob("*") if path.is_file())
-    content = [(path.name, content_hash(path.read_bytes())) for path in files]
-    return content_hash(image.reference, below, content)
+    content = [(path.name, content_hash(path.read_bytes())) for path in _files(directory)]
+    inside = [
+        (str(path.relative_to(_PROJECT)), content_hash(path.read_bytes()))
+        for source in image.sources
+        for path in _files(_PROJECT / source)
+    ]
+    parts = (image.reference, below, content)
+    return content_hash(*parts, inside) if inside else content_hash(*parts)
+
+
+def _files(source: Path) -> list[Path]:
+    """The file itself, or all files below the directory but compiled ones."""
+    if source.is_file():
+        return [source]
+    found = (path for path in source.rglob("*") if path.is_file())
+    return sorted(path for path in found if path.parent.name != "__pycache__")
 
 
 def archive_of(image: UserImage) -> Path:
@@ -100,7 +123,10 @@ def _ensure_stored(image: UserImage) -> None:
         # Package registries behind a company's own certificate authority work in builds too.
         inside = "/run/build-certificates.crt"
         options += [f"--volume={_CERTIFICATES}:{inside}:ro", f"--build-arg=PIP_CERT={inside}"]
-    _buildah("bud", *options, f"--tag={_tag(image)}", str(_SOURCE / image.directory))
+    directory = _SOURCE / image.directory
+    context = _PROJECT if image.sources else directory
+    recipe = f"--file={directory / 'Containerfile'}"
+    _buildah("bud", *options, recipe, f"--tag={_tag(image)}", str(context))
 
 
 def _export(image: UserImage, target: Path) -> None:
