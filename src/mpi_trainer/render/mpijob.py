@@ -2,7 +2,8 @@
 
 The objects are plain data, sparse as a user would write them, ready for the API server. The Secret
 is made apart, because its keys are. Rendering twice gives the same, whatever happened in between.
-Objects of further kinds, a PodGroup or a NetworkPolicy, have their place in `Children`.
+Objects of further kinds, a PodGroup or a NetworkPolicy, have their place in `Children`. Danger:
+workers share what they have in common; do not change one of them in place.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ import msgspec
 
 from mpi_trainer.api.errors import FieldError, InvalidJob
 from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.layout.model import Layout, PodLayout
+from mpi_trainer.layout.model import Layout
 from mpi_trainer.render import conflicts, secrets
 from mpi_trainer.render.configmaps import config_map
-from mpi_trainer.render.frame import Facts, Frame, Object, frame
+from mpi_trainer.render.frame import Facts, Object, frame
 from mpi_trainer.render.jobs import launcher_job
-from mpi_trainer.render.pods import pod
 from mpi_trainer.render.secrets import Part
 from mpi_trainer.render.services import service
+from mpi_trainer.render.workers import workers
 
 __all__ = ["Children", "Facts", "Object", "children", "errors", "secret"]
 
@@ -45,7 +46,7 @@ def children(layout: Layout, job: MPIJob, facts: Facts) -> Children:
     return Children(
         service(shared),
         config_map(shared),
-        tuple(_worker(one, shared) for one in layout.workers),
+        workers(layout.workers, shared),
         launcher_job(layout.launcher, shared),
     )
 
@@ -58,13 +59,3 @@ def errors(layout: Layout, job: MPIJob) -> tuple[FieldError, ...]:
 def secret(layout: Layout, job: MPIJob, parts: Mapping[Part, str]) -> Object:
     """The job's Secret with these keys."""
     return secrets.secret(frame(layout, job, Facts()), parts)
-
-
-def _worker(layout: PodLayout, shared: Frame) -> Object:
-    content = pod(layout, shared)
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": shared.metadata(layout.name, **content["metadata"]),
-        "spec": content["spec"],
-    }

@@ -34,10 +34,10 @@ def pod(layout: PodLayout, frame: Frame) -> Object:
         spec["automountServiceAccountToken"] = False
     if layout.name in frame.rank_pods:
         sharedmemory.add(spec)
-    return {"metadata": _metadata(content.get("metadata") or {}, layout, frame), "spec": spec}
+    return {"metadata": metadata(content.get("metadata") or {}, layout, frame), "spec": spec}
 
 
-def _metadata(given: Object, layout: PodLayout, frame: Frame) -> Object:
+def metadata(given: Object, layout: PodLayout, frame: Frame) -> Object:
     labels = {**(given.get("labels") or {}), **layout.labels}
     annotations = {**(given.get("annotations") or {}), names.ATTEMPT: str(frame.facts.attempt)}
     if ISTIO not in annotations and ISTIO not in labels:

@@ -1,0 +1,54 @@
+"""What a controller would make of the jobs in a file, by the controller's own functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.cli import jobfiles, terminal
+from mpi_trainer.layout.mpijob import layout
+from mpi_trainer.render.mpijob import Children, Facts, Object, children, secret
+
+DEFAULT_NAMESPACE = "default"
+GENERATED = "xxxxx"
+"""stands for the letters that the API server puts behind a generateName"""
+
+replace = msgspec.structs.replace
+
+
+class Planned(msgspec.Struct, frozen=True):
+    """A job and its objects. The Secret is without its keys, which only a controller makes."""
+
+    job: MPIJob
+    children: Children
+    secret: Object
+
+    def __iter__(self) -> Iterator[Object]:
+        """In the order in which they are created."""
+        service, config_map, *pods = self.children
+        yield from (service, config_map, self.secret, *pods)
+
+
+def planned(path: str, namespace: str = "", domain: str = "") -> tuple[Planned, ...]:
+    """The jobs of a file; `namespace` is for those that name none. InvalidJob as `validate`."""
+    file = jobfiles.read(path)
+    for warning in file.warnings:
+        terminal.say(f"warning: {warning}")
+    return tuple(of(_named(job, namespace), domain) for job in file.jobs)
+
+
+def of(job: MPIJob, domain: str = "", attempt: int = 1) -> Planned:
+    plan = layout(job, domain)
+    made = children(plan, job, Facts(attempt=attempt, domain=domain))
+    keyless = secret(plan, job, {})
+    del keyless["data"]
+    return Planned(job, made, keyless)
+
+
+def _named(job: MPIJob, namespace: str) -> MPIJob:
+    meta = job.metadata
+    name = meta.name or f"{meta.generate_name}{GENERATED}"
+    where = meta.namespace or namespace or DEFAULT_NAMESPACE
+    return replace(job, metadata=replace(meta, name=name, namespace=where))

@@ -1,0 +1,67 @@
+"""`odh render`: the objects of a job, offline."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from mpi_trainer.api.errors import InvalidJob
+from mpi_trainer.cli.root import odh
+from tests.golden.render.objects import FOLDER
+
+CASE = FOLDER / "open-mpi" / "in.yaml"
+KINDS = ["Service", "ConfigMap", "Secret", "Pod", "Pod", "Job"]
+
+
+def render(*words: str, data: str | None = None) -> Result:
+    return CliRunner().invoke(odh, ["render", *words], input=data, catch_exceptions=False)
+
+
+def test_every_object_is_printed_in_the_order_of_creation() -> None:
+    """CTL-1."""
+    made = list(yaml.safe_load_all(render("-f", str(CASE)).stdout))
+    assert [one["kind"] for one in made] == KINDS
+    assert {one["metadata"]["namespace"] for one in made} == {"default"}
+
+
+def test_json_is_a_list_that_kubectl_reads() -> None:
+    ended = render("-f", str(CASE), "-o", "json")
+    listed = json.loads(ended.stdout)
+    assert listed["kind"] == "List"
+    assert listed["items"] == list(yaml.safe_load_all(render("-f", str(CASE)).stdout))
+
+
+@pytest.mark.parametrize("form", ["yaml", "json"])
+def test_the_secret_has_no_keys_and_the_output_says_so(form: str) -> None:
+    """AC-19."""
+    ended = render("-f", str(CASE), "-o", form)
+    assert "left out" in (ended.stdout if form == "yaml" else ended.stderr)
+    made = list(yaml.safe_load_all(ended.stdout))
+    objects = made if form == "yaml" else made[0]["items"]
+    (secret,) = (one for one in objects if one["kind"] == "Secret")
+    assert "data" not in secret
+    assert "stringData" not in secret
+
+
+def test_the_cluster_domain_reaches_hostfile_and_search() -> None:
+    text = render("-f", str(CASE), "--cluster-domain", "example.org", "-n", "lab").stdout
+    made = list(yaml.safe_load_all(text))
+    assert "pi-worker-0.pi.lab.svc.example.org slots=1" in made[1]["data"]["hostfile"]
+    assert made[3]["spec"]["dnsConfig"]["searches"] == ["pi.lab.svc.example.org"]
+
+
+def test_a_name_that_the_server_will_make_is_shown_as_such() -> None:
+    text = CASE.read_text().replace("name: pi\n", "generateName: pi-\n", 1)
+    made = list(yaml.safe_load_all(render("-f", "-", data=text).stdout))
+    assert made[0]["metadata"]["name"] == "pi-xxxxx"
+
+
+def test_what_validate_refuses_is_not_rendered(tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text(CASE.read_text().replace("replicas: 2", "replicas: -2"))
+    with pytest.raises(InvalidJob, match=r"Worker\.replicas"):
+        render("-f", str(file))
