@@ -1,0 +1,271 @@
+"""Keeps a store like the server's objects: list, then watch, for ever.
+
+Guarantees: whatever the server or the network does, the store comes to agree with the server again
+without being told, and every difference is told to `on_change`, also a deletion that no watch ever
+showed. It never ends by itself and never tries in a hot loop. A slow, full list now and then makes
+up for events that a server lost; it also replays what did not change.
+The list is a consistent read, in pages: a cache that starts over never goes back in time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Generic, NoReturn
+
+import msgspec
+
+from mpi_trainer.kube import requests
+from mpi_trainer.kube.client import Client
+from mpi_trainer.kube.errors import Gone, KubeError, ServerFault
+from mpi_trainer.kube.resources import Resource
+from mpi_trainer.kube.watch import Bookmark, Deleted, Event, Unreadable, watch
+from mpi_trainer.runtime.backoff import WATCHES, Backoff, Chance
+from mpi_trainer.runtime.partial import Key, Partial, T, version_number
+from mpi_trainer.runtime.store import Change, Store
+
+log = logging.getLogger(__name__)
+
+RELIST_SECONDS = 12 * 3600.0
+PAGE = 500
+TOO_SHORT = 1.0
+OnChange = Callable[[Any, Any], None]
+
+
+class _ListMeta(Partial, frozen=True, gc=False):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _Page(msgspec.Struct, frozen=True):
+    metadata: _ListMeta = _ListMeta()
+    items: list[msgspec.Raw] | None = None
+
+
+class _Names(Partial, frozen=True, gc=False):
+    name: str = ""
+    namespace: str = ""
+
+
+class _Named(Partial, frozen=True, gc=False):
+    metadata: _Names = _Names()
+
+
+class _Doubt(Exception):
+    """The watch is out of order in a way that only a list can resolve."""
+
+
+class Reflector(Generic[T]):
+    """`on_change(old, new)` is called after the store has changed, and must not block."""
+
+    def __init__(  # noqa: PLR0913 - what to watch, where to put it, whom to tell
+        self,
+        client: Client,
+        resource: Resource,
+        kind: type[T],
+        store: Store[T],
+        *,
+        labels: str = "",
+        namespace: str = "",
+        on_change: OnChange | None = None,
+        chance: Chance = random.random,
+    ) -> None:
+        self.name = f"{namespace}/{resource.plural}" if namespace else resource.plural
+        self._client = client
+        self._resource = resource
+        self._kind = kind
+        self._decoder = msgspec.json.Decoder(kind)
+        self._store = store
+        self._labels = labels
+        self._namespace = namespace
+        self._on_change = on_change
+        self._chance = chance
+        self._version = ""  # from where to watch on; "" when a list is due
+        self._relist_at = 0.0
+        self._scope: asyncio.Timeout | None = None
+        self._refreshing: list[asyncio.Future[None]] = []
+        self._synced = asyncio.Event()
+        self.listing = False
+        self.lists = self.watches = self.unreadable = 0
+        self.heard_at = self.active_at = float("-inf")
+
+    @property
+    def synced(self) -> bool:
+        """Whether the store has been filled once."""
+        return self._synced.is_set()
+
+    async def wait_synced(self) -> None:
+        await self._synced.wait()
+
+    async def refresh(self) -> None:
+        """Returns once a list that began after this call is in the store."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._refreshing.append(done)
+        self._interrupt()
+        await done
+
+    async def run(self) -> NoReturn:
+        clock = asyncio.get_running_loop().time
+        backoff = Backoff(WATCHES, clock, chance=self._chance)
+        while True:
+            self.active_at = began = clock()
+            heard, lists = self.heard_at, self.lists
+            try:
+                await self._go_on(backoff)
+                if clock() - began >= TOO_SHORT or self.heard_at > heard or self._refreshing:
+                    continue
+                log.warning("%s: the server ends watches at once", self.name)
+            except (Gone, _Doubt) as why:
+                self._version = ""
+                log.info("%s: listing again: %s", self.name, why)
+                if self.lists == lists:
+                    continue  # not the answer to a list that was made just now
+            except KubeError as error:
+                if isinstance(error, ServerFault):
+                    # Among others "too large resource version", after a restore of etcd.
+                    self._version = ""
+                log.warning("%s: %s", self.name, error)
+            await self._pause(backoff.failed())
+
+    async def _go_on(self, backoff: Backoff) -> None:
+        if not self._version or self._refreshing or self._time_to_relist():
+            await self._list()
+            backoff.healthy()
+        with contextlib.suppress(TimeoutError):
+            async with self._until(self._relist_at):
+                await self._watch(backoff)
+
+    # --- list --------------------------------------------------------------------------------
+
+    def _time_to_relist(self) -> bool:
+        return asyncio.get_running_loop().time() >= self._relist_at
+
+    async def _list(self) -> None:
+        waiting, self._refreshing = self._refreshing, []
+        planned = self.synced and bool(self._version) and not waiting
+        try:
+            try:
+                values, unread, version = await self._read(PAGE)
+            except Gone:
+                # The pages came too slowly for the server's memory; a whole list needs none.
+                values, unread, version = await self._read(0)
+        except BaseException:
+            self._refreshing = waiting + self._refreshing
+            raise
+        self.lists += 1
+        loop = asyncio.get_running_loop()
+        self._relist_at = loop.time() + RELIST_SECONDS * (0.9 + 0.2 * self._chance())
+        self.heard_at = loop.time()
+        self._version = version
+        changes = self._store.replace(values, version, self._namespace, unread)
+        self.listing = True
+        try:
+            self._tell(changes)
+            if planned:
+                changed = {id(change.new) for change in changes}
+                same = (value for value in self._store if id(value) not in changed)
+                self._tell(tuple(Change(value, value) for value in same))
+        finally:
+            self.listing = False
+        self._synced.set()
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
+
+    async def _read(self, limit: int) -> tuple[list[T], list[Key], str]:
+        """All objects, the keys of those that cannot be decoded, and the list's version."""
+        values: list[T] = []
+        unread: list[Key] = []
+        token = ""
+        while True:
+            request = requests.list_page(
+                self._resource, self._namespace, self._labels, limit=limit, continue_=token
+            )
+            page: _Page = await self._client.call(request, _Page)
+            for item in page.items or ():
+                try:
+                    values.append(self._decoder.decode(item))
+                except msgspec.ValidationError as error:
+                    names = msgspec.json.decode(item, type=_Named).metadata
+                    unread.append(Key(names.namespace, names.name))
+                    self._say_unreadable(unread[-1], str(error))
+            token = page.metadata.continue_
+            self.active_at = asyncio.get_running_loop().time()
+            if not token:
+                return values, unread, page.metadata.resource_version
+
+    # --- watch -------------------------------------------------------------------------------
+
+    async def _watch(self, backoff: Backoff) -> None:
+        request = requests.watch(
+            self._resource,
+            self._namespace,
+            self._labels,
+            resource_version=self._version,
+            seconds=300 + int(300 * self._chance()),
+        )
+        self.watches += 1
+        async with contextlib.aclosing(watch(self._client, request, self._kind)) as events:
+            async for event in events:
+                self.heard_at = self.active_at = asyncio.get_running_loop().time()
+                backoff.healthy()
+                self._take(event)
+
+    def _take(self, event: Event[T]) -> None:
+        if isinstance(event, Bookmark):
+            self._store.advance(event.resource_version, self._namespace)
+            self._advance(event.resource_version)
+        elif isinstance(event, Unreadable):
+            self._say_unreadable(Key(event.metadata.namespace, event.metadata.name), event.why)
+            self._advance(event.metadata.resource_version)
+        elif isinstance(event, Deleted):
+            changes = self._store.remove(event.object, self._namespace)
+            self._advance(event.object.metadata.resource_version)
+            self._tell(changes)
+        else:
+            outcome, changes = self._store.put(event.object, self._namespace)
+            if outcome == "doubtful":
+                raise _Doubt(f"{event.object.metadata.name} came after what follows it")
+            self._advance(event.object.metadata.resource_version)
+            self._tell(changes)
+
+    def _advance(self, version: str) -> None:
+        if version_number(version) > version_number(self._version):
+            self._version = version
+
+    # --- telling, waiting --------------------------------------------------------------------
+
+    def _tell(self, changes: tuple[Change, ...]) -> None:
+        if self._on_change is None:
+            return
+        for change in changes:
+            try:
+                self._on_change(change.old, change.new)
+            except Exception:
+                # One object's trouble must not keep the others from being seen.
+                log.exception("%s: a change could not be passed on", self.name)
+
+    def _say_unreadable(self, key: Key, why: str) -> None:
+        self.unreadable += 1
+        log.error("%s: %s cannot be read and is left as it was: %s", self.name, key, why)
+
+    @contextlib.asynccontextmanager
+    async def _until(self, when: float) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout_at(when) as self._scope:
+                yield
+        finally:
+            self._scope = None
+
+    async def _pause(self, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        with contextlib.suppress(TimeoutError):
+            async with self._until(loop.time() + seconds):
+                await loop.create_future()
+
+    def _interrupt(self) -> None:
+        if self._scope is not None and not self._scope.expired():
+            self._scope.reschedule(asyncio.get_running_loop().time())

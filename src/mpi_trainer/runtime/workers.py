@@ -1,0 +1,137 @@
+"""Workers that look at keys, one key by one worker at a time.
+
+What a look raises decides when it comes again: a failure waits longer each time, a refusal for
+overload as long as the server asks, a `Terminal` one not at all, until something changes.
+A fault of the program in one key never ends a worker. Every look has a time limit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Generic, TypeVar
+
+import msgspec
+
+from mpi_trainer.kube.errors import Conflict, KubeError, PastDeadline, TooManyRequests
+from mpi_trainer.runtime import logs
+from mpi_trainer.runtime.metrics import Metrics
+from mpi_trainer.runtime.workqueue import Closed, WorkQueue
+
+log = logging.getLogger(__name__)
+K = TypeVar("K", bound=Hashable)
+
+STALE_SECONDS = 0.1
+
+
+class Result(msgspec.Struct, frozen=True):
+    """All is done for now; look again `after` so many seconds at the latest, None for never."""
+
+    after: float | None = None
+
+
+DONE = Result()
+
+
+class Terminal(Exception):
+    """Trying again is of no use until something changes."""
+
+
+class Settings(msgspec.Struct, frozen=True):
+    workers: int = 8
+    timeout: float = 60.0
+
+
+_DEFAULTS = Settings()
+
+
+class Workers(Generic[K]):
+    """The workers of one queue. `fresh` tells whether a key may be decided upon yet."""
+
+    def __init__(
+        self,
+        name: str,
+        queue: WorkQueue[K],
+        reconcile: Callable[[K], Awaitable[Result]],
+        metrics: Metrics,
+        *,
+        fresh: Callable[[K], bool] = lambda _: True,
+        settings: Settings = _DEFAULTS,
+    ) -> None:
+        self.name = name
+        self.queue = queue
+        self._reconcile = reconcile
+        self._fresh = fresh
+        self._settings = settings
+        self._metrics = metrics
+        metrics.watch_queue(name, queue)
+        metrics.start_controller(name, settings.workers)
+
+    async def run(self) -> None:
+        """Until the queue is closed and what was begun is finished."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._settings.workers):
+                group.create_task(self._work())
+
+    async def _work(self) -> None:
+        while True:
+            try:
+                key = await self.queue.get()
+            except Closed:
+                return
+            try:
+                if self._fresh(key):
+                    await self._look(key)
+                else:
+                    # The awaited event itself asks for a look; this is for one that is lost.
+                    self.queue.add_after(key, STALE_SECONDS)
+            finally:
+                self.queue.done(key)
+
+    async def _look(self, key: K) -> None:
+        active = self._metrics.workers_active.labels(self.name)
+        started = asyncio.get_running_loop().time()
+        active.inc()
+        with logs.bound(controller=self.name, key=key, reconcile_id=uuid.uuid4().hex[:8]):
+            try:
+                outcome = await self._outcome(key)
+            finally:
+                active.dec()
+        self._metrics.reconciles.labels(self.name, outcome).inc()
+        seconds = asyncio.get_running_loop().time() - started
+        self._metrics.reconcile_seconds.labels(self.name).observe(seconds)
+
+    async def _outcome(self, key: K) -> str:
+        try:
+            async with asyncio.timeout(self._settings.timeout) as limit:
+                result = await self._reconcile(key)
+        except Terminal as error:
+            self._metrics.reconcile_terminal_errors.labels(self.name).inc()
+            self._metrics.reconcile_errors.labels(self.name).inc()
+            self.queue.forget(key)
+            log.error("gave up until something changes: %s", error)
+            return "error"
+        except (Conflict, TooManyRequests, PastDeadline) as error:
+            wait = self.queue.retry(key, getattr(error, "retry_after", None) or 0.0)
+            log.info("again in %.3g s: %s", wait, error)
+            return "requeue"
+        except Exception as error:
+            self._count_failure(error, limit.expired())
+            wait = self.queue.retry(key)
+            expected = isinstance(error, KubeError | TimeoutError)
+            log.error("failed, again in %.3g s: %s", wait, error, exc_info=not expected)
+            return "error"
+        self.queue.forget(key)
+        if result.after is None:
+            return "success"
+        self.queue.add_after(key, result.after)
+        return "requeue_after"
+
+    def _count_failure(self, error: Exception, timed_out: bool) -> None:
+        self._metrics.reconcile_errors.labels(self.name).inc()
+        if timed_out:
+            self._metrics.reconcile_timeouts.labels(self.name).inc()
+        elif not isinstance(error, KubeError | TimeoutError):
+            self._metrics.reconcile_panics.labels(self.name).inc()
