@@ -1,0 +1,1 @@
+"""The CustomResourceDefinitions in `manifests/crds`, made from our types and the pod API."""

@@ -1,0 +1,69 @@
+"""Writes `manifests/crds` from our types; a check tells whether they are in step.
+
+python -m tools.crds                     write
+python -m tools.crds --check             name what is out of step, and fail
+python -m tools.crds --pods CLUSTER      take the pod API anew, from a running test cluster
+python -m tools.crds --beside FILE       print the CRD for a cluster that has the one in FILE
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Final
+
+from tools.cluster.client import Client
+from tools.cluster.spec import load
+from tools.crds import beside, definition, podtemplate
+
+TARGET: Final = Path(__file__).parents[2] / "manifests" / "crds" / "kubeflow.org_mpijobs.yaml"
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.crds", description=__doc__)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--pods", metavar="CLUSTER")
+    parser.add_argument("--beside", metavar="FILE", type=Path)
+    options = parser.parse_args(arguments)
+    if options.pods:
+        _take_pods(options.pods)
+    if options.beside:
+        return _print_beside(options.beside.read_text())
+    wanted = definition.text()
+    if options.check:
+        if TARGET.read_text() == wanted:
+            return 0
+        print(f"{TARGET.name} is out of step with our types: run `make manifests`")
+        return 1
+    TARGET.write_text(wanted)
+    return 0
+
+
+def _take_pods(cluster: str) -> None:
+    spec = load(cluster)
+    if spec is None:
+        raise SystemExit(f"{cluster}: there is no such cluster; see `python -m tools.cluster up`")
+    client = Client(spec)
+    version = client.get("/version")["gitVersion"]
+    schema = podtemplate.structural(client.get("/openapi/v3/api/v1"))
+    source = f"the OpenAPI of a Kubernetes {version} API server; `python -m tools.crds --pods`"
+    text = json.dumps({"source": source, "schema": schema}, indent=1, sort_keys=True)
+    podtemplate.STORED.write_text(text + "\n")
+
+
+def _print_beside(existing: str) -> int:
+    try:
+        merged = beside.merged(definition.definition(), json.loads(existing))
+    except (ValueError, KeyError) as error:
+        print(f"error: {error}\n\nhint: give `kubectl get crd … -o json`", file=sys.stderr)
+        return 1
+    for line in merged.remarks:
+        print(line, file=sys.stderr)
+    print(json.dumps(merged.definition, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
