@@ -1,7 +1,8 @@
 """Conditions: what has been observed of a job, in the words the public API uses.
 
 Setting a condition follows the rules that clients rely on: the transition time moves only when
-the status does, and a job that ended is no longer Running.
+the status does, and a job that ended is no longer Running. The last condition is the one that tells
+where the job stands: `kubectl get` shows it, and clients of the public operator read it so.
 """
 
 from __future__ import annotations
@@ -57,7 +58,13 @@ def with_condition(conditions: Conditions, new: Condition, now: datetime) -> Con
     kept = old is not None and old.status == new.status
     transition = old.last_transition_time if old is not None and kept else now
     stamped = msgspec.structs.replace(new, last_update_time=now, last_transition_time=transition)
-    return (*(c for c in conditions if c.type != new.type), stamped)
+    return _standing_last((*(c for c in conditions if c.type != new.type), stamped))
+
+
+def _standing_last(conditions: Conditions) -> Conditions:
+    standing = state(conditions)
+    last = tuple(c for c in conditions if c.type == standing)
+    return (*(c for c in conditions if c.type != standing), *last)
 
 
 def finished(conditions: Conditions) -> bool:

@@ -40,3 +40,26 @@ def test_state_is_the_last_that_holds_and_ends_come_first() -> None:
     assert conditions.state(failed) == conditions.FAILED
     assert conditions.finished(failed)
     assert conditions.finished((Condition(type="Succeeded", status="True"),))
+
+
+def test_the_last_condition_tells_where_the_job_stands() -> None:
+    """API-5: `kubectl get mpijobs` shows the last one."""
+    seen: conditions.Conditions = ()
+    story = [
+        ("Created", "True"),
+        ("Running", "True"),
+        ("Suspended", "True"),
+        ("Running", "False"),
+        ("Suspended", "False"),
+        ("Created", "True"),
+        ("Running", "True"),
+        ("Succeeded", "True"),
+        ("Running", "False"),
+    ]
+    shown = []
+    for step, (kind, status) in enumerate(story):
+        new = Condition(type=kind, status=status, message=str(step))
+        seen = with_condition(seen, new, NOW)
+        assert seen[-1].type == conditions.state(seen)
+        shown.append(seen[-1].type)
+    assert shown[3:] == ["Suspended", "Created", "Created", "Running", "Succeeded", "Succeeded"]
