@@ -18,6 +18,7 @@ from typing import Any, Final, Self, TypeVar, overload
 
 import aiohttp
 import msgspec
+from multidict import CIMultiDict
 from yarl import URL
 
 from mpi_trainer import __version__
@@ -64,12 +65,14 @@ class Client:
         self._decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
         self._room = asyncio.Semaphore(parallel)
         self._login = asyncio.Lock()
-        self._headers = {
-            "User-Agent": user_agent,
-            "Accept": "application/json",
-            "Accept-Encoding": "gzip" if config.compress else "identity",
-            **dict(config.impersonation),
-        }
+        self._headers = CIMultiDict(
+            (
+                ("User-Agent", user_agent),
+                ("Accept", "application/json"),
+                ("Accept-Encoding", "gzip" if config.compress else "identity"),
+                *config.impersonation,
+            )
+        )
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
