@@ -43,7 +43,7 @@ def _worker_failure(job: MPIJob, seen: Seen) -> Failure | None:
                 return _taken(seen, pod)
             continue
         if pod.phase == "Failed":
-            evicted = pod.end is not None and pod.end.reason == "Evicted"
+            evicted = pod.disrupted or (pod.end is not None and pod.end.reason == "Evicted")
             reason = reasons.EVICTED if evicted else reasons.WORKER_FAILED
             return Failure(seen.record.attempt, reason, _words("Worker", pod), pod.name)
         if pod.phase == "Succeeded" and not launched:

@@ -113,6 +113,8 @@ class Story(msgspec.Struct, frozen=True):
         after = c.with_condition(self.status.conditions, new, self.now)
         if after is self.status.conditions:
             return self
+        # What holds comes last, because lists of jobs show the last condition as the state.
+        after = tuple(sorted(after, key=lambda x: x.status == c.TRUE))
         return replace(self, status=replace(self.status, conditions=after))
 
     def _event(self, weight: Literal["Normal", "Warning"], reason: str, text: str) -> Story:

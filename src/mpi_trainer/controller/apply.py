@@ -1,0 +1,229 @@
+"""Carrying out a decision. The only place that changes anything on the cluster.
+
+The order is fixed: record, status, stop, free, furniture, pods and launcher, then words. Whoever
+dies between two steps leaves a state from which the next look goes on. Every write is guarded: the
+job's by its resourceVersion, a stop by the uid that was seen, a start by its fixed name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import datetime
+
+import msgspec
+
+from mpi_trainer.api import conditions as c
+from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.controller import record, status
+from mpi_trainer.controller.claims import NameTaken, claim
+from mpi_trainer.controller.desired import Desired
+from mpi_trainer.controller.furniture import Furniture
+from mpi_trainer.controller.look import Look, attempt
+from mpi_trainer.controller.objects import Answer, Job, Pod
+from mpi_trainer.controller.pace import Pace
+from mpi_trainer.controller.release import letting_go
+from mpi_trainer.decide import Decision
+from mpi_trainer.kube import requests
+from mpi_trainer.kube.client import Client
+from mpi_trainer.kube.errors import Conflict, Forbidden, Invalid, NotFound
+from mpi_trainer.kube.resources import JOBS, MPIJOBS, PODS, Resource
+from mpi_trainer.render import names
+from mpi_trainer.runtime.freshness import Freshness
+from mpi_trainer.runtime.partial import Key, Meta
+
+Act = Callable[[], Awaitable[None]]
+
+
+class Refused(Exception):
+    """The API server will not take a pod of this job. `final` where waiting cannot help."""
+
+    def __init__(self, text: str, final: bool) -> None:
+        self.final = final
+        super().__init__(text)
+
+
+class Work(msgspec.Struct, frozen=True):
+    """One look and what came of it. `metadata` is the job's as it was looked at."""
+
+    key: Key
+    job: MPIJob
+    metadata: Meta
+    look: Look
+    decision: Decision
+    now: datetime
+
+
+class Hands:
+    """Stateless but for what `furniture` and `freshness` remember."""
+
+    def __init__(
+        self, client: Client, furniture: Furniture, freshness: Freshness[Key, Resource], pace: Pace
+    ) -> None:
+        self._client = client
+        self._furniture = furniture
+        self._freshness = freshness
+        self._pace = pace
+
+    # --- what is stored of the job -----------------------------------------------------------
+
+    async def store(self, work: Work) -> bool:
+        """Record and status, in this order; whether the status was written."""
+        job, decision = work.job, work.decision
+        version = work.metadata.resource_version
+        if decision.record != work.look.seen.record:
+            body = record.patch(decision.record, version)
+            version = await self._patch_job(work, body, "")
+        if _ends(job, decision):
+            await self._furniture.take_key(job)
+        if status.wait(job.status, decision.status, work.now) != status.NOW:
+            return False
+        body = status.patch(job.status, decision.status, version)
+        await self._patch_job(work, body, "status")
+        return True
+
+    async def delete_job(self, work: Work) -> None:
+        meta = work.metadata
+        request = requests.delete(
+            MPIJOBS, meta.namespace, meta.name, meta.uid, meta.resource_version
+        )
+        with contextlib.suppress(NotFound):
+            await self._client.call(request, None)
+        self._freshness.deleted(work.key, MPIJOBS, meta.uid, meta.namespace)
+
+    async def _patch_job(self, work: Work, body: dict[str, object], sub: str) -> str:
+        place = (MPIJOBS, work.key.namespace, work.key.name)
+        answer = await self._client.call(requests.patch(*place, body, "merge", sub), Answer)
+        self._freshness.wrote(work.key, MPIJOBS, answer.metadata)
+        return answer.metadata.resource_version
+
+    # --- what goes ---------------------------------------------------------------------------
+
+    async def clear(self, work: Work, launchers: Iterable[Pod]) -> None:
+        """Stop what is to stop, and let go of launcher pods whose end has been stored."""
+        decision = work.decision
+        over = c.finished(decision.status.conditions)
+        acts = [self._stopping(work, name) for name in decision.stop]
+        acts += [
+            self._releasing(work.key, pod)
+            for pod in launchers
+            if over or attempt(pod) < decision.record.attempt
+            if names.EVIDENCE in pod.metadata.finalizers
+        ]
+        await self._all(acts)
+
+    async def release(self, key: Key, pods: Iterable[Pod]) -> None:
+        """Let go of pods of a job that is gone or going."""
+        held = (p for p in pods if names.EVIDENCE in p.metadata.finalizers)
+        await self._all(self._releasing(key, p) for p in held)
+
+    def _stopping(self, work: Work, name: str) -> Act:
+        thing = work.look.by_name[name]
+        meta, resource = thing.metadata, PODS
+        if isinstance(thing, Job):
+            resource = JOBS
+        elif (owner := meta.controller()) is not None and owner.kind == JOBS.kind:
+            # Its Job would only make another; with the Job it goes, and the Job after it.
+            meta, resource = Meta(name=owner.name, namespace=meta.namespace, uid=owner.uid), JOBS
+        request = requests.delete(
+            resource,
+            meta.namespace,
+            meta.name,
+            meta.uid,
+            propagation="Foreground" if resource is JOBS else "Background",
+        )
+        return lambda: self._delete(work.key, resource, meta, request)
+
+    async def _delete(
+        self, key: Key, resource: Resource, meta: Meta, request: requests.Request
+    ) -> None:
+        try:
+            answer = await self._client.call(request, Answer)
+        except (NotFound, Conflict):
+            # Gone, or another object of that name by now; the next look shows which.
+            self._freshness.deleted(key, resource, meta.uid, meta.namespace)
+            return
+        if answer.kind == resource.kind and answer.metadata.deletion_timestamp is not None:
+            self._freshness.wrote(key, resource, answer.metadata)
+        else:
+            self._freshness.deleted(key, resource, meta.uid, meta.namespace)
+
+    def _releasing(self, key: Key, pod: Pod) -> Act:
+        meta = pod.metadata
+        request = letting_go(meta)
+
+        async def act() -> None:
+            try:
+                answer = await self._client.call(request, Answer)
+            except (NotFound, Conflict):
+                self._freshness.deleted(key, PODS, meta.uid, meta.namespace)
+                return
+            self._freshness.wrote(key, PODS, answer.metadata)
+
+        return act
+
+    # --- what comes --------------------------------------------------------------------------
+
+    async def free(self, work: Work) -> None:
+        """Healthy workers go over into the new attempt; the agent ends their old ranks."""
+        number = str(work.decision.record.attempt)
+        acts = []
+        for name in work.decision.free:
+            meta = work.look.by_name[name].metadata
+            body = {"metadata": {"uid": meta.uid, "annotations": {names.ATTEMPT: number}}}
+            request = requests.patch(PODS, meta.namespace, meta.name, body, "merge")
+            acts.append(self._patching(work.key, request))
+        await self._all(acts)
+
+    def _patching(self, key: Key, request: requests.Request) -> Act:
+        async def act() -> None:
+            answer = await self._client.call(request, Answer)
+            self._freshness.wrote(key, PODS, answer.metadata)
+
+        return act
+
+    async def start(self, work: Work, wanted: Desired) -> None:
+        """Furniture, then all missing pods and the launcher beside them."""
+        decision, owner = work.decision, work.metadata
+        await self._furniture.provide(work.job, owner, wanted, decision.record.attempt)
+        objects = wanted.children
+        acts = [self._making(work, PODS, objects.workers[i]) for i in decision.start_workers]
+        if decision.start_launcher:
+            acts.append(self._making(work, JOBS, objects.launcher_job))
+        await self._all(acts)
+
+    def _making(self, work: Work, resource: Resource, desired: dict[str, object]) -> Act:
+        async def act() -> None:
+            try:
+                made, _ = await claim(self._client, resource, work.metadata, desired)
+            except Invalid as error:
+                raise Refused(error.message, final=True) from None
+            except Forbidden as error:
+                final = any(text in error.message for text in _HOPELESS)
+                raise Refused(error.message, final) from None
+            self._freshness.wrote(work.key, resource, made)
+
+        return act
+
+    async def _all(self, acts: Iterable[Act]) -> None:
+        """All of them, then the gravest of what went wrong."""
+        done = await self._pace.each(acts)
+        wrong = [error for error in done if isinstance(error, Exception)]
+        if wrong:
+            raise min(wrong, key=_gravity)
+
+
+# A namespace's security rules do not change while a job waits; its quota does.
+_HOPELESS = ("violates PodSecurity", "unable to validate against any security context constraint")
+
+
+def _gravity(error: Exception) -> int:
+    if isinstance(error, NameTaken):
+        return 0
+    if isinstance(error, Refused):
+        return 1 if error.final else 2
+    return 3
+
+
+def _ends(job: MPIJob, decision: Decision) -> bool:
+    return c.finished(decision.status.conditions) and not c.finished(job.status.conditions)

@@ -1,0 +1,50 @@
+"""How a pod ended: which container decided it, with what code, and for what reason. Pure."""
+
+from __future__ import annotations
+
+from mpi_trainer.controller import redact
+from mpi_trainer.controller.objects import ContainerStatus, Pod, Terminated
+from mpi_trainer.decide import End
+
+# What the kubelet says of any exit; the code says it better.
+_NO_REASON = frozenset({"Error", "Completed"})
+
+
+def end_of(pod: Pod) -> End:
+    """The end of a pod that has ended: its main container's, unless another one is to blame."""
+    status = pod.status
+    if status.phase == "Succeeded":
+        return End(code=0)
+    culprit = _culprit(pod)
+    if culprit is None:
+        return End(reason=status.reason, message=status.message)
+    name, ended = culprit
+    reason = status.reason or ("" if ended.reason in _NO_REASON else ended.reason)
+    message = status.message or redact.tail(ended.message)
+    main = pod.spec.containers[0].name if pod.spec.containers else name
+    if name != main:
+        message = f"container {name}: {message}".removesuffix(": ")
+    return End(code=ended.exit_code, reason=reason, message=message)
+
+
+def main_state(pod: Pod) -> Terminated | None:
+    """The end of the first container, which is the one that we fill."""
+    main = pod.spec.containers[0].name if pod.spec.containers else ""
+    found = (c for c in pod.status.container_statuses if c.name == main)
+    return next((c.state.terminated for c in found), None)
+
+
+def _culprit(pod: Pod) -> tuple[str, Terminated] | None:
+    main = pod.spec.containers[0].name if pod.spec.containers else ""
+    ended = [
+        (one.name, one.state.terminated)
+        for one in _main_first(pod, main)
+        if one.state.terminated is not None
+    ]
+    return next((e for e in ended if e[1].exit_code), ended[0] if ended else None)
+
+
+def _main_first(pod: Pod, main: str) -> list[ContainerStatus]:
+    status = pod.status
+    plain = sorted(status.container_statuses, key=lambda c: c.name != main)
+    return [*plain, *status.init_container_statuses]

@@ -1,0 +1,153 @@
+"""The controller's command line: our flags, and the public operator's, which keep their meaning.
+
+Flags of the public operator that have no meaning here are accepted and said to be without effect,
+so that a Deployment made for it starts. Go writes `-flag` and `--flag` alike; so may one here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+WITHOUT_EFFECT = (
+    "threadiness",
+    "kube-api-qps",
+    "kube-api-burst",
+    "controller-queue-rate-limit",
+    "controller-queue-burst",
+    "master",
+    "alsologtostderr",
+    "logtostderr",
+    "log_backtrace_at",
+    "log_dir",
+    "log_file",
+    "log_file_max_size",
+    "add_dir_header",
+    "one_output",
+    "skip_headers",
+    "skip_log_headers",
+    "stderrthreshold",
+    "v",
+    "vmodule",
+)
+_SWITCHES = ("alsologtostderr", "logtostderr", "add_dir_header", "one_output")
+_TRUE = ("true", "on", "yes", "1")
+_FALSE = ("false", "off", "no", "0")
+
+
+class Flags(msgspec.Struct, frozen=True):
+    namespaces: tuple[str, ...] = ()
+    kubeconfig: str = ""
+    context: str = ""
+    lock_namespace: str = "mpi-operator"
+    lease: tuple[float, float, float] = (15.0, 10.0, 2.0)
+    leader_elect: bool = True
+    cluster_domain: str = ""
+    workers: int = 8
+    ports: tuple[int, ...] = (8080,)
+    gang_scheduling: str = ""
+    schedule_timeout: int = 300
+    log_tail: bool = True
+    log_level: str = "info"
+    beside_upstream: bool = False
+    release: bool = False
+    ignored: tuple[str, ...] = ()
+
+
+def parse(arguments: Sequence[str]) -> Flags:
+    given = _parser().parse_args([_doubled(a) for a in arguments])
+    names = [n.strip() for part in given.namespaces for n in part.split(",")]
+    ignored = [n for n in WITHOUT_EFFECT if getattr(given, n.replace("-", "_")) is not None]
+    ports = [given.health_port, given.metrics_port or given.monitoring_port]
+    return Flags(
+        namespaces=tuple(dict.fromkeys(n for n in names if n)),
+        kubeconfig=given.kubeconfig,
+        context=given.context,
+        lock_namespace=given.lock_namespace,
+        lease=(given.lease_duration, given.renew_deadline, given.retry_period),
+        leader_elect=given.leader_elect,
+        cluster_domain=given.cluster_domain,
+        workers=given.workers,
+        ports=tuple(dict.fromkeys(p for p in ports if p)),
+        gang_scheduling=given.gang_scheduling,
+        schedule_timeout=given.schedule_timeout_default,
+        log_tail=given.log_tail,
+        log_level=given.log_level,
+        beside_upstream=given.beside_upstream,
+        release=given.release,
+        ignored=tuple(ignored),
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog="python -m mpi_trainer.controller",
+        description="Serves MPIJobs on a cluster.",
+        allow_abbrev=False,
+    )
+    _where(top)
+    _how(top)
+    for name in WITHOUT_EFFECT:
+        needs = {"nargs": "?", "const": "true"} if name in _SWITCHES else {}
+        top.add_argument(f"--{name}", default=None, help=argparse.SUPPRESS, **needs)  # type: ignore[arg-type]
+    return top
+
+
+def _where(top: argparse.ArgumentParser) -> None:
+    home = os.environ.get("POD_NAMESPACE", "mpi-operator")
+    own = os.environ.get("KUBEFLOW_NAMESPACE", "")
+    add = top.add_argument
+    add("--namespaces", "--namespace", action="append", default=[own] if own else [],
+        metavar="A,B", help="serve only these; no rights outside them are needed")  # fmt: skip
+    add("--kubeconfig", "--kubeConfig", default="", metavar="FILE", help="outside a cluster")
+    add("--context", default="", metavar="NAME", help="of the kubeconfig")
+    add("--lock-namespace", default=home, metavar="NAME", help=f"of the lease ({home})")
+    add("--leader-elect", type=_switch, nargs="?", const=True, default=True,
+        help="off only where nothing else can run")  # fmt: skip
+    add("--lease-duration", type=_seconds, default=15.0, metavar="S", help="seconds (15)")
+    add("--renew-deadline", type=_seconds, default=10.0, metavar="S", help="seconds (10)")
+    add("--retry-period", type=_seconds, default=2.0, metavar="S", help="seconds (2)")
+    add("--beside-upstream", type=_switch, nargs="?", const=True, default=False,
+        help="run although the public MPI operator does")  # fmt: skip
+    add("--release", action="store_true",
+        help="let go of all launcher pods, and end; before uninstalling")  # fmt: skip
+
+
+def _how(top: argparse.ArgumentParser) -> None:
+    add = top.add_argument
+    add("--cluster-domain", default="", metavar="DOMAIN", help="in hostfiles, e.g. cluster.local")
+    add("--workers", type=int, default=8, metavar="N", help="jobs looked at at once (8)")
+    add("--health-port", type=int, default=8080, metavar="PORT", help="probes, metrics; 0: none")
+    add("--metrics-port", type=int, default=0, metavar="PORT", help="another port for metrics")
+    add("--monitoring-port", type=int, default=0, metavar="PORT", help="the same")
+    add("--gang-scheduling", default="", metavar="NAME", help="volcano, or a scheduler's name")
+    add("--schedule-timeout-default", type=int, default=300, metavar="S",
+        help="for jobs without scheduleTimeoutSeconds (300); 0: none")  # fmt: skip
+    add("--log-tail", type=_switch, nargs="?", const=True, default=True,
+        help="show the end of a failed launcher's log in status and events (on)")  # fmt: skip
+    add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
+
+
+def _doubled(argument: str) -> str:
+    return f"-{argument}" if re.match(r"-[A-Za-z]", argument) and argument != "-h" else argument
+
+
+def _switch(text: str) -> bool:
+    if text.lower() in _TRUE:
+        return True
+    if text.lower() in _FALSE:
+        return False
+    raise argparse.ArgumentTypeError(f"{text!r} is neither on nor off")
+
+
+def _seconds(text: str) -> float:
+    """Seconds, or as Go writes them: `15s`, `500ms`."""
+    number = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m)?", text)
+    if number is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time; write for example 15 or 15s")
+    scale = {"ms": 0.001, "s": 1.0, "m": 60.0}
+    return float(number[1]) * scale[number[2] or "s"]

@@ -1,0 +1,192 @@
+"""From the objects of a job to what `decide` calls `Seen`. Pure.
+
+A launcher's end is read from its pod, which knows sooner and more than its Job; the Job speaks
+only where there is no pod. The launcher of the current attempt is called `<job>-launcher`, whatever
+its pod's name is, so that two looks at it tell the same story.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.controller import evidence, marks
+from mpi_trainer.controller.ending import end_of
+from mpi_trainer.controller.objects import Job, Pod, PodCondition
+from mpi_trainer.decide import End, PodSeen, Record, Seen
+from mpi_trainer.layout.mpijob import LABEL_ROLE
+from mpi_trainer.render import names
+
+replace = msgspec.structs.replace
+Phase = Literal["Pending", "Running", "Succeeded", "Failed"]
+
+_PHASES: dict[str, Phase] = {
+    "Pending": "Pending",
+    "Succeeded": "Succeeded",
+    "Failed": "Failed",
+    "": "Pending",
+}
+_DISRUPTIONS = frozenset({"Evicted", "Preempting", "NodeLost", "NodeShutdown", "Shutdown"})
+
+
+class Owned(msgspec.Struct, frozen=True):
+    """The objects of one MPIJob; `launchers` may outlive their Job."""
+
+    workers: tuple[Pod, ...] = ()
+    launchers: tuple[Pod, ...] = ()
+    job: Job | None = None
+
+    @property
+    def pods(self) -> tuple[Pod, ...]:
+        return (*self.launchers, *self.workers)
+
+
+class Look(msgspec.Struct, frozen=True):
+    """What is seen, and which object each seen name stands for."""
+
+    seen: Seen
+    by_name: dict[str, Pod | Job]
+
+
+def owned(job: MPIJob, pods: Iterable[Pod], jobs: Iterable[Job]) -> Owned:
+    """Those of `pods` and `jobs`, all of this job's name, that belong to this very job."""
+    uid = job.metadata.uid
+    own = next((j for j in jobs if _owner(j) == uid), None)
+    known = {j.metadata.uid for j in jobs}
+    workers, launchers = [], []
+    for pod in pods:
+        if pod.metadata.labels.get(LABEL_ROLE) != "launcher":
+            if _owner(pod) == uid:
+                workers.append(pod)
+        elif (own is not None and _owner(pod) == own.metadata.uid) or (
+            _owner(pod) not in known and _left_by(pod, job)
+        ):
+            launchers.append(pod)
+    return Owned(tuple(workers), tuple(launchers), own)
+
+
+def look(job: MPIJob, record: Record, mine: Owned, tail: str | None = "") -> Look:
+    """`tail` is the end of the failed launcher's log, where it is known.
+
+    None means that nothing that a program wrote may be shown.
+    """
+    by_name: dict[str, Pod | Job] = {}
+    seen: list[PodSeen] = []
+    ranks: list[evidence.RankSeen] = []
+    for pod in mine.launchers:
+        current = attempt(pod) == record.attempt and f"{job.name}-launcher" not in by_name
+        name = f"{job.name}-launcher" if current else pod.metadata.name
+        by_name[name] = pod
+        seen.append(_launcher(pod, mine.job, name, tail if current else None))
+        ranks.extend(evidence.ranks(pod, attempt(pod)))
+    if mine.job is not None and not any(_owner(p) == mine.job.metadata.uid for p in mine.launchers):
+        name = mine.job.metadata.name
+        by_name[name] = mine.job
+        seen.append(_launcher_without_pod(mine.job))
+    for pod in mine.workers:
+        by_name[pod.metadata.name] = pod
+        seen.append(_silent(_worker(job, pod)) if tail is None else _worker(job, pod))
+    return Look(Seen(tuple(seen), tuple(ranks), record, has_key=bool(seen)), by_name)
+
+
+def attempt(thing: Pod | Job) -> int:
+    text = thing.metadata.annotations.get(names.ATTEMPT, "")
+    return int(text) if text.isdecimal() and text.isascii() and len(text) < 10 else 1
+
+
+def _owner(thing: Pod | Job) -> str:
+    owner = thing.metadata.controller()
+    return owner.uid if owner is not None else ""
+
+
+def _left_by(pod: Pod, job: MPIJob) -> bool:
+    """Whether a launcher pod whose Job we do not know is this job's; upstream's have no mark."""
+    uid = pod.metadata.annotations.get(marks.JOB_UID)
+    if uid is not None:
+        return uid == job.metadata.uid
+    made, born = pod.metadata.creation_timestamp, job.metadata.creation_timestamp
+    return made is not None and born is not None and made >= born
+
+
+def _worker(job: MPIJob, pod: Pod) -> PodSeen:
+    number = pod.metadata.name.removeprefix(f"{job.name}-worker-")
+    return _pod(pod, pod.metadata.name, "worker", int(number) if number.isdecimal() else 0)
+
+
+def _silent(seen: PodSeen) -> PodSeen:
+    return seen if seen.end is None else replace(seen, end=replace(seen.end, message=""))
+
+
+def _launcher(pod: Pod, job: Job | None, name: str, tail: str | None) -> PodSeen:
+    seen = _pod(pod, name, "launcher", 0)
+    made_for = pod.metadata.annotations.get(marks.WORKERS, "")
+    leaving = job is not None and job.metadata.deletion_timestamp is not None
+    end = seen.end
+    if end is not None and tail != "":
+        end = replace(end, message=tail or "")
+    return replace(
+        seen,
+        terminating=seen.terminating or (leaving and _owner(pod) == job.metadata.uid),  # type: ignore[union-attr]
+        workers=int(made_for) if made_for.isdecimal() else None,
+        end=end,
+    )
+
+
+def _pod(pod: Pod, name: str, role: Literal["launcher", "worker"], index: int) -> PodSeen:
+    status = pod.status
+    phase = _PHASES.get(status.phase, "Running")
+    disruption = _condition(status.conditions, "DisruptionTarget", "True")
+    ended = phase in ("Succeeded", "Failed")
+    return PodSeen(
+        name=name,
+        role=role,
+        uid=pod.metadata.uid,
+        phase=phase,
+        index=index,
+        attempt=attempt(pod),
+        ready=_condition(status.conditions, "Ready", "True") is not None,
+        scheduled=bool(pod.spec.node_name),
+        terminating=pod.metadata.deletion_timestamp is not None,
+        end=end_of(pod) if ended else None,
+        why="" if ended else _why(pod, disruption),
+        disrupted=disruption is not None or status.reason in _DISRUPTIONS,
+    )
+
+
+def _launcher_without_pod(job: Job) -> PodSeen:
+    """The Job exists and its pod does not: not made yet, or gone after its end."""
+    failed = _condition(job.status.conditions, "Failed", "True")
+    done = _condition(job.status.conditions, "Complete", "True")
+    phase: Phase = "Failed" if failed else "Succeeded" if done else "Pending"
+    return PodSeen(
+        name=job.metadata.name,
+        role="launcher",
+        uid=job.metadata.uid,
+        phase=phase,
+        attempt=attempt(job),
+        scheduled=phase != "Pending",
+        terminating=job.metadata.deletion_timestamp is not None,
+        end=End(reason=failed.reason, message=failed.message) if failed else None,
+        why="its Job has not made the pod yet; `kubectl describe job` says why",
+    )
+
+
+def _why(pod: Pod, disruption: PodCondition | None) -> str:
+    """What the scheduler, the kubelet or the evictor says of a pod that does not run as wanted."""
+    if disruption is not None:
+        return disruption.message or disruption.reason
+    unplaced = _condition(pod.status.conditions, "PodScheduled", "False")
+    if unplaced is not None:
+        return unplaced.message or unplaced.reason
+    for one in (*pod.status.init_container_statuses, *pod.status.container_statuses):
+        waiting = one.state.waiting
+        if waiting is not None and waiting.reason not in ("", "PodInitializing"):
+            return f"{waiting.reason}: {waiting.message}".removesuffix(": ")
+    return ""
+
+
+def _condition(conditions: Iterable[PodCondition], kind: str, status: str) -> PodCondition | None:
+    return next((c for c in conditions if c.type == kind and c.status == status), None)

@@ -1,0 +1,243 @@
+"""The loop of MPIJobs: load, validate, decide, render, apply.
+
+One pass looks at one job and nothing else. It may be repeated, late or interrupted anywhere: all
+that is kept between passes is a cache of what can be found out again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from mpi_trainer.api import conditions as c
+from mpi_trainer.api.errors import InvalidJob
+from mpi_trainer.api.mpijob import API_VERSION, KIND, MPIJob
+from mpi_trainer.controller import record, status, tally
+from mpi_trainer.controller.apply import Hands, Refused, Work
+from mpi_trainer.controller.claims import NameTaken, Predecessor
+from mpi_trainer.controller.desired import desired
+from mpi_trainer.controller.furniture import Furniture
+from mpi_trainer.controller.jobs import Jobs, Loaded
+from mpi_trainer.controller.look import Owned, look, owned
+from mpi_trainer.controller.objects import Job, Pod, StoredJob
+from mpi_trainer.controller.tails import Tails
+from mpi_trainer.decide import Decision, Seen, decide, ours, reasons, refused
+from mpi_trainer.layout.mpijob import LABEL_JOB
+from mpi_trainer.runtime.jobmetrics import JobMetrics
+from mpi_trainer.runtime.partial import Key
+from mpi_trainer.runtime.recorder import About, Recorder
+from mpi_trainer.runtime.store import Store, by_label
+from mpi_trainer.runtime.workers import DONE, Result, Terminal
+
+log = logging.getLogger(__name__)
+replace = msgspec.structs.replace
+
+BY_JOB = "job"
+AGAIN = 0.5
+REFUSED_AGAIN = 10.0
+UNSURE_AGAIN = 30.0
+_LONGEST = 8192
+
+
+class Stores(msgspec.Struct, frozen=True):
+    """What the loop sees of the cluster."""
+
+    mpijobs: Store[StoredJob]
+    pods: Store[Pod]
+    jobs: Store[Job]
+
+    @classmethod
+    def empty(cls) -> Stores:
+        index = {BY_JOB: by_label(LABEL_JOB)}
+        return cls(Store(), Store(index), Store(index))
+
+    def children(self, key: Key) -> tuple[tuple[Pod, ...], tuple[Job, ...]]:
+        """All that carry this job's name, whosever they are."""
+        name = f"{key.namespace}/{key.name}"
+        return self.pods.by(BY_JOB, name), self.jobs.by(BY_JOB, name)
+
+
+class Tools(msgspec.Struct, frozen=True):
+    """What the loop works with."""
+
+    jobs: Jobs
+    furniture: Furniture
+    hands: Hands
+    tails: Tails
+    recorder: Recorder
+    metrics: JobMetrics
+    domain: str = ""
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """Why a job cannot be carried out at all."""
+
+    reason: str
+    message: str
+
+
+class MPIJobs:
+    """`reconcile` is one pass over one job."""
+
+    def __init__(
+        self,
+        stores: Stores,
+        tools: Tools,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._stores = stores
+        self._tools = tools
+        self._clock = clock
+        self._uids: dict[Key, str] = {}
+        self._verdicts: dict[str, Verdict] = {}
+        self._refusals: dict[str, str] = {}
+
+    async def reconcile(self, key: Key) -> Result:
+        pods, jobs = self._stores.children(key)
+        stored = self._stores.mpijobs.get(key)
+        if stored is None:
+            self._forget(key, "")
+            await self._tools.hands.release(key, _going(pods))
+            return DONE
+        self._forget(key, stored.metadata.uid)
+        loaded = self._tools.jobs.load(stored)
+        job = loaded.job
+        mine = owned(job, pods, jobs)
+        kept = {p.metadata.uid for p in mine.launchers}
+        strays = [p for p in _going(pods) if p.metadata.uid not in kept]
+        if job.metadata.deletion_timestamp is not None:
+            await self._tools.hands.release(key, (*mine.launchers, *strays))
+            return DONE
+        await self._tools.hands.release(key, strays)
+        if not ours(job):
+            return DONE
+        return await self._go_on(key, stored, loaded, mine)
+
+    async def _go_on(self, key: Key, stored: StoredJob, loaded: Loaded, mine: Owned) -> Result:
+        job = loaded.job
+        if loaded.errors and (mine.pods or c.finished(job.status.conditions)):
+            # It was valid once, and what runs is not to suffer from a slip of the pen.
+            self._tell_invalid(loaded)
+            return DONE
+        try:
+            memory = record.read(job.metadata.annotations)
+        except record.Unreadable as error:
+            self._record(job, "Warning", reasons.INVALID, str(error))
+            raise Terminal(str(error)) from None
+        verdict = self._verdict(loaded)
+        tail = "" if verdict else await self._tools.tails.of(job, memory, mine)
+        view = look(job, memory, mine, tail)
+        seen = replace(
+            view.seen,
+            has_key=view.seen.has_key or self._tools.furniture.stands(job.metadata.uid),
+            refused=self._refusals.get(job.metadata.uid, ""),
+        )
+        now = self._clock()
+        decision = self._decision(job, seen, verdict, now)
+        work = Work(key, job, stored.metadata, replace(view, seen=seen), decision, now)
+        return await self._carry_out(work, mine)
+
+    def _decision(
+        self, job: MPIJob, seen: Seen, verdict: Verdict | None, now: datetime
+    ) -> Decision:
+        if verdict is None or c.finished(job.status.conditions):
+            return decide(job, seen, now)
+        return refused(job, seen.record, verdict.reason, verdict.message, now)
+
+    async def _carry_out(self, work: Work, mine: Owned) -> Result:
+        hands, decision = self._tools.hands, work.decision
+        if await hands.store(work):
+            tally.tell(self._tools.metrics, work.job, decision.status)
+            for event in decision.events:
+                self._record(work.job, event.type, event.reason, event.message)
+        if decision.delete_job:
+            await hands.delete_job(work)
+            return DONE
+        await hands.clear(work, mine.launchers)
+        await hands.free(work)
+        if decision.needs_key or decision.start_workers or decision.start_launcher:
+            again = await self._start(work)
+            if again is not None:
+                return again
+        return _next(work)
+
+    async def _start(self, work: Work) -> Result | None:
+        uid = work.metadata.uid
+        try:
+            wanted = desired(work.job, work.decision.record.attempt, self._tools.domain)
+            await self._tools.hands.start(work, wanted)
+        except InvalidJob as error:
+            self._verdicts[uid] = Verdict(reasons.INVALID, _cut(str(error)))
+        except NameTaken as error:
+            self._verdicts[uid] = Verdict(reasons.NAME_TAKEN, str(error))
+        except Predecessor as error:
+            log.info("waiting: %s", error)
+            return Result(AGAIN)
+        except Refused as error:
+            if error.final:
+                self._verdicts[uid] = Verdict(reasons.REFUSED, _cut(str(error)))
+            else:
+                self._refusals[uid] = _cut(str(error))
+                return Result(REFUSED_AGAIN)
+        else:
+            self._refusals.pop(uid, None)
+            return None
+        return Result(0.0)
+
+    def _verdict(self, loaded: Loaded) -> Verdict | None:
+        if loaded.errors:
+            text = "; ".join(str(error) for error in loaded.errors)
+            return Verdict(reasons.INVALID, _cut(f"Found validation errors: {text}"))
+        return self._verdicts.get(loaded.job.metadata.uid)
+
+    def _tell_invalid(self, loaded: Loaded) -> None:
+        text = "; ".join(str(error) for error in loaded.errors)
+        self._record(
+            loaded.job, "Warning", reasons.INVALID, f"The change is not carried out: {text}"
+        )
+
+    def _record(self, job: MPIJob, weight: str, reason: str, message: str) -> None:
+        about = About(API_VERSION, KIND, job.namespace, job.name, job.metadata.uid)
+        self._tools.recorder.record(
+            about, "Normal" if weight == "Normal" else "Warning", reason, message
+        )
+
+    def _forget(self, key: Key, uid: str) -> None:
+        """Whatever is remembered of an earlier job of this name."""
+        before = self._uids.get(key)
+        if uid:
+            self._uids[key] = uid
+        else:
+            self._uids.pop(key, None)
+        if before is None or before == uid:
+            return
+        self._verdicts.pop(before, None)
+        self._refusals.pop(before, None)
+        self._tools.jobs.forget(before)
+        self._tools.furniture.forget(before)
+        self._tools.tails.forget(before)
+        self._tools.metrics.deleted(key.namespace, f"{key.name}-launcher")
+
+
+def _going(pods: tuple[Pod, ...]) -> list[Pod]:
+    return [p for p in pods if p.metadata.deletion_timestamp is not None]
+
+
+def _next(work: Work) -> Result:
+    """When to look again, should nothing happen before."""
+    decision = work.decision
+    waits = [decision.look_again, status.wait(work.job.status, decision.status, work.now)]
+    if waits[1] == status.NOW:
+        waits[1] = None  # it has been written
+    if decision.acts:
+        waits.append(timedelta(seconds=UNSURE_AGAIN))
+    soonest = min((w for w in waits if w is not None), default=None)
+    return Result(None if soonest is None else soonest / timedelta(seconds=1))
+
+
+def _cut(text: str) -> str:
+    """A condition's message may be long, but not without end."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

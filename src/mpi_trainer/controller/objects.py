@@ -1,0 +1,94 @@
+"""Pods, Jobs and MPIJobs as the loop reads them: partial, frozen, small.
+
+An MPIJob's spec and status are kept as the bytes that came: whatever a user managed to store must
+not keep the others' jobs from being read. `jobs.load` makes sense of them, one job at a time.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from mpi_trainer.runtime.partial import Meta, Partial
+
+_NOTHING = msgspec.Raw(b"{}")
+
+
+class Waiting(Partial, frozen=True, gc=False):
+    reason: str = ""
+    message: str = ""
+
+
+class Terminated(Partial, frozen=True, gc=False):
+    exit_code: int = 0
+    signal: int = 0
+    reason: str = ""
+    message: str = ""
+    finished_at: datetime | None = None
+
+
+class ContainerState(Partial, frozen=True, gc=False):
+    waiting: Waiting | None = None
+    terminated: Terminated | None = None
+
+
+class ContainerStatus(Partial, frozen=True, gc=False):
+    name: str = ""
+    ready: bool = False
+    state: ContainerState = ContainerState()
+
+
+class PodCondition(Partial, frozen=True, gc=False):
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+
+
+class ContainerName(Partial, frozen=True, gc=False):
+    name: str = ""
+
+
+class PodSpec(Partial, frozen=True, gc=False):
+    node_name: str = ""
+    containers: tuple[ContainerName, ...] = ()
+
+
+class PodStatus(Partial, frozen=True, gc=False):
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+    conditions: tuple[PodCondition, ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+
+
+class Pod(Partial, frozen=True, gc=False):
+    metadata: Meta = Meta()
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+
+class JobStatus(Partial, frozen=True, gc=False):
+    conditions: tuple[PodCondition, ...] = ()
+
+
+class Job(Partial, frozen=True, gc=False):
+    metadata: Meta = Meta()
+    status: JobStatus = JobStatus()
+
+
+class StoredJob(Partial, frozen=True, gc=False):
+    """An MPIJob as it is stored, not yet understood."""
+
+    metadata: Meta = Meta()
+    spec: msgspec.Raw = _NOTHING
+    status: msgspec.Raw = _NOTHING
+
+
+class Answer(Partial, frozen=True, gc=False):
+    """What a write returns, as far as we care."""
+
+    kind: str = ""
+    metadata: Meta = Meta()

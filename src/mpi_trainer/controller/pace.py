@@ -1,0 +1,80 @@
+"""How many writes are on the way at once: as many as the API server takes.
+
+Grows by one with every answer and halves when the server says 429, as networks do. Guarantee: a
+write that was refused for overload is tried again, later and with fewer beside it, until `patience`
+is over. Only 429 is repeated here: the server has not processed such a request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Final, TypeVar
+
+from mpi_trainer.kube.errors import TooManyRequests
+
+T = TypeVar("T")
+
+_FIRST: Final = 16
+_MOST: Final = 64
+_LEAST: Final = 1
+_LONGEST_REST: Final = 8.0
+
+
+class Pace:
+    """Shared by all jobs of a controller."""
+
+    def __init__(self, first: int = _FIRST, most: int = _MOST, patience: float = 45.0) -> None:
+        self._limit = float(first)
+        self._most = float(most)
+        self._patience = patience
+        self._on_the_way = 0
+        self._room = asyncio.Event()
+
+    @property
+    def limit(self) -> int:
+        return max(int(self._limit), _LEAST)
+
+    async def each(self, acts: Iterable[Callable[[], Awaitable[T]]]) -> list[T | Exception]:
+        """All of them, in any order; what went wrong is returned in its place."""
+        return await asyncio.gather(*(self._one(act) for act in acts))
+
+    async def _one(self, act: Callable[[], Awaitable[T]]) -> T | Exception:
+        try:
+            return await self.send(act)
+        except Exception as error:
+            return error
+
+    async def send(self, act: Callable[[], Awaitable[T]]) -> T:
+        loop = asyncio.get_running_loop()
+        until, tried = loop.time() + self._patience, 0
+        while True:
+            await self._enter()
+            try:
+                answer = await act()
+            except TooManyRequests as refusal:
+                self._limit = max(self._limit / 2, _LEAST)
+                tried += 1
+                rest = _rest(refusal.retry_after, tried)
+                if loop.time() + rest > until:
+                    raise
+            else:
+                self._limit = min(self._limit + 1 / self._limit, self._most)
+                return answer
+            finally:
+                self._on_the_way -= 1
+                self._room.set()
+            await asyncio.sleep(rest)
+
+    async def _enter(self) -> None:
+        while self._on_the_way >= self.limit:
+            self._room.clear()
+            await self._room.wait()
+        self._on_the_way += 1
+
+
+def _rest(wish: float | None, tried: int) -> float:
+    """At least what the server asks for, and never all at the same moment."""
+    own: float = min(0.2 * 2 ** (tried - 1), _LONGEST_REST) * (0.5 + random.random())
+    return own if wish is None else wish + own

@@ -1,0 +1,64 @@
+"""Letting go of every launcher pod, before the controller is taken away.
+
+A pod that is held for its evidence could otherwise not be deleted once nobody is left to read it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import msgspec
+
+from mpi_trainer.controller.objects import Pod
+from mpi_trainer.kube import requests
+from mpi_trainer.kube.client import Client
+from mpi_trainer.kube.errors import NotFound
+from mpi_trainer.kube.resources import PODS
+from mpi_trainer.layout.mpijob import LABEL_OPERATOR, LABEL_ROLE
+from mpi_trainer.render import names
+from mpi_trainer.runtime.partial import Meta
+
+log = logging.getLogger(__name__)
+
+
+class _ListMeta(msgspec.Struct, frozen=True):
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _Page(msgspec.Struct, frozen=True):
+    items: tuple[Pod, ...] = ()
+    metadata: _ListMeta = _ListMeta()
+
+
+async def release_all(client: Client, namespaces: Sequence[str]) -> int:
+    """The exit code. May be repeated."""
+    labels = f"{LABEL_OPERATOR}=mpi-operator,{LABEL_ROLE}=launcher"
+    count = 0
+    for namespace in namespaces or ("",):
+        token = ""
+        while True:
+            request = requests.list_page(PODS, namespace, labels=labels, continue_=token)
+            page = await client.call(request, _Page)
+            for pod in page.items:
+                if names.EVIDENCE in pod.metadata.finalizers:
+                    await _let_go(client, pod.metadata)
+                    count += 1
+            token = page.metadata.continue_
+            if not token:
+                break
+    log.info("released %d launcher pods", count)
+    return 0
+
+
+async def _let_go(client: Client, meta: Meta) -> None:
+    try:
+        await client.call(letting_go(meta), None)
+    except NotFound:
+        return
+
+
+def letting_go(meta: Meta) -> requests.Request:
+    """By name, since the Job controller takes its own finalizer away at the same moment."""
+    gone = {"uid": meta.uid, "$deleteFromPrimitiveList/finalizers": [names.EVIDENCE]}
+    return requests.patch(PODS, meta.namespace, meta.name, {"metadata": gone}, "strategic")

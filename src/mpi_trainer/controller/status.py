@@ -1,0 +1,81 @@
+"""A job's status on the wire, and whether a new one is worth a write.
+
+What a person waits for (a condition, a time) is written at once. Mere counts move with every pod,
+so they wait until ten seconds after the last write, or ride along with news: a simple job's life
+takes four writes however many pods it has. The last write's time is in the status itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from mpi_trainer.api import conditions as c
+from mpi_trainer.api.decode import decode
+from mpi_trainer.api.mpijob import JobStatus
+
+replace = msgspec.structs.replace
+
+COUNTS_EVERY = timedelta(seconds=10)
+NOW = timedelta(0)
+
+
+def read(raw: bytes | msgspec.Raw) -> JobStatus:
+    """The stored status; what another controller wrote strangely is read as far as it can be."""
+    try:
+        return msgspec.json.decode(raw, type=JobStatus)
+    except msgspec.ValidationError:
+        data = msgspec.json.decode(raw)
+        return decode(JobStatus, data if isinstance(data, dict) else {}).value
+
+
+def wait(old: JobStatus, new: JobStatus, now: datetime) -> timedelta | None:
+    """How long the new status may wait to be written; None where there is nothing to write."""
+    bare = replace(new, last_reconcile_time=old.last_reconcile_time)
+    if bare == old:
+        return None
+    if replace(bare, replica_statuses=old.replica_statuses) != old:
+        return NOW
+    idle = not any(r.active for r in new.replica_statuses.values())
+    if old.last_reconcile_time is None or (idle and c.finished(new.conditions)):
+        return NOW
+    return max(COUNTS_EVERY - (now - old.last_reconcile_time), NOW)
+
+
+def patch(old: JobStatus, new: JobStatus, resource_version: str) -> dict[str, object]:
+    """A merge patch from the status that was looked at to the new one, and to no other."""
+    changes = _difference(wire(old), wire(new))
+    return {"metadata": {"resourceVersion": resource_version}, "status": changes}
+
+
+def wire(status: JobStatus) -> dict[str, Any]:
+    """As Kubernetes writes it: times in whole seconds, nothing that is not set."""
+    fields: dict[str, Any] = msgspec.to_builtins(status, builtin_types=(datetime,))
+    plain: dict[str, Any] = _in_seconds(fields)
+    return plain
+
+
+def _in_seconds(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%dT%H:%M:%SZ")
+    if isinstance(value, dict):
+        return {key: _in_seconds(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_in_seconds(item) for item in value]
+    return value
+
+
+def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    changes: dict[str, Any] = {key: None for key in old if key not in new}
+    for key, value in new.items():
+        before = old.get(key)
+        if isinstance(value, dict) and isinstance(before, dict):
+            inner = _difference(before, value)
+            if inner:
+                changes[key] = inner
+        elif value != before or key not in old:
+            changes[key] = value
+    return changes

@@ -1,0 +1,82 @@
+"""The last words of a launcher that failed, fetched once and made fit to be shown (OBS-4)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import msgspec
+
+from mpi_trainer.api import conditions as c
+from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.controller import redact
+from mpi_trainer.controller.ending import end_of
+from mpi_trainer.controller.look import Owned, attempt
+from mpi_trainer.controller.objects import Pod
+from mpi_trainer.decide import Record
+from mpi_trainer.kube import requests
+from mpi_trainer.kube.client import Client
+from mpi_trainer.kube.errors import KubeError
+
+log = logging.getLogger(__name__)
+
+_SECONDS = 5.0
+_LINES = 20
+_BYTES = 16_384
+
+
+class Tails:
+    """`on` is the administrator's switch."""
+
+    def __init__(self, client: Client, on: bool = True) -> None:
+        self._client = client
+        self._on = on
+        self._known: dict[str, tuple[str, str]] = {}
+
+    async def of(self, job: MPIJob, memory: Record, mine: Owned) -> str | None:
+        """Empty where the launcher of this attempt has not failed, or nothing can be had.
+
+        None where tails are switched off.
+        """
+        if not self._on:
+            return None
+        pod = next((p for p in mine.launchers if attempt(p) == memory.attempt), None)
+        if pod is None or pod.status.phase != "Failed" or memory.retry_at is not None:
+            return ""
+        if c.finished(job.status.conditions):
+            return ""
+        known = self._known.get(job.metadata.uid)
+        if known is None or known[0] != pod.metadata.uid:
+            known = (pod.metadata.uid, await self._fetch(job, pod))
+            self._known[job.metadata.uid] = known
+        return known[1]
+
+    def forget(self, uid: str) -> None:
+        self._known.pop(uid, None)
+
+    async def _fetch(self, job: MPIJob, pod: Pod) -> str:
+        environment = _environment(job)
+        said = end_of(pod).message
+        if not said:
+            container = pod.spec.containers[0].name if pod.spec.containers else ""
+            options = requests.LogOptions(container=container, tail=_LINES, limit_bytes=_BYTES)
+            request = requests.logs(pod.metadata.namespace, pod.metadata.name, options)
+            try:
+                async with asyncio.timeout(_SECONDS):
+                    once = msgspec.structs.replace(request, tries=1, timeout=_SECONDS)
+                    said = (await self._client.fetch(once)).decode(errors="replace")
+            except (KubeError, TimeoutError) as error:
+                log.info("no log of %s: %s", pod.metadata.name, error)
+                return ""
+        return redact.tail(said, environment)
+
+
+def _environment(job: MPIJob) -> list[tuple[str, str]]:
+    """Every variable that the job's templates set outright."""
+    return [
+        (variable.name, variable.value)
+        for replica in (job.launcher, job.worker)
+        for container in replica.template.view.spec.containers
+        for variable in container.env
+        if variable.value
+    ]
