@@ -11,6 +11,8 @@ compile() {
 compile pyproject.toml --extra examples --extra controller --group build -o requirements/run.txt
 compile pyproject.toml --extra examples --extra controller --group build --group dev -c requirements/run.txt \
     -o requirements/dev.txt
+# What the controller's image holds.
+compile pyproject.toml --extra controller -c requirements/run.txt -o requirements/controller.txt
 
 # The versions are those that src/mpi_trainer/local/distributions.py names.
 wheel() { echo "$2" | compile - -o "src/mpi_trainer/local/mpi/$1.txt"; }
