@@ -1,0 +1,187 @@
+"""What becomes of a key after a look at it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from mpi_trainer.kube.errors import KubeError, Status, Unreachable, from_status
+from mpi_trainer.kube.requests import Request
+from mpi_trainer.runtime.backoff import Curve
+from mpi_trainer.runtime.metrics import Metrics
+from mpi_trainer.runtime.workers import DONE, Result, Settings, Terminal, Workers
+from mpi_trainer.runtime.workqueue import WorkQueue
+from tests.unit.runtime.faketime import now, play
+
+REQUEST = Request("PATCH", "/x")
+
+
+def refusal(code: int, retry_after: float | None = None) -> KubeError:
+    return from_status(REQUEST, Status(code=code, reason="Odd"), retry_after)
+
+
+class Scene:
+    """Workers that do what `script` says, one entry for each look."""
+
+    def __init__(self, *script: Result | Exception | float) -> None:
+        self.script = list(script)
+        self.looks: list[float] = []
+        self.began = now()
+        self.metrics = Metrics()
+        self.fresh = True
+        self.queue: WorkQueue[str] = WorkQueue(
+            curve=Curve(first=1, cap=100, spread=0), observer=self.metrics.queue("x")
+        )
+        self.workers = Workers(
+            "x",
+            self.queue,
+            self.reconcile,
+            self.metrics,
+            fresh=lambda _: self.fresh,
+            settings=Settings(workers=3),
+        )
+
+    async def reconcile(self, key: str) -> Result:
+        self.looks.append(round(now() - self.began, 2))
+        step = self.script.pop(0) if self.script else DONE
+        if isinstance(step, Exception):
+            raise step
+        if isinstance(step, float):
+            await asyncio.sleep(step)
+            return DONE
+        return step
+
+    def count(self, name: str, **labels: str) -> float:
+        value = self.metrics.registry.get_sample_value(
+            f"controller_runtime_{name}", {"controller": "x", **labels}
+        )
+        assert value is not None
+        return value
+
+
+def tale(script: Callable[[Scene], Awaitable[None]], *steps: Result | Exception | float) -> None:
+    async def story() -> None:
+        scene = Scene(*steps)
+        running = asyncio.ensure_future(scene.workers.run())
+        await script(scene)
+        scene.queue.close()
+        await running
+
+    play(story())
+
+
+def test_a_result_says_when_to_look_again() -> None:
+    async def script(scene: Scene) -> None:
+        scene.queue.add("a")
+        await asyncio.sleep(1000)
+        assert scene.looks == [0, 30]
+        assert scene.count("reconcile_total", result="requeue_after") == 1
+        assert scene.count("reconcile_total", result="success") == 1
+
+    tale(script, Result(after=30))
+
+
+def test_failures_wait_longer_and_success_forgives() -> None:
+    async def script(scene: Scene) -> None:
+        scene.queue.add("a")
+        await asyncio.sleep(1000)
+        assert scene.looks == [0, 1, 3, 7]
+        assert scene.queue.failures("a") == 0
+        assert scene.count("reconcile_errors_total") == 3
+        assert scene.count("reconcile_panics_total") == 1
+
+    tale(
+        script,
+        Unreachable(REQUEST, "connect", "no", sent=False),
+        refusal(500),
+        RuntimeError("a fault"),
+    )
+
+
+def test_overload_waits_as_long_as_the_server_asks_and_is_no_error() -> None:
+    async def script(scene: Scene) -> None:
+        scene.queue.add("a")
+        await asyncio.sleep(1000)
+        assert scene.looks == [0, 20, 22]
+        assert scene.count("reconcile_errors_total") == 0
+        assert scene.count("reconcile_total", result="requeue") == 2
+
+    tale(script, refusal(429, 20.0), refusal(409))
+
+
+def test_a_terminal_failure_is_not_repeated_until_something_happens() -> None:
+    async def script(scene: Scene) -> None:
+        scene.queue.add("a")
+        await asyncio.sleep(5000)
+        scene.queue.add("a")
+        await asyncio.sleep(1)
+        assert scene.looks == [0, 5000]
+        assert scene.count("terminal_reconcile_errors_total") == 1
+
+    tale(script, Terminal("never"))
+
+
+def test_a_look_that_takes_too_long_is_ended_and_repeated() -> None:
+    async def script(scene: Scene) -> None:
+        scene.queue.add("a")
+        await asyncio.sleep(300)
+        assert scene.looks == [0, 61]
+        assert scene.count("reconcile_timeouts_total") == 1
+        assert scene.count("reconcile_panics_total") == 0
+
+    tale(script, 100.0)
+
+
+def test_a_key_is_not_looked_at_before_its_own_writes_are_seen() -> None:
+    async def script(scene: Scene) -> None:
+        scene.fresh = False
+        scene.queue.add("a")
+        await asyncio.sleep(5)
+        assert scene.looks == []
+        scene.fresh = True
+        await asyncio.sleep(1)
+        assert len(scene.looks) == 1
+
+    tale(script)
+
+
+def test_one_key_in_trouble_does_not_hold_up_others() -> None:
+    async def script(scene: Scene) -> None:
+        scene.queue.add("slow")
+        scene.queue.add("b")
+        scene.queue.add("c")
+        await asyncio.sleep(1)
+        assert scene.looks == [0, 0, 0]
+        assert scene.count("active_workers") == 1
+
+    tale(script, 50.0)
+
+
+def test_closing_the_queue_lets_work_finish() -> None:
+    async def story() -> None:
+        scene = Scene(20.0)
+        running = asyncio.ensure_future(scene.workers.run())
+        scene.queue.add("a")
+        await asyncio.sleep(1)
+        scene.queue.add("b")
+        scene.queue.close()
+        await running
+        assert now() - scene.began == pytest.approx(20)
+
+    play(story())
+
+
+def test_workers_can_be_cancelled_at_once() -> None:
+    async def story() -> None:
+        scene = Scene(50.0)
+        running = asyncio.ensure_future(scene.workers.run())
+        scene.queue.add("a")
+        await asyncio.sleep(1)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert now() - scene.began == pytest.approx(1)
+
+    play(story())
