@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from mpi_trainer.kube import credentials, requests
@@ -22,7 +23,7 @@ from tests.sim.faults import Fault
 from tests.sim.proxy import Proxy
 from tests.sim.server import Server
 
-ASK = requests.get(CONFIGMAPS, "n", "none")
+ASK = msgspec.structs.replace(requests.get(CONFIGMAPS, "n", "none"), tries=1)
 AUTHORITY = Authority()
 SERVER = AUTHORITY.pair("server", "127.0.0.1", "inside.example")
 

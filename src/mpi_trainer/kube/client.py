@@ -42,6 +42,7 @@ Observe = Callable[[str, str, int, float], None]
 Deadline = Callable[[], float]
 _CONNECT: Final = 10.0
 _SMALL: Final = 1 << 20
+_HEARTBEAT: Final = 20.0
 
 
 class Client:
@@ -170,7 +171,7 @@ class Client:
         )
         renewed = False
         while True:
-            async with self._answer(request, limits) as answer:
+            async with self._answer(request, limits, streams=True) as answer:
                 if answer.status == 200:
                     yield answer.content
                     return
@@ -184,17 +185,29 @@ class Client:
         self, request: Request, protocols: tuple[str, ...]
     ) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
         """A websocket; where the server refuses, its own words as ApiError."""
+        socket = await self._opened(request, protocols)
+        try:
+            yield socket
+        except aiohttp.ClientError as error:
+            raise unreachable(request, error, self.config.server) from error
+        finally:
+            await socket.close()
+
+    async def _opened(
+        self, request: Request, protocols: tuple[str, ...]
+    ) -> aiohttp.ClientWebSocketResponse:
         session, options = await self._prepared(request)
         try:
-            async with session.ws_connect(
-                self._url(request),
-                protocols=protocols,
-                heartbeat=20.0,
-                max_msg_size=0,
-                timeout=aiohttp.ClientWSTimeout(ws_close=5.0),
-                **options,
-            ) as socket:
-                yield socket
+            async with asyncio.timeout(request.timeout):
+                socket: aiohttp.ClientWebSocketResponse = await session.ws_connect(
+                    self._url(request),
+                    protocols=protocols,
+                    heartbeat=_HEARTBEAT,
+                    max_msg_size=0,
+                    timeout=aiohttp.ClientWSTimeout(ws_close=5.0),
+                    **options,
+                )
+                return socket
         except aiohttp.WSServerHandshakeError as error:
             # The refusal's body is not kept by the websocket client; a plain request gets it.
             await self.fetch(msgspec.structs.replace(request, tries=1))
@@ -220,11 +233,10 @@ class Client:
 
     @asynccontextmanager
     async def _answer(
-        self, request: Request, limits: aiohttp.ClientTimeout
+        self, request: Request, limits: aiohttp.ClientTimeout, streams: bool = False
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         session, options = await self._prepared(request)
-        began = time.perf_counter()
-        code = 0
+        began, ended, code = time.perf_counter(), 0.0, 0
         try:
             async with session.request(
                 request.method,
@@ -235,12 +247,14 @@ class Client:
                 **options,
             ) as answer:
                 code = answer.status
+                # A stream's answer has come with its first line, however long it lasts.
+                ended = time.perf_counter() if streams else 0.0
                 yield answer
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise unreachable(request, error, self.config.server) from error
         finally:
             if self._observe:
-                took = time.perf_counter() - began
+                took = (ended or time.perf_counter()) - began
                 self._observe(request.method, request.route or request.path, code, took)
 
     async def _prepared(self, request: Request) -> tuple[aiohttp.ClientSession, dict[str, Any]]:

@@ -126,13 +126,14 @@ def _chosen(files: Kubeconfig, name: str, namespace: str | None, as_user: str | 
     user, folder = _user(files, name, context.user)
     server = servers.address(cluster, user)
     safe = server.startswith("https:")
+    told = servers.told(cluster, place) if user.exec else {}
     proxy = usable(cluster.proxy_url, "proxy-url") if cluster.proxy_url else ""
     return Config(
         server=server,
         namespace=namespace or context.namespace or "default",
         trust=servers.trust(cluster, place, user, folder),
         # As kubectl: over plain HTTP (`kubectl proxy`) no secret is sent.
-        credentials=credentials(user, folder, servers.told(cluster, place)) if safe else Fixed(),
+        credentials=credentials(user, folder, told) if safe else Fixed(),
         impersonation=impersonation(user, as_user),
         proxy=proxy or proxy_for(server, os.environ),
         compress=not cluster.disable_compression,

@@ -1,0 +1,129 @@
+"""Whole collections, page by page, at one moment of the server's history.
+
+If the server has forgotten that moment in the middle, the rest cannot be had: the list starts
+again, whole, without pages. One object that does not decode is left out and named, so that it
+cannot hide the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from mpi_trainer.kube import requests
+from mpi_trainer.kube.client import Client
+from mpi_trainer.kube.errors import Garbled, Gone
+from mpi_trainer.kube.requests import Request
+from mpi_trainer.kube.resources import Resource
+from mpi_trainer.kube.watch import Meta, Unreadable
+
+T = TypeVar("T")
+
+
+class ListMeta(msgspec.Struct, frozen=True, rename="camel"):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+    remaining_item_count: int | None = None
+
+
+class Page(msgspec.Struct, Generic[T], frozen=True):
+    """A part of a collection. `again` means: forget the pages before, this is the whole."""
+
+    items: tuple[T, ...] = ()
+    metadata: ListMeta = ListMeta()
+    unreadable: tuple[Unreadable, ...] = ()
+    again: bool = False
+
+    @property
+    def resource_version(self) -> str:
+        """Where a watch goes on after the last page."""
+        return self.metadata.resource_version
+
+
+class _Rough(msgspec.Struct, frozen=True):
+    items: tuple[msgspec.Raw, ...] | None = None
+    metadata: ListMeta = ListMeta()
+
+
+class _Null(msgspec.Struct, Generic[T], frozen=True):
+    items: tuple[T, ...] | None = None
+    metadata: ListMeta = ListMeta()
+
+
+class _Headed(msgspec.Struct, frozen=True):
+    metadata: Meta = Meta()
+
+
+async def pages(  # noqa: PLR0913 - the list options of the API, each optional
+    client: Client,
+    resource: Resource,
+    kind: type[T],
+    *,
+    namespace: str = "",
+    labels: str = "",
+    fields: str = "",
+    limit: int = 500,
+    resource_version: str = "",
+) -> AsyncGenerator[Page[T], None]:
+    """The pages of a collection, in order."""
+    token, again = "", False
+    while True:
+        request = requests.list_page(
+            resource, namespace, labels, fields, 0 if again else limit, token, resource_version
+        )
+        try:
+            page: Page[T] = read_page(client, request, await client.fetch(request), kind)
+        except Gone:
+            if not token:
+                raise
+            token, again = "", True
+            continue
+        yield msgspec.structs.replace(page, again=again)
+        token, again = page.metadata.continue_, False
+        if not token:
+            return
+
+
+async def whole(
+    client: Client,
+    resource: Resource,
+    kind: type[T],
+    *,
+    namespace: str = "",
+    labels: str = "",
+    fields: str = "",
+) -> Page[T]:
+    """All pages as one."""
+    items: list[T] = []
+    unreadable: list[Unreadable] = []
+    last: Page[T] = Page()
+    async for page in pages(
+        client, resource, kind, namespace=namespace, labels=labels, fields=fields
+    ):
+        if page.again:
+            items.clear()
+            unreadable.clear()
+        items += page.items
+        unreadable += page.unreadable
+        last = page
+    return Page(tuple(items), last.metadata, tuple(unreadable))
+
+
+def read_page(client: Client, request: Request, body: bytes, kind: Any) -> Page[Any]:
+    """One page's items; object by object only if one of them is broken."""
+    try:
+        quick: _Null[Any] = client.decode(request, body, _Null[kind])
+    except Garbled:
+        rough: _Rough = client.decode(request, body, _Rough)
+    else:
+        return Page(quick.items or (), quick.metadata)
+    items, unreadable = [], []
+    for raw in rough.items or ():
+        try:
+            items.append(msgspec.json.decode(raw, type=kind))
+        except msgspec.ValidationError as error:
+            headed = client.decode(request, bytes(raw), _Headed)
+            unreadable.append(Unreadable("ADDED", headed.metadata, str(error)))
+    return Page(tuple(items), rough.metadata, tuple(unreadable))
