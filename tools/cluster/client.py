@@ -1,6 +1,6 @@
 """A few requests to the API server, with the administrator's certificate.
 
-Only what starting a cluster needs: is it ready, read, create, and server-side apply. Anything
+Only what starting a cluster needs: is it ready, read, delete, and server-side apply. Anything
 larger goes through the cluster's own kubectl.
 """
 
@@ -47,6 +47,11 @@ class Client:
         kind = "application/apply-patch+yaml"
         status, body = self._request("PATCH", query, value, kind)
         return self._checked(f"PATCH {path}", status, body)
+
+    def delete(self, path: str) -> None:
+        """Delete one object, which must be there."""
+        status, body = self._request("DELETE", path)
+        self._checked(f"DELETE {path}", status, body)
 
     def _request(
         self, method: str, path: str, value: Any = None, kind: str = "application/json"

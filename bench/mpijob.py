@@ -1,0 +1,320 @@
+"""Our controller and the Go mpi-operator on one API server with fake nodes, in one run.
+
+    python -m bench.mpijob [--rounds N] [--scenes 1x8,100x4] [--contestants go-raised,ours]
+
+Method: a control plane of its own with KWOK nodes; every round takes each contestant in turn, so
+that all of them meet the same noise. A scene `JxW` is J MPIJobs of W workers, posted 16 at a time.
+
+- Times count from just before the first post to the watch event, received here, by which the
+  last of all objects got there. Launchers end 3 s after they run, and a Job controller adds a
+  second: no `succeeded` can be sooner than that.
+- Requests: the contestant's own in the audit log, leases left out, until it was quiet for 2 s
+  after the last job succeeded. CPU is its user and system time over the same span, memory its
+  largest resident size. `floor` is this client posting bare pods itself, 16 at a time.
+- Idle: CPU over 30 s with a thousand finished jobs in the cluster and nothing to do.
+
+As root, the kernel's scheduler is told to prefer everything that is measured to the machine's
+other work; start it in a session of its own (`setsid`) to have this client preferred alone.
+The Go operator with its own flags is held by its rate limit, not by the machine: from 100 pods
+on it is measured once. Absolute times hold for the machine and its load; compare inside one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+import msgspec
+import yaml
+
+from bench import cost
+from bench.contestants import CLIENT, CONTESTANTS, LOCK_NAMESPACE, Contestant, admit, running
+from bench.mpijob_report import Sample, report
+from bench.scene import MPIJOBS, NAMESPACE, PODS, Scene, connection
+from tools.cluster import processes
+from tools.cluster.build import build
+from tools.cluster.client import Client, wait_until
+from tools.cluster.components import MPI_OPERATOR
+from tools.cluster.down import down
+from tools.cluster.errors import ClusterError
+from tools.cluster.spec import Spec
+from tools.cluster.up import up
+
+SCENES: Final = "1x8,1x64,1x256,100x4"
+_STATES: Final = {
+    "workers_exist": "worker",
+    "workers_running": "worker running",
+    "launchers": "launcher",
+    "created": "Created",
+    "running": "Running",
+    "succeeded": "Succeeded",
+}
+_IN_FLIGHT: Final = 16
+_QUIET: Final = 2.0
+_LONGEST: Final = 600.0
+_IDLE_SECONDS: Final = 30.0
+
+
+class Size(msgspec.Struct, frozen=True):
+    """How many jobs of how many workers."""
+
+    jobs: int
+    workers: int
+
+    @classmethod
+    def parse(cls, text: str) -> Size:
+        jobs, _, workers = text.partition("x")
+        return cls(int(jobs), int(workers))
+
+    def __str__(self) -> str:
+        return f"{self.jobs}x{self.workers}"
+
+    @property
+    def pods(self) -> int:
+        return self.jobs * self.workers
+
+
+def mpijob(name: str, workers: int) -> dict[str, Any]:
+    """A plain job: everything that the API lets out is left out."""
+
+    def pod(*command: str) -> dict[str, Any]:
+        wants = {"requests": {"cpu": "1"}}
+        container = {"name": "c", "image": "mpi", "command": list(command), "resources": wants}
+        return {"spec": {"containers": [container]}}
+
+    replicas = {
+        "Launcher": {"replicas": 1, "template": pod("mpirun", "hostname")},
+        "Worker": {"replicas": workers, "template": pod("/usr/sbin/sshd", "-De")},
+    }
+    return {
+        "apiVersion": "kubeflow.org/v2beta1",
+        "kind": "MPIJob",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {"slotsPerWorker": 1, "mpiReplicaSpecs": replicas},
+    }
+
+
+def bare_pod(name: str) -> dict[str, Any]:
+    """A worker without a controller."""
+    job = mpijob("bare", 1)
+    template = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]
+    labels = {"training.kubeflow.org/job-role": "worker"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels},
+        **template,
+    }
+
+
+class Stage:
+    """A running control plane, with this client's view of it."""
+
+    def __init__(self, spec: Spec, session: aiohttp.ClientSession) -> None:
+        self.spec, self.session, self.scene = spec, session, Scene(session)
+        self.parts = processes.recorded(spec.state)
+        for pid in (os.getpid(), *self.parts.values()):
+            cost.prefer(pid)
+
+    async def post(self, path: str, objects: list[dict[str, Any]]) -> None:
+        """Create objects, some at a time."""
+        await self._each([self.session.post(path, json=obj) for obj in objects])
+
+    async def finish(self, names: list[str]) -> None:
+        """Write into the status of jobs that they have succeeded."""
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        done = {"type": "Succeeded", "status": "True", "reason": "MPIJobSucceeded",
+                "lastTransitionTime": now, "lastUpdateTime": now, "message": "done"}  # fmt: skip
+        status = {"conditions": [done], "startTime": now, "completionTime": now}
+        kind = {"Content-Type": "application/merge-patch+json"}
+        body = msgspec.json.encode({"status": status})
+        paths = [f"{MPIJOBS}/{name}/status" for name in names]
+        await self._each([self.session.patch(p, data=body, headers=kind) for p in paths])
+
+    async def clear(self) -> None:
+        """Delete all jobs and pods, and wait until nothing is left of them."""
+        for path in (MPIJOBS, PODS):
+            await self._each([self.session.delete(path, json={"propagationPolicy": "Background"})])
+        await self.scene.until(self.scene.empty, _LONGEST)
+        await asyncio.sleep(_QUIET)
+
+    async def _each(self, requests: list[Any]) -> None:
+        limit = asyncio.Semaphore(_IN_FLIGHT)
+
+        async def one(request: Any) -> None:
+            async with limit, request as answer:
+                if answer.status >= 300:
+                    raise ClusterError(f"{answer.status} {(await answer.text())[:500]}")
+                await answer.read()
+
+        await asyncio.gather(*(one(request) for request in requests))
+
+
+async def play(stage: Stage, contestant: Contestant, pid: int, size: Size) -> Sample:
+    """One scene from its first post until the contestant is quiet."""
+    stage.scene.clear()
+    requests = cost.Requests(stage.spec.state / "log" / "audit.log", contestant.user)
+    pids = {"self": pid, **{name: stage.parts[name] for name in ("apiserver", "controllers")}}
+    before = {name: cost.cpu_seconds(each) for name, each in pids.items()}
+    cost.reset_peak(pid)
+    begun = time.monotonic()
+    await stage.post(MPIJOBS, [mpijob(f"b{i}", size.workers) for i in range(size.jobs)])
+
+    def over() -> bool:
+        requests.read()
+        if not processes.start_time(pid):
+            raise ClusterError(f"{contestant.name} ended by itself in {size}")
+        ended = stage.scene.times("Succeeded")
+        quiet = time.monotonic() - max(requests.last, *ended, begun) > _QUIET
+        return len(ended) >= size.jobs and quiet
+
+    await stage.scene.until(over, _LONGEST)
+    sample = Sample(
+        contestant=contestant.name,
+        scene=str(size),
+        times=milestones(stage.scene, size, begun),
+        cpu={name: round(cost.cpu_seconds(each) - before[name], 2) for name, each in pids.items()},
+        peak_mib=cost.peak_mib(pid),
+        requests=requests.total(),
+        by_verb=dict(sorted(requests.counts.items())),
+        refused=dict(requests.refused),
+    )
+    requests.close()
+    await stage.clear()
+    return sample
+
+
+def milestones(scene: Scene, size: Size, begun: float) -> dict[str, float]:
+    """When the last object got to each state; states that not all of them showed are left out."""
+    found = {}
+    for name, state in _STATES.items():
+        times = scene.times(state)
+        expected = size.pods if state.startswith("worker") else size.jobs
+        if len(times) >= expected:
+            found[name] = round(times[expected - 1] - begun, 3)
+    return found
+
+
+async def floor(stage: Stage, size: Size) -> Sample:
+    """The same number of pods, posted by this client and by nobody else."""
+    scene = stage.scene
+    scene.clear()
+    begun = time.monotonic()
+    await stage.post(PODS, [bare_pod(f"bare-{i}") for i in range(size.pods)])
+    await stage.scene.until(lambda: len(scene.times("worker running")) >= size.pods, _LONGEST)
+    sample = Sample(contestant="floor", scene=str(size), times=milestones(stage.scene, size, begun))
+    await stage.clear()
+    return sample
+
+
+async def idle(stage: Stage, contestant: Contestant, jobs: int) -> Sample:
+    """Nothing to do, with many finished jobs around."""
+    requests = cost.Requests(stage.spec.state / "log" / "audit.log", contestant.user)
+    with running(stage.spec, contestant) as pid:
+        await asyncio.sleep(5)
+
+        def settled() -> bool:
+            requests.read()
+            return time.monotonic() - requests.last > _QUIET
+
+        await stage.scene.until(settled, _LONGEST)
+        peak, before, at = cost.peak_mib(pid), cost.cpu_seconds(pid), requests.total()
+        known = requests.counts.copy()
+        await asyncio.sleep(_IDLE_SECONDS)
+        requests.read()
+        used = round(cost.cpu_seconds(pid) - before, 2)
+        return Sample(
+            contestant=contestant.name,
+            scene=f"idle beside {jobs}",
+            cpu={"self": used},
+            peak_mib=peak,
+            requests=requests.total() - at,
+            by_verb=dict(sorted((requests.counts - known).items())),
+        )
+
+
+async def perform(spec: Spec, options: argparse.Namespace) -> list[Sample]:
+    """All rounds."""
+    contestants = [CONTESTANTS[name] for name in options.contestants.split(",")]
+    sizes = [Size.parse(text) for text in options.scenes.split(",") if text]
+    samples: list[Sample] = []
+    async with connection(spec, CLIENT) as session:
+        stage = Stage(spec, session)
+        with stage.scene.watching():
+            for round_ in range(options.rounds):
+                samples += [await floor(stage, size) for size in sizes]
+                for contestant in contestants:
+                    chosen = [s for s in sizes if not (round_ and contestant.once and s.pods > 99)]
+                    with running(spec, contestant) as pid:
+                        await play(stage, contestant, pid, Size(1, 1))
+                        for size in chosen:
+                            samples.append(await play(stage, contestant, pid, size))
+                            print(f"round {round_ + 1}: {samples[-1]}", file=sys.stderr)
+            if options.idle:
+                names = [f"old{i}" for i in range(options.idle)]
+                await stage.post(MPIJOBS, [mpijob(name, 4) for name in names])
+                await stage.finish(names)
+                samples += [await idle(stage, each, options.idle) for each in contestants]
+    return samples
+
+
+@contextmanager
+def control_plane(keep: bool) -> Iterator[Spec]:
+    """A cluster of fake nodes that only this benchmark uses."""
+    users = tuple(each.user for each in CONTESTANTS.values())
+    wanted = Spec(name="bench", profile="kwok", audit=True, audit_users=users)
+    down(wanted.name)
+    spec = up(wanted)
+    try:
+        admit(spec, [CLIENT, *users])
+        client = Client(spec)
+        for name in (NAMESPACE, LOCK_NAMESPACE):
+            namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+            client.apply(f"/api/v1/namespaces/{name}", namespace)
+        crd = _crd(build([MPI_OPERATOR])[MPI_OPERATOR.name].source)
+        path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{crd['metadata']['name']}"
+        client.apply(path, crd)
+        wait_until("MPIJobs can be listed", lambda: _listed(client), 30)
+        yield spec
+    finally:
+        if not keep:
+            down(spec.name)
+
+
+def _listed(client: Client) -> bool:
+    try:
+        return bool(client.get(MPIJOBS))
+    except ClusterError:  # a new kind's storage takes a moment
+        return False
+
+
+def _crd(source: Path) -> dict[str, Any]:
+    text = (source / "manifests/base/kubeflow.org_mpijobs.yaml").read_text()
+    crd: dict[str, Any] = yaml.load(text, yaml.CSafeLoader)
+    return crd
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--scenes", default=SCENES)
+    options.add_argument("--contestants", default=",".join(CONTESTANTS))
+    options.add_argument("--idle", type=int, default=1000, help="finished jobs; 0: not measured")
+    options.add_argument("--keep", action="store_true", help="leave the control plane up")
+    chosen = options.parse_args()
+    before = os.getloadavg()[0]
+    with control_plane(chosen.keep) as spec:
+        samples = asyncio.run(perform(spec, chosen))
+    report(samples, before)
+
+
+if __name__ == "__main__":
+    main()
