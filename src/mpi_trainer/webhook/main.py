@@ -1,0 +1,127 @@
+"""The webhook's process: flags, certificates, server.
+
+Every replica serves; none leads. On SIGTERM it stops being ready and serves on for a while, until
+the API servers have heard of it, so that no request is lost while replicas are replaced.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from aiohttp import web
+
+from mpi_trainer.kube import config
+from mpi_trainer.kube.client import Client
+from mpi_trainer.kube.errors import KubeError, NotFound
+from mpi_trainer.kube.requests import Request
+from mpi_trainer.runtime import logs
+from mpi_trainer.runtime.metrics import Metrics
+from mpi_trainer.runtime.probes import Probes
+from mpi_trainer.webhook import certfiles
+from mpi_trainer.webhook.app import Door, app
+from mpi_trainer.webhook.asks import SECONDS, Asks
+from mpi_trainer.webhook.keeper import Keeper, Place
+from mpi_trainer.webhook.meters import middleware
+from mpi_trainer.webhook.tls import Shown
+
+_KUEUE = Request("GET", "/apis/kueue.x-k8s.io", timeout=5.0, tries=1)
+_LOOK_SECONDS = 60.0
+
+log = logging.getLogger(__name__)
+
+
+class Queues:
+    """Whether Kueue is there, looked at from time to time."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.there = False
+
+    async def run(self) -> None:
+        while True:
+            try:
+                await self._client.call(_KUEUE, None)
+                self.there = True
+            except NotFound:
+                self.there = False
+            except KubeError as error:
+                log.warning("cannot tell whether Kueue is there: %s", error)
+            await asyncio.sleep(_LOOK_SECONDS)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    flags = _flags().parse_args(arguments)
+    logs.set_up(flags.log_level)
+    try:
+        asyncio.run(_serve(flags))
+    except (KubeError, OSError) as error:
+        log.error("admission cannot be served: %s", error)
+        sys.exit(1)
+
+
+async def _serve(flags: argparse.Namespace) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    metrics, shown = Metrics(), Shown()
+    server = config.load(flags.kubeconfig)
+    async with (
+        Client(server, observe=metrics.observe_call(server.server)) as client,
+        Probes(metrics, ports=(flags.probe_port,)) as probes,
+        asyncio.TaskGroup() as tasks,
+    ):
+        probes.ready["certificate"] = lambda: "" if shown.ready else "there is none yet"
+        queues = Queues(client)
+        kept = (
+            certfiles.follow(Path(flags.cert_dir), shown)
+            if flags.cert_dir
+            else Keeper(client, _place(flags, client), shown).run()
+        )
+        background = [tasks.create_task(kept), tasks.create_task(queues.run())]
+        asks = Asks(client, flags.cluster_domain, flags.ask_seconds)
+        door = Door(asks, lambda: queues.there, flags.maker)
+        served = app(door)
+        served.middlewares.append(middleware(metrics.registry))
+        runner = web.AppRunner(served, access_log=None, handle_signals=False)
+        await runner.setup()
+        site = web.TCPSite(runner, None, flags.port, ssl_context=shown.context)
+        await site.start()
+        log.info("admission is served on port %d", flags.port)
+        await stop.wait()
+        probes.ready["stopping"] = lambda: "a signal has asked for the end"
+        await asyncio.sleep(flags.grace_seconds)
+        await runner.cleanup()
+        for task in background:
+            task.cancel()
+
+
+def _place(flags: argparse.Namespace, client: Client) -> Place:
+    return Place(
+        flags.namespace or client.config.namespace,
+        service=flags.service,
+        more_names=tuple(flags.host_name),
+    )
+
+
+def _flags() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("mpi-trainer webhook", description=__doc__)
+    add = parser.add_argument
+    add("--kubeconfig", help="where the API server is; default: as kubectl, or the pod's account")
+    add("--port", type=int, default=9443, help="where admission is served, by TLS")
+    add("--probe-port", type=int, default=8081, help="/healthz, /readyz and /metrics")
+    add("--namespace", default="", help="of the Secret with the certificates; default: the pod's")
+    add("--service", default="mpi-trainer-webhook", help="name of the Service in front of us")
+    add("--host-name", action="append", default=[], help="a further name to be called by")
+    add("--cert-dir", default="", help="tls.crt and tls.key that somebody else keeps")
+    add("--maker", default="", help="user name of the controller, the only one to make our pods")
+    add("--cluster-domain", default="", help="domain of the cluster's DNS, as the controller's")
+    add("--ask-seconds", type=float, default=SECONDS, help="longest wait for the API server")
+    add("--grace-seconds", type=float, default=5.0, help="how long to serve on after SIGTERM")
+    add("--log-level", default="INFO", help="DEBUG, INFO, WARNING or ERROR")
+    return parser

@@ -1,0 +1,145 @@
+"""Users cannot reach through the controller for what they could not have alone (SC-009)."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.api.admission.cases import MAIN, POD, Change, job
+from tests.api.admission.serving import ACCOUNT, Server, install, remove, serving
+from tests.cluster import Kubectl
+from tools.cluster.spec import Spec
+
+PORT = 19543
+
+
+@pytest.fixture(scope="module")
+def webhook(api_server: Spec, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    kubectl = Kubectl(api_server)
+    install(kubectl)
+    folder: Path = tmp_path_factory.mktemp("webhook")
+    try:
+        with serving(api_server, folder, PORT) as server:
+            yield server
+    finally:
+        remove(kubectl)
+
+
+@pytest.fixture(scope="module")
+def team(api_server: Spec) -> Iterator[Kubectl]:
+    """A namespace without Pod Security, where only admission stands between jobs and nodes."""
+    name = f"team-{secrets.token_hex(3)}"
+    kubectl = Kubectl(api_server, name)
+    meta = {"name": name, "labels": {"pod-security.kubernetes.io/enforce": "privileged"}}
+    kubectl.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+    for account, role in (("eve", "mpijob-user"), ("pat", "edit"), ("pat", "mpijob-user")):
+        kubectl.attempt("create", "serviceaccount", account)
+        kubectl(
+            "create",
+            "rolebinding",
+            f"{account}-{role}",
+            f"--clusterrole={role}",
+            f"--serviceaccount={name}:{account}",
+        )
+    yield kubectl
+    kubectl("delete", "namespace", name, "--wait=false")
+
+
+def tried(kubectl: Kubectl, user: str, content: dict[str, Any]) -> str:
+    """What the user hears who creates it, as a try."""
+    who = user if ":" in user else f"system:serviceaccount:{kubectl.namespace}:{user}"
+    answer = kubectl.attempt(
+        "create", "--dry-run=server", f"--as={who}", "-f", "-", data=json.dumps(content)
+    )
+    return answer.stdout + answer.stderr
+
+
+ATTACKS: list[tuple[Change, str]] = [
+    (((*POD, "serviceAccountName"), "pat"), "act as this service account"),
+    (((*POD, "nodeName"), "node1"), "past the scheduler"),
+    (((*POD, "priorityClassName"), "system-cluster-critical"), "push others off their nodes"),
+    (((*POD, "hostNetwork"), True), "share this with their node"),
+    (((*POD, "hostPID"), True), "share this with their node"),
+    (((*POD, "hostIPC"), True), "share this with their node"),
+    (((*POD, "volumes"), [{"name": "r", "hostPath": {"path": "/"}}]), "folder of their node"),
+    (((*MAIN, "securityContext"), {"privileged": True}), "would own its node"),
+    (((*POD, "volumes"), [{"name": "k", "secret": {"secretName": "b-ssh"}}]), "keys of another"),
+    (((*MAIN, "envFrom"), [{"secretRef": {"name": "b-ssh"}}]), "keys of another job"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), ATTACKS)
+def test_who_may_only_run_jobs_cannot_borrow_the_controllers_rights(
+    webhook: Server, team: Kubectl, change: Change, words: str
+) -> None:
+    said = tried(team, "eve", job("attack", change))
+    assert words in said
+    assert f"system:serviceaccount:{team.namespace}:eve may not" in said
+
+
+@pytest.mark.parametrize(("change", "words"), ATTACKS[:8])
+def test_who_may_make_pods_alone_may_make_them_by_a_job(
+    webhook: Server, team: Kubectl, change: Change, words: str
+) -> None:
+    assert "may not" not in tried(team, "pat", job("own", change))
+
+
+def test_a_plain_job_of_a_plain_user_is_taken(webhook: Server, team: Kubectl) -> None:
+    assert "created" in tried(team, "eve", job("plain"))
+
+
+def pod(**labels: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "spy", "labels": labels},
+        "spec": {"containers": [{"name": "c", "image": "x"}]},
+    }
+
+
+OURS = {
+    "training.kubeflow.org/operator-name": "mpi-operator",
+    "training.kubeflow.org/job-name": "victim",
+}
+
+
+def test_nobody_but_the_controller_makes_pods_with_a_jobs_labels(
+    webhook: Server, team: Kubectl
+) -> None:
+    """CTL-6: the labels open the job's network."""
+    assert "belongs to an MPI job" in tried(team, "pat", pod(**OURS))
+    assert "created" in tried(team, ACCOUNT, pod(**OURS))
+    assert "created" in tried(team, "pat", pod(app="spy"))
+
+
+def test_nobody_puts_a_jobs_labels_on_a_pod_that_exists(webhook: Server, team: Kubectl) -> None:
+    team.apply(pod(app="spy"))
+    who = f"--as=system:serviceaccount:{team.namespace}:pat"
+    labels = [f"{key}={value}" for key, value in OURS.items()]
+    answer = team.attempt("label", "pod", "spy", *labels, who)
+    assert "belongs to an MPI job" in answer.stderr
+    assert not team.attempt("label", "pod", "spy", "team=a", who).returncode
+
+
+def test_a_batch_job_cannot_smuggle_the_labels_in(webhook: Server, team: Kubectl) -> None:
+    template = pod(**OURS)
+    spec = {**template["spec"], "restartPolicy": "Never"}
+    smuggler: dict[str, Any] = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "smuggler", "labels": {"app": "harmless"}},
+        "spec": {"template": {"metadata": {"labels": OURS}, "spec": spec}},
+    }
+    team.apply(smuggler)
+    child = pod(**OURS)
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "smuggler", "uid": "1"}
+    child["metadata"]["ownerReferences"] = [owner]
+    maker = "system:serviceaccount:kube-system:job-controller"
+    assert "belongs to an MPI job" in tried(team, maker, child)
+    smuggler["metadata"] = {"name": "labelled", "labels": OURS}
+    assert "belongs to an MPI job" in tried(team, "pat", smuggler)

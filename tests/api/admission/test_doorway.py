@@ -1,0 +1,165 @@
+"""What is refused and what is taken, by kubectl, on the real API server (CTL-4, AC-20, SC-006)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.api.admission.cases import REFUSED, ROLES, TAKEN, Change, job
+from tests.api.admission.serving import Server, install, remove, serving
+from tests.cluster import Kubectl, eventually
+from tools.cluster.spec import Spec
+
+PORT = 19443
+DENIED = re.compile(r"(?=Error from server)")
+
+
+@pytest.fixture(scope="module")
+def webhook(api_server: Spec, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    kubectl = Kubectl(api_server)
+    install(kubectl)
+    folder: Path = tmp_path_factory.mktemp("webhook")
+    try:
+        with serving(api_server, folder, PORT) as server:
+            yield server
+    finally:
+        remove(kubectl)
+
+
+def tried(kubectl: Kubectl, *jobs: dict[str, Any]) -> str:
+    """What kubectl says of jobs that are created for a try only."""
+    document = {"apiVersion": "v1", "kind": "List", "items": list(jobs)}
+    answer = kubectl.attempt(
+        "create", "--dry-run=server", "-f", "-", data=json.dumps(document), seconds=110
+    )
+    return answer.stdout + answer.stderr
+
+
+def named(n: int, changes: tuple[Change, ...]) -> dict[str, Any]:
+    made = job(f"case-{n}")
+    name = made["metadata"]["name"]
+    changed = job(name, *changes)
+    if any(path[:2] == ("metadata", "name") for path, _ in changes):
+        return changed
+    changed["metadata"]["name"] = name
+    return changed
+
+
+def test_every_bad_job_is_refused_with_field_problem_and_remedy(
+    webhook: Server, namespace: Kubectl
+) -> None:
+    jobs = [named(n, changes) for n, (_, changes, _) in enumerate(REFUSED)]
+    said = DENIED.split(tried(namespace, *jobs))[1:]
+    assert len(said) == len(REFUSED)
+    for (area, changes, words), text in zip(REFUSED, said, strict=True):
+        assert words in text, (area, changes, text)
+        if "denied the request" in text:
+            lines = [line for line in text.splitlines() if line.startswith("* ")]
+            assert lines, text
+            assert all("; " in line and ": " in line for line in lines), text
+
+
+def test_every_sound_job_is_taken(webhook: Server, namespace: Kubectl) -> None:
+    jobs = [named(n, changes) for n, (_, changes) in enumerate(TAKEN)]
+    said = tried(namespace, *jobs)
+    assert "Error" not in said
+    assert said.count("created (server dry run)") == len(TAKEN)
+
+
+def test_the_tables_cover_every_area() -> None:
+    refused = [area for area, _, _ in REFUSED]
+    taken = [area for area, _ in TAKEN]
+    for area in (1, 2, 3, 5, 6, 7, 9, 10):
+        assert refused.count(area) >= 5, area
+        assert taken.count(area) >= 2, area
+
+
+def quota(kubectl: Kubectl, hard: dict[str, str]) -> None:
+    kubectl.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": {"name": "team"},
+            "spec": {"hard": hard},
+        }
+    )
+    eventually(
+        "the quota is counted",
+        lambda: bool(kubectl.get("resourcequota", "team").get("status", {}).get("hard")),
+    )
+
+
+GPUS: tuple[Change, ...] = (
+    (
+        (*ROLES, "Worker", "template", "spec", "containers", 0, "resources"),
+        {"limits": {"nvidia.com/gpu": 2}},
+    ),
+)
+
+
+def test_more_gpus_than_the_quota_is_refused_with_the_numbers(
+    webhook: Server, namespace: Kubectl
+) -> None:
+    """CTL-4 area 8, REQUIREMENTS §5."""
+    quota(namespace, {"requests.nvidia.com/gpu": "8"})
+    said = tried(namespace, job("big", *GPUS, ((*ROLES, "Worker", "replicas"), 8)))
+    assert "asks for 16 requests.nvidia.com/gpu (8 workers x 2); quota `team` allows 8" in said
+    assert "0 in use by 0 jobs, 8 left; use at most 4 workers" in said
+    assert "created" in tried(namespace, job("fits", *GPUS, ((*ROLES, "Worker", "replicas"), 4)))
+    suspended = (("spec", "runPolicy", "suspend"), True)
+    later = job("later", *GPUS, ((*ROLES, "Worker", "replicas"), 8), suspended)
+    assert "created" in tried(namespace, later)
+
+
+def test_a_quota_that_every_container_must_answer_is_explained(
+    webhook: Server, namespace: Kubectl
+) -> None:
+    quota(namespace, {"limits.memory": "64Gi"})
+    said = tried(namespace, job("silent"))
+    assert "quota `team` counts limits.memory" in said
+    assert "add requests and limits" in said
+
+
+def test_a_limit_range_is_told_in_its_own_numbers(webhook: Server, namespace: Kubectl) -> None:
+    namespace.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "LimitRange",
+            "metadata": {"name": "small"},
+            "spec": {"limits": [{"type": "Container", "max": {"cpu": "1"}}]},
+        }
+    )
+    asked = ((*ROLES, "Worker", "template", "spec", "containers", 0, "resources"),)
+    said = tried(namespace, job("large", (asked[0], {"limits": {"cpu": "4"}})))
+    assert "the namespace's LimitRange: maximum cpu usage per Container is 1" in said
+
+
+def test_defaults_are_in_the_stored_job_and_the_queue_label_only_with_kueue(
+    webhook: Server, namespace: Kubectl
+) -> None:
+    namespace.apply(job("plain", (("spec", "runPolicy", "schedulingPolicy", "queue"), "q")))
+    stored = namespace.get("mpijob", "plain")
+    assert stored["spec"]["mpiReplicaSpecs"]["Launcher"]["restartPolicy"] == "OnFailure"
+    assert "kueue.x-k8s.io/queue-name" not in stored["metadata"].get("labels", {})
+
+
+def test_manager_of_a_job_is_fixed_and_a_running_jobs_template_too(
+    webhook: Server, namespace: Kubectl
+) -> None:
+    namespace.apply(job("kept"))
+    patch = json.dumps({"spec": {"runPolicy": {"managedBy": "kueue.x-k8s.io/multikueue"}}})
+    said = namespace.attempt("patch", "mpijob", "kept", "--type=merge", "-p", patch).stderr
+    assert "a job keeps its manager" in said
+    status = json.dumps({"status": {"startTime": "2026-01-01T00:00:00Z"}})
+    namespace("patch", "mpijob", "kept", "--type=merge", "--subresource=status", "-p", status)
+    slots = json.dumps({"spec": {"slotsPerWorker": 3}})
+    said = namespace.attempt("patch", "mpijob", "kept", "--type=merge", "-p", slots).stderr
+    assert "spec.slotsPerWorker: Forbidden: 3: is 1 in the pods that run" in said
+    both = json.dumps({"spec": {"slotsPerWorker": 3, "runPolicy": {"suspend": True}}})
+    namespace("patch", "mpijob", "kept", "--type=merge", "-p", both)
+    namespace("label", "mpijob", "kept", "team=a")
