@@ -1,7 +1,7 @@
 """A Layout as YAML that a person can read and check line by line, and the writer of all goldens.
 
 Everything that is in a Layout is in its projection but the templates, which the test compares with
-the job file itself, and what is the same in all workers is written once.
+the job file itself, and the agent's scripts; what is the same in all workers is written once.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ import yaml
 
 from mpi_trainer.api import load
 from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.layout.agent import paths
+from mpi_trainer.layout.agent.scripts import HOSTS, SETTINGS
 from mpi_trainer.layout.hosts import discover_hosts
-from mpi_trainer.layout.model import Layout, PodLayout
+from mpi_trainer.layout.model import File, Layout, PodLayout
 from mpi_trainer.layout.mpijob import layout
 
 FOLDER = Path(__file__).parent
@@ -60,6 +62,7 @@ def _layout(made: Layout) -> dict[str, Any]:
         "implementation": made.implementation,
         "slots": made.slots,
         "ranks": made.ranks,
+        "agent": f"{made.agent}, ssh {made.ssh}" + f" ({made.agent_why})" * bool(made.agent_why),
         "hosts": [f"{h.pod} at {h.address}, slots {h.slots}" for h in made.hosts],
         "hostfile": made.hostfile,
         "launcher": {**_own(made.launcher), **_shared(made.launcher)},
@@ -83,9 +86,20 @@ def _shared(pod: PodLayout) -> dict[str, Any]:
         "subdomain": pod.subdomain,
         "env": [{name: value} for name, value in pod.env],
         "command": list(pod.command),
-        "files": [{"path": f.path, "mode": _octal(f.mode), "text": f.text} for f in pod.files],
+        "files": [{"path": f.path, "mode": _octal(f.mode), "text": _shown(f)} for f in pod.files],
         "keys": [f"{k.path} is the {k.part} key, mode {_octal(k.mode)}" for k in pod.keys],
+        "scratch": list(pod.scratch),
+        "prepare": list(pod.prepare),
+        "overlays": [f"{o.source} over {o.target}" for o in pod.overlays],
+        "ready when port answers": pod.ready_port or None,
     }
+
+
+def _shown(file: File) -> str:
+    """Scripts are the same in every job: who wants to read them reads them where they are."""
+    if file.path.startswith(f"{paths.FOLDER}/") and file.path not in (HOSTS, SETTINGS):
+        return "(a script of the agent)"
+    return file.text
 
 
 def _octal(mode: int | None) -> str:

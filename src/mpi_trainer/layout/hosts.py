@@ -38,6 +38,16 @@ def hosts(job: MPIJob, domain: str = "") -> tuple[Host, ...]:
     return tuple(Host(pod, address(pod, job, domain), job.slots) for pod in pods)
 
 
+def discovery(job: MPIJob, alive: str, domain: str = "") -> str:
+    """The script in a ConfigMap that is never changed: the workers in the file `alive`, kept by
+    the agent on the launcher; where there is none, all. Output and order are upstream's.
+    """
+    everyone = discover_hosts(job, [h.pod for h in hosts(job, domain)], domain).splitlines()
+    always = 2 if job.spec.run_launcher_as_worker else 1
+    asking = (f"if [ -r {alive} ]; then exec cat {alive}; fi",)
+    return "".join(f"{line}\n" for line in (*everyone[:always], *asking, *everyone[always:]))
+
+
 def discover_hosts(job: MPIJob, running: Collection[str] = (), domain: str = "") -> str:
     """The script that elastic Horovod asks for the hosts of now; `running` names running pods.
 

@@ -14,6 +14,7 @@ import msgspec
 from mpi_trainer.api.pods import PodTemplate
 
 Pairs = tuple[tuple[str, str], ...]
+Part = Literal["private", "public", "host-private", "host-public"]
 
 
 class Host(msgspec.Struct, frozen=True):
@@ -37,7 +38,7 @@ class KeyFile(msgspec.Struct, frozen=True):
     """
 
     path: str
-    part: Literal["private", "public", "host-private", "host-public"]
+    part: Part
     mode: int | None
 
 
@@ -75,6 +76,8 @@ class PodLayout(msgspec.Struct, frozen=True):
 
 
 class Layout(msgspec.Struct, frozen=True):
+    """A job. `agent` and `ssh` say how much of the agent it gets, `agent_why` why not all of it."""
+
     name: str
     namespace: str
     implementation: str
@@ -83,6 +86,9 @@ class Layout(msgspec.Struct, frozen=True):
     hostfile: str
     launcher: PodLayout
     workers: tuple[PodLayout, ...]
+    agent: Literal["full", "environment", "off"] = "off"
+    ssh: Literal["managed", "compatible"] = "compatible"
+    agent_why: str = ""
 
     @property
     def pods(self) -> tuple[PodLayout, ...]:

@@ -2,7 +2,7 @@
 
 Of the job's own templates only the plain variables and the mounts are shown: whoever reads this
 has written them, and a value from a Secret must not be printed. What MPI will be given stands
-here in full: names, hostfile, variables, files, commands.
+here in full: names, hostfile, variables, files, commands; only the agent's scripts are left out.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from mpi_trainer.api.pods import Container
+from mpi_trainer.layout.agent import paths
 from mpi_trainer.layout.model import Layout, PodLayout
 
 
@@ -36,7 +37,7 @@ def _pod(pod: PodLayout) -> dict[str, Any]:
         "env": {**own, **dict(pod.env)},
         "labels": dict(pod.labels),
         "mounts": {mount.mount_path: mount.name for mount in container.volume_mounts},
-        "files": {file.path: file.text for file in pod.files},
+        "files": {f.path: f.text for f in pod.files if not f.path.startswith(f"{paths.FOLDER}/")},
         "keys": list(_folders(key.path for key in pod.keys)),
     }
     return {name: fact for name, fact in facts.items() if fact}

@@ -17,8 +17,9 @@ from mpi_trainer.local.reports import Line
 LONGEST = 64 * 1024
 
 _MARK = re.compile(RANK_MARK.encode())
-# Harmless lines that MPI prints by chance and that would only frighten a reader.
-_NOISE = re.compile(rb"plm:(?:ssh|rsh): Warning: setpgid\(.*\) failed in parent")
+# Harmless lines that MPI prints by chance and that would only frighten a reader; and the agent's
+# events, which have their own place.
+_NOISE = re.compile(rb"plm:(?:ssh|rsh): Warning: setpgid\(.*\) failed in parent|^mpi-agent\| ")
 
 Name = Literal["stdout", "stderr"]
 Role = Literal["launcher", "worker"]

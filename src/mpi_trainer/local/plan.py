@@ -1,30 +1,28 @@
 """From a Layout to the pods of this machine: which program, files, variables and mounts. Pure.
 
-The layout says what a job is anywhere; this adds what one machine needs: an own sshd in every
-worker, strict keys, the chosen MPI on PATH, and MPI's settings for hosts that share their cores.
+The layout says what a job is anywhere, the agent's scripts included; this adds what one machine
+needs: keys, addresses, the chosen MPI on PATH, and MPI's settings for hosts that share their cores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
 from mpi_trainer.api import quantities
 from mpi_trainer.api.pods import Container
-from mpi_trainer.layout import agent
-from mpi_trainer.layout.hosts import HOSTFILE
-from mpi_trainer.layout.model import Layout, Pairs, PodLayout
+from mpi_trainer.layout.agent import paths, scripts
+from mpi_trainer.layout.hosts import DISCOVER_HOSTS, HOSTFILE
+from mpi_trainer.layout.model import Layout, Pairs, Part, PodLayout
 from mpi_trainer.layout.mpi import Settings, implementation
-from mpi_trainer.local import ranks, sshd, volumes
+from mpi_trainer.local import volumes
 from mpi_trainer.local.environment import Materials, PodFacts, environment, expanded
 from mpi_trainer.local.pod import File, Limits, Paths, PodPlan
 from mpi_trainer.runtime.sshkeys import KeyPair
 
-SHIMMED = ("mpiexec", "mpirun", "mpiexec.hydra", "orterun")
-FOLDER = "/run/mpi-agent"
-SSH = f"{FOLDER}/ssh"
-AGENT = f"{FOLDER}/agent"
+SUMMARY = "summary"
+"""the file in a launcher's share with the agent's last words"""
 
 
 class Site(msgspec.Struct, frozen=True):
@@ -53,10 +51,14 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Keys(msgspec.Struct, frozen=True):
-    """The job's own key pair, and a host key for every worker by pod name."""
+    """The pair that opens the workers, and the pair that proves that a worker is the job's own."""
 
     job: KeyPair
-    hosts: Mapping[str, KeyPair]
+    host: KeyPair
+
+    def part(self, name: Part) -> bytes:
+        pair = self.host if name.startswith("host-") else self.job
+        return pair.private if name.endswith("private") else f"{pair.public}\n".encode()
 
 
 class Planner(msgspec.Struct, frozen=True):
@@ -73,21 +75,15 @@ class Planner(msgspec.Struct, frozen=True):
         own = self._own_env(pod, container, place)
         env = self._env(pod, own, place)
         shown = volumes.shown(spec, container, self.site.materials, self.site.claims)
-        worker = pod.role == "worker"
         return PodPlan(
             name=pod.name,
             hostname=pod.hostname,
             address=place.address,
-            argv=self._sshd_command(place) if worker else self._command(pod, place, own),
+            argv=self._command(pod, place, own),
             env=tuple(env.items()),
             cwd=container.working_dir or self.site.cwd,
             hosts=self._hosts(),
-            files=(
-                *(File(f.path, f.mode, f.text.encode()) for f in pod.files),
-                *_agent_files(),
-                *(self._server_files(pod, place, env) if worker else self._client_files(place)),
-                *shown.files,
-            ),
+            files=(*self._files(pod, place), *shown.files),
             mounts=shown.mounts,
             shm_bytes=shown.shm_bytes,
             limits=limits(container),
@@ -118,28 +114,42 @@ class Planner(msgspec.Struct, frozen=True):
             **({"TMPDIR": place.paths.tmp} if place.paths.prefix else {}),
             **dict(impl.shared_machine_env(site.interface)),
             **own,
-            "MPI_TRAINER_RANK_DIR": f"{place.paths.share}/{ranks.FOLDER}",
+            "MPI_TRAINER_SCRATCH": place.paths.share,
+            "MPI_TRAINER_KEYS": at(paths.KEYS),
         }
-        search = site.mpi_paths
         if pod.role == "worker":
-            env["MPI_TRAINER_WORKER_RANK_DIR"] = env["MPI_TRAINER_RANK_DIR"]
+            env["MPI_TRAINER_SSHD"] = site.sshd
+            env["MPI_TRAINER_SSH_ADDRESS"] = place.address
+            env["MPI_TRAINER_SSH_PORT"] = str(place.port)
         else:
-            settings = Settings(
-                hostfile=at(HOSTFILE), slots=self.layout.slots, ssh_args=f"-F {at(SSH)}/config"
-            )
-            env.update(impl.launcher_env(settings))
-            env.update(impl.wrapper_env(f"{at(AGENT)}/rank"))
-            env["MPI_TRAINER_TAG_OPTION"] = impl.tag_option
-            search = (*search, ("PATH", f"{at(AGENT)}/bin"))
-        for name, folder in search:
+            env.update(self._launcher_env(place))
+        for name, folder in site.mpi_paths:
             env[name] = f"{folder}:{env[name]}" if env.get(name) else folder
         return env
 
-    def _command(self, pod: PodLayout, place: Place, own: Mapping[str, str]) -> tuple[str, ...]:
-        return (f"{place.paths.file(AGENT)}/launch", *(expanded(word, own) for word in pod.command))
+    def _launcher_env(self, place: Place) -> dict[str, str]:
+        """The layout's own variables with the paths of this pod, and marks on ranks' lines."""
+        impl, at = implementation(self.layout.implementation), place.paths.file
+        config = f"{place.paths.share}/ssh/config"
+        given = Settings(hostfile=at(HOSTFILE), slots=self.layout.slots, ssh_args=f"-F {config}")
+        full = self.layout.agent == "full"
+        return {
+            **dict(impl.launcher_env(given)),
+            **(dict(impl.wrapper_env(at(paths.RANK))) if full else {}),
+            "MPI_TRAINER_SSH_USER": self.site.user,
+            "MPI_TRAINER_TERMINATION": f"{place.paths.share}/{SUMMARY}",
+            "MPI_TRAINER_TAG_OPTION": impl.tag_option,
+        }
 
-    def _sshd_command(self, place: Place) -> tuple[str, ...]:
-        return (self.site.sshd, "-D", "-e", "-f", f"{place.paths.file(SSH)}/sshd_config")
+    def _command(self, pod: PodLayout, place: Place, own: Mapping[str, str]) -> tuple[str, ...]:
+        """Where the agent does not run the launcher's command, it still has to prepare for it."""
+        at = place.paths.file
+        if pod.role == "worker":
+            return (at(paths.WORKER),)
+        words = tuple(expanded(word, own) for word in pod.command)
+        if self.layout.agent == "full":
+            return (at(paths.LAUNCH), *words[1:])
+        return ("/bin/sh", "-c", '"$0" launcher && exec "$@"', at(paths.PREPARE), *words)
 
     def _hosts(self) -> str:
         lines = ["127.0.0.1 localhost", "::1 localhost ip6-localhost"]
@@ -151,47 +161,24 @@ class Planner(msgspec.Struct, frozen=True):
     def _address(self, pod: PodLayout) -> str:
         return f"{pod.hostname}.{pod.subdomain}.{self.layout.namespace}.svc"
 
-    def _server_files(
-        self, pod: PodLayout, place: Place, env: Mapping[str, str]
-    ) -> tuple[File, ...]:
-        folder = place.paths.file(SSH)
-        config = sshd.server_config(folder, place.address, place.port)
-        variables = sshd.env_file(tuple(env.items()))
-        return (
-            File(f"{SSH}/sshd_config", 0o600, config.encode()),
-            File(f"{SSH}/host_key", 0o600, self.keys.hosts[pod.name].private),
-            File(f"{SSH}/authorized_keys", 0o600, f"{self.keys.job.public}\n".encode()),
-            File(f"{SSH}/env", 0o600, variables.encode(errors="surrogateescape")),
-            File(f"{SSH}/session", 0o700, sshd.session_script(f"{folder}/env").encode()),
+    def _files(self, pod: PodLayout, place: Place) -> Iterator[File]:
+        for file in pod.files:
+            text = self._with_places(file.text) if file.path == scripts.HOSTS else file.text
+            if file.path == DISCOVER_HOSTS:
+                text = text.replace(paths.ALIVE, f"{place.paths.share}/alive")
+            yield File(file.path, file.mode, text.encode())
+        for key in pod.keys:
+            if key.path.startswith(f"{paths.KEYS}/"):
+                yield File(key.path, 0o600, self.keys.part(key.part))
+
+    def _with_places(self, hosts: str) -> str:
+        """Every worker with its address and port, which need no resolver."""
+        lines = (line.split()[0] for line in hosts.splitlines())
+        places = {pod: self.places[pod] for pod in lines}
+        return "".join(
+            f"{line} {place.address} {place.port}\n"
+            for line, place in zip(hosts.splitlines(), places.values(), strict=True)
         )
-
-    def _client_files(self, place: Place) -> tuple[File, ...]:
-        folder = place.paths.file(SSH)
-        workers = [self._endpoint(p) for p in self.layout.workers]
-        config = sshd.client_config(folder, self.site.user, workers)
-        return (
-            File(f"{SSH}/config", 0o600, config.encode()),
-            File(f"{SSH}/known_hosts", 0o600, sshd.known_hosts(workers).encode()),
-            File(f"{SSH}/id", 0o600, self.keys.job.private),
-        )
-
-    def _endpoint(self, pod: PodLayout) -> sshd.Endpoint:
-        place = self.places[pod.name]
-        return sshd.Endpoint(
-            names=(pod.name, self._address(pod)),
-            address=place.address,
-            port=place.port,
-            host_key=self.keys.hosts[pod.name].public,
-        )
-
-
-def _agent_files() -> tuple[File, ...]:
-    shim = agent.MPIEXEC.encode()
-    return (
-        File(f"{AGENT}/launch", 0o755, agent.LAUNCH.encode()),
-        File(f"{AGENT}/rank", 0o755, agent.RANK.encode()),
-        *(File(f"{AGENT}/bin/{name}", 0o755, shim) for name in SHIMMED),
-    )
 
 
 def limits(container: Container) -> Limits:

@@ -16,6 +16,7 @@ import msgspec
 from mpi_trainer.api import defaults, validation
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.layout.agent import Choice, choice
 from mpi_trainer.layout.model import Layout
 from mpi_trainer.layout.mpijob import layout
 from mpi_trainer.local import accounts, applied, isolation, preflight
@@ -76,13 +77,21 @@ def prepare(job: MPIJob, settings: Settings) -> LocalRun:
     _demand_account(isolated)
     return LocalRun(
         job=job,
-        layout=layout(job),
+        layout=layout(job, chosen=_agent(job)),
         distribution=_distribution(job, chosen, isolated),
         isolation=isolated,
         settings=settings,
         claims=_claims(job, settings.claims),
         notes=_notes(job, isolated),
     )
+
+
+def _agent(job: MPIJob) -> Choice:
+    """There is no image here that could have an sshd or an entrypoint of its own."""
+    asked = choice(job)
+    if asked.level == "off":
+        return Choice("environment", "managed", asked.why)
+    return Choice("full", "managed")
 
 
 def _named(job: MPIJob) -> MPIJob:

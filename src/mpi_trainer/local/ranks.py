@@ -16,6 +16,8 @@ from msgspec.structs import replace
 from mpi_trainer.decide import End, RankSeen
 
 FOLDER = "ranks"
+DONE = "done"
+"""below it: records that the agent has told the launcher of"""
 OOM_KILLED = "OOMKilled"
 
 
@@ -23,9 +25,12 @@ def read(shares: Mapping[str, str], attempt: int) -> tuple[RankSeen, ...]:
     """The ranks of every pod, given each pod's shared directory; in order of rank."""
     found: dict[int, tuple[float, RankSeen]] = {}
     for pod, share in shares.items():
-        folder = Path(share, FOLDER)
-        records = (*folder.glob("[!.]*.start"), *folder.glob("[!.]*.end"))
-        for path in {path.stem: path for path in records}.values():
+        folders = (Path(share, FOLDER), Path(share, FOLDER, DONE))
+        begun, ended = (
+            [path for folder in folders for path in folder.glob(f"[!.]*.{kind}")]
+            for kind in ("start", "end")
+        )
+        for path in {path.stem: path for path in (*begun, *ended)}.values():
             written, record = _record(path)
             rank = _rank(record, pod, attempt, written)
             if rank is not None and written >= found.get(rank.rank, (0.0,))[0]:
@@ -49,9 +54,10 @@ def blamed(ranks: tuple[RankSeen, ...], out_of_memory: Collection[str]) -> tuple
 def clear(share: str) -> None:
     """An empty directory for the ranks of the next attempt."""
     folder = Path(share, FOLDER)
-    folder.mkdir(exist_ok=True)
-    for record in folder.iterdir():
-        record.unlink(missing_ok=True)
+    (folder / DONE).mkdir(parents=True, exist_ok=True)
+    for record in (*folder.iterdir(), *(folder / DONE).iterdir()):
+        if record.name != DONE:
+            record.unlink(missing_ok=True)
 
 
 def _record(path: Path) -> tuple[float, dict[str, str]]:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from mpi_trainer.local.errors import PodError
 from mpi_trainer.local.pod import File, Mount
 
-SHARE: Final = "/run/mpi-trainer"
+SHARE: Final = "/run/mpi-agent"
 
 Kind = Literal["dir", "file"]
 

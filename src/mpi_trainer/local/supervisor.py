@@ -74,7 +74,7 @@ class Supervisor:
         self._layout = layout
         self._site = site
         self._host = host
-        self._keymaker = Keymaker(1 + len(layout.workers))
+        self._keymaker = Keymaker(2)
         self._record = Record()
         self._planner: Planner | None = None
         self._held: dict[str, Held] = {}
@@ -206,9 +206,7 @@ class Supervisor:
             pod.name: Place(self._host.address(i), self._host.port, self._host.paths(pod.name))
             for i, pod in enumerate(self._layout.pods)
         }
-        own, *hosts = self._keymaker.pairs()
-        keys = Keys(own, dict(zip((w.name for w in self._layout.workers), hosts, strict=True)))
-        self._planner = Planner(self._layout, self._site, places, keys)
+        self._planner = Planner(self._layout, self._site, places, Keys(*self._keymaker.pairs()))
 
     def _start(self, pods: list[PodLayout]) -> None:
         assert self._planner is not None, "decide asks for a key before any pod"

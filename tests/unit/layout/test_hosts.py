@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -10,7 +13,8 @@ from hypothesis import strategies as st
 from mpi_trainer.api.defaults import with_defaults
 from mpi_trainer.api.meta import ObjectMeta
 from mpi_trainer.api.mpijob import LAUNCHER, WORKER, MPIJob, MPIJobSpec, ReplicaSpec
-from mpi_trainer.layout.hosts import discover_hosts
+from mpi_trainer.layout.agent import Choice
+from mpi_trainer.layout.hosts import discover_hosts, discovery
 from mpi_trainer.layout.mpi import REGISTRY
 from mpi_trainer.layout.mpijob import LABEL_INDEX, NO_GPU, layout
 
@@ -87,13 +91,28 @@ def test_launcher_is_kept_from_gpus_exactly_where_it_runs_no_rank(job: MPIJob) -
 
 @few
 @given(jobs, domains)
-def test_script_of_the_start_knows_the_launcher_as_worker_and_nobody_else(
+def test_discovery_lists_every_host_where_the_agent_knows_no_better(
     job: MPIJob, domain: str
 ) -> None:
     made = layout(job, domain)
-    listed = made.launcher.files[1].text.splitlines()[1:]
-    hosts = [f"echo {host.address}" for host in made.hosts if host.pod == "j-launcher"]
-    assert listed == hosts
+    lines = made.launcher.files[1].text.splitlines()[1:]
+    echoes = [line for line in lines if line.startswith("echo ")]
+    asks = [line for line in lines if line not in echoes]
+    assert sorted(echoes) == sorted(f"echo {host.address}" for host in made.hosts)
+    assert asks == ["if [ -r /run/mpi-agent/alive ]; then exec cat /run/mpi-agent/alive; fi"]
+
+
+def test_discovery_answers_with_the_workers_that_are_alive(tmp_path: Path) -> None:
+    alive = tmp_path / "alive"
+    script = discovery(job(3, as_worker=True), str(alive))
+    everyone = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+    assert len(everyone.stdout.splitlines()) == 4
+    alive.write_text("j-worker-1.j.default.svc\n")
+    living = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+    assert [line.split(".")[0] for line in living.stdout.splitlines()] == [
+        "j-launcher",
+        "j-worker-1",
+    ]
 
 
 @few
@@ -101,7 +120,7 @@ def test_script_of_the_start_knows_the_launcher_as_worker_and_nobody_else(
 def test_layout_holds_no_key(job: MPIJob) -> None:
     made = layout(job)
     assert "PRIVATE" not in msgspec.json.encode([pod.files for pod in made.pods]).decode()
-    assert all(not pod.files for pod in made.workers)
+    assert all(key.part != "private" for pod in made.workers for key in pod.keys)
 
 
 @few
@@ -140,7 +159,8 @@ def test_discovered_hosts_are_in_the_order_of_their_names_as_text() -> None:
 def test_only_root_gets_keys_that_nobody_else_can_read(
     given_path: str | None, folder: str, mode: int | None
 ) -> None:
-    for pod in layout(job(ssh_auth_mount_path=given_path)).pods:
+    compatible = Choice("environment", "compatible")
+    for pod in layout(job(ssh_auth_mount_path=given_path), chosen=compatible).pods:
         assert [(key.path, key.part, key.mode) for key in pod.keys] == [
             (f"{folder}/id_rsa", "private", mode),
             (f"{folder}/id_rsa.pub", "public", mode),

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from mpi_trainer.api.pods import Container, PodTemplate, Resources
+from mpi_trainer.layout.agent import paths, scripts
 from mpi_trainer.layout.model import File as LayoutFile
-from mpi_trainer.layout.model import Layout, PodLayout
+from mpi_trainer.layout.model import Host, KeyFile, Layout, PodLayout
 from mpi_trainer.layout.mpi import REGISTRY
 from mpi_trainer.local.environment import Materials
 from mpi_trainer.local.errors import CannotApply
-from mpi_trainer.local.plan import SHIMMED, Keys, Place, Planner, Site, limits
+from mpi_trainer.local.plan import Keys, Place, Planner, Site, limits
 from mpi_trainer.local.pod import File, Limits, Mount, Paths, PodPlan
 from mpi_trainer.runtime.sshkeys import KeyPair
 
@@ -27,6 +28,23 @@ SITE = Site(
     sshd="/usr/sbin/sshd",
     interface="eth0",
     materials=Materials({"settings": {"a": b"A"}}, {}),
+)
+
+HOSTS = [Host(name, f"{name}.train.team.svc", 2) for name in NAMES[1:]]
+WORKER_FILES = scripts.files("worker", "")
+LAUNCHER_FILES = (
+    LayoutFile("/etc/mpi/hostfile", 0o444, "hosts\n"),
+    *scripts.files("launcher", ""),
+    scripts.hosts(HOSTS),
+)
+WORKER_KEYS = (
+    KeyFile(f"{paths.KEYS}/public", "public", None),
+    KeyFile(f"{paths.KEYS}/host-private", "host-private", None),
+)
+LAUNCHER_KEYS = (
+    KeyFile("/root/.ssh/id_rsa", "private", 0o600),
+    KeyFile(f"{paths.KEYS}/private", "private", None),
+    KeyFile(f"{paths.KEYS}/host-public", "host-public", None),
 )
 
 
@@ -45,9 +63,9 @@ def pod(name: str, container: dict[str, Any], **spec: Any) -> PodLayout:
         subdomain="train",
         labels={"role": "job"},
         env=(("K_MPI_JOB_ROLE", "worker" if worker else "launcher"),),
-        command=tuple(container.get("command", ())),
-        files=() if worker else (LayoutFile("/etc/mpi/hostfile", 0o444, "hosts\n"),),
-        keys=(),
+        command=(paths.WORKER if worker else paths.LAUNCH, *container.get("command", ())),
+        files=WORKER_FILES if worker else LAUNCHER_FILES,
+        keys=WORKER_KEYS if worker else LAUNCHER_KEYS,
         template=PodTemplate.of(content),
     )
 
@@ -65,12 +83,14 @@ def plans(
         hostfile="hosts\n",
         launcher=pods[0],
         workers=tuple(pods[1:]),
+        agent="full",
+        ssh="managed",
     )
     places = {
         name: Place(f"10.0.0.{n}", 2222, Paths(f"{prefix}/{name}" if prefix else "", "/s", "/tmp"))
         for n, name in enumerate(NAMES, start=2)
     }
-    planner = Planner(layout, SITE, places, Keys(JOB_KEY, dict.fromkeys(NAMES[1:], HOST_KEY)))
+    planner = Planner(layout, SITE, places, Keys(JOB_KEY, HOST_KEY))
     return {p.name: planner.pod(p) for p in pods}
 
 
@@ -91,7 +111,7 @@ def test_the_launcher_runs_its_command_with_references_expanded() -> None:
     env = [{"name": "STEPS", "value": "10"}]
     plan = launcher(command=["train", "--steps=$(STEPS)", "$(K_MPI_JOB_ROLE)", "$$(X)"], env=env)
     agent, *command = plan.argv
-    assert agent == file(plan, "/agent/launch").path
+    assert agent == file(plan, "/launch").path
     assert command == ["train", "--steps=10", "launcher", "$(X)"]
 
 
@@ -100,11 +120,16 @@ def test_a_path_of_the_jobs_own_does_not_hide_the_mpi() -> None:
     assert dict(worker(env=env).env)["PATH"] == "/mpi/bin:/opt/app/bin"
 
 
-def test_a_worker_runs_sshd_and_nothing_else() -> None:
+def test_a_worker_runs_the_agents_worker_whatever_its_own_command() -> None:
     plan = worker(command=["sleep", "infinity"])
-    config = file(plan, "/sshd_config")
-    assert plan.argv == ("/usr/sbin/sshd", "-D", "-e", "-f", config.path)
-    assert b"ListenAddress 10.0.0.4\n" in config.content
+    assert plan.argv == (file(plan, "/worker").path,)
+    seen = dict(plan.env)
+    assert (seen["MPI_TRAINER_SSH_ADDRESS"], seen["MPI_TRAINER_SSH_PORT"]) == ("10.0.0.4", "2222")
+
+
+def test_the_launcher_reaches_workers_without_a_resolver() -> None:
+    lines = file(launcher(), "/mpi-agent/hosts").content.decode().splitlines()
+    assert lines[1] == "train-worker-1 train-worker-1.train.team.svc 10.0.0.4 2222"
 
 
 def test_the_working_directory_is_the_containers_or_the_callers() -> None:
@@ -146,23 +171,12 @@ def test_the_launcher_finds_the_hostfile_and_its_ssh_configuration(implementatio
     plan = launcher(implementation=implementation, prefix="/pods")
     values = dict(plan.env).values()
     assert "/pods/train-launcher/etc/mpi/hostfile" in values
-    config = file(plan, "/ssh/config").path
-    assert f"-F /pods/train-launcher{config}" in values
+    assert "-F /s/ssh/config" in values
 
 
-@pytest.mark.parametrize("implementation", [impl.name for impl in REGISTRY])
-def test_mpi_programs_of_the_launcher_are_the_shims_with_the_real_ones_behind(
-    implementation: str,
-) -> None:
-    plan = launcher(implementation=implementation)
-    first, *rest = dict(plan.env)["PATH"].split(":")
-    shims = {f.path for f in plan.files if f.path.startswith(f"{first}/")}
-    assert shims == {f"{first}/{name}" for name in SHIMMED}
-    assert rest == ["/mpi/bin", "/venv/bin", "/bin"]
-
-
-def test_a_worker_keeps_the_real_mpi_programs_first() -> None:
-    assert dict(worker().env)["PATH"].startswith("/mpi/bin:")
+def test_the_real_mpi_programs_come_first_on_the_path() -> None:
+    for plan in plans().values():
+        assert dict(plan.env)["PATH"] == "/mpi/bin:/venv/bin:/bin"
 
 
 def test_an_own_temporary_directory_is_named_only_where_files_are_shared() -> None:
@@ -174,22 +188,16 @@ def test_private_keys_are_in_files_of_their_owner_alone() -> None:
     """AC-19"""
     for plan in plans().values():
         for f in plan.files:
-            if b"private" in f.content or f.path.endswith("/ssh/env"):
+            if b" private" in f.content and f.path.startswith(paths.KEYS):
                 assert f.mode == 0o600, f.path
-        assert all("private" not in word for word in (*plan.argv, *dict(plan.env).values()))
+        assert all(" private" not in word for word in (*plan.argv, *dict(plan.env).values()))
 
 
 def test_a_worker_admits_the_jobs_key_and_does_not_hold_it() -> None:
     plan = worker()
-    assert file(plan, "/authorized_keys").content == b"ecdsa-sha2-nistp521 JOB\n"
+    assert file(plan, "/public").content == b"ecdsa-sha2-nistp521 JOB\n"
     assert all(b"job private" not in f.content for f in plan.files)
-    assert file(plan, "/host_key").content == b"host private"
-
-
-def test_a_session_on_a_worker_gets_the_workers_variables() -> None:
-    env = file(worker(env=[{"name": "A", "value": "it's"}]), "/ssh/env").content.decode()
-    assert """export A='it'"'"'s'\n""" in env
-    assert "export K_MPI_JOB_ROLE=worker\n" in env
+    assert file(plan, "/host-private").content == b"host private"
 
 
 def test_volumes_reach_the_pod() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mpi_trainer.decide import End, RankSeen
-from mpi_trainer.layout import agent
+from mpi_trainer.layout.agent import scripts
 from mpi_trainer.local import ranks
 
 
@@ -92,7 +92,7 @@ def test_clearing_leaves_an_empty_directory(share: Path) -> None:
     write(share, "0.h.10.99.start", "rank=0\n")
     write(share, ".1.h.10.99.end", "")
     ranks.clear(str(share))
-    assert list((share / ranks.FOLDER).iterdir()) == []
+    assert [p.name for p in (share / ranks.FOLDER).rglob("*")] == [ranks.DONE]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_clearing_leaves_an_empty_directory(share: Path) -> None:
 )
 def test_what_the_real_wrapper_writes_is_read(share: Path, script: str, end: End) -> None:
     wrapper = share / "rank"
-    wrapper.write_text(agent.RANK)
+    wrapper.write_text(scripts.text("rank"))
     env = {
         "PATH": os.environ["PATH"],
         "MPI_TRAINER_RANK_DIR": str(share / ranks.FOLDER),

@@ -1,15 +1,14 @@
-"""The sh scripts that run in the pods, as text. They need a POSIX shell and nothing else.
+"""The agent: what runs in a job's pods beside the job itself, and what it is given. Pure.
 
-`LAUNCH` starts the launcher's command. `MPIEXEC` stands before the real mpiexec, where variables
-cannot do the work. `RANK` stands before every rank and records its start and end.
+A few POSIX sh scripts, delivered as files of the Layout, do for every MPI and any user what images
+cannot: an sshd for a user without a name, waiting for workers, heartbeats, and the truth about
+every rank. They need a shell, the usual small programs and OpenSSH, and nothing else.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+from mpi_trainer.layout.agent.choice import Choice, Level, Ssh, choice
+from mpi_trainer.layout.agent.scripts import files
+from mpi_trainer.layout.agent.settings import Settings, settings
 
-_HERE = Path(__file__).parent
-
-LAUNCH = (_HERE / "launch.sh").read_text(encoding="utf-8")
-RANK = (_HERE / "rank.sh").read_text(encoding="utf-8")
-MPIEXEC = (_HERE / "mpiexec.sh").read_text(encoding="utf-8")
+__all__ = ["Choice", "Level", "Settings", "Ssh", "choice", "files", "settings"]

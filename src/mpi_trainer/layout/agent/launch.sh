@@ -1,10 +1,19 @@
 #!/bin/sh
-# The launcher's first process: starts the job's command and notes where its output goes.
+# The launcher's first process: holds a control channel to every host of the job, runs the job's
+# command untouched as its child, and ends it where it can be proven that it will not end by itself.
 #
-#   launch.sh COMMAND [ARGUMENT...]
+#   launch COMMAND [ARGUMENT...]
 #
-# MPI_TRAINER_STDOUT tells the mpiexec shim which standard output is the pod's own, so that only
-# lines for the log are marked with their rank, and never what a script captures or redirects.
+#   MPI_TRAINER_SCRATCH      see prepare, which this runs where no init container has
+#   MPI_TRAINER_TERMINATION  where the summary goes (/dev/termination-log)
+#   MPI_TRAINER_STDOUT       set here, for the mpiexec shim: which standard output is the pod's own,
+#                            so that only lines for the log are marked with their rank
+#
+# Guarantee: the command starts when every worker has answered, gets its arguments, descriptors and
+# signals as if this were not here, and its exit code is ours, unless we ended it: then the code is
+# one of verdict.sh. Where the folder of this script names no hosts, the command replaces it.
+# Danger: everything comes in through one pipe, because a POSIX shell can wait for one thing only;
+# every writer must write whole lines of less than 4096 bytes.
 
 MPI_TRAINER_STDOUT=$(readlink "/proc/$$/fd/1")
 export MPI_TRAINER_STDOUT
@@ -13,4 +22,146 @@ if ! command -v -- "$1" >/dev/null; then
     echo "launcher: $1: command not found" >&2
     exit 127
 fi
-exec "$@"
+here=$(cd "$(dirname "$0")" && pwd -P)
+[ -r "$here/hosts" ] || exec "$@"
+
+scratch=${MPI_TRAINER_SCRATCH:-/run/mpi-agent}
+[ -e "$scratch/prepared" ] || /bin/sh "$here/prepare" launcher || exit
+wait_seconds=120 lost_seconds=20 dead_seconds=10 start_seconds=120 end_seconds=3
+# shellcheck disable=SC1091 # rendered from the job's annotations
+[ ! -r "$here/settings" ] || . "$here/settings"
+# shellcheck source-path=SCRIPTDIR source=processes.sh
+. "$here/processes"
+# shellcheck source-path=SCRIPTDIR source=channels.sh
+. "$here/channels"
+# shellcheck source-path=SCRIPTDIR source=verdict.sh
+. "$here/verdict"
+# shellcheck source-path=SCRIPTDIR source=summary.sh
+. "$here/summary"
+
+MPI_TRAINER_SCRATCH=$scratch
+MPI_TRAINER_RANK_DIR=$scratch/ranks
+ssh_program=$(command -v ssh)
+PATH=$scratch/bin:$PATH
+export MPI_TRAINER_SCRATCH MPI_TRAINER_RANK_DIR PATH
+run=$scratch/launch
+command=MPI_TRAINER_COMMAND=$scratch
+
+say() {
+    echo "mpi-agent: $1" >&2
+}
+
+# --- the command ---------------------------------------------------------------------------------
+
+# Not a background job: those ignore SIGINT, and so would all that the command starts. So it is one
+# end of a pipeline, in a subshell that the other end kills; the shell's word about that is dropped.
+# shellcheck disable=SC2216,SC2016 # the pipe carries nothing; PPID is the inner shell's
+start_command() {
+    exec 8>&2 9>&1 2>/dev/null
+    ( {
+        (
+            read -r pid _ </proc/self/stat
+            echo "$pid" >"$run/command"
+            MPI_TRAINER_COMMAND=$scratch
+            export MPI_TRAINER_COMMAND
+            exec "$@" >&9 2>&8 7>&- 8>&- 9>&-
+        )
+        echo "command $?" >"$run/events"
+    } | sh -c 'kill -KILL "$PPID"')
+    exec 2>&8 8>&- 9>&-
+}
+
+# shellcheck disable=SC2317 # called by trap
+forward() {
+    if [ -r "$run/command" ]; then
+        read -r pid <"$run/command"
+        kill -"$1" "$pid" 2>/dev/null || :
+    else
+        case $1 in TERM | INT | HUP | QUIT) finish 143 ;; esac
+    fi
+}
+
+# Ends the command and all below it, and every rank.
+end_command() {
+    signal_marked "$command" TERM || :
+    for number in $numbers; do order "$number" end; done
+    ending=$now
+}
+
+finish() {
+    close_channels
+    kill "$ticker" 2>/dev/null
+    rm -f "$run/events"
+    exit "$1"
+}
+
+# --- one line of the pipe --------------------------------------------------------------------------
+
+tick() {
+    now=$(date +%s)
+    if [ -n "$ending" ]; then
+        if [ $((now - ending)) -ge "$end_seconds" ]; then signal_marked "$command" KILL || :; fi
+        # Even a command that nobody can kill must not hold the job.
+        [ $((now - ending)) -lt $((end_seconds + 5)) ] || code=${code:-137}
+    elif [ -n "$launched" ]; then
+        judge
+        [ -z "$reason" ] || end_command
+    fi
+}
+
+# Handles the next line; nothing where a signal came instead.
+next() {
+    read -r who what rest <&7 || return 0
+    case $who in
+        t) tick ;;
+        command) code=$what ;;
+        mpirun) run_began=$now run_pid=$what worlds_before=$worlds ;;
+        [0-9]*) heard "$who" "$what" "$rest" ;;
+    esac
+}
+
+# --- its life ----------------------------------------------------------------------------------------
+
+umask 077
+rm -rf "$run"
+mkdir -p "$run" || exit 102
+mkfifo "$run/events" || exit 102
+umask 022
+exec 7<>"$run/events"
+for signal in TERM INT HUP QUIT USR1 USR2; do
+    # shellcheck disable=SC2064 # the signal of now
+    trap "forward $signal" "$signal"
+done
+(
+    exec 7>&-
+    while sleep 1; do echo t; done
+) >"$run/events" 2>/dev/null &
+ticker=$!
+now=$(date +%s)
+launched='' ending='' code='' reason='' text=''
+begin_story
+open_channels
+told=$now
+began=$now
+until all_up; do
+    next
+    if [ $((now - began)) -ge "$wait_seconds" ]; then
+        reason=WorkersMissing
+        text="after $wait_seconds s there is no answer from $(missing_workers)"
+        say "$text"
+        summary
+        finish 103
+    fi
+    if [ $((now - told)) -ge 5 ]; then
+        told=$now
+        say "waiting for $(missing_workers)"
+    fi
+done
+note_alive
+launched=$now
+start_command "$@"
+while [ -z "$code" ]; do next; done
+collect
+[ -z "$reason" ] || say "$text"
+summary
+finish "$(exit_code)"

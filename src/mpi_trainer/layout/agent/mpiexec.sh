@@ -46,6 +46,20 @@ fi
 # A shim reached again from below (mpirun calling mpiexec) must not act twice.
 unset MPI_TRAINER_RANK_WRAPPER MPI_TRAINER_TAG_OPTION MPI_TRAINER_STDOUT
 
+# Ranks of one run have this in common, where MPI itself gives them no such name.
+MPI_TRAINER_RUN=$$
+export MPI_TRAINER_RUN
+
+# Tells the launcher that ranks will start, and that each will be seen: the bound on a start counts
+# from here. Opened for both, so that it never waits for a reader.
+announce() {
+    events=${MPI_TRAINER_SCRATCH-}/launch/events
+    [ ! -p "$events" ] || echo "mpirun $$" 1<>"$events"
+}
+if [ -n "${OMPI_MCA_orte_fork_agent-}${PRTE_MCA_odls_base_exec_agent-}${I_MPI_GTOOL-}" ]; then
+    announce
+fi
+
 # Prints how many arguments follow the Hydra option $1; fails for an option not known.
 arity() {
     option=${1#-}
@@ -107,6 +121,7 @@ run_wrapped() {
         set -- "$@" "$arg"
     done
     [ "$place" = program ] || return 0
+    announce
     exec "$real" ${tag:+"$tag"} "$@"
 }
 

@@ -19,14 +19,24 @@
 #
 # One `key=value` a line:
 #
-#   rank    number in the world                     both
-#   size    ranks in the world; empty if unknown    both
-#   host    host name                               both
-#   pid     process id of the rank itself           both
-#   start   start time, seconds since the epoch     both
-#   end     end time, seconds since the epoch       end only
-#   status  exit status                             end only, or
-#   signal  number of the signal that ended it      end only
+#   rank     number in the world                     both
+#   size     ranks in the world; empty if unknown    both
+#   world    which run of mpirun; empty if unknown   both
+#   host     host name                               both
+#   pid      process id of the rank itself           both
+#   wrapper  process id of this shell                both
+#   parent   process id of the MPI daemon above it   both
+#   start    start time, seconds since the epoch     both
+#   end      end time, seconds since the epoch       end only
+#   at       end time, 1/100 s since the boot        end only
+#   oom      processes that the kernel killed here   end only
+#            for memory while the rank ran
+#   status   exit status                             end only, or
+#   signal   number of the signal that ended it      end only
+#
+# A rank that runs Python finds our `sitecustomize.py` on its path, which
+# leaves a third file, RANK.HOST.WRAPPER.SECONDS.raised, when the program ends by an
+# exception or by sys.exit with a failure: such a rank can wait in MPI_Finalize for ever.
 #
 # Danger: a start without an end means that the wrapper was killed too (SIGKILL to the
 # group, or a lost host), not that the rank still runs. A shell reports death by INT,
@@ -35,6 +45,7 @@
 dir=${MPI_TRAINER_WORKER_RANK_DIR:-${MPI_TRAINER_RANK_DIR-}}
 rank=${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK-}}}
 size=${OMPI_COMM_WORLD_SIZE:-${PMI_SIZE-}}
+world=${PMIX_NAMESPACE:-${MPI_TRAINER_RUN-}}
 
 case $rank in '' | *[!0-9]*) exec "$@" ;; esac
 if [ -z "$dir" ] || [ ! -d "$dir" ] || [ ! -w "$dir" ]; then exec "$@"; fi
@@ -53,6 +64,32 @@ start=$(date +%s)
 name=$rank.$host.$$.$start
 printf '' 2>/dev/null >"$dir/.$name.end" || exec "$@"
 
+# Sets `kills` to how many processes of this container the kernel has killed for memory.
+count_kills() {
+    kills=0
+    group=${MPI_TRAINER_CGROUP:-/sys/fs/cgroup}
+    for events in "$group/memory.events" "$group/memory/memory.oom_control"; do
+        [ -r "$events" ] || continue
+        while read -r key value; do
+            [ "$key" != oom_kill ] || kills=$value
+        done <"$events"
+    done
+}
+count_kills
+kills_before=$kills
+
+python=${dir%/*}/python
+if [ -r "$python/sitecustomize.py" ]; then
+    PYTHONPATH=$python${PYTHONPATH:+:$PYTHONPATH}
+    MPI_TRAINER_RECORD=$dir/$name
+    export PYTHONPATH MPI_TRAINER_RECORD
+fi
+
+about() {
+    printf 'rank=%s\nsize=%s\nworld=%s\nhost=%s\npid=%s\nwrapper=%s\nparent=%s\nstart=%s\n' \
+        "$rank" "$size" "$world" "$host" "$pid" "$$" "$PPID" "$start"
+}
+
 # Called in the process that becomes the rank, so that it can read its own pid:
 # $$ stays the wrapper's in a subshell, while /proc/self is whoever opens it.
 # shellcheck disable=SC2317 # called inside eval
@@ -60,8 +97,7 @@ record_start() {
     pid=
     [ -r /proc/self/stat ] && read -r pid _ </proc/self/stat
     [ -n "$pid" ] || pid=$(exec sh -c 'echo "$PPID"')
-    printf 'rank=%s\nsize=%s\nhost=%s\npid=%s\nstart=%s\n' \
-        "$rank" "$size" "$host" "$pid" "$start" >"$dir/.$name.start" &&
+    about >"$dir/.$name.start" &&
         mv -f "$dir/.$name.start" "$dir/$name.start"
 }
 
@@ -92,11 +128,15 @@ if [ -r "$dir/$name.start" ]; then
         [ "$key" != pid ] || pid=$value
     done <"$dir/$name.start"
 fi
+uptime=0.00
+[ ! -r /proc/uptime ] || read -r uptime _ </proc/uptime
+count_kills
 {
-    printf 'rank=%s\nsize=%s\nhost=%s\npid=%s\nstart=%s\nend=%s\n%s=%s\n' \
-        "$rank" "$size" "$host" "$pid" "$start" "$(date +%s)" \
-        "$how" "${signal:-$code}" >"$dir/.$name.end" &&
-        mv -f "$dir/.$name.end" "$dir/$name.end"
+    {
+        about
+        printf 'end=%s\nat=%s\noom=%s\n%s=%s\n' "$(date +%s)" "${uptime%.*}${uptime#*.}" \
+            "$((kills - kills_before))" "$how" "${signal:-$code}"
+    } >"$dir/.$name.end" && mv -f "$dir/.$name.end" "$dir/$name.end"
 } 2>/dev/null
 
 if [ -n "$signal" ]; then

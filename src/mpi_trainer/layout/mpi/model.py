@@ -29,8 +29,9 @@ class MpiImpl(msgspec.Struct, frozen=True):
 
     `launcher_env` is set everywhere. `shared_machine_env` only where several hosts are one
     machine: no core pinning, ranks that yield, one network interface. `wrapper_env` puts a
-    program before every rank. `tag_option` makes mpirun put `RANK_MARK` before every line, and
-    before every piece of a line that a rank wrote in pieces.
+    program before every rank. `keyless_env` keeps workers from starting each other over SSH,
+    which they cannot do without the private key. `tag_option` makes mpirun put `RANK_MARK` before
+    every line, and before every piece of a line that a rank wrote in pieces.
     """
 
     name: str
@@ -39,3 +40,4 @@ class MpiImpl(msgspec.Struct, frozen=True):
     shared_machine_env: Callable[[str], Pairs]
     wrapper_env: Callable[[str], Pairs]
     tag_option: str
+    keyless_env: Pairs = ()

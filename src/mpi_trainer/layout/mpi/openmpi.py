@@ -60,4 +60,8 @@ IMPL = MpiImpl(
     shared_machine_env=shared_machine_env,
     wrapper_env=wrapper_env,
     tag_option="--tag-output",
+    keyless_env=(
+        ("OMPI_MCA_plm_rsh_no_tree_spawn", "1"),
+        ("PRTE_MCA_plm_ssh_no_tree_spawn", "1"),
+    ),
 )

@@ -1,0 +1,129 @@
+# shellcheck shell=sh disable=SC2034,SC2154 # its variables are those of whoever reads it
+# The launcher's control channels: one SSH connection to every worker, on which `watch` runs, and a
+# `watch` of the launcher's own. Sourced by launch.
+#
+# All start at once. A channel that breaks is opened again, for as long as the launcher lives. The
+# connection is also the one that mpirun's own sessions go through (ControlPath), which spares each
+# of them a key exchange. `numbers` lists the hosts: 0 is the launcher, 1 the first line of `hosts`.
+
+open_channels() {
+    numbers=0
+    pod_0=$(hostname_here) up_0='' why_0=starting seen_0=$now peak_0=- oom_0=-
+    hex_0=- behind_0=0
+    mkfifo "$run/0.in"
+    channel_here >"$run/events" 2>/dev/null &
+    channels=$!
+    number=0
+    while read -r pod address _; do
+        [ -n "$pod" ] || continue
+        number=$((number + 1))
+        numbers="$numbers $number"
+        eval "address_$number=\$address pod_$number=\$pod up_$number='' why_$number='no answer yet' seen_$number=\$now"
+        eval "peak_$number=- oom_$number=- hex_$number=- behind_$number=0"
+        mkfifo "$run/$number.in"
+        channel "$number" "$address" >"$run/events" 2>/dev/null &
+        channels="$channels $!"
+    done <"$here/hosts"
+    if [ "$number" -gt 0 ] && [ -z "$ssh_program" ]; then
+        reason=NoSsh
+        text="this image has no ssh, and MPI starts its ranks over SSH: add openssh-client (Debian, \
+Ubuntu, Alpine) or openssh-clients (Fedora, UBI)"
+        say "$text"
+        summary
+        finish 101
+    fi
+}
+
+hostname_here() {
+    name=launcher
+    [ ! -r /proc/sys/kernel/hostname ] || read -r name </proc/sys/kernel/hostname
+    echo "$name"
+}
+
+channel_here() {
+    exec 7>&-
+    while :; do
+        "$here/watch" start <>"$run/0.in" | relay 0
+        echo "0 down watch ended"
+        sleep 1
+    done
+}
+
+channel() {
+    exec 7>&-
+    MPI_TRAINER_CHANNEL=$scratch
+    export MPI_TRAINER_CHANNEL
+    how=start
+    while :; do
+        rm -f "$scratch/ssh/$(($1 - 1)).ctl"
+        "$ssh_program" -F "$scratch/ssh/config" -o ControlMaster=yes -o ConnectionAttempts=1 "$2" \
+            "mpi-agent-watch $how" <>"$run/$1.in" 2>"$run/$1.err" | relay "$1"
+        [ ! -e "$run/$1.up" ] || how=again
+        why=
+        while IFS= read -r line; do [ -z "$line" ] || why=$line; done <"$run/$1.err"
+        echo "$1 down ${why:-the connection was closed}"
+        nap
+        nap
+    done
+}
+
+# Lines of one host, with its number; whole lines only, whatever the network makes of them.
+relay() {
+    while IFS= read -r line; do
+        case $line in hello*) : >"$run/$1.up" ;; esac
+        echo "$1 $line"
+    done
+}
+
+# Tells the host $1 to do $2. Opened for both, so that it never waits for a reader.
+order() {
+    echo "$2" 1<>"$run/$1.in"
+}
+
+all_up() {
+    for number in $numbers; do
+        eval "[ -n \"\$up_$number\" ]" || return 1
+    done
+}
+
+# Writes the workers that answer to where discover_hosts.sh reads them: by name as text.
+note_alive() {
+    for number in ${numbers#0}; do
+        eval "[ -z \"\$up_$number\" ] || echo \"\$address_$number\""
+    done | sort >"$scratch/.alive" && mv -f "$scratch/.alive" "$scratch/alive"
+}
+
+# `2 of 4 workers: a (Connection refused), b (...)`
+missing_workers() {
+    list='' count=0 all=0
+    for number in $numbers; do
+        [ "$number" -ne 0 ] || continue
+        all=$((all + 1))
+        eval "up=\$up_$number pod=\$pod_$number why=\$why_$number"
+        [ -z "$up" ] || continue
+        count=$((count + 1))
+        [ "$count" -gt 8 ] || list="$list${list:+, }$pod ($why)"
+    done
+    [ "$count" -le 8 ] || list="$list, and $((count - 8)) more"
+    echo "$count of $all workers: $list"
+}
+
+# Waits until every host that still answers has told all it knows; two seconds at most.
+collect() {
+    awaited=
+    for number in $numbers; do
+        eval "up=\$up_$number"
+        [ -n "$up" ] || continue
+        awaited="$awaited $number "
+        order "$number" "flush 1"
+    done
+    limit=$(($(date +%s) + 3))
+    while [ -n "$awaited" ] && [ "$now" -lt "$limit" ]; do next; done
+}
+
+close_channels() {
+    # shellcheck disable=SC2086 # pids
+    kill $channels 2>/dev/null
+    for number in $numbers; do order "$number" bye; done
+    signal_marked "MPI_TRAINER_CHANNEL=$scratch" TERM || :
+}

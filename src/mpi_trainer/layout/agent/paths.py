@@ -1,0 +1,21 @@
+"""Where the agent's things are in a pod, the same in every pod of every job."""
+
+from __future__ import annotations
+
+FOLDER = "/etc/mpi-agent"
+"""scripts and settings, read-only"""
+
+SCRATCH = "/run/mpi-agent"
+"""the pod's own, writable: keys in the form that ssh wants, records of ranks"""
+
+KEYS = "/etc/mpi-keys"
+"""the parts of the job's keys that this pod is given"""
+
+SSH_CONFIG = f"{SCRATCH}/ssh/config"
+ALIVE = f"{SCRATCH}/alive"
+PASSWD = f"{SCRATCH}/passwd"
+LAUNCH = f"{FOLDER}/launch"
+WORKER = f"{FOLDER}/worker"
+PREPARE = f"{FOLDER}/prepare"
+RANK = f"{FOLDER}/rank"
+PORT = 2222

@@ -1,0 +1,183 @@
+#!/bin/sh
+# Runs in every pod before its program, in the same image and as the same user: makes what SSH
+# needs for a user that the image may never have heard of.
+#
+#   prepare worker|launcher
+#
+#   MPI_TRAINER_SCRATCH   a folder of this pod's own that we may write to (/run/mpi-agent)
+#   MPI_TRAINER_KEYS      where the job's keys are mounted (/etc/mpi-keys)
+#
+# Guarantee: SCRATCH/passwd, shown as /etc/passwd to the pod's program, names this user with
+# /bin/sh as shell and a home it can write to; the user `mpi` is another name of the same. Keys are
+# copied into a folder that only this user can read, because ssh refuses keys that others can.
+# Danger: without write access to SCRATCH nothing can be done: exit code 102.
+
+umask 077
+role=$1
+here=$(cd "$(dirname "$0")" && pwd)
+scratch=${MPI_TRAINER_SCRATCH:-/run/mpi-agent}
+keys=${MPI_TRAINER_KEYS:-/etc/mpi-keys}
+ssh=$scratch/ssh
+
+fail() {
+    echo "mpi-agent: $1" >&2
+    exit 102
+}
+
+{ mkdir -p "$ssh" "$scratch/ranks/done" 2>/dev/null && [ -w "$ssh" ]; } ||
+    fail "cannot write to $scratch as user $(id -u); it must be a volume that this user may write to"
+
+# --- who we are ------------------------------------------------------------------------------
+
+uid=$(id -u)
+gid=$(id -g)
+name='' comment='' known=''
+if [ -r /etc/passwd ]; then
+    while IFS=: read -r entry _ number _ about _ _; do
+        [ "$entry" != sshd ] || known=1
+        if [ "$number" = "$uid" ] && [ -z "$name" ]; then
+            name=$entry
+            comment=$about
+        fi
+    done </etc/passwd
+fi
+
+home=${HOME-}
+if [ -z "$home" ] || [ "$home" = / ] || [ ! -d "$home" ] || [ ! -w "$home" ]; then
+    home=$scratch/home
+    mkdir -p "$home"
+fi
+
+passwd() {
+    case $name in '' | mpi) ;; *) echo "$name:x:$uid:$gid:$comment:$home:/bin/sh" ;; esac
+    # A name that /etc/shadow cannot have locked: root is, in many images.
+    echo "mpi:*:$uid:$gid::$home:/bin/sh"
+    # The user that root's sshd drops to.
+    [ -n "$known" ] || echo "sshd:*:65533:65533::/:/usr/sbin/nologin"
+    if [ -r /etc/passwd ]; then
+        while IFS= read -r line || [ -n "$line" ]; do
+            case $line in
+                "$name":* | mpi:*) ;;
+                *:*:"$uid":*) ;;
+                *) printf '%s\n' "$line" ;;
+            esac
+        done </etc/passwd
+    fi
+}
+{
+    passwd >"$scratch/.passwd" && chmod 644 "$scratch/.passwd" &&
+        mv -f "$scratch/.passwd" "$scratch/passwd"
+} || fail "cannot write $scratch/passwd"
+printf '%s\n' "$home" >"$scratch/home-is"
+
+copy() {
+    [ -r "$keys/$1" ] || fail "cannot read $keys/$1 as user $uid; the job's Secret must be mounted \
+there, readable for this user (fsGroup)"
+    { cat "$keys/$1" >"$ssh/$2" && chmod 600 "$ssh/$2"; } || fail "cannot write $ssh/$2"
+}
+
+# --- worker: an sshd that runs as anybody ------------------------------------------------------
+
+# Approved by FIPS 140-3 throughout, and understood since OpenSSH 7.4.
+kex=ecdh-sha2-nistp256,ecdh-sha2-nistp384,ecdh-sha2-nistp521
+ciphers=aes128-gcm@openssh.com,aes256-gcm@openssh.com,aes128-ctr,aes256-ctr
+macs=hmac-sha2-256-etm@openssh.com,hmac-sha2-512-etm@openssh.com,hmac-sha2-256,hmac-sha2-512
+signatures=ecdsa-sha2-nistp521,ecdsa-sha2-nistp384,ecdsa-sha2-nistp256,rsa-sha2-512,rsa-sha2-256
+
+server() {
+    copy host-private host_key
+    copy public authorized_keys
+    cat >"$ssh/sshd_config" <<END
+Port ${MPI_TRAINER_SSH_PORT:-2222}
+${MPI_TRAINER_SSH_ADDRESS:+ListenAddress $MPI_TRAINER_SSH_ADDRESS}
+HostKey $ssh/host_key
+AuthorizedKeysFile $ssh/authorized_keys
+ForceCommand /bin/sh $here/session $scratch
+KexAlgorithms $kex
+Ciphers $ciphers
+MACs $macs
+HostKeyAlgorithms $signatures
+PubkeyAcceptedKeyTypes $signatures
+AuthenticationMethods publickey
+PasswordAuthentication no
+PermitRootLogin prohibit-password
+PermitTTY no
+PermitUserRC no
+DisableForwarding yes
+StrictModes no
+UsePAM no
+UseDNS no
+PidFile none
+LogLevel INFO
+ClientAliveInterval 5
+ClientAliveCountMax 6
+MaxStartups 256:30:512
+MaxSessions 256
+END
+}
+
+# --- launcher: a strict client -----------------------------------------------------------------
+
+client() {
+    copy private id
+    copy host-public host_key.pub
+    read -r host_key <"$ssh/host_key.pub"
+    echo "mpi-workers $host_key" >"$ssh/known_hosts"
+    all=
+    number=0
+    {
+        while read -r pod address ip port; do
+            [ -n "$pod" ] || continue
+            all="$all $pod $address"
+            echo "Host $pod $address"
+            [ -z "$ip" ] || echo "  HostName $ip"
+            [ -z "$port" ] || echo "  Port $port"
+            # A socket's path has room for 108 letters, and ssh adds 17 for a moment.
+            [ "${#ssh}" -gt 80 ] || echo "  ControlPath $ssh/$number.ctl"
+            number=$((number + 1))
+        done <"$here/hosts"
+        cat <<END
+Host ${all:- none}
+  User ${MPI_TRAINER_SSH_USER:-mpi}
+  Port 2222
+  IdentityFile $ssh/id
+  IdentitiesOnly yes
+  HostKeyAlias mpi-workers
+  UserKnownHostsFile $ssh/known_hosts
+  GlobalKnownHostsFile none
+  StrictHostKeyChecking yes
+  CheckHostIP no
+  UpdateHostKeys no
+  BatchMode yes
+  PreferredAuthentications publickey
+  KexAlgorithms $kex
+  Ciphers $ciphers
+  MACs $macs
+  HostKeyAlgorithms $signatures
+  PubkeyAcceptedKeyTypes $signatures
+  ConnectTimeout 10
+  ConnectionAttempts 3
+  ServerAliveInterval 5
+  ServerAliveCountMax 3
+  ForwardAgent no
+  ForwardX11 no
+  LogLevel ERROR
+END
+    } >"$ssh/config"
+    echo "$all " >"$ssh/config.hosts"
+}
+
+if [ "$role" = launcher ]; then client; else server; fi
+
+# --- what stands before programs -----------------------------------------------------------------
+
+mkdir -p "$scratch/bin" "$scratch/python"
+ln -sf "$here/sitecustomize.py" "$scratch/python/sitecustomize.py"
+if [ "$role" = launcher ]; then
+    for program in mpirun mpiexec mpiexec.hydra orterun mpirun.openmpi mpiexec.openmpi \
+        mpirun.mpich mpiexec.mpich; do
+        ln -sf "$here/mpiexec" "$scratch/bin/$program"
+    done
+    ln -sf "$here/ssh" "$scratch/bin/ssh"
+fi
+: >"$scratch/prepared"

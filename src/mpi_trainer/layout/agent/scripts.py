@@ -1,0 +1,54 @@
+"""The agent's scripts as files of a pod. Every pod of a role gets the same ones.
+
+`hosts` names the workers, one a line: pod, address, and where names do not resolve also the IP
+address and the port. `settings` holds the bounds. Both are data; no script is ever changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+from mpi_trainer.layout.agent.paths import FOLDER
+from mpi_trainer.layout.model import File, Host
+
+_HERE = Path(__file__).parent
+_EVERYWHERE = ("prepare", "processes", "watch", "waiting", "rank")
+_ON_WORKERS = ("worker", "session")
+_ON_LAUNCHERS = ("launch", "channels", "verdict", "summary", "mpiexec", "ssh")
+_PYTHON = "sitecustomize.py"
+# These are read by others, never run.
+_SOURCED = frozenset({"processes", "waiting", "channels", "verdict", "summary"})
+
+HOSTS = f"{FOLDER}/hosts"
+SETTINGS = f"{FOLDER}/settings"
+
+
+def text(name: str) -> str:
+    """The script of that name."""
+    return _TEXTS[name]
+
+
+def files(role: Literal["launcher", "worker"], settings: str) -> tuple[File, ...]:
+    names = (*_EVERYWHERE, *(_ON_LAUNCHERS if role == "launcher" else _ON_WORKERS))
+    return (
+        *(File(f"{FOLDER}/{n}", 0o444 if n in _SOURCED else 0o555, _TEXTS[n]) for n in names),
+        File(f"{FOLDER}/{_PYTHON}", 0o444, _TEXTS[_PYTHON]),
+        File(SETTINGS, 0o444, settings),
+    )
+
+
+def hosts(workers: Iterable[Host]) -> File:
+    lines = "".join(f"{host.pod} {host.address}\n" for host in workers)
+    return File(HOSTS, 0o444, lines)
+
+
+def _read(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")
+
+
+_TEXTS = {
+    _PYTHON: _read(f"python/{_PYTHON}"),
+    **{name: _read(f"{name}.sh") for name in (*_EVERYWHERE, *_ON_WORKERS, *_ON_LAUNCHERS)},
+}

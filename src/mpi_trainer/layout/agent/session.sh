@@ -1,0 +1,24 @@
+#!/bin/sh
+# Every SSH session on a worker starts here: the container's environment, then what was asked for.
+#
+#   session SCRATCH        (sshd's ForceCommand; the words are in SSH_ORIGINAL_COMMAND)
+#
+# `sh -c` is what sshd itself does with a command; the words come from whoever holds the job's key,
+# and pass through unchanged. It starts at the root, because Open MPI reads a .profile from where a
+# session begins, and a user's own is no part of the job.
+
+if [ -r "$1/env" ]; then
+    # shellcheck disable=SC1091 # written by worker
+    . "$1/env"
+fi
+cd /
+MPI_TRAINER_SCRATCH=$1
+MPI_TRAINER_WORKER_RANK_DIR=$1/ranks
+export MPI_TRAINER_SCRATCH MPI_TRAINER_WORKER_RANK_DIR
+case $SSH_ORIGINAL_COMMAND in
+    "mpi-agent-watch "*) exec "$(dirname "$0")/watch" "${SSH_ORIGINAL_COMMAND#* }" ;;
+esac
+# What the job starts here can be found again by this, however it detaches itself.
+MPI_TRAINER_SESSION=$1
+export MPI_TRAINER_SESSION
+exec /bin/sh -c "${SSH_ORIGINAL_COMMAND:-exec /bin/sh}"

@@ -1,0 +1,42 @@
+#!/bin/sh
+# Stands in front of ssh on the launcher: the job's hosts are reached with the job's configuration,
+# by whatever program, and every other host as if this were not here.
+
+real=
+own=$(cd "$(dirname "$0")" && pwd -P)
+rest=$PATH:
+while [ -n "$rest" ] && [ -z "$real" ]; do
+    entry=${rest%%:*}
+    rest=${rest#*:}
+    [ ! -x "$entry/ssh" ] || [ "$(cd "$entry" && pwd -P)" = "$own" ] || real=$entry/ssh
+done
+if [ -z "$real" ]; then
+    echo "ssh: not found; MPI starts its ranks over SSH: add an OpenSSH client to the image" >&2
+    exit 127
+fi
+
+# The host is the first word that is neither an option nor an option's value.
+host='' skip='' given=''
+for word in "$@"; do
+    if [ -n "$skip" ]; then
+        skip=
+        continue
+    fi
+    case $word in
+        -F*)
+            given=1
+            [ "$word" != -F ] || skip=1
+            ;;
+        -*[BbcDEeIiJLlmOopQRSWw]) skip=1 ;;
+        -*) ;;
+        *)
+            host=${word#*@}
+            break
+            ;;
+    esac
+done
+config=${MPI_TRAINER_SCRATCH:-/run/mpi-agent}/ssh/config
+if [ -z "$given" ] && [ -n "$host" ] && grep -qsF -- " $host " "$config.hosts"; then
+    exec "$real" -F "$config" "$@"
+fi
+exec "$real" "$@"

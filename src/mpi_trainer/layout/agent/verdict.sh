@@ -1,0 +1,223 @@
+# shellcheck shell=sh disable=SC2034,SC2154 # its variables are those of whoever reads it
+# What the launcher has heard of the ranks, and when that proves that the job cannot go on.
+# Sourced by launch.
+#
+# A verdict is a reason, a text and an exit code. Each needs evidence; silence is none:
+#
+#   103 WorkersMissing  a worker never answered               wait_seconds
+#   104 WorkerLost      a worker's heartbeats have stopped    lost_seconds
+#   105 DaemonLost      ranks live whose MPI daemon is gone   3 s
+#   106 RankDied        a rank ended badly or vanished, and   dead_seconds
+#                       others of its world go on
+#   107 RankStuck       a rank's Python program has failed,   stuck_seconds
+#                       and waits in MPI's finalization
+#   108 StartStuck      mpirun has not started all its ranks  start_seconds
+#   109 Unreachable     a rank's connection to another host   20 s
+#                       of the job gets no answer
+#   110 RankLeft        a rank left without MPI_Finalize,     25 s
+#                       and all others wait inside MPI
+#
+# 0 seconds, for those that have a setting, mean never. Worlds are the runs of mpirun, in the order
+# of their first rank. A world's `living` ranks have begun and are not known to have ended.
+
+begin_story() {
+    worlds=0 run_began='' run_pid='' worlds_before=0
+}
+
+# --- what was heard ------------------------------------------------------------------------------
+
+# The host number $1 says $2 with the fields $3.
+heard() {
+    [ "$2" = down ] || eval "seen_$1=\$now"
+    case $2 in
+        hello)
+            read_uptime
+            eval "up_$1=1 why_$1= hex_$1=\${3#* } behind_$1=$((uptime - ${3%% *}))"
+            [ -z "$launched" ] || note_alive
+            ;;
+        beat) eval "peak_$1=\${3% *} oom_$1=\${3#* }" ;;
+        down)
+            eval "up_$1= why_$1=\$3"
+            [ -z "$launched" ] || note_alive
+            ;;
+        flushed) awaited=${awaited%%" $1 "*}${awaited#*" $1 "} ;;
+        syn) unreachable "$1" "$3" ;;
+        waits | works) looked "$2" "${3% *}" ;;
+        start | end | lost | orphan | raised | stuck) event "$1" "$2" "$3" ;;
+    esac
+}
+
+# Sets a variable for every field in $1; `what` is the last and may have spaces.
+read_fields() {
+    rank='' size='' world='' pid='' status='' signal='' at=0 oom=0 where='' what=''
+    case $1 in *" what="*) what=${1#* what=} ;; esac
+    for pair in ${1%% what=*}; do
+        case $pair in
+            rank=* | size=* | world=* | pid=* | status=* | signal=* | at=* | oom=* | where=*)
+                eval "${pair%%=*}=\${pair#*=}"
+                ;;
+        esac
+    done
+}
+
+# Sets `w` to the number of the world named $1; the newest is the likeliest.
+find_world() {
+    w=$worlds
+    while [ "$w" -gt 0 ]; do
+        eval "[ \"\$world_$w\" != \"\$1\" ]" || return 0
+        w=$((w - 1))
+    done
+    worlds=$((worlds + 1))
+    w=$worlds
+    eval "world_$w=\$1 size_$w=0 began_$w=$now started_$w=0 ended_$w=0 lost_$w=0"
+    eval "bad_$w= zero_$w= orphan_$w= strikes_$w=0 looked_$w=0"
+}
+
+event() {
+    pod_name "$1"
+    echo "mpi-agent| $now $pod $2 $3" >&2
+    read_fields "$3"
+    case $rank in '' | *[!0-9]*) return 0 ;; esac
+    find_world "$world"
+    eval "state=\${r_${w}_$rank-}"
+    case $2:$state in
+        start:) ;;
+        start:*) return 0 ;; # told again by a channel that was opened again
+    esac
+    story="$rank $1 ${pid:-0}"
+    case $2 in
+        start)
+            [ -z "$size" ] || eval "size_$w=$size"
+            eval "started_$w=\$((started_$w + 1)) r_${w}_$rank=running"
+            ;;
+        end)
+            eval "ended_$w=\$((ended_$w + 1)) r_${w}_$rank=ended"
+            eval "at=\$((at + behind_$1))"
+            if [ "$status" = 0 ]; then
+                eval "zero_$w=\${zero_$w:-$now} left_$w=\${left_$w:-$rank}"
+                story="$story status 0 $at $oom"
+            else
+                eval "bad_$w=$now"
+                [ -z "$signal" ] && story="$story status $status $at $oom" ||
+                    story="$story signal $signal $at $oom"
+            fi
+            ;;
+        lost) eval "lost_$w=\$((lost_$w + 1)) bad_$w=$now r_${w}_$rank=lost" ;;
+        orphan) eval "orphan_$w=\${orphan_$w:-$now} orphans_of_$w=\$pod" ;;
+        raised) story="$rank $1 $where $what" ;;
+        stuck)
+            verdict RankStuck "rank $rank on $pod has failed ($(reason_of "$w" "$rank")) and waits \
+in MPI_Finalize for ranks that wait for it; start it with python -m mpi4py to end all ranks at once"
+            ;;
+    esac
+    echo "$2 $story" >>"$run/world.$w"
+}
+
+pod_name() {
+    eval "pod=\$pod_$1"
+}
+
+# What the rank $2 of the world $1 has raised.
+reason_of() {
+    while read -r kind number _ at about; do
+        [ "$kind $number" != "raised $2" ] || echo "$about${at:+ at $at}"
+    done <"$run/world.$1"
+}
+
+unreachable() {
+    pod_name "$1"
+    from=$pod
+    for number in $numbers; do
+        eval "hex=\$hex_$number"
+        [ "$hex" = "$2" ] || continue
+        pod_name "$number"
+        verdict Unreachable "connections from $from to $pod get no answer, so their ranks cannot \
+meet; a NetworkPolicy or firewall must let the job's pods reach each other on every port"
+    done
+}
+
+looked() {
+    find_world "$2"
+    case $1 in
+        waits) eval "waiting_$w=\$((waiting_$w + 1))" ;;
+        works) eval "strikes_$w=0 waiting_$w=-99999" ;;
+    esac
+}
+
+verdict() {
+    [ -z "$reason" ] && [ -z "$code" ] || return 0
+    reason=$1 text=$2
+}
+
+# --- what it means -------------------------------------------------------------------------------
+
+judge() {
+    for number in $numbers; do
+        eval "seen=\$seen_$number pod=\$pod_$number why=\$why_$number"
+        if [ "$lost_seconds" -gt 0 ] && [ $((now - seen)) -gt "$lost_seconds" ]; then
+            verdict WorkerLost "$pod has not been heard of for $((now - seen)) s${why:+ ($why)}"
+        fi
+    done
+    w=$worlds
+    while [ "$w" -gt 0 ] && [ "$w" -gt $((worlds - 8)) ]; do
+        judge_world
+        w=$((w - 1))
+    done
+    if [ -n "$run_pid" ] && [ "$worlds" -eq "$worlds_before" ] && [ "$start_seconds" -gt 0 ] &&
+        [ $((now - run_began)) -gt "$start_seconds" ] && [ -d "/proc/$run_pid" ]; then
+        verdict StartStuck "mpirun has started no rank in $((now - run_began)) s"
+    fi
+}
+
+judge_world() {
+    eval "living=\$((started_$w - ended_$w - lost_$w)) bad=\$bad_$w zero=\$zero_$w"
+    eval "began=\$began_$w started=\$started_$w size=\$size_$w orphan=\$orphan_$w"
+    if [ "$living" -le 0 ] && [ "$started" -ge "$size" ]; then return 0; fi
+    if [ -n "$orphan" ] && [ "$living" -gt 0 ] && [ $((now - orphan)) -ge 3 ]; then
+        eval "pod=\$orphans_of_$w"
+        verdict DaemonLost "the MPI daemon on $pod is gone, and its ranks are not"
+    fi
+    if [ -n "$bad" ] && [ "$dead_seconds" -gt 0 ] && [ $((now - bad)) -ge "$dead_seconds" ]; then
+        verdict RankDied "$(first_bad "$w"), and $living others of $started have gone on \
+for $((now - bad)) s"
+    fi
+    if [ "$started" -lt "$size" ] && [ "$start_seconds" -gt 0 ] &&
+        [ $((now - began)) -gt "$start_seconds" ]; then
+        verdict StartStuck "only $started of $size ranks have started in $((now - began)) s"
+    fi
+    if [ -z "$bad" ] && [ -n "$zero" ] && [ "$living" -gt 0 ] && [ $((now - zero)) -ge 10 ]; then
+        judge_leaving
+    fi
+}
+
+# Two looks in a row must find that every other rank waits.
+judge_leaving() {
+    eval "strikes=\$strikes_$w waiting=\${waiting_$w:-0} looked=\$looked_$w name=\$world_$w"
+    [ $((now - looked)) -ge 7 ] || return 0
+    if [ "$looked" -gt 0 ] && [ "$waiting" -eq "$living" ]; then
+        strikes=$((strikes + 1))
+    else
+        strikes=0
+    fi
+    if [ "$strikes" -ge 2 ]; then
+        eval "rank=\$left_$w"
+        verdict RankLeft "rank $rank ended with exit code 0 but without MPI_Finalize, and the other \
+$living ranks wait for it"
+    fi
+    eval "strikes_$w=$strikes waiting_$w=0 looked_$w=$now"
+    for number in $numbers; do order "$number" "look $name"; done
+}
+
+exit_code() {
+    case $reason in
+        WorkersMissing) echo 103 ;;
+        WorkerLost) echo 104 ;;
+        DaemonLost) echo 105 ;;
+        RankDied) echo 106 ;;
+        RankStuck) echo 107 ;;
+        StartStuck) echo 108 ;;
+        Unreachable) echo 109 ;;
+        RankLeft) echo 110 ;;
+        *) echo "$code" ;;
+    esac
+}

@@ -1,0 +1,261 @@
+#!/bin/sh
+# Runs on every host of the job, for as long as the launcher's control channel lasts, and tells the
+# launcher what happens here: one event a line on standard output.
+#
+#   watch start|again     start: ranks left from an earlier attempt are ended first
+#
+# Told on standard input: `flush N` (answer `flushed N` when all is told), `look WORLD`, `end`
+# (end the ranks), `bye`. Events, with the fields of rank.sh's records:
+#
+#   hello UPTIME ADDRESS       once; 1/100 s since the boot, IPv4 address as the kernel writes it
+#   beat PEAK OOM              every two seconds: memory peak in bytes, kills for memory
+#   start FIELDS, end FIELDS   a rank has begun, has ended
+#   lost FIELDS                a rank is gone, and so is whoever should have recorded its end
+#   orphan FIELDS              a rank's MPI daemon is gone, the rank is not
+#   raised FIELDS              a rank's Python program has failed and is about to end
+#   stuck FIELDS               ... and has not ended since
+#   syn ADDRESS                nothing answers there, for 20 seconds
+#   waits WORLD RANK, works WORLD RANK   answers to `look`, see waiting.sh
+#
+# When the channel breaks and no other comes within lost_seconds, the ranks here are ended: their
+# launcher is gone. Danger: a line must stay below 4096 bytes, or two could mix in the launcher.
+
+here=$(dirname "$0")
+# shellcheck source-path=SCRIPTDIR source=processes.sh
+. "$here/processes"
+# shellcheck source-path=SCRIPTDIR source=waiting.sh
+. "$here/waiting"
+lost_seconds=20 stuck_seconds=10
+# shellcheck disable=SC1091 # rendered from the job's annotations
+[ ! -r "$here/settings" ] || . "$here/settings"
+scratch=${MPI_TRAINER_SCRATCH:-/run/mpi-agent}
+ranks=$scratch/ranks
+session=MPI_TRAINER_SESSION=$scratch
+
+# --- what the ranks have left ------------------------------------------------------------------
+
+# Sets `line` to the record in file $1 on one line, and `wrapper`, `parent`, `world`, `pid`.
+read_record() {
+    line='' wrapper='' parent='' world='' pid=''
+    while IFS= read -r pair; do
+        line="$line $pair"
+        case $pair in
+            wrapper=*) wrapper=${pair#*=} ;;
+            parent=*) parent=${pair#*=} ;;
+            world=*) world=${pair#*=} ;;
+            pid=*) pid=${pair#*=} ;;
+        esac
+    done <"$1"
+}
+
+# `live` holds NAME,WRAPPER,PARENT,WORLD,PID of every rank that has begun and not ended.
+live='' orphans='' failed=''
+
+scan() {
+    for file in "$ranks"/*.start; do
+        name=${file##*/}
+        name=${name%.start}
+        case $live in *" $name,"*) continue ;; esac
+        [ -r "$file" ] || continue
+        read_record "$file"
+        echo "start$line"
+        live="$live $name,$wrapper,$parent,$world,$pid"
+    done
+    for file in "$ranks"/*.raised; do
+        [ -r "$file" ] || continue
+        name=${file##*/}
+        read_record "$file"
+        find_live "${name%.raised}"
+        echo "raised rank=${name%%.*} world=$world$line"
+        failed="$failed ${name%.raised},$pid,$tick"
+        mv -f "$file" "$ranks/done/"
+    done
+    for file in "$ranks"/*.end; do
+        [ -r "$file" ] || continue
+        name=${file##*/}
+        name=${name%.end}
+        read_record "$file"
+        echo "end$line"
+        forget "$name"
+        mv -f "$file" "$ranks/$name.start" "$ranks/done/" 2>/dev/null
+    done
+}
+
+# Sets `world` and `rank` to those of the live rank $1.
+find_live() {
+    world='' rank=${1%%.*}
+    for entry in $live; do
+        case $entry in
+            "$1",*)
+                entry=${entry#*,*,*,}
+                world=${entry%%,*}
+                ;;
+        esac
+    done
+}
+
+forget() {
+    kept=
+    for entry in $live; do
+        case $entry in "$1",*) ;; *) kept="$kept $entry" ;; esac
+    done
+    live=$kept
+    [ -z "$live" ] || live="$live "
+}
+
+# --- what has become of them -------------------------------------------------------------------
+
+check() {
+    for entry in $live; do
+        name=${entry%%,*}
+        rest=${entry#*,}
+        wrapper=${rest%%,*}
+        rest=${rest#*,}
+        parent=${rest%%,*}
+        find_live "$name"
+        if [ ! -d "/proc/$wrapper" ]; then
+            # Its record may just be on its way.
+            [ -r "$ranks/$name.end" ] || case $missing in
+                *" $name "*)
+                    echo "lost rank=$rank world=$world"
+                    forget "$name"
+                    mv -f "$ranks/$name.start" "$ranks/done/" 2>/dev/null
+                    ;;
+                *) missing="$missing $name " ;;
+            esac
+        elif read -r _ _ _ above _ 2>/dev/null <"/proc/$wrapper/stat"; then
+            case $above:$orphans in
+                "$parent":* | *" $name "*) ;;
+                *)
+                    echo "orphan rank=$rank world=$world"
+                    orphans="$orphans $name "
+                    ;;
+            esac
+        fi
+    done
+    for entry in $failed; do
+        name=${entry%%,*}
+        since=${entry##*,}
+        pid=${entry#*,}
+        pid=${pid%,*}
+        if [ -d "/proc/$pid" ] && [ $((tick - since)) -eq "$stuck_seconds" ]; then
+            find_live "$name"
+            echo "stuck rank=$rank world=$world pid=$pid"
+        fi
+    done
+}
+
+# Addresses that do not answer, as ADDRESS=TIMES-SEEN; five looks in a row are 20 seconds.
+unanswered=
+
+check_network() {
+    again=
+    for remote in $(grep -hs ' 02 [0-9A-F]*:' /proc/net/tcp | while read -r _ _ to state _; do
+        [ "$state" != 02 ] || echo "${to%%:*}"
+    done | sort -u); do
+        times=0
+        for entry in $unanswered; do
+            case $entry in "$remote="*) times=${entry#*=} ;; esac
+        done
+        times=$((times + 1))
+        again="$again $remote=$times"
+        [ "$times" -ne 5 ] || echo "syn $remote"
+    done
+    unanswered=$again
+}
+
+# --- the loop ----------------------------------------------------------------------------------
+
+beat() {
+    read_memory
+    echo "beat ${peak:--} ${oom:--}"
+}
+
+# IPv4, as in /proc/net/tcp: hexadecimal, last byte first on the machines that we know.
+address() {
+    # shellcheck disable=SC2086 # four words
+    set -- ${SSH_CONNECTION-}
+    case ${3-} in
+        *.*.*.*)
+            IFS=.
+            # shellcheck disable=SC2086
+            set -- $3
+            unset IFS
+            printf '%02X%02X%02X%02X' "$4" "$3" "$2" "$1"
+            ;;
+        *) printf -- - ;;
+    esac
+}
+
+# The launcher does not hear us any more. It may come back; else the ranks have no master.
+abandoned() {
+    left=$lost_seconds
+    while [ "$left" -gt 0 ]; do
+        sleep 1
+        read -r newest <"$scratch/watch.pid"
+        [ "$newest" = "$$" ] || return 0
+        left=$((left - 1))
+    done
+    end_marked "$session" 5
+}
+
+obey() {
+    case $1 in
+        flush\ *)
+            scan
+            beat
+            echo "flushed ${1#flush }"
+            ;;
+        look\ *) look "${1#look }" ;;
+        end)
+            end_marked "$session" 2
+            scan
+            ;;
+        bye) exit 0 ;;
+    esac
+}
+
+mkdir -p "$ranks/done"
+echo $$ >"$scratch/watch.pid"
+if [ "$1" = start ]; then
+    signal_marked "$session" KILL || :
+    rm -f "$ranks"/*.start "$ranks"/*.end "$ranks"/*.raised "$ranks"/done/*
+fi
+fifo=$scratch/watch.$$
+rm -f "$scratch"/watch.[0-9]*
+mkfifo -m 600 "$fifo" || exit 102
+exec 7<>"$fifo" 4<&0
+(
+    exec 7>&- 4<&-
+    while sleep 1; do echo t; done
+) >"$fifo" 2>/dev/null &
+ticker=$!
+(
+    exec 7>&-
+    while read -r order; do echo "o $order"; done
+    echo gone
+) <&4 >"$fifo" 2>/dev/null &
+trap 'kill $ticker $! 2>/dev/null; rm -f "$fifo"' EXIT
+trap 'exit 143' TERM HUP INT
+trap '' PIPE
+
+read_uptime
+echo "hello $uptime $(address)"
+tick=0 missing=''
+while :; do
+    read -r word order <&7 || continue
+    case $word in
+        t)
+            tick=$((tick + 1))
+            scan
+            check
+            [ $((tick % 2)) -ne 0 ] || beat
+            [ $((tick % 4)) -ne 0 ] || [ -z "$live" ] || check_network
+            ;;
+        o) obey "$order" ;;
+        gone)
+            abandoned
+            exit 0
+            ;;
+    esac
+done 2>/dev/null
