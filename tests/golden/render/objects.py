@@ -1,7 +1,7 @@
 """The objects of a case as YAML that a person can read and check line by line, and their writer.
 
-Everything is there but the text of the agent's scripts, which have tests of their own, and, where a
-job has several workers, what a worker shares with the first.
+Everything is there but the agent's scripts, which have tests of their own, and, where a job has
+several workers, what a worker shares with the first.
 """
 
 from __future__ import annotations
@@ -58,18 +58,26 @@ def projection(case: Path) -> str:
     plan = layout(job, domain)
     shown = [
         objects.service,
-        _without_scripts(objects.config_map),
-        secret(plan, job, {"private": "PRIVATE", "public": "PUBLIC"}),
+        objects.config_map,
+        secret(plan, job, {key.part: key.part for pod in plan.pods for key in pod.keys}),
         *objects.workers[:1],
         *(_difference(one, objects.workers[0]) for one in objects.workers[1:]),
         objects.launcher_job,
     ]
-    return yaml.dump_all(shown, Dumper=_Dumper, sort_keys=False, width=100)
+    return yaml.dump_all(map(_without_scripts, shown), Dumper=_Dumper, sort_keys=False, width=100, allow_unicode=True)
 
 
-def _without_scripts(config_map: dict[str, Any]) -> dict[str, Any]:
-    data = {k: v if k in UPSTREAM_FILES else "…" for k, v in config_map["data"].items()}
-    return {**config_map, "data": data}
+def _without_scripts(value: Any, key: str = "") -> Any:
+    if isinstance(value, list):
+        return [_without_scripts(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if key == "data" and "hostfile" in value:
+        ours = {"…": "and the agent's files"} if len(value) > len(UPSTREAM_FILES) else {}
+        return {**{name: value[name] for name in UPSTREAM_FILES}, **ours}
+    if value.get("name") == "etc-mpi-agent" and "configMap" in value:
+        return {**value, "configMap": {**value["configMap"], "items": "…"}}
+    return {name: _without_scripts(item, name) for name, item in value.items()}
 
 
 def _difference(one: Any, other: Any) -> Any:

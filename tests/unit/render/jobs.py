@@ -16,6 +16,7 @@ from mpi_trainer.render.mpijob import Children, Facts, children
 replace = msgspec.structs.replace
 
 UID = "3d0f6a52-1f6e-4c0e-9d2c-b7a0f6a2b111"
+AGENT = "mpi-trainer.opendatahub.io/agent"
 RESTRICTED = {
     "runAsNonRoot": True,
     "allowPrivilegeEscalation": False,
@@ -28,9 +29,13 @@ def job(
     launcher: dict[str, Any] | None = None,
     worker: dict[str, Any] | None = None,
     name: str = "j",
+    agent: str = "off",
     **spec: Any,
 ) -> MPIJob:
-    """A valid job with one worker; `launcher` and `worker` are added to their main container."""
+    """A valid job with one worker; `launcher` and `worker` are added to their main container.
+
+    Without the agent, unless asked for: what a pod can be given is then the test's own choice.
+    """
     roles = {
         "Launcher": {"template": _template({"command": ["mpirun", "x"], **(launcher or {})})},
         "Worker": {"replicas": 1, "template": _template(worker or {})},
@@ -39,7 +44,12 @@ def job(
         {
             "apiVersion": "kubeflow.org/v2beta1",
             "kind": "MPIJob",
-            "metadata": {"name": name, "namespace": "ns", "uid": UID},
+            "metadata": {
+                "name": name,
+                "namespace": "ns",
+                "uid": UID,
+                "annotations": {AGENT: agent},
+            },
             "spec": {"mpiReplicaSpecs": roles, **spec},
         }
     )

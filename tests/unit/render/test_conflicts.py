@@ -7,6 +7,7 @@ import pytest
 from mpi_trainer.api import load
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.names import dns1035_label
+from mpi_trainer.layout.model import File
 from mpi_trainer.layout.mpijob import layout
 from mpi_trainer.render.mpijob import Facts, children, errors
 from tests.unit.render.jobs import changed_spec, job, rendered, replace, with_agent
@@ -36,14 +37,15 @@ def test_a_mount_of_another_container_is_its_own_business() -> None:
     assert not errors(replace(plan, workers=(pod,)), one)
 
 
-def test_more_workers_than_a_configmap_can_name_are_refused_with_numbers() -> None:
-    one = job(name="n" * 51)
-    replica = replace(one.worker, replicas=10_000)
-    specs = {**(one.spec.mpi_replica_specs or {}), "Worker": replica}
-    one = replace(one, spec=replace(one.spec, mpi_replica_specs=specs))
-    (error,) = errors(layout(one), one)
+def test_files_beyond_a_configmap_are_refused_with_numbers() -> None:
+    """As the hostfile of some ten thousand workers would be."""
+    one = job()
+    plan = layout(one)
+    files = (File("/etc/mpi/hostfile", 0o444, "x" * 2**20),)
+    plan = replace(plan, launcher=replace(plan.launcher, files=files))
+    (error,) = errors(plan, one)
     assert error.field == "spec.mpiReplicaSpecs.Worker.replicas"
-    assert "1048576" in error.rule
+    assert f"{2**20}" in error.rule
 
 
 def test_the_longest_name_that_is_valid_gives_valid_names() -> None:

@@ -131,3 +131,10 @@ def test_rendering_changes_no_template() -> None:
     before = one.worker.template.json
     rendered(one)
     assert one.worker.template.json == before
+
+
+def test_a_variable_of_ours_stands_once_and_where_the_template_had_it() -> None:
+    ours = [{"name": "K_MPI_JOB_ROLE", "value": text} for text in ("a", "b")]
+    refers = {"name": "ROLE", "value": "$(K_MPI_JOB_ROLE)"}
+    spec = worker_spec(containers=[{"name": "m", "image": "i", "env": [ours[0], refers, ours[1]]}])
+    assert spec["containers"][0]["env"] == [{"name": "K_MPI_JOB_ROLE", "value": "worker"}, refers]

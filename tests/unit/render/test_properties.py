@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from mpi_trainer.api import names
 from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.layout.model import Layout
 from mpi_trainer.layout.mpijob import layout
 from mpi_trainer.render.mpijob import Children, Facts, children
 from tests.unit.render import jobs
@@ -18,7 +19,7 @@ label = st.from_regex(r"[a-z]([a-z0-9-]{0,8}[a-z0-9])?", fullmatch=True)
 paths = st.sampled_from(["/data", "/dev/shm", "/dev/shm/", "/etc/passwd", "/scratch", "/etc/mpi2"])
 volume_names = st.sampled_from(["data", "dev-shm", "run-mpi-agent", "etc-mpi-agent", "scratch"])
 quantity = st.sampled_from(["1", "2", "10"])
-quick = settings(max_examples=25, deadline=None)
+quick = settings(max_examples=20, deadline=None)
 
 
 @st.composite
@@ -58,12 +59,23 @@ def templates(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @st.composite
-def valid_jobs(draw: st.DrawFn) -> MPIJob:
+def layouts(draw: st.DrawFn) -> tuple[Layout, MPIJob]:
+    """A job's own layout, or one with everything that a layout can ask for."""
+    agent = draw(st.sampled_from(["off", "environment", "full"]))
+    job = draw(valid_jobs(agent))
+    plan = layout(job)
+    by_hand = agent == "off" and draw(st.booleans())
+    return (jobs.with_agent(plan) if by_hand else plan), job
+
+
+@st.composite
+def valid_jobs(draw: st.DrawFn, agent: str) -> MPIJob:
     replicas: dict[str, Any] = {"Launcher": {"template": draw(templates())}}
     if draw(st.booleans()):
         count = draw(st.integers(1, 12))
         replicas["Worker"] = {"replicas": count, "template": draw(templates())}
     return jobs.job(
+        agent=agent,
         name=draw(st.from_regex(r"[a-z]([a-z0-9-]{0,50}[a-z0-9])?", fullmatch=True)),
         mpiReplicaSpecs=replicas,
         runLauncherAsWorker=draw(st.booleans()),
@@ -72,16 +84,15 @@ def valid_jobs(draw: st.DrawFn) -> MPIJob:
     )
 
 
-def made(job: MPIJob, agent: bool) -> Children:
-    plan = layout(job)
-    return children(jobs.with_agent(plan) if agent else plan, job, Facts(attempt=2))
+def made(plan: tuple[Layout, MPIJob]) -> Children:
+    return children(*plan, Facts(attempt=2))
 
 
 @quick
-@given(job=valid_jobs(), agent=st.booleans())
-def test_objects_are_well_formed_and_legally_named(job: MPIJob, agent: bool) -> None:
+@given(plan=layouts())
+def test_objects_are_well_formed_and_legally_named(plan: tuple[Layout, MPIJob]) -> None:
     """CTL-1."""
-    for one in made(job, agent):
+    for one in made(plan):
         assert json.loads(json.dumps(one)) == one
         assert names.dns1123_label(one["metadata"]["name"]) is None
         for key, value in one["metadata"].get("labels", {}).items():
@@ -90,15 +101,17 @@ def test_objects_are_well_formed_and_legally_named(job: MPIJob, agent: bool) -> 
 
 
 @quick
-@given(job=valid_jobs(), agent=st.booleans())
-def test_rendering_again_gives_the_same(job: MPIJob, agent: bool) -> None:
-    assert list(made(job, agent)) == list(made(job, agent))
+@given(plan=layouts())
+def test_rendering_again_gives_the_same(plan: tuple[Layout, MPIJob]) -> None:
+    assert list(made(plan)) == list(made(plan))
 
 
 @quick
-@given(job=valid_jobs(), agent=st.booleans())
-def test_every_mount_finds_its_volume_and_no_path_is_taken_twice(job: MPIJob, agent: bool) -> None:
-    result = made(job, agent)
+@given(plan=layouts())
+def test_every_mount_finds_its_volume_and_no_path_is_taken_twice(
+    plan: tuple[Layout, MPIJob],
+) -> None:
+    result = made(plan)
     specs = [pod["spec"] for pod in result.workers]
     for spec in (*specs, result.launcher_job["spec"]["template"]["spec"]):
         volumes = [volume["name"] for volume in spec["volumes"]]
@@ -112,14 +125,16 @@ def test_every_mount_finds_its_volume_and_no_path_is_taken_twice(job: MPIJob, ag
 
 
 @quick
-@given(job=valid_jobs(), agent=st.booleans())
-def test_what_the_template_says_and_we_do_not_is_in_the_pod(job: MPIJob, agent: bool) -> None:
+@given(plan=layouts())
+def test_what_the_template_says_and_we_do_not_is_in_the_pod(plan: tuple[Layout, MPIJob]) -> None:
     """CTL-10."""
-    for pod in made(job, agent).workers:
+    layouts_of, job = plan
+    for pod, given_layout in zip(made(plan).workers, layouts_of.workers, strict=True):
+        ours = dict(given_layout.env)
         given_spec = job.worker.template.content["spec"]
         for field in given_spec.keys() - {"containers", "volumes", "dnsConfig"}:
             assert pod["spec"][field] == given_spec[field]
         for given_one, one in zip(given_spec["containers"], pod["spec"]["containers"], strict=True):
             assert one["resources"] == given_one["resources"]
-            kept = [v for v in given_one["env"] if v["name"] not in {"K_MPI_JOB_ROLE"}]
-            assert [v for v in one["env"] if v["name"] not in {"K_MPI_JOB_ROLE"}] == kept
+            kept = [v for v in given_one["env"] if v["name"] not in ours]
+            assert [v for v in one["env"] if v["name"] not in ours] == kept
