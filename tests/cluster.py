@@ -32,6 +32,7 @@ from tools.cluster.user_images import USER_IMAGES, build_image
 ADDONS: Final = ("dns", "jobset", "kueue", "netpol", "scc")
 UID_RANGE: Final = "1000740000/10000"
 _KEEP: Final = "MPI_TRAINER_KEEP_CLUSTER"
+_KUBERNETES: Final = "MPI_TRAINER_KUBERNETES"
 _running: list[Spec] = []
 
 Object = dict[str, Any]
@@ -124,10 +125,22 @@ def _why_not(wanted: Spec) -> str:
     return debian.why_no_nodes()
 
 
+def api_spec(name: str, audit_users: tuple[str, ...] = ()) -> Spec:
+    """An API server without nodes; the oldest one that we support, if the run asks for it."""
+    oldest = os.environ.get(_KUBERNETES) == "oldest"
+    return Spec(
+        name=f"{name}-oldest" if oldest else name,
+        profile="api",
+        audit=bool(audit_users),
+        audit_users=audit_users,
+        oldest=oldest,
+    )
+
+
 @pytest.fixture(scope="session")
 def api_server() -> Iterator[Spec]:
     """A real API server with etcd and the controller manager; no nodes, no root."""
-    yield from shared_cluster(Spec(name="test-api", profile="api"))
+    yield from shared_cluster(api_spec("test-api"))
 
 
 @pytest.fixture(scope="session")
@@ -217,6 +230,7 @@ def report_failure(
 __all__ = [
     "Kubectl",
     "api_server",
+    "api_spec",
     "cluster",
     "eventually",
     "image",

@@ -7,13 +7,14 @@ import ssl
 import urllib.request
 
 from tests.cluster import Kubectl, eventually
-from tools.cluster.components import KUBERNETES_VERSION
+from tools.cluster.components import KUBERNETES_VERSION, OLDEST_VERSION
 from tools.cluster.spec import Spec
 
 
 def test_it_reports_its_true_version(api_server: Spec, kubectl: Kubectl) -> None:
     version = json.loads(kubectl("version", "-o", "json"))
-    assert version["serverVersion"]["gitVersion"] == KUBERNETES_VERSION
+    wanted = OLDEST_VERSION if api_server.oldest else KUBERNETES_VERSION
+    assert version["serverVersion"]["gitVersion"] == wanted
     assert version["clientVersion"]["gitVersion"] == KUBERNETES_VERSION
 
 

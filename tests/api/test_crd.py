@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from mpi_trainer.api import conditions, mpijob
-from tests.cluster import Kubectl, Object, eventually, shared_cluster
+from tests.cluster import Kubectl, Object, api_spec, eventually, shared_cluster
 from tools.cluster.build import source_of
 from tools.cluster.components import MPI_OPERATOR
 from tools.cluster.spec import Spec
@@ -31,7 +31,7 @@ FOLDER = TARGET.parent
 @pytest.fixture(scope="module")
 def api_server() -> Iterator[Spec]:
     """An API server for these tests alone: they take the definition away, and every job with it."""
-    yield from shared_cluster(Spec(name="test-crd", profile="api"))
+    yield from shared_cluster(api_spec("test-crd"))
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.api.accounts import VERBS, Account, account, with_token
-from tests.cluster import Kubectl, Object, eventually, restricted, shared_cluster
+from tests.cluster import Kubectl, Object, api_spec, eventually, restricted, shared_cluster
 from tools.cluster.spec import Spec
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
@@ -78,7 +78,7 @@ CONTROLLER = {
 @pytest.fixture(scope="module")
 def api_server() -> Iterator[Spec]:
     """An API server of these tests' own: they bring and take cluster roles."""
-    yield from shared_cluster(Spec(name="test-roles", profile="api"))
+    yield from shared_cluster(api_spec("test-roles"))
 
 
 @pytest.fixture

@@ -50,10 +50,10 @@ class _Download(msgspec.Struct, frozen=True, rename="pascal"):
 
 def extra_sums(component: Component) -> str:
     """The committed hashes of modules that the component's own go.sum does not list."""
-    path = _SUMS / f"{component.module.split('/')[-1]}.sum"
-    named = _SUMS / f"{component.name}.sum"
-    chosen = named if named.exists() else path
-    return chosen.read_text() if chosen.exists() else ""
+    module = component.module.split("/")[-1]
+    names = (f"{module}-{component.version}", component.name, module)
+    found = (path for name in names if (path := _SUMS / f"{name}.sum").exists())
+    return next((path.read_text() for path in found), "")
 
 
 def overlay(component: Component) -> dict[str, bytes]:

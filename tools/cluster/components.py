@@ -12,7 +12,16 @@ from typing import Final
 import msgspec
 
 KUBERNETES_VERSION: Final = "v1.35.8"
-_KUBE_COMMIT: Final = "1c2e10a409eb1b03f2f28f401ce935312e20d9fb"
+OLDEST_VERSION: Final = "v1.27.4"
+"""the oldest that our users have, at the newest patch whose parts the module proxy serves whole"""
+_COMMITS: Final = {
+    KUBERNETES_VERSION: "1c2e10a409eb1b03f2f28f401ce935312e20d9fb",
+    OLDEST_VERSION: "fa3d7990104d7c1f16943a67f11b154b71f6a132",
+}
+_SUMS: Final = {
+    KUBERNETES_VERSION: "h1:nqVTiKGbHuwTNjCn1dvK2tjOFie7J7SUMyZWDNsNHgA=",
+    OLDEST_VERSION: "h1:js5bonPoe7jgVPduNcWo6IjPTUdLzlnfhRgGmC7isM0=",
+}
 
 
 class Component(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,13 +41,13 @@ class Component(msgspec.Struct, frozen=True, kw_only=True):
     """module -> version to use in place of one that the proxy does not serve"""
 
 
-def _kube_stamps() -> dict[str, str]:
-    major, minor, _ = KUBERNETES_VERSION.removeprefix("v").split(".")
+def _kube_stamps(version: str) -> dict[str, str]:
+    major, minor, _ = version.removeprefix("v").split(".")
     values = {
-        "gitVersion": KUBERNETES_VERSION,
+        "gitVersion": version,
         "gitMajor": major,
         "gitMinor": minor,
-        "gitCommit": _KUBE_COMMIT,
+        "gitCommit": _COMMITS[version],
         "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z",
     }
@@ -46,15 +55,15 @@ def _kube_stamps() -> dict[str, str]:
     return {f"{package}.{name}": value for package in packages for name, value in values.items()}
 
 
-def _kubernetes(name: str, *programs: str) -> Component:
+def _kubernetes(name: str, *programs: str, version: str = KUBERNETES_VERSION) -> Component:
     return Component(
         name=name,
         module="k8s.io/kubernetes",
-        version=KUBERNETES_VERSION,
-        sum="h1:nqVTiKGbHuwTNjCn1dvK2tjOFie7J7SUMyZWDNsNHgA=",
+        version=version,
+        sum=_SUMS[version],
         programs={program: f"./cmd/{program}" for program in programs},
-        stamps=_kube_stamps(),
-        zero_version=KUBERNETES_VERSION.replace("v1.", "v0."),
+        stamps=_kube_stamps(version),
+        zero_version=version.replace("v1.", "v0."),
     )
 
 
@@ -67,6 +76,10 @@ ETCD: Final = Component(
     stamps={"go.etcd.io/etcd/api/v3/version.GitSHA": "e838ef116"},
 )
 CONTROL: Final = _kubernetes("kubernetes-api", "kube-apiserver", "kube-controller-manager")
+OLDEST_CONTROL: Final = _kubernetes(
+    "kubernetes-api", "kube-apiserver", "kube-controller-manager", version=OLDEST_VERSION
+)
+"""takes the place of CONTROL, in clusters that ask for it"""
 KUBECTL: Final = _kubernetes("kubectl", "kubectl")
 SCHEDULER: Final = _kubernetes("kubernetes-scheduler", "kube-scheduler")
 NODE: Final = _kubernetes("kubernetes-node", "kubelet", "kube-proxy")
@@ -154,3 +167,5 @@ COMPONENTS: Final = {
     )
 }
 """every component by name, in the order in which a cold machine builds them"""
+OPTIONAL: Final = {"kubernetes-api-oldest": OLDEST_CONTROL}
+"""what is built only where it is named"""

@@ -65,9 +65,6 @@ def apiserver(spec: Spec, program: Path) -> list[str]:
         "client-ca-file": pki / "ca.crt",
         "authorization-mode": "Node,RBAC",
         "enable-admission-plugins": "NodeRestriction,OwnerReferencesPermissionEnforcement",
-        # The scc add-on is a MutatingAdmissionPolicy, which is beta in this version.
-        "feature-gates": "MutatingAdmissionPolicy=true",
-        "runtime-config": "admissionregistration.k8s.io/v1beta1=true",
         "service-cluster-ip-range": plan.services,
         "allow-privileged": "true",
         "service-account-key-file": pki / "sa.pub",
@@ -92,6 +89,12 @@ def apiserver(spec: Spec, program: Path) -> list[str]:
         "max-mutating-requests-inflight": 400,
         "v": 1,
     }
+    if not spec.oldest:
+        # The scc add-on is a MutatingAdmissionPolicy, which is beta in the newest version.
+        flags |= {
+            "feature-gates": "MutatingAdmissionPolicy=true",
+            "runtime-config": "admissionregistration.k8s.io/v1beta1=true",
+        }
     if spec.audit:
         flags |= {
             "audit-policy-file": spec.state / "audit-policy.yaml",

@@ -45,6 +45,8 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True):
     audit: bool = False
     audit_users: tuple[str, ...] = ()
     """whose requests the audit log holds; everybody's if nobody is named"""
+    oldest: bool = False
+    """the oldest API server that we support, in place of the newest"""
     slot: int = 0
     programs: dict[str, str] = {}
     """component -> directory of its built programs"""
@@ -97,6 +99,11 @@ def checked(spec: Spec) -> Spec:
             f"add-on: {homeless[0]!r} runs on real nodes, and profile {spec.profile!r} has none",
             "Use `--profile full`.",
         )
+    if spec.oldest and spec.profile != "api":
+        raise ClusterError(
+            f"oldest: there is an old API server alone, and profile {spec.profile!r} needs more",
+            "Use `--profile api`.",
+        )
     if not 1 <= spec.nodes <= 9:
         raise ClusterError(f"nodes: {spec.nodes} must be between 1 and 9")
     wanted = set(spec.addons) | ({"kwok"} if spec.profile == "kwok" else set())
@@ -111,7 +118,7 @@ def checked(spec: Spec) -> Spec:
 
 def components_of(spec: Spec) -> tuple[c.Component, ...]:
     """What must be built for this cluster, and nothing more."""
-    needed = [c.ETCD, c.CONTROL, c.KUBECTL]
+    needed = [c.ETCD, c.OLDEST_CONTROL if spec.oldest else c.CONTROL, c.KUBECTL]
     if spec.profile != "api":
         needed.append(c.SCHEDULER)
     if spec.real_nodes:

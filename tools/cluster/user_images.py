@@ -96,8 +96,7 @@ def build_image(image: UserImage) -> Path:
     with locked(cache_root() / "locks" / "images", f"building {image.directory}"):
         if not target.exists():
             try:
-                _ensure_stored(image)
-                _export(image, target)
+                _export(image, _stored_as(image), target)
             finally:
                 _unmount()
     return target
@@ -108,17 +107,23 @@ def _tag(image: UserImage) -> str:
     return f"localhost/built/{image.directory}:{image_key(image)}"
 
 
-def _ensure_stored(image: UserImage) -> None:
-    """Build the image into buildah's storage, after what it is built on."""
-    if _stored(_tag(image)):
-        return
+def _stored_as(image: UserImage) -> str:
+    """Build the image into buildah's storage, after what it is built on; its tag there.
+
+    The tag is asked for once: sources may change while an image is built.
+    """
+    tag = _tag(image)
+    if _stored(tag):
+        return tag
     if image.parent:
-        _ensure_stored(USER_IMAGES[image.parent])
-        _buildah("tag", _tag(USER_IMAGES[image.parent]), USER_IMAGES[image.parent].reference)
+        below = USER_IMAGES[image.parent]
+        _buildah("tag", _stored_as(below), below.reference)
     else:
         _ensure_public_base()
     say(image.directory, "build")
-    options = ["--isolation=chroot", "--pull-never", "--layers=false", "--format=docker"]
+    # What our own sources go into is built often: its steps before them are kept.
+    layers = f"--layers={'true' if image.sources else 'false'}"
+    options = ["--isolation=chroot", "--pull-never", layers, "--format=docker"]
     if _CERTIFICATES.exists():
         # Package registries behind a company's own certificate authority work in builds too.
         inside = "/run/build-certificates.crt"
@@ -126,14 +131,15 @@ def _ensure_stored(image: UserImage) -> None:
     directory = _SOURCE / image.directory
     context = _PROJECT if image.sources else directory
     recipe = f"--file={directory / 'Containerfile'}"
-    _buildah("bud", *options, recipe, f"--tag={_tag(image)}", str(context))
+    _buildah("bud", *options, recipe, f"--tag={tag}", str(context))
+    return tag
 
 
-def _export(image: UserImage, target: Path) -> None:
+def _export(image: UserImage, tag: str, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_suffix(".partial")
     partial.unlink(missing_ok=True)
-    _buildah("push", _tag(image), f"docker-archive:{partial}:{image.reference}")
+    _buildah("push", tag, f"docker-archive:{partial}:{image.reference}")
     partial.rename(target)
     say(image.directory, f"{target.stat().st_size >> 20} MiB at {target}")
 

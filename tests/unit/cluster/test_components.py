@@ -10,10 +10,11 @@ import pytest
 
 from tools.cluster import addons
 from tools.cluster.build import build_key, extra_sums, overlay
-from tools.cluster.components import COMPONENTS, KUBERNETES_VERSION, Component
+from tools.cluster.components import COMPONENTS, KUBERNETES_VERSION, OPTIONAL, Component
 from tools.cluster.spec import ADDONS, Spec, checked, components_of
 
-EVERY = pytest.mark.parametrize("component", COMPONENTS.values(), ids=COMPONENTS)
+BUILT = COMPONENTS | OPTIONAL
+EVERY = pytest.mark.parametrize("component", BUILT.values(), ids=BUILT)
 
 
 @EVERY

@@ -28,6 +28,7 @@ def test_the_kwok_profile_has_fake_nodes_only() -> None:
         (Spec(profile="api", addons=("dns",)), "runs on real nodes"),
         (Spec(name="../up"), "name: '../up' must be"),
         (Spec(nodes=0), "nodes: 0 must be between"),
+        (Spec(profile="full", oldest=True), "oldest: there is an old API server alone"),
     ],
 )
 def test_impossible_clusters_are_refused_with_the_reason(spec: Spec, message: str) -> None:
