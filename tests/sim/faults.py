@@ -19,13 +19,14 @@ Kind = Literal[
     "lose",  # process it, then close the connection without an answer
     "late",  # process and answer `seconds` later
     "silence",  # watch: keep the connection and never say anything again (half-open)
+    "end",  # watch: end it in good order
     "cut",  # watch: close the connection in the middle of a line
     "gone",  # watch: an ERROR event with code 410
     "error",  # watch: an ERROR event with `code`
     "duplicate",  # watch: every event twice
     "reorder",  # watch: each pair of events swapped
 ]
-WATCHES = frozenset({"silence", "cut", "gone", "error", "duplicate", "reorder"})
+WATCHES = frozenset({"silence", "end", "cut", "gone", "error", "duplicate", "reorder"})
 
 
 class Fault(msgspec.Struct):

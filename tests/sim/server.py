@@ -60,6 +60,8 @@ class Server:
         self.url = ""
         self._tls = tls
         self._runner: web.AppRunner | None = None
+        self._site: web.TCPSite | None = None
+        self._port = 0
         self._stop = asyncio.Event()
         self._watches: set[Watch] = set()
 
@@ -73,11 +75,31 @@ class Server:
         app.router.add_route("*", "/{path:.*}", self._handle)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=self._tls)
-        await site.start()
-        port = self._runner.addresses[0][1]
-        self.url = f"{'https' if self._tls else 'http'}://127.0.0.1:{port}"
+        await self.start()
+        self._port = self._runner.addresses[0][1]
+        self.url = f"{'https' if self._tls else 'http'}://127.0.0.1:{self._port}"
         return self
+
+    async def start(self) -> None:
+        """Listen, after a `halt` at the same port."""
+        assert self._runner
+        self._site = web.TCPSite(
+            self._runner,
+            "127.0.0.1",
+            self._port,
+            ssl_context=self._tls,
+            reuse_address=True,
+        )
+        await self._site.start()
+
+    async def halt(self) -> None:
+        """Be away, as a server that restarts: connections break, new ones are refused."""
+        assert self._runner and self._runner.server and self._site
+        await self._site.stop()
+        self.cut_watches()
+        for connection in self._runner.server.connections:
+            if connection.transport:
+                connection.transport.abort()
 
     async def __aexit__(
         self,

@@ -111,25 +111,21 @@ class Watch:
         match fault.kind:
             case "silence":
                 await stop.wait()
-                return False
             case "cut":
                 await response.write(line[: len(line) // 2])
                 self.abort()
-                return False
             case "gone":
                 await response.write(_line("ERROR", _failure(410, "Expired")))
-                return False
             case "error":
                 await response.write(_line("ERROR", _failure(fault.code, fault.reason)))
-                return False
             case "duplicate":
                 await response.write(line + line)
             case "reorder" if kind != "BOOKMARK" and not self._held:
                 self._held = line
-            case _:
+            case "reorder":
                 await response.write(line + self._held)
                 self._held = b""
-        return True
+        return fault.kind in ("duplicate", "reorder")
 
 
 def _line(kind: str, obj: Object) -> bytes:

@@ -45,14 +45,14 @@ class Probes:
 
     async def __aenter__(self) -> Self:
         app = web.Application()
-        app.router.add_get("/healthz", lambda _: _answer(self.healthy))
-        app.router.add_get("/readyz", lambda _: _answer(self.ready))
+        app.router.add_get("/healthz", self._healthz)
+        app.router.add_get("/readyz", self._readyz)
         app.router.add_get("/metrics", self._text)
-        self._runner = web.AppRunner(app, access_log=None, handle_signals=False)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
         await self._runner.setup()
         try:
             for port in self._ports:
-                await web.TCPSite(self._runner, self._host, port, shutdown_timeout=1.0).start()
+                await web.TCPSite(self._runner, self._host, port).start()
         except BaseException:
             await self._runner.cleanup()
             raise
@@ -68,6 +68,12 @@ class Probes:
             await self._runner.cleanup()
             self._runner = None
 
+    async def _healthz(self, _: web.Request) -> web.Response:
+        return _answer(self.healthy)
+
+    async def _readyz(self, _: web.Request) -> web.Response:
+        return _answer(self.ready)
+
     async def _text(self, _: web.Request) -> web.Response:
         return web.Response(
             body=self._metrics.text(),
@@ -75,7 +81,7 @@ class Probes:
         )
 
 
-async def _answer(checks: Mapping[str, Check]) -> web.Response:
+def _answer(checks: Mapping[str, Check]) -> web.Response:
     problems = {name: check() for name, check in checks.items()}
     bad = [f"{name}: {why}" for name, why in problems.items() if why]
     return web.Response(text="\n".join(bad) if bad else "ok", status=503 if bad else 200)
