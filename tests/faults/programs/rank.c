@@ -31,7 +31,8 @@ int main(int argc, char **argv)
     if (rank == 0 && !strcmp(word, "c-truncate"))
         MPI_Send(text, 1000, MPI_CHAR, 1, 0, MPI_COMM_WORLD);
     MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    printf("%d\n", sum);
+    gethostname(text, sizeof text);
+    printf("%d on %s\n", sum, text);
     MPI_Finalize();
     return 0;
 }
