@@ -33,6 +33,9 @@ class Account(msgspec.Struct, frozen=True):
     name: str
     token: str
 
+    def __repr__(self) -> str:
+        return f"Account({self.name!r})"
+
     def request(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """Status and body of one request in this account's name."""
         kind = "application/merge-patch+json" if method == "PATCH" else "application/json"

@@ -1,0 +1,175 @@
+"""CTL-7: the controller has the rights that it uses, and no others.
+
+The real controller, with the real token of the installed account, lives through a job that fails,
+is suspended, resumed, succeeds and is deleted by its TTL, meets names that are taken, and lets go.
+What it asked for is read from the API server's audit log.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.api.accounts import Account, with_token
+from tests.api.admin import JOBS, Admin, Object
+from tests.api.kubelet import Kubelet
+from tests.api.lab import admin, kubelet, served, submit, until
+from tests.api.running import Controller, job
+from tests.cluster import Kubectl, api_spec, eventually, shared_cluster
+from tools.cluster.spec import Spec
+
+__all__ = ["admin", "kubelet", "served"]
+
+MANIFESTS = Path(__file__).parents[2] / "manifests"
+HOME = "mpi-trainer"
+USER = f"system:serviceaccount:{HOME}:{HOME}"
+BY_ADMISSION = {("kubeflow.org", "mpijobs/finalizers", "update")}
+"""never asked for: checked by the API server when a child blocks the deletion of its owner"""
+
+Right = tuple[str, str, str]
+"""API group, resource with its part, verb"""
+
+
+@pytest.fixture(scope="session")
+def api_server() -> Iterator[Spec]:
+    """An API server that writes down what the controller asks for."""
+    yield from shared_cluster(api_spec("test-rights", (USER,)))
+
+
+@pytest.fixture
+def installed(admin: Admin) -> Account:
+    kubectl = Kubectl(admin.spec, HOME)
+    kubectl("apply", "-k", str(MANIFESTS / "overlays" / "kubernetes"))
+    return with_token(kubectl, HOME)
+
+
+def granted() -> set[Right]:
+    """What the manifests give, resource names aside."""
+    files = (MANIFESTS / "rights/cluster/rights.yaml", MANIFESTS / "base/leases.yaml")
+    rules = [rule for file in files for rule in next(yaml.safe_load_all(file.read_text()))["rules"]]
+    return {
+        (group, resource, verb)
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def asked(spec: Spec) -> tuple[set[Right], list[str]]:
+    """What was asked for, and what of it was refused."""
+    used: set[Right] = set()
+    refused = []
+    for line in (spec.state / "log" / "audit.log").read_text().splitlines():
+        event = json.loads(line)
+        place = event.get("objectRef", {})
+        if "resource" not in place:
+            continue
+        resource = "/".join(filter(None, (place["resource"], place.get("subresource", ""))))
+        used.add((place.get("apiGroup", ""), resource, event["verb"]))
+        if event.get("responseStatus", {}).get("code") == 403:
+            refused.append(f"{event['verb']} {event['requestURI']}")
+    return used, refused
+
+
+def _config(who: Account, file: Path) -> Path:
+    cluster = {
+        "server": who.kubectl.spec.api_url,
+        "certificate-authority": str(who.kubectl.spec.state / "pki" / "ca.crt"),
+    }
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "c",
+        "clusters": [{"name": "c", "cluster": cluster}],
+        "users": [{"name": "c", "user": {"token": who.token}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
+    }
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600), "w") as target:
+        json.dump(content, target)
+    return file
+
+
+def test_the_controller_uses_each_of_its_rights_and_misses_none(
+    admin: Admin, kubelet: Kubelet, installed: Account, tmp_path: Path
+) -> None:
+    config = _config(installed, tmp_path / "config")
+    lock = f"--lock-namespace={HOME}"
+    with Controller(config, lock) as controller:
+        _fail_suspend_resume_succeed(admin, kubelet)
+        _meet_taken_names(admin)
+        submit(admin, job(1, "handed-over"))
+        until(admin, "Running", "handed-over")
+        assert '"logger":"mpi_trainer.runtime.workers","msg":"failed' not in controller.log()
+    with Controller(config, lock):
+        _succeed(admin, kubelet, "handed-over")
+        submit(admin, job(1, "held"))
+        until(admin, "Running", "held")
+    with Controller(config, lock, "--release", wait=False) as releasing:
+        assert releasing.process is not None
+        assert releasing.process.wait(30) == 0
+    used, refused = asked(admin.spec)
+    assert refused == []
+    assert used | BY_ADMISSION == granted()
+
+
+def _fail_suspend_resume_succeed(admin: Admin, kubelet: Kubelet) -> None:
+    submit(admin, job(2, backoffLimit=3, cleanPodPolicy="All", ttlSecondsAfterFinished=0))
+    until(admin, "Running")
+    admin.patch(f"{JOBS}/mpijobs/pi", {"spec": {"slotsPerWorker": 2}})
+    kubelet.exit(_launcher(admin, "pi"), 1)
+    until(admin, "Restarting")
+    until(admin, "Running", seconds=40)
+    admin.change(suspend=True)
+    until(admin, "Suspended")
+    eventually("no pods", lambda: not admin.pods(), 30)
+    admin.change(suspend=False)
+    until(admin, "Running", seconds=30)
+    kubelet.exit(_launcher(admin, "pi"))
+    eventually("deleted by its TTL", lambda: admin.get(f"{JOBS}/mpijobs/pi") is None, 30)
+
+
+def _succeed(admin: Admin, kubelet: Kubelet, name: str) -> None:
+    kubelet.exit(_launcher(admin, name))
+    until(admin, "Succeeded", name)
+
+
+def _launcher(admin: Admin, name: str) -> Object:
+    label = "training.kubeflow.org/job-name"
+
+    def found() -> Object | None:
+        mine = (p for p in admin.pods("launcher") if p["metadata"]["labels"][label] == name)
+        return next(mine, None)
+
+    eventually(f"launcher of {name}", lambda: found() is not None)
+    pod = found()
+    assert pod is not None
+    return pod
+
+
+def _meet_taken_names(admin: Admin) -> None:
+    pod = {"containers": [{"name": "c", "image": "x"}], "restartPolicy": "Never"}
+    mine = {"metadata": {"name": "taken-worker-0", "labels": {"mine": "yes"}}, "spec": pod}
+    admin.create("api/v1/pods", mine)
+    admin.create(
+        "apis/batch/v1/jobs",
+        {
+            "metadata": {"name": "alone-launcher"},
+            "spec": {"suspend": True, "template": {"spec": pod}},
+        },
+    )
+    submit(admin, job(1, "taken"))
+    submit(admin, job(0, "alone"))
+    for name in ("taken", "alone"):
+        eventually(
+            f"{name} is refused",
+            lambda name=name: any(  # type: ignore[misc]
+                "already exists" in text and name in text for _, _, text in admin.events()
+            ),
+            30,
+        )
