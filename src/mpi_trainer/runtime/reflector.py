@@ -90,7 +90,8 @@ class Reflector(Generic[T]):
         self._synced = asyncio.Event()
         self.listing = False
         self.lists = self.watches = self.unreadable = 0
-        self.heard_at = self.active_at = float("-inf")
+        self.heard_at = float("-inf")
+        self.active_at = float("inf")  # not started: nothing to worry about
 
     @property
     def synced(self) -> bool:

@@ -32,6 +32,10 @@ class FakeTime(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._jumping.now
 
+    def stall(self, seconds: float) -> None:
+        """As if something had blocked the loop for so long."""
+        self._jumping.now += seconds
+
 
 def play(story: Coroutine[Any, Any, A]) -> A:
     """Run it in a loop with jumping time."""

@@ -275,3 +275,18 @@ def test_time_that_the_machine_slept_counts() -> None:
 def test_lease_times_that_cannot_be_safe_are_refused() -> None:
     with pytest.raises(ValueError, match="longer than the renew deadline"):
         Claim("n", "lead", "one", lease=10, renew=10, retry=2)
+
+
+def test_the_time_that_an_answer_takes_is_not_ours() -> None:
+    async def story() -> None:
+        paper = Paper()
+        paper.delay = 3
+        one = elector(paper, "one")
+        await one.acquire()
+        assert one.remaining() == pytest.approx(7)
+        keeping = asyncio.ensure_future(one.keep())
+        await asyncio.sleep(5.001)
+        assert one.remaining() == pytest.approx(7, abs=0.01)
+        keeping.cancel()
+
+    play(story())
