@@ -1,8 +1,9 @@
 """Which addresses and ports a cluster uses, all derived from its slot number.
 
-A slot is a block of 10.160.0.0/11: one /14 holds the pod, service and node ranges, so that one
-`unreachable` route on the host keeps every packet of a cluster on the machine. Two clusters
-with different slots share nothing. Danger: the block must not be in use on the host already.
+A slot is a /14 between 10.160.0.0 and 10.223.255.255 that holds the pod, service and node
+ranges, so that one `unreachable` route on the host keeps every packet of a cluster on the
+machine. Two clusters with different slots share nothing. Danger: the block must not be in use
+on the host already.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-SLOTS: Final = 8
+SLOTS: Final = 16
 _FIRST_OCTET: Final = 160
 _FIRST_PORT: Final = 21000
 

@@ -117,6 +117,6 @@ def free_slot(taken: set[int], root: bool) -> int:
         if slot not in taken and not (root and conflict(Addresses(slot))):
             return slot
     raise ClusterError(
-        f"all {SLOTS} address blocks of 10.160.0.0/11 are in use",
+        f"all {SLOTS} address blocks from 10.160.0.0 on are in use",
         "End a cluster: see `python -m tools.cluster list`.",
     )

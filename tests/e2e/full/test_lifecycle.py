@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+import re
 import subprocess
 import sys
 import time
@@ -14,8 +16,8 @@ from tests.cluster import Kubectl, require
 from tools.cluster import cgroups, processes
 from tools.cluster.build import build
 from tools.cluster.down import down
-from tools.cluster.paths import RUN
-from tools.cluster.spec import Spec, checked, components_of, load
+from tools.cluster.paths import RUN, clusters_root
+from tools.cluster.spec import Spec, checked, components_of, existing, load
 from tools.cluster.up import up, why_unhealthy
 
 NAME = "test-accident"
@@ -35,22 +37,31 @@ def _gone_before_and_after() -> Iterator[None]:
 
 
 def _machine() -> dict[str, object]:
-    """Everything that a cluster could leave on the machine; other programs' things may change."""
+    """Everything that a cluster could leave on the machine, but what other clusters have there."""
+    others = [spec for spec in existing() if spec.name != NAME]
+    foreign = [n for s in others for n in (s.addresses.bridge, f"clusters/{s.name}/", str(s.run))]
+    blocks = [ipaddress.ip_network(spec.addresses.block) for spec in others]
+
+    def ours(text: str) -> bool:
+        addresses = re.findall(r"10[.](?:1[6-9]|2[012])\d[.]\d+[.]\d+", text)
+        known = any(ipaddress.ip_address(a) in block for a in addresses for block in blocks)
+        return not known and not any(re.search(rf"{re.escape(n)}(?!\d)", text) for n in foreign)
 
     def said(needle: str, *command: str) -> list[str]:
         answer = subprocess.run(command, capture_output=True, text=True, check=True)
-        return [line for line in answer.stdout.splitlines() if needle in line]
+        return [line for line in answer.stdout.splitlines() if needle in line and ours(line)]
 
+    forwarding = Path("/proc/sys/net/ipv4/ip_forward").read_text()
     return {
-        "links": sorted(path.name for path in Path("/sys/class/net").glob("mpt*")),
-        "routes": said("10.1", "ip", "route"),
+        "links": [p.name for p in sorted(Path("/sys/class/net").glob("mpt*")) if ours(p.name)],
+        "routes": said("10.", "ip", "route"),
         "namespaces": said("mpt", "ip", "netns"),
         "rules": said("", "nft", "list", "ruleset"),
-        "cgroups": sorted(str(p) for tree in cgroups.trees() for p in tree.glob("mpt*")),
-        "mounts": said("mpi-trainer", "cat", "/proc/mounts"),
+        "cgroups": sorted(str(p) for t in cgroups.trees() for p in t.glob("mpt*") if ours(p.name)),
+        "mounts": said(str(clusters_root()), "cat", "/proc/mounts"),
         "marks": [p for p in Path("/proc").glob("[0-9]*") if _is_marked(p)],
-        "forwarding": Path("/proc/sys/net/ipv4/ip_forward").read_text(),
-        "sockets": sorted(str(path) for path in RUN.glob("*")),
+        "forwarding": "" if any(spec.real_nodes for spec in others) else forwarding,
+        "sockets": sorted(str(p) for p in RUN.glob("[0-9]*") if ours(str(p))),
     }
 
 
