@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -13,7 +14,7 @@ import msgspec
 
 from tools.cluster import debian, images
 from tools.cluster.build import build
-from tools.cluster.components import COMPONENTS
+from tools.cluster.components import COMPONENTS, OPTIONAL
 from tools.cluster.down import down
 from tools.cluster.errors import ClusterError
 from tools.cluster.report import describe, environment, log_files
@@ -35,6 +36,7 @@ def _up(options: Options) -> None:
             fake_nodes=options.fake_nodes,
             audit=options.audit is not None,
             audit_users=tuple(options.audit or ()),
+            oldest=options.oldest,
         )
     )
 
@@ -86,7 +88,14 @@ def _exec(options: Options) -> None:
 
 
 def _build(options: Options) -> None:
-    build(_chosen("component", options.component, COMPONENTS))
+    names = options.component or list(COMPONENTS)
+    components = _chosen("component", names, COMPONENTS | OPTIONAL)
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        # Images mostly wait for downloads; compiling fills that time.
+        beside = pool.submit(_images, Options(image=[])) if options.images else None
+        build(components)
+        if beside:
+            beside.result()
 
 
 def _images(options: Options) -> None:
@@ -129,6 +138,7 @@ def parser() -> argparse.ArgumentParser:
     start.add_argument("--addons", default="", help=f"comma-separated, of: {', '.join(ADDONS)}")
     start.add_argument("--nodes", type=int, default=3, help="real nodes of profile full")
     start.add_argument("--fake-nodes", type=int, default=0, help="nodes that KWOK plays")
+    start.add_argument("--oldest", action="store_true", help="the oldest API server we support")
     start.add_argument(
         "--audit", nargs="*", metavar="USER", help="write an audit log, of these users' requests"
     )
@@ -138,6 +148,7 @@ def parser() -> argparse.ArgumentParser:
     subs["exec"].add_argument("command", nargs=argparse.REMAINDER)
     subs["peer"].add_argument("peer", choices=PEERS)
     subs["build"].add_argument("component", nargs="*", help="default: all")
+    subs["build"].add_argument("--images", action="store_true", help="all images too, beside it")
     subs["images"].add_argument("image", nargs="*", help="default: all")
     return top
 

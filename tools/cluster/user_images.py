@@ -173,7 +173,7 @@ def _unmount() -> None:
     for line in reversed(Path("/proc/self/mounts").read_text().splitlines()):
         if own in line:
             subprocess.run(["umount", "-l", line.split()[1]], check=False)
-    shutil.rmtree(RUN / "buildah", ignore_errors=True)
+    shutil.rmtree(_runroot(), ignore_errors=True)
 
 
 def _logged(command: list[str], log: Path) -> None:
@@ -202,7 +202,7 @@ def _command() -> list[str]:
     return [
         "buildah",
         f"--root={directory}/storage",
-        f"--runroot={RUN}/buildah",
+        f"--runroot={_runroot()}",
         "--storage-driver=overlay",
     ]
 
@@ -212,3 +212,8 @@ def _directory() -> Path:
     directory.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("BUILDAH_ISOLATION", "chroot")
     return directory
+
+
+def _runroot() -> Path:
+    """buildah's volatile files: of this cache alone, since we delete them afterwards."""
+    return RUN / f"buildah-{content_hash(str(cache_root()))}"
