@@ -304,6 +304,47 @@ def test_a_lost_lease_ends_the_process_at_once_and_in_mid_work() -> None:
     play(script)
 
 
+def test_a_restart_of_the_server_costs_neither_leadership_nor_changes() -> None:
+    async def script(scene: Scene) -> None:
+        one = await scene.replica("one")
+        running = asyncio.ensure_future(one.manager.run())
+        scene.put("a")
+        await until(lambda: scene.by("a") == "one")
+        await scene.server.halt()
+        scene.put("b")
+        await asyncio.sleep(1)
+        assert (await one.ask("/healthz"))[0] == 200, "the server's absence is not our illness"
+        await scene.server.start()
+        await until(lambda: scene.by("b") == "one")
+        assert one.elector.leading
+        one.manager.stop()
+        assert await running == 0
+
+    play(script)
+
+
+def test_a_storm_of_429_delays_work_but_loses_none() -> None:
+    async def script(scene: Scene) -> None:
+        one = await scene.replica("one")
+        running = asyncio.ensure_future(one.manager.run())
+        for number in range(30):
+            scene.put(f"x{number}")
+        await until(lambda: all(scene.by(f"x{number}") == "one" for number in range(30)))
+        one.manager.stop()
+        assert await running == 0
+
+    storm = Fault(
+        "answer",
+        method="PATCH",
+        path="configmaps",
+        code=429,
+        reason="TooManyRequests",
+        retry_after="0",
+        times=60,
+    )
+    play(script, storm)
+
+
 def test_a_fault_of_the_program_ends_the_process_with_a_trace() -> None:
     async def script(scene: Scene) -> None:
         one = await scene.replica("one")
