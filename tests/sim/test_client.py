@@ -114,6 +114,25 @@ def test_a_write_is_sent_once_whatever_happens(kind: Any) -> None:
     play(script, Fault(kind, code=503, retry_after="0", times=9))
 
 
+@pytest.mark.parametrize("method", ["PUT", "DELETE"])
+def test_a_write_over_a_used_connection_is_sent_once_too(method: str) -> None:
+    """Left to itself the HTTP library repeats these on a connection that was used before."""
+
+    async def script(server: Server, client: Client) -> None:
+        made = await client.call(CREATE)
+        changed = {**made, "data": {"k": "w"}}
+        writes = {
+            "PUT": requests.replace(CONFIGMAPS, "n", "a", changed),
+            "DELETE": requests.delete(CONFIGMAPS, "n", "a"),
+        }
+        with pytest.raises(Unreachable) as caught:
+            await client.call(writes[method])
+        assert caught.value.sent
+        assert len(server.sent(method)) == 1
+
+    play(script, Fault("lose", method=method))
+
+
 def test_a_proxys_page_is_told_in_one_line() -> None:
     async def script(server: Server, client: Client) -> None:
         with pytest.raises(ServerFault, match="Bad Gateway"):

@@ -43,6 +43,7 @@ Deadline = Callable[[], float]
 _CONNECT: Final = 10.0
 _SMALL: Final = 1 << 20
 _HEARTBEAT: Final = 20.0
+_NEVER: Final = float("inf")
 
 
 class Client:
@@ -83,6 +84,8 @@ class Client:
             headers=self._headers,
             trust_env=False,
         )
+        # It would repeat PUT and DELETE by itself, and a name may mean another object by then.
+        self._session._retry_connection = False
         return self
 
     async def __aexit__(
@@ -96,7 +99,7 @@ class Client:
             self._session = None
 
     def until(self, deadline: Deadline | None) -> Client:
-        """This client, over the same connections, with another deadline for writes."""
+        """This open client, over the same connections, with another deadline for writes."""
         other = copy.copy(self)
         other._deadline = deadline
         return other
@@ -115,7 +118,7 @@ class Client:
 
     async def fetch(self, request: Request) -> bytes:
         """Send it, again where that is safe, and give the answer's body."""
-        tried = 0
+        tried, renewed = 0, False
         while True:
             tried += 1
             try:
@@ -123,8 +126,9 @@ class Client:
                     return await self._exchange(request)
             except Unauthorized:
                 # Nothing was processed: once more if the credential has been renewed.
-                if tried > 1 or not await self._renewed():
+                if renewed or not await self._renewed():
                     raise
+                renewed = True
             except KubeError as error:
                 wait = wait_before(request, error, tried, random.random())
                 if wait is None:
@@ -165,13 +169,9 @@ class Client:
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[aiohttp.StreamReader]:
         """The answer's bytes as they come; failures inside the block become `Unreachable`."""
-        silence = request.timeout or None
-        limits = aiohttp.ClientTimeout(
-            total=None, sock_connect=_CONNECT, sock_read=silence, ceil_threshold=3600
-        )
         renewed = False
         while True:
-            async with self._answer(request, limits, streams=True) as answer:
+            async with self._answer(request, streams=True) as answer:
                 if answer.status == 200:
                     yield answer.content
                     return
@@ -185,7 +185,12 @@ class Client:
         self, request: Request, protocols: tuple[str, ...]
     ) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
         """A websocket; where the server refuses, its own words as ApiError."""
-        socket = await self._opened(request, protocols)
+        try:
+            socket = await self._opened(request, protocols)
+        except Unauthorized:
+            if not await self._renewed():
+                raise
+            socket = await self._opened(request, protocols)
         try:
             yield socket
         except aiohttp.ClientError as error:
@@ -210,32 +215,38 @@ class Client:
                 return socket
         except aiohttp.WSServerHandshakeError as error:
             # The refusal's body is not kept by the websocket client; a plain request gets it.
-            await self.fetch(msgspec.structs.replace(request, tries=1))
+            await self._exchange(request)
             raise from_answer(request, error.status, b"the server opened no websocket") from None
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise unreachable(request, error, self.config.server) from error
 
     async def _exchange(self, request: Request) -> bytes:
-        async with self._answer(request, self._limits(request)) as answer:
+        async with self._answer(request) as answer:
             if 200 <= answer.status < 300:
                 return await answer.read()
             raise await _refusal(request, answer)
 
-    def _limits(self, request: Request) -> aiohttp.ClientTimeout:
+    def _limits(self, request: Request, streams: bool) -> aiohttp.ClientTimeout:
         limit = request.timeout or None
+        if streams:
+            return aiohttp.ClientTimeout(
+                total=None, sock_connect=_CONNECT, sock_read=limit, ceil_threshold=_NEVER
+            )
         if self._deadline and request.writes:
             left = self._deadline()
             if left <= 0:
                 raise PastDeadline(request)
             limit = min(left, limit or left)
         # Exactly, not rounded up: a leader's write may not outlive its lease.
-        return aiohttp.ClientTimeout(total=limit, sock_connect=_CONNECT, ceil_threshold=3600)
+        return aiohttp.ClientTimeout(total=limit, sock_connect=_CONNECT, ceil_threshold=_NEVER)
 
     @asynccontextmanager
     async def _answer(
-        self, request: Request, limits: aiohttp.ClientTimeout, streams: bool = False
+        self, request: Request, streams: bool = False
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         session, options = await self._prepared(request)
+        # After the credential was had, which may take a program's time.
+        limits = self._limits(request, streams)
         began, ended, code = time.perf_counter(), 0.0, 0
         try:
             async with session.request(
