@@ -62,7 +62,7 @@ def records(directory: Path, kind: str) -> list[dict[str, str]]:
 def test_start_and_end_carry_the_documented_keys(shell: list[str], tmp_path: Path) -> None:
     done = wrapped(shell, tmp_path, "sh", "-c", "echo $$")
     (start,), (end,) = records(tmp_path, "start"), records(tmp_path, "end")
-    about = ["rank", "size", "world", "host", "pid", "wrapper", "parent", "start"]
+    about = ["rank", "size", "world", "by", "host", "pid", "wrapper", "parent", "start"]
     assert list(start) == about
     assert list(end) == [*about, "end", "at", "oom", "status"]
     assert (start["rank"], start["size"], start["host"]) == ("2", "4", os.uname().nodename)

@@ -88,10 +88,18 @@ def _launcher_failure(job: MPIJob, seen: Seen) -> Failure | None:
         text = f"Launcher {name} was deleted before its end was seen"
     elif launcher.phase == "Failed":
         name = launcher.name
+        if launcher.end is not None and launcher.end.reason in reasons.OF_AGENT:
+            return Failure(attempt, launcher.end.reason, _verdict(launcher.end), name)
         text = _words("Launcher", launcher) + _culprit(seen)
     else:
         return None
     return Failure(attempt, reasons.LAUNCHER_FAILED, text, name)
+
+
+def _verdict(end: End) -> str:
+    """The agent's words as a sentence; how the launcher ended says nothing, since it was ended."""
+    words = end.message[:LONGEST_DETAIL] or end.reason
+    return f"{words[0].upper()}{words[1:]}; so the agent has ended the launcher."
 
 
 def _culprit(seen: Seen) -> str:

@@ -45,7 +45,8 @@ def decide(job: MPIJob, seen: Seen, now: datetime) -> Decision:
         return _lost(story, seen, lost)
     objection = success.objection(job, seen)
     if objection is None and success.claimed(seen):
-        return _ended(story.succeeded(), seen, seen.record)
+        odd = success.surprise(job, seen)
+        return _ended(story.surprised(odd).succeeded(), seen, seen.record)
     if job.spec.run_policy.suspend:
         return _suspended(story, seen)
     return _active(story.resumed().started(), seen, objection)

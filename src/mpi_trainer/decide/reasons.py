@@ -17,12 +17,29 @@ EVICTED = "MPIJobEvicted"
 RANK_FAILED = "RankFailed"
 RANKS_LOST = "RanksLost"
 PLACEMENT_WRONG = "PlacementWrong"
+PLACEMENT_SURPRISING = "PlacementSurprising"
+WORLDS_OF_ONE = "WorldsOfOne"
 BACKOFF_LIMIT = "BackoffLimitExceeded"
 DEADLINE = "DeadlineExceeded"
 SCHEDULING_TIMEOUT = "SchedulingTimeout"
 INVALID = "ValidationError"
 NAME_TAKEN = "ErrResourceExists"
 REFUSED = "MPIJobFailed"
+
+# The agent's verdicts; see layout/agent/verdict.sh.
+OF_AGENT = frozenset(
+    {
+        "WorkersMissing",
+        "WorkerLost",
+        "DaemonLost",
+        "RankDied",
+        "RankStuck",
+        "RankLeft",
+        "StartStuck",
+        "Unreachable",
+        "NoSsh",
+    }
+)
 
 # Ends that no further attempt could mend: they are the job's own, not an attempt's.
 FINAL = (DEADLINE, SCHEDULING_TIMEOUT, INVALID, NAME_TAKEN, REFUSED)

@@ -73,6 +73,7 @@ class PodSeen(msgspec.Struct, frozen=True):
 class RankSeen(msgspec.Struct, frozen=True):
     """One rank, as its wrapper reported it. `end` is None while it runs, or when it was lost.
 
+    `foreign`: it used another MPI than the one that started it, so its world was itself alone.
     `ended` orders the ends of ranks of one machine; it means nothing else.
     """
 
@@ -83,6 +84,7 @@ class RankSeen(msgspec.Struct, frozen=True):
     pid: int = 0
     end: End | None = None
     ended: float | None = None
+    foreign: bool = False
 
 
 class Failure(msgspec.Struct, frozen=True):

@@ -62,6 +62,10 @@ class Story(msgspec.Struct, frozen=True):
         """Tells what ended an attempt, to whoever reads events only."""
         return self._event("Warning", failure.reason, failure.message)
 
+    def surprised(self, text: str) -> Story:
+        """Warns of what is odd but no failure; nothing where nothing is."""
+        return self._event("Warning", reasons.PLACEMENT_SURPRISING, text) if text else self
+
     def suspended(self) -> Story:
         if c.holds(self.status.conditions, c.SUSPENDED) and self.status.start_time is None:
             return self

@@ -8,6 +8,8 @@ command is no MPI program) the exit code is all there is.
 
 from __future__ import annotations
 
+from collections import Counter
+
 from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.decide import reasons
 from mpi_trainer.decide.seen import Failure, RankSeen, Seen
@@ -35,6 +37,9 @@ def objection(job: MPIJob, seen: Seen) -> Failure | None:
             f"seen (first: rank {lost[0].rank} on {lost[0].pod}); its host or MPI daemon was lost."
         )
         return Failure(attempt, reasons.RANKS_LOST, text, lost[0].pod)
+    foreign = tuple(r for r in ranks if r.foreign)
+    if foreign:
+        return Failure(attempt, reasons.WORLDS_OF_ONE, _worlds_of_one(foreign), foreign[0].pod)
     if ranks and _all_on_launcher(job, ranks):
         text = (
             f"All {len(ranks)} ranks ran on the launcher and none on the {job.workers} workers: "
@@ -43,6 +48,34 @@ def objection(job: MPIJob, seen: Seen) -> Failure | None:
         )
         return Failure(attempt, reasons.PLACEMENT_WRONG, text, ranks[0].pod)
     return None
+
+
+def surprise(job: MPIJob, seen: Seen) -> str:
+    """What is odd about where the ranks of a success ran, though it may be meant so."""
+    ranks = tuple(r for r in seen.ranks if r.attempt == seen.record.attempt)
+    if not ranks or not job.workers:
+        return ""
+    launcher = f"{job.name}-launcher"
+    there = Counter(r.pod for r in ranks)
+    if there.get(launcher) and not job.spec.run_launcher_as_worker:
+        return f"{there[launcher]} of {len(ranks)} ranks ran on the launcher, which is no worker."
+    crowded = sorted(pod for pod, count in there.items() if count > max(job.slots, 1))
+    idle = job.workers - sum(1 for pod in there if pod != launcher)
+    if crowded and idle > 0:
+        pod = crowded[0]
+        return (
+            f"{there[pod]} ranks ran on {pod}, which has slots for {job.slots}, "
+            f"while {idle} of {job.workers} workers ran none."
+        )
+    return ""
+
+
+def _worlds_of_one(foreign: tuple[RankSeen, ...]) -> str:
+    return (
+        f"{len(foreign)} ranks used another MPI library than the mpirun that started them, so each "
+        "was rank 0 in a world of its own and none has met another. Use the mpirun of the MPI that "
+        "the program was built with, and the same mpiImplementation in the job."
+    )
 
 
 def _ended_badly(bad: tuple[RankSeen, ...]) -> str:

@@ -12,20 +12,22 @@ import selectors
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from mpi_trainer.api import conditions
 from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.decide import Decision, End, PodSeen, RankSeen, Record, Seen, decide
+from mpi_trainer.decide import Decision, End, PodSeen, RankSeen, Record, Seen, decide, testimony
+from mpi_trainer.layout.agent import summary
 from mpi_trainer.layout.model import Layout, PodLayout
 from mpi_trainer.local import ranks, reports, sshd
 from mpi_trainer.local.follower import Follower, Look
 from mpi_trainer.local.jobdir import PodState
 from mpi_trainer.local.keymaker import Keymaker
 from mpi_trainer.local.output import Stream
-from mpi_trainer.local.plan import Keys, Place, Planner, Site
+from mpi_trainer.local.plan import SUMMARY, Keys, Place, Planner, Site
 from mpi_trainer.local.pod import PodHost, RunningPod
 
 replace = msgspec.structs.replace
@@ -285,14 +287,22 @@ class Supervisor:
         held.end = End(status.code, status.signal, reason, words)
         self._look_at = 0.0
         if held.layout.role == "launcher":
+            said = summary.parse(_text(f"{held.running.share}/{SUMMARY}"))
+            held.end = testimony.end(held.end, said)
             if not held.end.well:
                 # It may have noticed the end of a worker before that worker was gone completely.
                 self._look_at = time.monotonic() + BLAME_SECONDS
-            shares = {name: h.running.share for name, h in self._held.items()}
-            hungry = {name for name, h in self._held.items() if h.running.oom_kills()}
-            self._ranks = ranks.blamed(ranks.read(shares, held.attempt), hungry)
+            self._ranks = self._read_ranks(held.attempt, said)
         if held.terminating:
             self._forget(held)
+
+    def _read_ranks(self, attempt: int, said: summary.Summary) -> tuple[RankSeen, ...]:
+        """As their records say, which tell more than a summary has room for."""
+        shares = {name: h.running.share for name, h in self._held.items()}
+        hungry = {name for name, h in self._held.items() if h.running.oom_kills()}
+        foreign = {rank for group in said.foreign for rank in group.ranks}
+        seen = ranks.blamed(ranks.read(shares, attempt), hungry)
+        return tuple(replace(r, foreign=r.rank in foreign) for r in seen)
 
     def _read_to_end(self, descriptor: int) -> None:
         while (key := self._selector.get_map().get(descriptor)) and _readable(descriptor):
@@ -364,6 +374,13 @@ def _end_of(rank: RankSeen) -> str:
     if rank.end is None:
         return "not seen"
     return "0" if rank.end.well else rank.end.words()
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(errors="replace")
+    except OSError:
+        return ""
 
 
 def _readable(descriptor: int) -> bool:

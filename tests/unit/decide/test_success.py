@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from mpi_trainer.api import conditions as c
 from mpi_trainer.decide import RankSeen, decide, reasons
@@ -28,10 +29,9 @@ DONE = (launcher("Succeeded"), worker(0), worker(1))
     [
         (),
         (rank(0), rank(1, pod="pi-worker-1")),
-        (rank(0, pod="pi-launcher"), rank(1)),
         (rank(0), rank(1, code=9, attempt=7), rank(1, code=None, attempt=7)),
     ],
-    ids=["none reported", "all well", "some on the launcher", "others of another attempt"],
+    ids=["none reported", "all well", "others of another attempt"],
 )
 def test_job_succeeds(ranks: tuple[RankSeen, ...]) -> None:
     """AC-4."""
@@ -45,6 +45,25 @@ def test_job_succeeds(ranks: tuple[RankSeen, ...]) -> None:
     assert decision.status.completion_time == at(5)
     assert told(decision) == [reasons.SUCCEEDED]
     assert decision.look_again is not None
+
+
+@pytest.mark.parametrize(
+    ("ranks", "words"),
+    [
+        ((rank(0, pod="pi-launcher"), rank(1)), "1 of 2 ranks ran on the launcher"),
+        ((rank(0), rank(1)), "2 ranks ran on pi-worker-0, which has slots for 1, while 1 of 2"),
+    ],
+)
+def test_a_surprising_placement_is_a_warning_and_a_success(
+    ranks: tuple[RankSeen, ...], words: str
+) -> None:
+    """AC-4"""
+    job, _ = running_job()
+    decision = decide(job, look_at(*DONE, ranks=ranks), at(5))
+    assert c.holds(decision.status.conditions, c.SUCCEEDED)
+    (warning,) = [e for e in decision.events if e.type == "Warning"]
+    assert warning.reason == reasons.PLACEMENT_SURPRISING
+    assert words in warning.message
 
 
 @pytest.mark.parametrize(
@@ -64,6 +83,11 @@ def test_job_succeeds(ranks: tuple[RankSeen, ...]) -> None:
             (rank(0), rank(1, code=None)),
             reasons.RANKS_LOST,
             "1 of 2 ranks was never seen (first: rank 1 on pi-worker-0)",
+        ),
+        (
+            (replace(rank(0), foreign=True), replace(rank(1), foreign=True)),
+            reasons.WORLDS_OF_ONE,
+            "2 ranks used another MPI library than the mpirun that started them",
         ),
         (
             (rank(0, pod="pi-launcher"), rank(1, pod="pi-launcher")),

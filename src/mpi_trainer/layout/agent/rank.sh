@@ -22,6 +22,7 @@
 #   rank     number in the world                     both
 #   size     ranks in the world; empty if unknown    both
 #   world    which run of mpirun; empty if unknown   both
+#   by       hydra or openmpi: who started it        both
 #   host     host name                               both
 #   pid      process id of the rank itself           both
 #   wrapper  process id of this shell                both
@@ -36,7 +37,8 @@
 #
 # A rank that runs Python finds our `sitecustomize.py` on its path, which
 # leaves a third file, RANK.HOST.WRAPPER.SECONDS.raised, when the program ends by an
-# exception or by sys.exit with a failure: such a rank can wait in MPI_Finalize for ever.
+# exception or by sys.exit with a failure: such a rank can wait in MPI_Finalize for ever;
+# and a fourth, .foreign, when the program has used another MPI than the one that started it.
 #
 # Danger: a start without an end means that the wrapper was killed too (SIGKILL to the
 # group, or a lost host), not that the rank still runs. A shell reports death by INT,
@@ -46,6 +48,8 @@ dir=${MPI_TRAINER_WORKER_RANK_DIR:-${MPI_TRAINER_RANK_DIR-}}
 rank=${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK-}}}
 size=${OMPI_COMM_WORLD_SIZE:-${PMI_SIZE-}}
 world=${PMIX_NAMESPACE:-${MPI_TRAINER_RUN-}}
+by=hydra
+[ -z "${OMPI_COMM_WORLD_RANK-}${PMIX_RANK-}" ] || by=openmpi
 
 case $rank in '' | *[!0-9]*) exec "$@" ;; esac
 if [ -z "$dir" ] || [ ! -d "$dir" ] || [ ! -w "$dir" ]; then exec "$@"; fi
@@ -86,8 +90,8 @@ if [ -r "$python/sitecustomize.py" ]; then
 fi
 
 about() {
-    printf 'rank=%s\nsize=%s\nworld=%s\nhost=%s\npid=%s\nwrapper=%s\nparent=%s\nstart=%s\n' \
-        "$rank" "$size" "$world" "$host" "$pid" "$$" "$PPID" "$start"
+    printf 'rank=%s\nsize=%s\nworld=%s\nby=%s\nhost=%s\n' "$rank" "$size" "$world" "$by" "$host"
+    printf 'pid=%s\nwrapper=%s\nparent=%s\nstart=%s\n' "$pid" "$$" "$PPID" "$start"
 }
 
 # Called in the process that becomes the rank, so that it can read its own pid:

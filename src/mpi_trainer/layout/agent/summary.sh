@@ -11,6 +11,7 @@
 #   bad RANK POD status|signal=N pid=N oom=N      ranks that ended badly, the first first
 #   raised RANK POD WHERE WHAT                    what their Python programs said
 #   lost RANKS POD, open RANKS POD                never seen to end: vanished, or still there
+#   foreign RANKS POD                             used another MPI than their mpirun's
 #   host POD RANKS peak=BYTES oom=N               where ranks were; 0-3,7 are five ranks
 #   more                                          lines were left out
 
@@ -78,6 +79,19 @@ by_state() {
     done
 }
 
+foreign_of() {
+    for number in $numbers; do
+        list=$(lines_of "$1" foreign 2 | while read -r _ rank host _; do
+            [ "$host" != "$number" ] || echo "$rank"
+        done)
+        [ -n "$list" ] || continue
+        pod_name "$number"
+        # shellcheck disable=SC2086 # numbers
+        ranges $list
+        echo "foreign $out $pod"
+    done
+}
+
 hosts_of() {
     for number in $numbers; do
         list=$(lines_of "$1" start 2 | while read -r _ rank host _; do
@@ -122,6 +136,7 @@ facts() {
     done
     by_state "$w" lost lost
     by_state "$w" open running
+    foreign_of "$w"
     hosts_of "$w"
 }
 

@@ -43,7 +43,7 @@ heard() {
         flushed) awaited=${awaited%%" $1 "*}${awaited#*" $1 "} ;;
         syn) unreachable "$1" "$3" ;;
         waits | works) looked "$2" "${3% *}" ;;
-        start | end | lost | orphan | raised | stuck) event "$1" "$2" "$3" ;;
+        start | end | lost | orphan | raised | stuck | foreign) event "$1" "$2" "$3" ;;
     esac
 }
 
@@ -120,7 +120,8 @@ pod_name() {
 # What the rank $2 of the world $1 has raised.
 reason_of() {
     while read -r kind number _ at about; do
-        [ "$kind $number" != "raised $2" ] || echo "$about${at:+ at $at}"
+        [ "$kind $number" = "raised $2" ] || continue
+        [ "$at" = - ] && echo "$about" || echo "$about at $at"
     done <"$run/world.$1"
 }
 

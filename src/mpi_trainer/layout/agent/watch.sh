@@ -14,6 +14,7 @@
 #   orphan FIELDS              a rank's MPI daemon is gone, the rank is not
 #   raised FIELDS              a rank's Python program has failed and is about to end
 #   stuck FIELDS               ... and has not ended since
+#   foreign FIELDS             a rank uses another MPI than the one that started it
 #   syn ADDRESS                nothing answers there, for 20 seconds
 #   waits WORLD RANK, works WORLD RANK   answers to `look`, see waiting.sh
 #
@@ -36,7 +37,7 @@ session=MPI_TRAINER_SESSION=$scratch
 
 # Sets `line` to the record in file $1 on one line, and `wrapper`, `parent`, `world`, `pid`.
 read_record() {
-    line='' wrapper='' parent='' world='' pid=''
+    line='' by='' wrapper='' parent='' world='' pid=''
     while IFS= read -r pair; do
         line="$line $pair"
         case $pair in
@@ -44,12 +45,13 @@ read_record() {
             parent=*) parent=${pair#*=} ;;
             world=*) world=${pair#*=} ;;
             pid=*) pid=${pair#*=} ;;
+            by=*) by=${pair#*=} ;;
         esac
     done <"$1"
 }
 
 # `live` holds NAME,WRAPPER,PARENT,WORLD,PID of every rank that has begun and not ended.
-live='' orphans='' failed=''
+live='' orphans='' failed='' unknown='' strangers=''
 
 scan() {
     for file in "$ranks"/*.start; do
@@ -60,6 +62,14 @@ scan() {
         read_record "$file"
         echo "start$line"
         live="$live $name,$wrapper,$parent,$world,$pid"
+        [ "$by" != hydra ] || unknown="$unknown $name,$pid"
+    done
+    for file in "$ranks"/*.foreign; do
+        [ -r "$file" ] || continue
+        name=${file##*/}
+        find_live "${name%.foreign}"
+        foreign "${name%.foreign}"
+        mv -f "$file" "$ranks/done/"
     done
     for file in "$ranks"/*.raised; do
         [ -r "$file" ] || continue
@@ -67,7 +77,8 @@ scan() {
         read_record "$file"
         find_live "${name%.raised}"
         echo "raised rank=${name%%.*} world=$world$line"
-        failed="$failed ${name%.raised},$pid,$tick"
+        read_uptime
+        failed="$failed ${name%.raised},$pid,$uptime"
         mv -f "$file" "$ranks/done/"
     done
     for file in "$ranks"/*.end; do
@@ -79,6 +90,13 @@ scan() {
         forget "$name"
         mv -f "$file" "$ranks/$name.start" "$ranks/done/" 2>/dev/null
     done
+}
+
+foreign() {
+    case $strangers in *" $1 "*) return 0 ;; esac
+    strangers="$strangers $1 "
+    find_live "$1"
+    echo "foreign rank=$rank world=$world"
 }
 
 # Sets `world` and `rank` to those of the live rank $1.
@@ -133,16 +151,49 @@ check() {
             esac
         fi
     done
+    [ -z "$failed" ] || check_failed
+    [ -z "$unknown" ] || check_libraries
+}
+
+check_failed() {
+    read_uptime
+    waiting=
     for entry in $failed; do
         name=${entry%%,*}
         since=${entry##*,}
         pid=${entry#*,}
         pid=${pid%,*}
-        if [ -d "/proc/$pid" ] && [ $((tick - since)) -eq "$stuck_seconds" ]; then
+        [ -d "/proc/$pid" ] || continue
+        if [ "$stuck_seconds" -gt 0 ] && [ $((uptime - since)) -ge $((stuck_seconds * 100)) ]; then
             find_live "$name"
             echo "stuck rank=$rank world=$world pid=$pid"
+        else
+            waiting="$waiting $entry"
         fi
     done
+    failed=$waiting
+}
+
+# A program with Open MPI's library that Hydra has started is alone in a world of its own.
+check_libraries() {
+    later=
+    for entry in $unknown; do
+        pid=${entry#*,}
+        [ -d "/proc/$pid" ] || continue
+        found=
+        for member in $(family "$pid"); do
+            if grep -qs /libopen-pal "/proc/$member/maps"; then
+                found=1
+                foreign "${entry%%,*}"
+            elif grep -qs -e '/libmpi[^/]*\.so' "/proc/$member/maps"; then
+                found=1
+            fi
+        done
+        [ -n "$found" ] || later="$later $entry"
+    done
+    # A program that takes longer to load MPI has none.
+    [ "$tick" -lt 600 ] || later=
+    unknown=$later
 }
 
 # Addresses that do not answer, as ADDRESS=TIMES-SEEN; five looks in a row are 20 seconds.
@@ -219,7 +270,7 @@ mkdir -p "$ranks/done"
 echo $$ >"$scratch/watch.pid"
 if [ "$1" = start ]; then
     signal_marked "$session" KILL || :
-    rm -f "$ranks"/*.start "$ranks"/*.end "$ranks"/*.raised "$ranks"/done/*
+    rm -f "$ranks"/*.* "$ranks"/done/*
 fi
 fifo=$scratch/watch.$$
 rm -f "$scratch"/watch.[0-9]*

@@ -10,6 +10,7 @@ own program writes, not the programs that it starts: they do not inherit the var
 # ruff: noqa: PTH100, PTH105, PTH118, PTH119, PTH120, PTH123
 # pathlib would cost every rank ten milliseconds.
 
+import atexit
 import importlib
 import os
 import sys
@@ -33,22 +34,35 @@ def _next_sitecustomize() -> None:
             sys.modules[__name__] = mine
 
 
-def _watch_the_exit(record: str) -> None:
-    import atexit
+def _leave(record: str, kind: str, text: str) -> None:
+    """A complete file beside the rank's record, or none."""
+    try:
+        temporary = os.path.join(os.path.dirname(record), "." + os.path.basename(record) + kind)
+        with open(temporary, "w", encoding="utf-8", errors="replace") as file:
+            file.write(text)
+        os.replace(temporary, record + kind)
+    except Exception:
+        pass
 
+
+def _tell_a_foreign_mpi(record: str) -> None:
+    """A program with Open MPI's library that Hydra has started is alone in a world of its own."""
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+            if "/libopen-pal" in maps.read():
+                _leave(record, ".foreign", f"pid={os.getpid()}\n")
+    except Exception:
+        pass
+
+
+def _watch_the_exit(record: str) -> None:
     owner = os.getpid()
 
     def write(what: str, where: str) -> None:
         """Runs first of all exit functions, because it is registered last."""
-        if os.getpid() != owner:
-            return
-        try:
-            temporary = os.path.join(os.path.dirname(record), "." + os.path.basename(record))
-            with open(temporary + ".raised", "w", encoding="utf-8", errors="replace") as file:
-                file.write(f"pid={owner}\nwhere={_word(where)}\nwhat={_line(what)}\n")
-            os.replace(temporary + ".raised", record + ".raised")
-        except Exception:
-            pass
+        if os.getpid() == owner:
+            text = f"pid={owner}\nwhere={_word(where)}\nwhat={_line(what)}\n"
+            _leave(record, ".raised", text)
 
     before = sys.excepthook
 
@@ -83,7 +97,7 @@ def _line(text: str) -> str:
 
 
 def _word(text: str) -> str:
-    return "".join("_" if c.isspace() else c for c in text)[-200:]
+    return "".join("_" if c.isspace() else c for c in text)[-200:] or "-"
 
 
 def _place(trace) -> str:  # type: ignore[no-untyped-def]
@@ -98,3 +112,5 @@ _record = os.environ.pop("MPI_TRAINER_RECORD", "")
 _next_sitecustomize()
 if _record:
     _watch_the_exit(_record)
+    if "PMI_RANK" in os.environ and "OMPI_COMM_WORLD_RANK" not in os.environ:
+        atexit.register(_tell_a_foreign_mpi, _record)

@@ -1,0 +1,56 @@
+"""What the agent's summary proves, in the terms of `seen`: how ranks ended, and why the launcher.
+
+Used by every executor, so that the same last words mean the same everywhere.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from mpi_trainer.decide import reasons
+from mpi_trainer.decide.seen import End, RankSeen
+from mpi_trainer.layout.agent.summary import BadRank, Summary
+
+OOM_KILLED = "OOMKilled"
+
+
+def ranks(summary: Summary, attempt: int) -> tuple[RankSeen, ...]:
+    """Every rank that the summary names, in order of rank; none where it names none."""
+    unseen = {rank for group in (*summary.lost, *summary.open) for rank in group.ranks}
+    foreign = {rank for group in summary.foreign for rank in group.ranks}
+    bad = {b.rank: (order, b) for order, b in enumerate(summary.bad)}
+    found = {}
+    for host in (*summary.hosts, *summary.lost, *summary.open):
+        for rank in host.ranks:
+            seen = RankSeen(rank=rank, size=summary.size, pod=host.pod, attempt=attempt)
+            if rank not in unseen:
+                seen = replace(seen, end=End(code=0), ended=float(len(bad)))
+            found[rank] = replace(seen, foreign=rank in foreign)
+    for rank, (order, b) in bad.items():
+        seen = RankSeen(rank, summary.size, b.pod, attempt, b.pid, _end(b), float(order))
+        found[rank] = replace(seen, foreign=rank in foreign)
+    return tuple(seen for _, seen in sorted(found.items()))
+
+
+def end(given: End, summary: Summary) -> End:
+    """The launcher's end with the agent's reason and words in place of the raw summary."""
+    if not summary:
+        return given
+    reason = summary.verdict if summary.verdict in reasons.OF_AGENT else given.reason
+    return replace(given, reason=reason, message=summary.text or _raised(summary))
+
+
+def _raised(summary: Summary) -> str:
+    """What the first rank that failed in Python said."""
+    if not summary.raised:
+        return ""
+    order = {b.rank: n for n, b in enumerate(summary.bad)}
+    first = min(summary.raised, key=lambda r: order.get(r.rank, len(order)))
+    return f"rank {first.rank} on {first.pod} raised {first.what}" + (
+        f" at {first.where}" if first.where else ""
+    )
+
+
+def _end(bad: BadRank) -> End:
+    killed = bad.oom and bad.signal is not None
+    return End(code=bad.status, signal=bad.signal, reason=OOM_KILLED if killed else "")

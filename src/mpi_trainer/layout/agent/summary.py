@@ -1,0 +1,177 @@
+"""The launcher's last words, read back: what became of every rank. Written by `summary.sh`. Pure.
+
+Tolerant: a text that is not the agent's gives an empty Summary, a line that is not understood is
+passed over, and lines may be missing at the end (`cut`), because a termination message is short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+MARK = "mpi-agent "
+COMMAND = "Command"
+MOST_RANKS = 1_000_000
+
+
+class BadRank(msgspec.Struct, frozen=True):
+    """A rank that ended badly; exactly one of `status` and `signal` is set."""
+
+    rank: int
+    pod: str
+    status: int | None = None
+    signal: int | None = None
+    pid: int = 0
+    oom: bool = False
+
+
+class Raised(msgspec.Struct, frozen=True):
+    """What a rank's Python program said when it failed."""
+
+    rank: int
+    pod: str
+    where: str
+    what: str
+
+
+class OnHost(msgspec.Struct, frozen=True):
+    """Ranks of one pod; peak memory in bytes and kills for memory where the machine tells."""
+
+    pod: str
+    ranks: tuple[int, ...]
+    peak: int | None = None
+    oom: int | None = None
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """`reason` is `Command` where the command ended by itself, else the agent's verdict.
+
+    The world told of is the one that failed, else the last of `runs`. `bad` starts with the rank
+    that failed first. `lost` ranks vanished, `open` ones were never seen to end, `foreign` ones
+    used another MPI than the one that started them.
+    """
+
+    level: str = ""
+    reason: str = ""
+    code: int | None = None
+    text: str = ""
+    size: int = 0
+    started: int = 0
+    ended: int = 0
+    runs: int = 0
+    bad: tuple[BadRank, ...] = ()
+    raised: tuple[Raised, ...] = ()
+    lost: tuple[OnHost, ...] = ()
+    open: tuple[OnHost, ...] = ()
+    foreign: tuple[OnHost, ...] = ()
+    hosts: tuple[OnHost, ...] = ()
+    cut: bool = False
+
+    def __bool__(self) -> bool:
+        """Whether the agent has said anything."""
+        return bool(self.level)
+
+    @property
+    def verdict(self) -> str:
+        """The agent's own reason for ending the job; empty where it did not."""
+        return "" if self.reason == COMMAND else self.reason
+
+
+def parse(text: str) -> Summary:
+    start = text.find(MARK)
+    if start < 0 or (start > 0 and text[start - 1] != "\n"):
+        return Summary()
+    found: dict[str, list[str]] = {}
+    for line in text[start:].splitlines():
+        kind, _, rest = line.partition(" ")
+        found.setdefault(kind, []).append(rest)
+    reason, code = _words(_first(found, "ended"), 2)
+    world = dict(_pairs(_first(found, "world")))
+    return Summary(
+        level=_first(found, "level") or "unknown",
+        reason=reason,
+        code=_number(code),
+        text=_first(found, "text"),
+        size=_number(world.get("size")) or 0,
+        started=_number(world.get("started")) or 0,
+        ended=_number(world.get("ended")) or 0,
+        runs=_number(world.get("runs")) or 0,
+        bad=tuple(b for line in found.get("bad", ()) if (b := _bad(line)) is not None),
+        raised=tuple(r for line in found.get("raised", ()) if (r := _raised(line)) is not None),
+        lost=_ranks_of(found.get("lost", [])),
+        open=_ranks_of(found.get("open", [])),
+        foreign=_ranks_of(found.get("foreign", [])),
+        hosts=tuple(h for line in found.get("host", ()) if (h := _host(line)) is not None),
+        cut="more" in found,
+    )
+
+
+def ranks(text: str) -> tuple[int, ...]:
+    """`0-3,7` as five numbers; nothing where it is no such list."""
+    found: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        low, high = _number(first), _number(last or first)
+        if low is None or high is None or not low <= high < MOST_RANKS:
+            return ()
+        found += range(low, high + 1)
+    return tuple(found)
+
+
+def _bad(line: str) -> BadRank | None:
+    number, pod, rest = _words(line, 3)
+    rank, fields = _number(number), dict(_pairs(rest))
+    if rank is None or not pod:
+        return None
+    return BadRank(
+        rank=rank,
+        pod=pod,
+        status=_number(fields.get("status")),
+        signal=_number(fields.get("signal")),
+        pid=_number(fields.get("pid")) or 0,
+        oom=bool(_number(fields.get("oom"))),
+    )
+
+
+def _raised(line: str) -> Raised | None:
+    number, pod, where, what = _words(line, 4)
+    rank = _number(number)
+    return None if rank is None else Raised(rank, pod, "" if where == "-" else where, what)
+
+
+def _host(line: str) -> OnHost | None:
+    pod, listed, rest = _words(line, 3)
+    fields = dict(_pairs(rest))
+    there = ranks(listed)
+    if not there:
+        return None
+    return OnHost(pod, there, _number(fields.get("peak")), _number(fields.get("oom")))
+
+
+def _ranks_of(lines: list[str]) -> tuple[OnHost, ...]:
+    pairs = (_words(line, 2) for line in lines)
+    return tuple(OnHost(pod, ranks(listed)) for listed, pod in pairs if ranks(listed))
+
+
+def _first(found: dict[str, list[str]], kind: str) -> str:
+    return next(iter(found.get(kind, ())), "")
+
+
+def _words(line: str, count: int) -> list[str]:
+    """The first words of a line, the last with all that follows, empty ones where it is short."""
+    words = line.split(" ", count - 1)
+    return words + [""] * (count - len(words))
+
+
+def _pairs(text: str) -> Iterator[tuple[str, str]]:
+    for word in text.split():
+        name, equals, value = word.partition("=")
+        if equals:
+            yield name, value
+
+
+def _number(text: str | None) -> int | None:
+    # Longer ones are no count of anything here, and could take long to read.
+    short = text and len(text) <= 18 and text.isascii() and text.isdecimal()
+    return int(text) if text and short else None

@@ -1,0 +1,101 @@
+"""The agent's last words: what the shell writes, Python reads."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mpi_trainer.decide import End, testimony
+from mpi_trainer.layout.agent.summary import BadRank, OnHost, Raised, Summary, parse, ranks
+
+TEXT = """mpi-agent 1
+level full
+ended RankDied 143
+text rank 1 on train-worker-1 ended with signal 9, and 2 others of 4 have gone on for 10 s
+world size=4 started=4 ended=1 lost=1 runs=2
+bad 1 train-worker-1 signal=9 pid=77 oom=1
+raised 1 train-worker-1 /app/train.py:7 ValueError: no such label: 7
+lost 3 train-worker-1
+open 0,2 train-worker-0
+host train-worker-0 0,2 peak=1048576 oom=0
+host train-worker-1 1,3 peak=- oom=-
+"""
+
+
+def test_every_line_is_read() -> None:
+    assert parse(TEXT) == Summary(
+        level="full",
+        reason="RankDied",
+        code=143,
+        text="rank 1 on train-worker-1 ended with signal 9, "
+        "and 2 others of 4 have gone on for 10 s",
+        size=4,
+        started=4,
+        ended=1,
+        runs=2,
+        bad=(BadRank(1, "train-worker-1", signal=9, pid=77, oom=True),),
+        raised=(Raised(1, "train-worker-1", "/app/train.py:7", "ValueError: no such label: 7"),),
+        lost=(OnHost("train-worker-1", (3,)),),
+        open=(OnHost("train-worker-0", (0, 2)),),
+        hosts=(
+            OnHost("train-worker-0", (0, 2), 1048576, 0),
+            OnHost("train-worker-1", (1, 3)),
+        ),
+    )
+
+
+@pytest.mark.parametrize("text", ["", "Traceback (most recent call last):\n", "not mpi-agent 1"])
+def test_words_of_another_program_are_no_summary(text: str) -> None:
+    assert not parse(text)
+
+
+def test_a_log_before_the_summary_is_passed_over() -> None:
+    """A kubelet may put the end of the log before it."""
+    assert parse(f"some log\n{TEXT}") == parse(TEXT)
+
+
+@given(st.text(), st.integers(0, len(TEXT)))
+def test_no_text_breaks_the_reader(noise: str, cut: int) -> None:
+    parse(noise)
+    assert parse(TEXT[:cut] + noise) is not None
+    testimony.ranks(parse(TEXT[:cut] + noise), 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [("0", (0,)), ("0-3,7", (0, 1, 2, 3, 7)), ("", ()), ("3-1", ()), ("a", ()), ("0-99999999", ())],
+)
+def test_ranges_of_ranks(text: str, numbers: tuple[int, ...]) -> None:
+    assert ranks(text) == numbers
+
+
+def test_ranks_are_seen_as_the_summary_says() -> None:
+    seen = {r.rank: r for r in testimony.ranks(parse(TEXT), attempt=2)}
+    assert seen[1].end == End(signal=9, reason="OOMKilled")
+    assert [seen[n].end for n in (0, 2, 3)] == [None, None, None]
+    assert {r.attempt for r in seen.values()} == {2}
+    assert (seen[3].pod, seen[3].size) == ("train-worker-1", 4)
+
+
+def test_ranks_that_are_not_complained_of_ended_well() -> None:
+    said = parse(
+        "mpi-agent 1\nlevel full\nended Command 0\nworld size=2\nhost w 0-1 peak=- oom=-\n"
+    )
+    assert [r.end for r in testimony.ranks(said, 1)] == [End(code=0), End(code=0)]
+
+
+def test_the_launchers_end_carries_the_agents_reason_and_words() -> None:
+    end = testimony.end(End(code=106, reason="Error", message=TEXT), parse(TEXT))
+    assert (end.code, end.reason) == (106, "RankDied")
+    assert end.message.startswith("rank 1 on train-worker-1 ended with signal 9")
+
+
+def test_a_command_that_failed_by_itself_is_told_with_what_was_raised() -> None:
+    text = TEXT.replace("RankDied", "Command").replace("text ", "words ")
+    end = testimony.end(End(code=1, reason="Error"), parse(text))
+    assert end.reason == "Error"
+    assert (
+        end.message
+        == "rank 1 on train-worker-1 raised ValueError: no such label: 7 at /app/train.py:7"
+    )
