@@ -113,7 +113,7 @@ class Reflector(Generic[T]):
         backoff = Backoff(WATCHES, clock, chance=self._chance)
         while True:
             self.active_at = began = clock()
-            heard, lists = self.heard_at, self.lists
+            heard, lists, wish = self.heard_at, self.lists, 0.0
             try:
                 await self._go_on(backoff)
                 if clock() - began >= TOO_SHORT or self.heard_at > heard or self._refreshing:
@@ -128,8 +128,9 @@ class Reflector(Generic[T]):
                 if isinstance(error, ServerFault):
                     # Among others "too large resource version", after a restore of etcd.
                     self._version = ""
+                wish = min(getattr(error, "retry_after", None) or 0.0, WATCHES.cap)
                 log.warning("%s: %s", self.name, error)
-            await self._pause(backoff.failed())
+            await self._pause(max(backoff.failed(), wish))
 
     async def _go_on(self, backoff: Backoff) -> None:
         if not self._version or self._refreshing or self._time_to_relist():
@@ -185,7 +186,9 @@ class Reflector(Generic[T]):
             request = requests.list_page(
                 self._resource, self._namespace, self._labels, limit=limit, continue_=token
             )
-            page: _Page = await self._client.call(request, _Page)
+            # Mostly we wait ourselves: health is judged by how long one try may take.
+            few = msgspec.structs.replace(request, tries=2)
+            page: _Page = await self._client.call(few, _Page)
             for item in page.items or ():
                 try:
                     values.append(self._decoder.decode(item))
@@ -220,8 +223,7 @@ class Reflector(Generic[T]):
             self._store.advance(event.resource_version, self._namespace)
             self._advance(event.resource_version)
         elif isinstance(event, Unreadable):
-            self._say_unreadable(Key(event.metadata.namespace, event.metadata.name), event.why)
-            self._advance(event.metadata.resource_version)
+            self._take_unreadable(event)
         elif isinstance(event, Deleted):
             changes = self._store.remove(event.object, self._namespace)
             self._advance(event.object.metadata.resource_version)
@@ -232,6 +234,15 @@ class Reflector(Generic[T]):
                 raise _Doubt(f"{event.object.metadata.name} came after what follows it")
             self._advance(event.object.metadata.resource_version)
             self._tell(changes)
+
+    def _take_unreadable(self, event: Unreadable) -> None:
+        key = Key(event.metadata.namespace, event.metadata.name)
+        self._advance(event.metadata.resource_version)
+        if event.type == "DELETED":
+            self._tell(self._store.discard(key, event.metadata, self._namespace))
+        else:
+            self._store.advance(event.metadata.resource_version, self._namespace)
+            self._say_unreadable(key, event.why)
 
     def _advance(self, version: str) -> None:
         if version_number(version) > version_number(self._version):

@@ -13,7 +13,7 @@ from typing import Generic, Literal
 
 import msgspec
 
-from mpi_trainer.runtime.partial import Kept, Key, T, key_of, version_number
+from mpi_trainer.runtime.partial import HasNames, Kept, Key, T, key_of, version_number
 
 Outcome = Literal["changed", "known", "doubtful"]
 
@@ -98,10 +98,14 @@ class Store(Generic[T]):
 
     def remove(self, value: T, scope: str = "") -> tuple[Change, ...]:
         """A deletion from a watch; one of an earlier object of that name changes nothing."""
-        key, number = key_of(value), version_number(value.metadata.resource_version)
-        self.advance(value.metadata.resource_version, scope)
+        return self.discard(key_of(value), value.metadata, scope)
+
+    def discard(self, key: Key, gone: HasNames, scope: str = "") -> tuple[Change, ...]:
+        """As `remove`, of an object of which only the names could be read."""
+        number = version_number(gone.resource_version)
+        self.advance(gone.resource_version, scope)
         old = self._values.get(key)
-        if old is None or old.metadata.uid != value.metadata.uid:
+        if old is None or old.metadata.uid != gone.uid:
             return ()
         if 0 <= number < version_number(old.metadata.resource_version):
             return ()

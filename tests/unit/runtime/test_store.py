@@ -151,3 +151,10 @@ def test_bookmarks_only_move_forward() -> None:
     store.advance("50")
     store.advance("40")
     assert store.version() == 50
+
+
+def test_an_object_that_cannot_be_read_can_still_be_removed() -> None:
+    store = filled(thing("a", 9))
+    assert store.discard(Key("n", "a"), Meta(uid="other", resource_version="12")) == ()
+    assert len(store.discard(Key("n", "a"), Meta(uid="a-uid", resource_version="13"))) == 1
+    assert store.version() == 13
