@@ -33,12 +33,13 @@ def open_namespace(api_server: Any) -> Iterator[Kubectl]:
     kubectl("create", "namespace", name)
     inside = Kubectl(api_server, name)
     inside("create", "serviceaccount", "reporter")
-    _ready(inside)
+    ready(inside)
     yield inside
     kubectl("delete", "namespace", name, "--wait=false")
 
 
-def _ready(kubectl: Kubectl) -> None:
+def ready(kubectl: Kubectl) -> None:
+    """Pods can be made once the namespace has its account."""
     eventually("default account", lambda: not kubectl.attempt("get", "sa", "default").returncode)
 
 
@@ -72,7 +73,7 @@ def test_the_server_takes_every_object(open_namespace: Kubectl, case: Path) -> N
 
 def test_restricted_pod_security_takes_all_that_a_pod_can_be_given(namespace: Kubectl) -> None:
     """AC-20: preparation, overlays and scratch included."""
-    _ready(namespace)
+    ready(namespace)
     main = {"securityContext": jobs.RESTRICTED}
     job = moved(jobs.job(main, main, sshAuthMountPath="/home/u/.ssh"), namespace.namespace)
     plan = jobs.with_agent(layout(job))
@@ -85,7 +86,7 @@ def test_restricted_pod_security_is_what_refuses_a_template_that_asks_for_root(
     namespace: Kubectl,
 ) -> None:
     """The test before it can fail: the server does look at the init container."""
-    _ready(namespace)
+    ready(namespace)
     job = moved(jobs.job(worker={"securityContext": jobs.RESTRICTED}), namespace.namespace)
     pod = children(jobs.with_agent(layout(job)), job, Facts()).workers[0]
     del pod["spec"]["initContainers"][0]["securityContext"]
@@ -95,7 +96,7 @@ def test_restricted_pod_security_is_what_refuses_a_template_that_asks_for_root(
 
 def test_quota_and_limits_take_the_preparation_too(namespace: Kubectl) -> None:
     """A quota of processors and memory makes every container say what it takes."""
-    _ready(namespace)
+    ready(namespace)
     namespace.apply(
         {
             "apiVersion": "v1",

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from mpi_trainer.api.errors import InvalidJob
+from mpi_trainer.kube.errors import KubeError
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.sdk.errors import JobError, JobFailed, JobTimeout
 
@@ -27,6 +28,8 @@ def explained(error: Exception) -> str | None:
         return f"error: {error}"
     if isinstance(error, (LocalError, JobError)):
         return worded(error.problem, error.hint)
+    if isinstance(error, KubeError):
+        return worded(str(error))
     if isinstance(error, OSError) and error.errno in _OF_THE_MACHINE:
         where = f"{error.filename}: " if error.filename else ""
         return worded(f"{where}{error.strerror}", "Mend that on this machine and try again.")

@@ -17,6 +17,7 @@ VERBS = {
     "training": ("training", "The same by verb and kind: `odh training list mpijob`."),
     "validate": ("validate", "Check job files without running anything."),
     "render": ("render", "Print the objects that the controller would create for a job."),
+    "diff": ("diff", "Say what applying a job file would change on the cluster."),
     "mpi": ("mpi", "Install and list the MPI builds for local runs."),
     "doctor": ("doctor", "Say what this machine can do, and mend what is missing."),
     "completion": ("completion", "Print the shell's completion for this program."),

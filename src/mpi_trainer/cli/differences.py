@@ -1,0 +1,139 @@
+"""What a job file and a cluster disagree about, object by object.
+
+The MPIJob is compared both ways, so a field taken out of the file counts; its children as far as
+they are rendered. The Secret is not read: nobody needs to see its keys for this. Pods that a
+finished or suspended job no longer has are no difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from mpi_trainer.api import conditions, load
+from mpi_trainer.api.mpijob import MPIJob, to_wire
+from mpi_trainer.cli.planned import Planned, of
+from mpi_trainer.kube import requests
+from mpi_trainer.kube.client import Client
+from mpi_trainer.kube.errors import ConfigError, NotFound
+from mpi_trainer.kube.resources import CONFIGMAPS, JOBS, MPIJOBS, PODS, SERVICES, Resource
+from mpi_trainer.layout.mpijob import LABEL_JOB, LABEL_ROLE
+from mpi_trainer.render import names
+from mpi_trainer.render.drift import Change, drift
+from mpi_trainer.render.mpijob import Object
+
+NEW, SURPLUS, CHANGED = "would be created", "would be removed", "differs"
+# The server fills these in pod templates, whoever wrote them.
+_FILLED = frozenset({"creationTimestamp", "protocol"})
+
+
+class Difference(msgspec.Struct, frozen=True):
+    kind: str
+    name: str
+    state: str
+    changes: tuple[Change, ...] = ()
+
+
+class Found(msgspec.Struct, frozen=True):
+    """The job's objects on the cluster; None for what is not there."""
+
+    job: Object | None
+    service: Object | None = None
+    config_map: Object | None = None
+    launcher_job: Object | None = None
+    workers: dict[str, Object] = {}
+
+
+async def found(client: Client, namespace: str, name: str) -> Found:
+    job = await _read(client, MPIJOBS, namespace, name)
+    if job is None:
+        return Found(None)
+    labels = f"{LABEL_JOB}={name},{LABEL_ROLE}=worker"
+    listed: Object = await client.call(requests.list_page(PODS, namespace, labels, limit=0))
+    return Found(
+        job,
+        await _read(client, SERVICES, namespace, names.service(name)),
+        await _read(client, CONFIGMAPS, namespace, names.config_map(name)),
+        await _read(client, JOBS, namespace, f"{name}-launcher"),
+        # Items of a list do not say what they are.
+        {_name(pod): {"apiVersion": "v1", "kind": "Pod", **pod} for pod in listed["items"] or ()},
+    )
+
+
+async def _read(client: Client, resource: Resource, namespace: str, name: str) -> Object | None:
+    try:
+        read: Object = await client.call(requests.get(resource, namespace, name))
+    except NotFound as error:
+        if error.reason == "NotFound":
+            return None
+        raise ConfigError(
+            f"the cluster has no {resource.kind} in {resource.api_version};"
+            " install the custom resource definitions first"
+        ) from None
+    return read
+
+
+def differences(planned: Planned, domain: str, seen: Found) -> Iterator[Difference]:
+    """Nothing where applying the file would change nothing."""
+    job = planned.job
+    if seen.job is None:
+        yield Difference("mpijob", job.name, NEW)
+        yield from (Difference(made["kind"].lower(), _name(made), NEW) for made in planned)
+        return
+    if changes := tuple(_job_changes(job, seen.job)):
+        yield Difference("mpijob", job.name, CHANGED, changes)
+    uid = seen.job["metadata"]["uid"]
+    owned = msgspec.structs.replace(job.metadata, uid=uid)
+    children = of(msgspec.structs.replace(job, metadata=owned), domain).children
+    resting = _resting(seen.job)
+    pairs = [
+        (children.service, seen.service),
+        (children.config_map, seen.config_map),
+        *((pod, seen.workers.get(_name(pod))) for pod in children.workers),
+        (children.launcher_job, seen.launcher_job),
+    ]
+    for made, live in pairs:
+        yield from _child(made, live, resting)
+    for name in sorted(seen.workers.keys() - {_name(pod) for pod in children.workers}):
+        yield Difference("pod", name, SURPLUS)
+
+
+def _child(made: Object, live: Object | None, resting: bool) -> Iterator[Difference]:
+    kind, name = made["kind"].lower(), _name(made)
+    if live is None:
+        if not resting:
+            yield Difference(kind, name, NEW)
+        return
+    changes = tuple(c for c in drift(made, live) if c.path[-1] != names.ATTEMPT)
+    if changes:
+        yield Difference(kind, name, CHANGED, changes)
+
+
+def _job_changes(job: MPIJob, live: Object) -> Iterator[Change]:
+    wanted = _compared(job)
+    known = load.job(live).value
+    other = _compared(known) if isinstance(known, MPIJob) else live
+    yield from drift(wanted, other)
+    for back in drift(other.get("spec", {}), wanted["spec"], ("spec",)):
+        if back.live is msgspec.UNSET and back.path[-1] not in _FILLED:
+            yield Change(back.path, back.wanted, msgspec.UNSET)
+
+
+def _compared(job: MPIJob) -> Object:
+    wire = to_wire(job)
+    kept = {k: v for k, v in wire["metadata"].items() if k in ("labels", "annotations")}
+    return {"metadata": kept, "spec": wire["spec"]}
+
+
+def _resting(live: Object) -> bool:
+    known = load.job(live).value
+    if not isinstance(known, MPIJob):
+        return False
+    return bool(known.spec.run_policy.suspend) or conditions.finished(known.status.conditions)
+
+
+def _name(made: Object) -> str:
+    name: Any = made["metadata"]["name"]
+    return str(name)
