@@ -28,6 +28,7 @@ from tests.local.odh import MARK, ODH, Census, assert_nothing_left, processes, u
 JOB = "train"
 WORKERS = 3
 VICTIM = f"{JOB}-worker-1"
+LAUNCHER = f"{JOB}-launcher"
 START_SECONDS = 60.0
 
 

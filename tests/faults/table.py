@@ -1,7 +1,8 @@
 """Every fault as data: what goes wrong, when it must be over, and what must be said about it.
 
 `reasons` are the accepted ones; `rank` and `host` what the summary must blame, None and "" where
-nobody is to blame, ANY where all fail alike. A label for one MPI only stands in `otherwise`.
+nobody is to blame, ANY where all fail alike. `names_host`: the host must be named, but need not be
+the only one. A label for one MPI only stands in `otherwise`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ MPIS = (*OPEN_MPI, *HYDRA)
 
 ANY = -1  # whichever came first, or none
 
+# The launcher ended by itself, or the agent saw that it would not.
+ENDED = ("LauncherPodFailed", "RankFailed")
+DIED = (*ENDED, "RankDied")
+
 Inject = Callable[[Scene, str], None]
 
 
@@ -32,6 +37,7 @@ class Label(msgspec.Struct, frozen=True):
     reasons: tuple[str, ...] = ()
     rank: int | None = None
     host: str = ""
+    names_host: bool = False
     state: Literal["Failed", "Succeeded"] = "Failed"
 
 
@@ -98,95 +104,98 @@ def all_alike(*reasons: str) -> Label:
 
 
 FAULTS = (
-    Fault("c-abort-signal", "rank 1 of a C program aborts", victim(), c("c-abort-signal")),
+    Fault("c-abort-signal", "rank 1 of a C program aborts", victim(*DIED), c("c-abort-signal")),
     Fault(
         "c-exit-without-finalize",
         "rank 1 of a C program leaves with 0 while the others wait",
-        victim(),
+        victim(*DIED, "RankLeft"),
         c("c-exit-without-finalize"),
     ),
     Fault(
         "c-invalid-rank",
         "rank 1 of a C program sends to a rank that does not exist",
-        victim(),
+        victim(*DIED),
         c("c-invalid-rank"),
     ),
     Fault(
         "c-truncate",
         "rank 1 of a C program gets more than its buffer holds",
-        victim(),
+        victim(*DIED),
         c("c-truncate"),
     ),
-    Fault("exit-nonzero", "rank 1 leaves with 3, unfinalized", victim(), python("exit-nonzero")),
-    Fault("mpi-abort", "rank 1 calls MPI_Abort with 42", victim(), python("mpi-abort")),
+    Fault(
+        "exit-nonzero", "rank 1 leaves with 3, unfinalized", victim(*DIED), python("exit-nonzero")
+    ),
+    Fault("mpi-abort", "rank 1 calls MPI_Abort with 42", victim(*DIED), python("mpi-abort")),
     Fault(
         "mpi-error-truncate",
         "rank 1 gets more than its buffer holds (a Python exception)",
-        victim(),
+        victim(*DIED, "RankStuck"),
         python("mpi-error-truncate"),
     ),
     Fault(
         "oom-kill",
         "rank 1 passes its worker's memory limit",
-        victim(),
+        victim(*DIED),
         python("oom-kill"),
         memory="300Mi",
     ),
     Fault(
         "python-traceback",
         "a Python exception on rank 1 while the others wait",
-        victim(),
+        victim(*DIED, "RankStuck"),
         python("python-traceback"),
     ),
     Fault(
         "python-traceback-m-mpi4py",
         "the same under `python -m mpi4py`",
-        victim(),
+        victim(*DIED, "RankStuck"),
         ("python", "-m", "mpi4py", "/state/rank.py", "python-traceback"),
     ),
-    Fault("rank-sigkill", "rank 1 is killed", victim(), python("rank-sigkill")),
-    Fault("rank-sigterm", "rank 1 gets SIGTERM", victim(), python("rank-sigterm")),
-    Fault("segfault", "rank 1 reads address 0", victim(), python("segfault")),
-    Fault("sys-exit", "rank 1 calls sys.exit(3)", victim(), python("sys-exit")),
+    Fault("rank-sigkill", "rank 1 is killed", victim(*DIED), python("rank-sigkill")),
+    Fault("rank-sigterm", "rank 1 gets SIGTERM", victim(*DIED), python("rank-sigterm")),
+    Fault("segfault", "rank 1 reads address 0", victim(*DIED), python("segfault")),
+    Fault("sys-exit", "rank 1 calls sys.exit(3)", victim(*DIED, "RankStuck"), python("sys-exit")),
     Fault(
         "daemon-killed",
         "the MPI daemon of worker 1 is killed",
-        worker(),
+        worker(*ENDED, "DaemonLost", "WorkerLost", "RanksLost"),
         RUN,
         inject=injections.kill_daemon,
     ),
     Fault(
         "sshd-session-killed",
         "the SSH sessions of worker 1 are killed; its ranks live",
-        worker(),
-        RUN,
+        worker(*ENDED, "DaemonLost", "WorkerLost", "RanksLost"),
+        python("work"),
         inject=injections.kill_ssh_sessions,
+        otherwise=dict.fromkeys(HYDRA, Label(state="Succeeded")),
     ),
     Fault(
         "sshd-killed",
         "the SSH server of worker 1 is killed",
-        worker(),
+        worker("WorkerPodFailed", "WorkerLost"),
         RUN,
         inject=injections.kill_ssh_listener,
     ),
     Fault(
         "worker-gone",
         "every process of worker 1 is killed",
-        worker(),
+        worker("WorkerPodFailed", "WorkerLost"),
         RUN,
         inject=injections.kill_worker,
     ),
     Fault(
         "worker-unreachable-mid-run",
         "worker 1 loses its network, and nobody is told",
-        worker(),
+        worker("WorkerLost"),
         RUN,
         inject=injections.cut_link,
     ),
     Fault(
         "worker-unreachable-at-start",
         "worker 1 has no network when mpirun starts",
-        worker(),
+        worker(*ENDED, "WorkerLost", "WorkersMissing"),
         RUN,
         STARTING_SECONDS,
         inject=injections.cut_link,
@@ -194,9 +203,9 @@ FAULTS = (
     ),
     Fault(
         "connection-refused",
-        "worker 1 refuses SSH when mpirun starts",
-        worker(),
-        RUN,
+        "worker 1 refuses new SSH connections when mpirun starts; the one to it exists",
+        Label(state="Succeeded"),
+        python("work"),
         STARTING_SECONDS,
         inject=injections.refuse_ssh,
         at_start=True,
@@ -204,7 +213,7 @@ FAULTS = (
     Fault(
         "ranks-cannot-connect",
         "worker 1 cannot open connections from and to the other workers",
-        worker(),
+        Label(("Unreachable",), host=VICTIM, names_host=True),
         RUN,
         STARTING_SECONDS,
         inject=injections.block_other_workers,
@@ -213,7 +222,7 @@ FAULTS = (
     Fault(
         "mpi-missing-on-worker",
         "worker 1 lacks the MPI daemon",
-        worker(),
+        worker(*ENDED, "StartStuck"),
         RUN,
         STARTING_SECONDS,
         inject=injections.hide_mpi,
@@ -222,30 +231,32 @@ FAULTS = (
     Fault(
         "program-missing-on-one-worker",
         "worker 1 lacks the program",
-        worker(),
+        worker(*DIED, "StartStuck"),
         ("/state/bin/rank", "run"),
         STARTING_SECONDS,
         inject=injections.hide_program,
         at_start=True,
     ),
-    Fault("program-not-found", "no worker has the program", all_alike(), ("/state/none", "run")),
+    Fault(
+        "program-not-found", "no worker has the program", all_alike(*DIED), ("/state/none", "run")
+    ),
     Fault(
         "program-not-executable",
         "the program is a file without the x bit",
-        all_alike(),
+        all_alike(*DIED),
         ("/state/rank.py", "run"),
     ),
     Fault(
         "hostfile-missing",
         "mpirun is given a hostfile that does not exist",
-        nobody(),
+        nobody(*ENDED),
         RUN,
         options=("--hostfile", "/etc/mpi/none"),
     ),
     Fault(
         "not-enough-slots",
         "8 ranks on 3 slots",
-        nobody(),
+        nobody(*ENDED),
         python("hello"),
         ranks=8,
         otherwise=dict.fromkeys(HYDRA, Label(state="Succeeded")),
@@ -253,14 +264,14 @@ FAULTS = (
     Fault(
         "library-mismatch",
         "the ranks' MPI library is another implementation's",
-        all_alike(),
+        all_alike(*DIED, "WorldsOfOne"),
         with_library("mpich", "mpich", "run"),
         mpis=OPEN_MPI,
     ),
     Fault(
         "library-mismatch-singletons",
         "the ranks' MPI library is another's: each is a world of its own, and ends with 0",
-        all_alike(),
+        all_alike(*DIED, "WorldsOfOne"),
         with_library("openmpi4-debian", "openmpi", "hello"),
         mpis=HYDRA,
     ),

@@ -13,6 +13,7 @@ class Verdict(msgspec.Struct, frozen=True):
     reason: str
     rank: int | None
     host: str
+    message: str = ""
 
 
 def verdict(ended: dict[str, Any]) -> Verdict:
@@ -20,13 +21,15 @@ def verdict(ended: dict[str, Any]) -> Verdict:
     cause = ended.get("cause")
     state = ended.get("state", "")
     if cause:
-        return Verdict(state, cause["reason"], cause.get("rank"), cause.get("host", ""))
+        rank, host = cause.get("rank"), cause.get("host", "")
+        return Verdict(state, cause["reason"], rank, host, ended["message"])
     message = ended.get("message", "")
-    rank = re.search(r"\b[Rr]ank (\d+) on (\S+?)\b(?![\w-])", message)
-    host = re.search(r"\b\w+-(?:worker-\d+|launcher)\b", message)
+    blamed = re.search(r"\b[Rr]ank (\d+) on (\S+?)\b(?![\w-])", message)
+    named = re.search(r"\b\w+-(?:worker-\d+|launcher)\b", message)
     return Verdict(
         state,
         ended.get("reason", ""),
-        int(rank[1]) if rank else None,
-        rank[2] if rank else host[0] if host else "",
+        int(blamed[1]) if blamed else None,
+        blamed[2] if blamed else named[0] if named else "",
+        message,
     )

@@ -55,8 +55,8 @@ if comm.rank == 0:
 if word == "hello":
     print(f"rank {comm.rank} of {comm.size}", flush=True)
     sys.exit(0)
-if word == "run":
-    work(RUN_SECONDS)
+if word in ("run", "work"):
+    work(RUN_SECONDS if word == "run" else 12.0)
     sys.exit(0)
 time.sleep(0.3)
 if comm.rank == VICTIM:
