@@ -1,0 +1,71 @@
+"""What is installed names one version, and gives the controller's pods no more than they need."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from mpi_trainer import __version__
+from tools.cluster.user_images import USER_IMAGES
+
+ROOT = Path(__file__).parents[3]
+MANIFESTS = ROOT / "manifests"
+FILES = sorted(path for path in MANIFESTS.rglob("*.yaml") if path.parent.name != "crds")
+PINS = re.compile(r"^([a-z0-9-]+==\S+)", re.MULTILINE)
+
+
+def documents() -> list[dict[str, Any]]:
+    return [each for file in FILES for each in yaml.safe_load_all(file.read_text()) if each]
+
+
+def test_every_place_names_the_version_of_the_code() -> None:
+    images = [image for each in documents() for image in each.get("images", ())]
+    references = {f"{image['newName']}:{image['newTag']}" for image in images}
+    assert references == {USER_IMAGES["mpi-trainer"].reference}
+    recipe = (ROOT / "images/mpi-trainer/Containerfile").read_text()
+    assert f'image.version="{__version__}"' in recipe
+
+
+def test_the_image_holds_what_the_project_is_tested_with() -> None:
+    image = set(PINS.findall((ROOT / "requirements/controller.txt").read_text()))
+    tested = set(PINS.findall((ROOT / "requirements/run.txt").read_text()))
+    assert image
+    assert image <= tested
+
+
+def test_no_role_lists_or_watches_secrets_and_none_has_a_wildcard() -> None:
+    """CTL-7."""
+    rules = [rule for each in documents() for rule in each.get("rules", ())]
+    assert len(rules) > 20
+    for rule in rules:
+        assert "*" not in (*rule["apiGroups"], *rule["resources"], *rule["verbs"])
+        if "secrets" in rule["resources"]:
+            assert not {"list", "watch", "deletecollection"} & set(rule["verbs"])
+
+
+PODS = [
+    each["spec"]["template"]["spec"]
+    for each in documents()
+    if each["kind"] in ("Deployment", "Job")
+]
+
+
+@pytest.mark.parametrize("pod", PODS)
+def test_pods_are_restricted_and_name_no_user(pod: dict[str, Any]) -> None:
+    """OpenShift's restricted-v2 gives the user id; a number of ours would be refused."""
+    assert pod["securityContext"] == {
+        "runAsNonRoot": True,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    (container,) = pod["containers"]
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert container["resources"]["requests"]
+    assert container["resources"]["limits"]["memory"]
