@@ -12,7 +12,7 @@ import shutil
 import time
 from pathlib import Path
 
-from tools.cluster import cgroups, network, processes
+from tools.cluster import cgroups, kernel, network, processes
 from tools.cluster.errors import ClusterError
 from tools.cluster.lock import locked
 from tools.cluster.paths import clusters_root
@@ -43,9 +43,9 @@ def remove(spec: Spec) -> None:
         network.unguard(spec.addresses)
         for path in cgroups.existing(f"{spec.addresses.bridge}-"):
             cgroups.remove(path.name)
-        with locked(clusters_root() / "forwarding.lock", "down"):
+        with locked(clusters_root() / "kernel.lock", "down"):
             if not [s for s in existing() if s.real_nodes and s.name != spec.name]:
-                network.unforward(clusters_root() / "ip_forward.saved")
+                kernel.restore_settings(clusters_root())
         shutil.rmtree(spec.run, ignore_errors=True)
     left = leftovers(spec)
     if left:

@@ -17,7 +17,6 @@ from tools.cluster.addresses import SLOTS, Addresses, Node
 from tools.cluster.errors import ClusterError
 from tools.cluster.processes import run
 
-_FORWARD: Final = Path("/proc/sys/net/ipv4/ip_forward")
 _NAMESPACES: Final = Path("/run/netns")
 
 
@@ -49,20 +48,6 @@ def make_host(plan: Addresses) -> None:
     run(["ip", "link", "add", plan.bridge, "type", "bridge"])
     run(["ip", "address", "add", f"{plan.control}/32", "dev", plan.bridge])
     run(["ip", "link", "set", plan.bridge, "up"])
-
-
-def forward(saved: Path) -> None:
-    """Turn forwarding on, and remember what it was for the last cluster to restore."""
-    if not saved.exists():
-        saved.write_text(_FORWARD.read_text())
-    _FORWARD.write_text("1")
-
-
-def unforward(saved: Path) -> None:
-    """Give forwarding its old value back."""
-    if saved.exists():
-        _FORWARD.write_text(saved.read_text())
-        saved.unlink()
 
 
 def make_node(plan: Addresses, node: Node) -> None:

@@ -20,6 +20,7 @@ from tools.cluster import (
     cgroups,
     controlplane,
     images,
+    kernel,
     kubeconfig,
     network,
     node,
@@ -71,7 +72,11 @@ def start(spec: Spec, built: dict[str, Built]) -> None:
         wait_until("the default service account exists", lambda: _has_account(client), 30)
         plans = planning.result()
     if nodes:
-        wait_until("all nodes are Ready", lambda: ready_nodes(client) >= len(nodes), 90)
+        wait_until(
+            "all nodes are Ready",
+            lambda: _all_alive(spec) and ready_nodes(client) >= len(nodes),
+            90,
+        )
         say(spec.name, f"{len(nodes)} nodes Ready")
     _apply_addons(spec, plans, built)
 
@@ -152,8 +157,8 @@ def _credentials(spec: Spec) -> None:
 
 def _make_host(spec: Spec) -> None:
     network.make_host(spec.addresses)
-    with locked(clusters_root() / "forwarding.lock", "up"):
-        network.forward(clusters_root() / "ip_forward.saved")
+    with locked(clusters_root() / "kernel.lock", "up"):
+        kernel.raise_settings(clusters_root())
 
 
 def _make_node(spec: Spec, each: Node) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster import Kubectl, require
-from tools.cluster import cgroups, processes
+from tools.cluster import cgroups, kernel, processes
 from tools.cluster.build import build
 from tools.cluster.down import down
 from tools.cluster.paths import RUN, clusters_root
@@ -51,7 +51,7 @@ def _machine() -> dict[str, object]:
         answer = subprocess.run(command, capture_output=True, text=True, check=True)
         return [line for line in answer.stdout.splitlines() if needle in line and ours(line)]
 
-    forwarding = Path("/proc/sys/net/ipv4/ip_forward").read_text()
+    settings = [(Path("/proc/sys") / name).read_text() for name in kernel.SETTINGS]
     return {
         "links": [p.name for p in sorted(Path("/sys/class/net").glob("mpt*")) if ours(p.name)],
         "routes": said("10.", "ip", "route"),
@@ -60,7 +60,7 @@ def _machine() -> dict[str, object]:
         "cgroups": sorted(str(p) for t in cgroups.trees() for p in t.glob("mpt*") if ours(p.name)),
         "mounts": said(str(clusters_root()), "cat", "/proc/mounts"),
         "marks": [p for p in Path("/proc").glob("[0-9]*") if _is_marked(p)],
-        "forwarding": "" if any(spec.real_nodes for spec in others) else forwarding,
+        "settings": [] if any(spec.real_nodes for spec in others) else settings,
         "sockets": sorted(str(p) for p in RUN.glob("[0-9]*") if ours(str(p))),
     }
 
