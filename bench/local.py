@@ -9,8 +9,8 @@ The no-op is `sleep 0.1`: with `true`, which ends before its daemons have report
 own mpirun was seen to wait for ever.
 
 - `bare mpirun`: `mpirun -n 4 sleep 0.1` in a launcher pod beside four worker pods that are already
-  up, with nothing of ours in its way: no shim, no rank wrapper, no marks.
-- `mpirun in a job`: the same in the same pods as a job runs it, with all of that.
+  up, with nothing of ours in its way: no agent, no shim, no rank wrapper, no marks.
+- `mpirun in a job`: the same in the same pods as a job runs it, with all of that (`bench.mpirun`).
 - `odh run`: `odh run -q -w 4 -- sleep 0.1` as a user types it: Python, keys, namespaces, sshd,
   mpirun, and everything down again.
 - `odh --help` and `odh mpijob list` (of no jobs, and of a thousand ended ones) against
@@ -27,30 +27,21 @@ import subprocess
 import sys
 import tempfile
 import time
-import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
+from bench.mpirun import mpirun
 from mpi_trainer.api import conditions
 from mpi_trainer.api.mpijob import JobStatus
-from mpi_trainer.local import isolation, sshd
-from mpi_trainer.local.distributions import named
 from mpi_trainer.local.jobdir import JobDir, State
-from mpi_trainer.local.keymaker import Keymaker
-from mpi_trainer.local.plan import Keys, Place, Planner
-from mpi_trainer.local.pod import PodPlan
-from mpi_trainer.local.prepare import LocalRun, prepare
-from mpi_trainer.local.sandbox import Sandbox
-from mpi_trainer.local.settings import here
 from mpi_trainer.sdk.newjob import NewJob
 
 ODH = str(Path(sys.executable).with_name("odh"))
 WORKERS = 4
 NO_OP = ("sleep", "0.1")
-OURS = ("MPI_TRAINER_", "OMPI_MCA_orte_fork_agent", "PRTE_MCA_odls_base_exec_agent")
 RESULTS = Path(__file__).parent / "results" / "local.json"
 
 
@@ -89,74 +80,7 @@ def _whole(build: str) -> Callable[[], float]:
 
 
 def _mpirun(build: str, *, ours: bool) -> Callable[[], float]:
-    """One mpirun in fresh pods, timed inside the launcher from its start to its end."""
-
-    def sample() -> float:
-        reader, writer = os.pipe()
-        child = os.fork()
-        if child == 0:
-            try:
-                os.setsid()
-                os.write(writer, str(_in_pods(build, ours)).encode())
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                os._exit(0)
-        os.close(writer)
-        with os.fdopen(reader) as answer:
-            seconds = float(answer.read())
-        os.waitpid(child, 0)
-        return seconds
-
-    return sample
-
-
-def _in_pods(build: str, ours: bool) -> float:
-    distribution = named(build)
-    assert distribution is not None
-    command = ("mpirun", "-n", str(WORKERS), *NO_OP)
-    new = NewJob("bench", command, workers=WORKERS, implementation=distribution.implementation)
-    local = prepare(new.mpijob(), msgspec.structs.replace(here(), distribution=build))
-    host = Sandbox.enter(isolation.probe(), "bench", ())
-    try:
-        planner = _planner(local, host)
-        workers = host.start(tuple(planner.pod(w) for w in local.layout.workers))
-        for worker in workers:
-            _until_listening(worker.stderr)
-        launcher = planner.pod(local.layout.launcher)
-        if not ours:
-            launcher = _bare(launcher)
-        started = time.perf_counter()
-        (running,) = host.start((launcher,))
-        status = running.wait()
-        assert status.code == 0, os.read(running.stderr, 65536)
-        return time.perf_counter() - started
-    finally:
-        host.close()
-
-
-def _planner(local: LocalRun, host: Sandbox) -> Planner:
-    own, *host_keys = Keymaker(1 + WORKERS).pairs()
-    places = {
-        pod.name: Place(host.address(i), sshd.PORT, host.paths(pod.name))
-        for i, pod in enumerate(local.layout.pods)
-    }
-    keys = Keys(own, dict(zip((w.name for w in local.layout.workers), host_keys, strict=True)))
-    return Planner(local.layout, local.order().site, places, keys)
-
-
-def _bare(plan: PodPlan) -> PodPlan:
-    """The launcher's plan without the agent."""
-    env = {k: v for k, v in plan.env if not k.startswith(OURS)}
-    env["PATH"] = ":".join(p for p in env["PATH"].split(":") if "/agent/" not in p)
-    return msgspec.structs.replace(plan, argv=plan.argv[1:], env=tuple(env.items()))
-
-
-def _until_listening(stderr: int) -> None:
-    os.set_blocking(stderr, True)
-    said = b""
-    while sshd.LISTENING not in said:
-        said += os.read(stderr, 4096)
+    return lambda: mpirun(build, WORKERS, NO_OP, agent=ours).seconds
 
 
 def _timed(command: list[str], **env: str) -> float:
