@@ -78,3 +78,19 @@ def test_a_key_that_is_cut_off_is_cut_out_too(said: Said) -> None:
 
 def test_a_very_long_message_is_shortened(said: Said) -> None:
     assert len(said(lambda log: log.info("x" * 100_000))["msg"]) < 20_000
+
+
+def test_the_whole_process_logs_json_and_libraries_only_warn() -> None:
+    root = logging.getLogger()
+    before = (root.handlers[:], root.level, logging.getLogger("mpi_trainer").level)
+    stream = io.StringIO()
+    try:
+        logs.set_up("info", stream)
+        logging.getLogger("aiohttp").info("chatter")
+        logging.getLogger("mpi_trainer.x").debug("detail")
+        logging.getLogger("mpi_trainer.x").info("state")
+        assert [json.loads(line)["msg"] for line in stream.getvalue().splitlines()] == ["state"]
+    finally:
+        root.handlers[:] = before[0]
+        root.setLevel(before[1])
+        logging.getLogger("mpi_trainer").setLevel(before[2])

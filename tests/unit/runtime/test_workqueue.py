@@ -75,6 +75,8 @@ def test_urgent_keys_go_first_and_a_waiting_key_may_become_urgent() -> None:
         queue.add("x")
         queue.add("b")
         queue.add("x", urgent=False)
+        queue.add("a", urgent=False)
+        queue.add_after("c", 0, urgent=False)
         assert await taken(queue) == ["x", "b", "a", "c"]
 
     play(story())
@@ -212,6 +214,17 @@ def test_a_cancelled_worker_passes_its_turn_on() -> None:
         await asyncio.sleep(1)
         queue.add("b")
         assert await fourth == "b"
+        fifth, sixth = (asyncio.ensure_future(queue.get()) for _ in range(2))
+        await asyncio.sleep(1)
+        fifth.cancel()
+        queue.add("c")
+        assert await sixth == "c"
+        last = asyncio.ensure_future(queue.get())
+        await asyncio.sleep(1)
+        last.cancel()
+        queue.close()
+        with pytest.raises(asyncio.CancelledError):
+            await last
 
     play(story())
 
@@ -219,6 +232,7 @@ def test_a_cancelled_worker_passes_its_turn_on() -> None:
 def test_superseded_looks_do_not_pile_up() -> None:
     async def story() -> None:
         queue: WorkQueue[str] = WorkQueue()
+        queue.add_after("first", 60)  # before all that is superseded
         for _ in range(10_000):
             queue.add_after("a", 7 * 86400)
             queue.add("a")
