@@ -222,10 +222,12 @@ def test_a_signal_lets_work_finish_and_writes_the_last_events() -> None:
         one.hold.set()
         assert await running == 0
         assert scene.by("a") == "one"
-        assert scene.server.sent("POST", "events")
+        events = [key for key in scene.server.objects.objects if key[0].endswith("/events")]
+        assert len(events) == 1
         assert scene.holder() == ""
 
-    play(script)
+    # Refused at first, so that only the writing at the end can bring it.
+    play(script, Fault("answer", method="POST", path="events", code=429, reason="TooManyRequests"))
 
 
 def test_work_that_does_not_finish_is_cut_off_and_the_lease_runs_out_by_itself() -> None:
