@@ -54,7 +54,7 @@ class Admin:
                 return None
             raise
 
-    def list(self, path: str) -> list[Object]:
+    def every(self, path: str) -> list[Object]:
         found: list[Object] = self.call("GET", self._in(path))["items"]
         return found
 
@@ -87,12 +87,12 @@ class Admin:
 
     def pods(self, role: str = "") -> list[Object]:
         label = "training.kubeflow.org/job-role"
-        every = self.list("api/v1/pods")
+        every = self.every("api/v1/pods")
         return [p for p in every if not role or p["metadata"]["labels"].get(label) == role]
 
     def events(self, kind: str = "MPIJob") -> list[tuple[str, str, str]]:
         """Type, reason and message, in the order of their making."""
-        found = [e for e in self.list("api/v1/events") if e["involvedObject"]["kind"] == kind]
+        found = [e for e in self.every("api/v1/events") if e["involvedObject"]["kind"] == kind]
         found.sort(key=lambda e: int(e["metadata"]["resourceVersion"]))
         return [(e["type"], e["reason"], e["message"]) for e in found]
 

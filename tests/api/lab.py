@@ -66,7 +66,7 @@ def submit(admin: Admin, job: Object) -> Object:
     return admin.create(f"{JOBS}/mpijobs", job)
 
 
-def until(admin: Admin, kind: str, name: str = "pi", seconds: float = 20) -> Object:
+def until(admin: Admin, kind: str, name: str = "pi", seconds: float = 60) -> Object:
     """Waits until the job's condition holds; the condition."""
     try:
         eventually(f"{name} is {kind}", lambda: admin.holds(kind, name), seconds)

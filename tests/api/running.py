@@ -81,6 +81,15 @@ class Controller:
         self.process = None
         return code
 
+    def outcome(self) -> tuple[int, str]:
+        """Run it to its own end; exit code and log."""
+        self.start()
+        assert self.process is not None
+        code, text = self.process.wait(60), self.log()
+        self.stop()
+        self._log.close()
+        return code, text
+
     def kill(self) -> None:
         self.stop(signal.SIGKILL)
 

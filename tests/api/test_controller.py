@@ -185,7 +185,7 @@ def test_a_lost_nodes_pod_keeps_its_name_and_is_waited_for(
     assert still["metadata"]["uid"] == lost["metadata"]["uid"]
     assert not admin.pods("launcher")
     kubelet.keep = lambda pod: False
-    until(admin, "Running", seconds=30)
+    until(admin, "Running")
     again = admin.get("api/v1/pods/pi-worker-0")
     assert again is not None
     assert again["metadata"]["uid"] != lost["metadata"]["uid"]
@@ -218,7 +218,7 @@ def test_a_deleted_job_leaves_nothing_behind(
     until(admin, "Running")
     admin.delete(f"{JOBS}/mpijobs/pi")
     paths = ("pods", "services/pi", "configmaps/pi-config", "secrets/pi-ssh")
-    eventually("pods gone", lambda: not admin.pods(), 30)
+    eventually("pods gone", lambda: not admin.pods(), 60)
     for path in paths[1:]:
         eventually(path, lambda path=path: admin.get(f"api/v1/{path}") is None)  # type: ignore[misc]
 
@@ -232,7 +232,7 @@ def test_a_successor_of_the_same_name_waits_for_its_predecessor(
     old = {p["metadata"]["uid"] for p in admin.pods()}
     admin.delete(f"{JOBS}/mpijobs/pi")
     made = submit(admin, job(2))
-    until(admin, "Running", seconds=40)
+    until(admin, "Running")
     assert not old & {p["metadata"]["uid"] for p in admin.pods()}
     for pod in admin.pods("worker"):
         assert pod["metadata"]["ownerReferences"][0]["uid"] == made["metadata"]["uid"]
