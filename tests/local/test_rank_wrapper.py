@@ -64,7 +64,7 @@ def test_start_and_end_carry_the_documented_keys(shell: list[str], tmp_path: Pat
     (start,), (end,) = records(tmp_path, "start"), records(tmp_path, "end")
     about = ["rank", "size", "world", "by", "host", "pid", "wrapper", "parent", "start"]
     assert list(start) == about
-    assert list(end) == [*about, "end", "at", "oom", "status"]
+    assert list(end) == [*about, "end", "at", "oom", "orphan", "status"]
     assert (start["rank"], start["size"], start["host"]) == ("2", "4", os.uname().nodename)
     assert start["pid"].encode() == done.stdout.strip()
     assert end["status"] == "0"

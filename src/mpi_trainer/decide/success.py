@@ -27,7 +27,12 @@ def objection(job: MPIJob, seen: Seen) -> Failure | None:
         return None
     attempt = seen.record.attempt
     ranks = tuple(r for r in seen.ranks if r.attempt == attempt)
-    bad = tuple(r for r in ranks if r.end is not None and not r.end.well)
+    bad = tuple(
+        sorted(
+            (r for r in ranks if r.end is not None and not r.end.well),
+            key=lambda r: (r.ended is None, r.ended, r.rank),
+        )
+    )
     if bad:
         return Failure(attempt, reasons.RANK_FAILED, _ended_badly(bad), bad[0].pod)
     lost = tuple(r for r in ranks if r.end is None)

@@ -54,6 +54,14 @@ class RankRow(msgspec.Struct, frozen=True):
     end: str
 
 
+class Cause(msgspec.Struct, frozen=True):
+    """Whose fault it was that the last attempt failed: a rank's, a host's, or nobody's."""
+
+    reason: str
+    rank: int | None = None
+    host: str = ""
+
+
 class Ended(msgspec.Struct, frozen=True, tag="ended"):
     state: str
     reason: str
@@ -61,6 +69,7 @@ class Ended(msgspec.Struct, frozen=True, tag="ended"):
     ranks: tuple[RankRow, ...]
     seconds: float
     stopped: bool = False
+    cause: Cause | None = None
 
 
 class Broken(msgspec.Struct, frozen=True, tag="broken"):

@@ -12,6 +12,7 @@ from mpi_trainer.layout.agent import paths
 from mpi_trainer.local.places import data_dir
 
 PORT = paths.PORT
+_CHATTER = ("Accepted ", "Connection ", "Disconnected ", "Received ", "Server ", "Starting ")
 LISTENING = b"Server listening on "
 
 
@@ -20,3 +21,8 @@ def find_sshd() -> str | None:
     unpacked = data_dir() / "openssh" / "usr" / "sbin" / "sshd"
     candidates = (shutil.which("sshd"), "/usr/sbin/sshd", "/usr/lib/ssh/sshd", str(unpacked))
     return next((c for c in candidates if c and Path(c).is_file()), None)
+
+
+def chatter(line: str) -> bool:
+    """Whether this is what a healthy sshd says of its connections."""
+    return line.startswith(_CHATTER)

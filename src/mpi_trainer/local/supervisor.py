@@ -19,7 +19,17 @@ import msgspec
 
 from mpi_trainer.api import conditions
 from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.decide import Decision, End, PodSeen, RankSeen, Record, Seen, decide, testimony
+from mpi_trainer.decide import (
+    Decision,
+    End,
+    PodSeen,
+    RankSeen,
+    Record,
+    Seen,
+    decide,
+    reasons,
+    testimony,
+)
 from mpi_trainer.layout.agent import summary
 from mpi_trainer.layout.model import Layout, PodLayout
 from mpi_trainer.local import ranks, reports, sshd
@@ -82,6 +92,7 @@ class Supervisor:
         self._held: dict[str, Held] = {}
         self._launcher_waits: int | None = None  # the attempt whose launcher waits for workers
         self._ranks: tuple[RankSeen, ...] = ()
+        self._said = summary.Summary()
         self._selector = selectors.DefaultSelector()
         self._pending: list[reports.Report] = []
         self._unkept = True  # pods have changed since the last look was kept
@@ -195,6 +206,7 @@ class Supervisor:
         if self._launcher_waits is not None and self._workers_answer():
             self._launcher_waits = None
             self._ranks = ()
+            self._said = summary.Summary()
             for held in self._held.values():
                 ranks.clear(held.running.share)
             self._start([self._layout.launcher])
@@ -273,8 +285,9 @@ class Supervisor:
         if not held.ready and sshd.LISTENING in data:
             held.ready = True
             self._look_at = 0.0
-        if lines:
-            held.last_words = lines[-1].text
+        for line in lines:
+            if not sshd.chatter(line.text):
+                held.last_words = line.text
 
     def _gone(self, held: Held) -> None:
         for descriptor in (held.running.stdout, held.running.stderr):
@@ -289,6 +302,7 @@ class Supervisor:
         if held.layout.role == "launcher":
             said = summary.parse(_text(f"{held.running.share}/{SUMMARY}"))
             held.end = testimony.end(held.end, said)
+            self._said = said
             if not held.end.well:
                 # It may have noticed the end of a worker before that worker was gone completely.
                 self._look_at = time.monotonic() + BLAME_SECONDS
@@ -348,7 +362,24 @@ class Supervisor:
             ranks=self._rank_rows(),
             seconds=seconds,
             stopped=self._stopping_since is not None,
+            cause=self._cause() if state == conditions.FAILED else None,
         )
+
+    def _cause(self) -> reports.Cause | None:
+        """What the agent found, unless the failure is not the launcher's to tell of."""
+        failure = self._record.failures[-1] if self._record.failures else None
+        said = self._said.cause
+        launcher = self._layout.launcher.name
+        of_ranks = (reasons.RANK_FAILED, reasons.RANKS_LOST)
+        if said is not None and (
+            failure is None or failure.pod == launcher or failure.reason in of_ranks
+        ):
+            return reports.Cause(said.reason, said.rank, said.pod)
+        if failure is None:
+            return None
+        bad = [r.rank for r in self._ranks if r.end is not None and not r.end.well]
+        rank = min(bad) if failure.reason == reasons.RANK_FAILED and bad else None
+        return reports.Cause(failure.reason, rank, "" if failure.pod == launcher else failure.pod)
 
     # --- waiting -----------------------------------------------------------------------------
 

@@ -108,8 +108,23 @@ missing_workers() {
     echo "$count of $all workers: $list"
 }
 
-# Waits until every host that still answers has told all it knows; two seconds at most.
+# Asks until every rank is known to have ended, or for two seconds where something went wrong: the
+# ranks are ending just now, and a record may be on its way.
 collect() {
+    limit=$(($(date +%s) + 3))
+    ask
+    while [ "${code:-0}" != 0 ] && [ "$(date +%s)" -lt "$limit" ] && still_living; do
+        nap
+        ask
+    done
+}
+
+still_living() {
+    [ "$worlds" -gt 0 ] && eval "[ \$((started_$worlds - ended_$worlds - lost_$worlds)) -gt 0 ]"
+}
+
+# Lets every host that answers tell all it knows.
+ask() {
     awaited=
     for number in $numbers; do
         eval "up=\$up_$number"
@@ -117,7 +132,6 @@ collect() {
         awaited="$awaited $number "
         order "$number" "flush 1"
     done
-    limit=$(($(date +%s) + 3))
     while [ -n "$awaited" ] && [ "$now" -lt "$limit" ]; do next; done
 }
 

@@ -75,6 +75,7 @@ start_command() {
 forward() {
     if [ -r "$run/command" ]; then
         read -r pid <"$run/command"
+        stopped=1
         kill -"$1" "$pid" 2>/dev/null || :
     else
         case $1 in TERM | INT | HUP | QUIT) finish 143 ;; esac
@@ -138,7 +139,7 @@ done
 ) >"$run/events" 2>/dev/null &
 ticker=$!
 now=$(date +%s)
-launched='' ending='' code='' reason='' text=''
+launched='' ending='' code='' reason='' text='' stopped=''
 begin_story
 open_channels
 told=$now

@@ -32,6 +32,7 @@
 #   at       end time, 1/100 s since the boot        end only
 #   oom      processes that the kernel killed here   end only
 #            for memory while the rank ran
+#   orphan   1 where the MPI daemon was gone then    end only
 #   status   exit status                             end only, or
 #   signal   number of the signal that ended it      end only
 #
@@ -135,11 +136,16 @@ fi
 uptime=0.00
 [ ! -r /proc/uptime ] || read -r uptime _ </proc/uptime
 count_kills
+above=$PPID
+[ ! -r "/proc/$$/stat" ] || read -r _ _ _ above _ <"/proc/$$/stat"
+orphan=0
+[ "$above" = "$PPID" ] || orphan=1
 {
     {
         about
-        printf 'end=%s\nat=%s\noom=%s\n%s=%s\n' "$(date +%s)" "${uptime%.*}${uptime#*.}" \
-            "$((kills - kills_before))" "$how" "${signal:-$code}"
+        printf 'end=%s\nat=%s\noom=%s\norphan=%s\n%s=%s\n' "$(date +%s)" \
+            "${uptime%.*}${uptime#*.}" "$((kills - kills_before))" "$orphan" \
+            "$how" "${signal:-$code}"
     } >"$dir/.$name.end" && mv -f "$dir/.$name.end" "$dir/$name.end"
 } 2>/dev/null
 

@@ -21,4 +21,12 @@ esac
 # What the job starts here can be found again by this, however it detaches itself.
 MPI_TRAINER_SESSION=$1
 export MPI_TRAINER_SESSION
-exec /bin/sh -c "${SSH_ORIGINAL_COMMAND:-exec /bin/sh}"
+case $SSH_ORIGINAL_COMMAND in
+    *orted* | *prted* | *_proxy*) ;;
+    *) exec /bin/sh -c "${SSH_ORIGINAL_COMMAND:-exec /bin/sh}" ;;
+esac
+# An MPI daemon that does not start is worth a note: some launchers never say so.
+/bin/sh -c "$SSH_ORIGINAL_COMMAND"
+code=$?
+[ "$code" = 0 ] || echo "status=$code" >"$1/ranks/$$.daemon"
+exit "$code"

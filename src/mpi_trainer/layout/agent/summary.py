@@ -35,6 +35,14 @@ class Raised(msgspec.Struct, frozen=True):
     what: str
 
 
+class Cause(msgspec.Struct, frozen=True):
+    """Whose fault a failure was, where that is known."""
+
+    reason: str
+    rank: int | None = None
+    pod: str = ""
+
+
 class OnHost(msgspec.Struct, frozen=True):
     """Ranks of one pod; peak memory in bytes and kills for memory where the machine tells."""
 
@@ -56,6 +64,8 @@ class Summary(msgspec.Struct, frozen=True):
     reason: str = ""
     code: int | None = None
     text: str = ""
+    cause: Cause | None = None
+    down: tuple[str, ...] = ()
     size: int = 0
     started: int = 0
     ended: int = 0
@@ -93,6 +103,8 @@ def parse(text: str) -> Summary:
         reason=reason,
         code=_number(code),
         text=_first(found, "text"),
+        cause=_cause(_first(found, "cause")),
+        down=tuple(line.partition(" ")[0] for line in found.get("down", ())),
         size=_number(world.get("size")) or 0,
         started=_number(world.get("started")) or 0,
         ended=_number(world.get("ended")) or 0,
@@ -117,6 +129,11 @@ def ranks(text: str) -> tuple[int, ...]:
             return ()
         found += range(low, high + 1)
     return tuple(found)
+
+
+def _cause(line: str) -> Cause | None:
+    reason, number, pod = _words(line, 3)
+    return Cause(reason, _number(number), "" if pod == "-" else pod) if reason else None
 
 
 def _bad(line: str) -> BadRank | None:

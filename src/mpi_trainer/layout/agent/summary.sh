@@ -6,7 +6,9 @@
 #   mpi-agent 1                                   the version of this form
 #   level LEVEL
 #   ended REASON CODE                             `Command`, or a verdict; the command's exit code
-#   text WORDS                                    a verdict's
+#   text WORDS                                    a verdict's, or a cause's
+#   cause REASON RANK POD                         whose fault a failure was; - where nobody's
+#   down POD WHY                                  hosts that do not answer
 #   world size=N started=N ended=N lost=N runs=N  runs: how many worlds there were
 #   bad RANK POD status|signal=N pid=N oom=N      ranks that ended badly, the first first
 #   raised RANK POD WHERE WHAT                    what their Python programs said
@@ -42,7 +44,7 @@ lines_of() {
 # `rank 1 on train-worker-1 ended with signal 9`: the first that ended badly in the world $1.
 first_bad() {
     bad_ends "$1" | {
-        if read -r rank host _ how value _ kills; then
+        if read -r rank host _ how value _ kills _; then
             pod_name "$host"
             [ "$how" = signal ] || how="exit code"
             [ "$kills" = 0 ] || value="$value (out of memory)"
@@ -58,8 +60,9 @@ first_bad() {
 }
 
 bad_ends() {
-    lines_of "$1" end 7 | while read -r _ rank host pid how value at kills; do
-        [ "$how $value" = "status 0" ] || echo "$rank $host $pid $how $value $at $kills"
+    lines_of "$1" end 7 | while read -r _ rank host pid how value at kills orphan; do
+        [ "$how $value" = "status 0" ] ||
+            echo "$rank $host $pid $how $value $at $kills $orphan"
     done
 }
 
@@ -118,15 +121,91 @@ told_world() {
     w=$worlds
 }
 
+# --- whose fault it was ----------------------------------------------------------------------------
+
+# Sets `blame_rank` and `blame_pod` to the first rank of the world $1 that ended badly or vanished.
+blame_first() {
+    first=$(bad_ends "$1" | head -n 1)
+    [ -n "$first" ] || first=$(lines_of "$1" lost 2 | head -n 1 | cut -d' ' -f 2-)
+    [ -n "$first" ] || return 1
+    blame "$first"
+}
+
+# ... to the first that ended at all.
+blame_left() {
+    blame "$(lines_of "$1" end 7 | head -n 1 | cut -d' ' -f 2-)"
+}
+
+blame() {
+    # shellcheck disable=SC2086 # rank, host and more
+    set -- $1
+    blame_rank=$1 how=${4-} value=${5-} kills=${7:-0} orphan=${8:-0}
+    pod_name "$2"
+    blame_pod=$pod
+}
+
+# Sets `cause`, `blame_rank` and `blame_pod` for a command that failed by itself.
+find_cause() {
+    cause=$reason
+    [ -z "$cause" ] || return 0
+    if [ "${code:-0}" = 0 ]; then
+        # Some launchers return 0 whatever became of the ranks.
+        [ "$w" -gt 0 ] || return 0
+        eval "[ -n \"\$bad_$w\" ] || [ \$((started_$w - ended_$w)) -gt 0 ]" || return 0
+    fi
+    cause=CommandFailed blame_rank=- blame_pod=-
+    for number in $dropped; do
+        pod_name "$number"
+        eval "cause=\${up_$number:+ConnectionLost}"
+        cause=${cause:-WorkerLost} blame_pod=$pod
+        return 0
+    done
+    if [ "$w" -eq 0 ] || ! blame_first "$w"; then
+        for number in $numbers; do
+            eval "status=\${daemon_$number-}"
+            [ -n "$status" ] || continue
+            pod_name "$number"
+            cause=DaemonFailed blame_pod=$pod
+            text="the MPI daemon on $pod ended with exit code $status"
+            return 0
+        done
+        return 0
+    fi
+    case $how:$value:$kills:$orphan in
+        ::*)
+            # Ended all at once by their daemons, so none of them is to blame.
+            cause=RanksLost
+            eval "[ \"\$lost_$w\" = 1 ]" || blame_rank=- blame_pod=-
+            ;;
+        *:1) cause=DaemonLost blame_rank=- ;;
+        signal:*:0:*) cause=RankKilled ;;
+        signal:*) cause=OutOfMemory ;;
+        *) cause=RankFailed ;;
+    esac
+    # Ranks that mpirun has ended are not to blame for what it ended them for.
+    if [ -z "$stopped" ] && [ "$cause:$value" = RankKilled:15 ]; then
+        lines_of "$w" end 7 | head -n 1 | grep -q ' status 0 ' || return 0
+        blame_left "$w"
+        cause=RankLeft
+        text="rank $blame_rank on $blame_pod ended with exit code 0 but without MPI_Finalize"
+    fi
+}
+
 facts() {
     echo "mpi-agent 1"
     echo "level full"
     echo "ended ${reason:-Command} ${code:--}"
-    [ -z "$text" ] || printf 'text %.600s\n' "$text"
     told_world
+    find_cause
+    [ -z "$text" ] || printf 'text %.600s\n' "$text"
+    [ -z "$cause" ] || echo "cause $cause $blame_rank $blame_pod"
+    for number in $numbers; do
+        eval "up=\$up_$number why=\$why_$number pod=\$pod_$number"
+        [ -n "$up" ] || printf 'down %s %.200s\n' "$pod" "$why"
+    done
     [ "$w" -gt 0 ] || return 0
     eval "echo \"world size=\$size_$w started=\$started_$w ended=\$ended_$w lost=\$lost_$w runs=$worlds\""
-    bad_ends "$w" | head -n 12 | while read -r rank host pid how value _ kills; do
+    bad_ends "$w" | head -n 12 | while read -r rank host pid how value _ kills _; do
         pod_name "$host"
         echo "bad $rank $pod $how=$value pid=$pid oom=$kills"
     done

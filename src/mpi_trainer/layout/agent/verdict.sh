@@ -22,6 +22,7 @@
 
 begin_story() {
     worlds=0 run_began='' run_pid='' worlds_before=0
+    blame_rank=- blame_pod=- dropped=''
 }
 
 # --- what was heard ------------------------------------------------------------------------------
@@ -36,8 +37,10 @@ heard() {
             [ -z "$launched" ] || note_alive
             ;;
         beat) eval "peak_$1=\${3% *} oom_$1=\${3#* }" ;;
+        daemon) eval "daemon_$1=\${3#*=}" ;;
         down)
             eval "up_$1= why_$1=\$3"
+            [ -z "$launched" ] || dropped="$dropped $1"
             [ -z "$launched" ] || note_alive
             ;;
         flushed) awaited=${awaited%%" $1 "*}${awaited#*" $1 "} ;;
@@ -49,11 +52,12 @@ heard() {
 
 # Sets a variable for every field in $1; `what` is the last and may have spaces.
 read_fields() {
-    rank='' size='' world='' pid='' status='' signal='' at=0 oom=0 where='' what=''
+    rank='' size='' world='' pid='' status='' signal='' at=0 oom=0 orphan=0 where='' what=''
     case $1 in *" what="*) what=${1#* what=} ;; esac
     for pair in ${1%% what=*}; do
         case $pair in
-            rank=* | size=* | world=* | pid=* | status=* | signal=* | at=* | oom=* | where=*)
+            rank=* | size=* | world=* | pid=* | status=* | signal=* | at=* | oom=* | \
+                orphan=* | where=*)
                 eval "${pair%%=*}=\${pair#*=}"
                 ;;
         esac
@@ -95,11 +99,11 @@ event() {
             eval "at=\$((at + behind_$1))"
             if [ "$status" = 0 ]; then
                 eval "zero_$w=\${zero_$w:-$now} left_$w=\${left_$w:-$rank}"
-                story="$story status 0 $at $oom"
+                story="$story status 0 $at $oom 0"
             else
                 eval "bad_$w=$now"
-                [ -z "$signal" ] && story="$story status $status $at $oom" ||
-                    story="$story signal $signal $at $oom"
+                [ -z "$signal" ] && story="$story status $status $at $oom $orphan" ||
+                    story="$story signal $signal $at $oom $orphan"
             fi
             ;;
         lost) eval "lost_$w=\$((lost_$w + 1)) bad_$w=$now r_${w}_$rank=lost" ;;
@@ -107,7 +111,8 @@ event() {
         raised) story="$rank $1 $where $what" ;;
         stuck)
             verdict RankStuck "rank $rank on $pod has failed ($(reason_of "$w" "$rank")) and waits \
-in MPI_Finalize for ranks that wait for it; start it with python -m mpi4py to end all ranks at once"
+in MPI_Finalize for ranks that wait for it; start it with python -m mpi4py to end all ranks at once" \
+                "$rank" "$pod"
             ;;
     esac
     echo "$2 $story" >>"$run/world.$w"
@@ -133,7 +138,7 @@ unreachable() {
         [ "$hex" = "$2" ] || continue
         pod_name "$number"
         verdict Unreachable "connections from $from to $pod get no answer, so their ranks cannot \
-meet; a NetworkPolicy or firewall must let the job's pods reach each other on every port"
+meet; a NetworkPolicy or firewall must let the job's pods reach each other on every port" - "$pod"
     done
 }
 
@@ -145,9 +150,10 @@ looked() {
     esac
 }
 
+# Ends the job for the reason $1, told as $2; to blame are the rank $3 and the pod $4, if any.
 verdict() {
     [ -z "$reason" ] && [ -z "$code" ] || return 0
-    reason=$1 text=$2
+    reason=$1 text=$2 blame_rank=${3:--} blame_pod=${4:--}
 }
 
 # --- what it means -------------------------------------------------------------------------------
@@ -156,7 +162,8 @@ judge() {
     for number in $numbers; do
         eval "seen=\$seen_$number pod=\$pod_$number why=\$why_$number"
         if [ "$lost_seconds" -gt 0 ] && [ $((now - seen)) -gt "$lost_seconds" ]; then
-            verdict WorkerLost "$pod has not been heard of for $((now - seen)) s${why:+ ($why)}"
+            verdict WorkerLost \
+                "$pod has not been heard of for $((now - seen)) s${why:+ ($why)}" - "$pod"
         fi
     done
     w=$worlds
@@ -176,11 +183,12 @@ judge_world() {
     if [ "$living" -le 0 ] && [ "$started" -ge "$size" ]; then return 0; fi
     if [ -n "$orphan" ] && [ "$living" -gt 0 ] && [ $((now - orphan)) -ge 3 ]; then
         eval "pod=\$orphans_of_$w"
-        verdict DaemonLost "the MPI daemon on $pod is gone, and its ranks are not"
+        verdict DaemonLost "the MPI daemon on $pod is gone, and its ranks are not" - "$pod"
     fi
     if [ -n "$bad" ] && [ "$dead_seconds" -gt 0 ] && [ $((now - bad)) -ge "$dead_seconds" ]; then
+        blame_first "$w"
         verdict RankDied "$(first_bad "$w"), and $living others of $started have gone on \
-for $((now - bad)) s"
+for $((now - bad)) s" "$blame_rank" "$blame_pod"
     fi
     if [ "$started" -lt "$size" ] && [ "$start_seconds" -gt 0 ] &&
         [ $((now - began)) -gt "$start_seconds" ]; then
@@ -202,8 +210,9 @@ judge_leaving() {
     fi
     if [ "$strikes" -ge 2 ]; then
         eval "rank=\$left_$w"
-        verdict RankLeft "rank $rank ended with exit code 0 but without MPI_Finalize, and the other \
-$living ranks wait for it"
+        blame_left "$w"
+        verdict RankLeft "rank $rank on $blame_pod ended with exit code 0 but without MPI_Finalize, \
+and the other $living ranks wait for it" "$rank" "$blame_pod"
     fi
     eval "strikes_$w=$strikes waiting_$w=0 looked_$w=$now"
     for number in $numbers; do order "$number" "look $name"; done

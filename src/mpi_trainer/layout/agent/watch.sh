@@ -14,6 +14,7 @@
 #   orphan FIELDS              a rank's MPI daemon is gone, the rank is not
 #   raised FIELDS              a rank's Python program has failed and is about to end
 #   stuck FIELDS               ... and has not ended since
+#   daemon status=CODE         an MPI daemon has ended with a failure
 #   foreign FIELDS             a rank uses another MPI than the one that started it
 #   syn ADDRESS                nothing answers there, for 20 seconds
 #   waits WORLD RANK, works WORLD RANK   answers to `look`, see waiting.sh
@@ -80,6 +81,12 @@ scan() {
         read_uptime
         failed="$failed ${name%.raised},$pid,$uptime"
         mv -f "$file" "$ranks/done/"
+    done
+    for file in "$ranks"/*.daemon; do
+        [ -r "$file" ] || continue
+        read -r line <"$file"
+        echo "daemon $line"
+        rm -f "$file"
     done
     for file in "$ranks"/*.end; do
         [ -r "$file" ] || continue
@@ -254,6 +261,7 @@ obey() {
     case $1 in
         flush\ *)
             scan
+            check
             beat
             echo "flushed ${1#flush }"
             ;;
