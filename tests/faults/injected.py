@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from mpi_trainer.local.distributions import DISTRIBUTIONS, named
@@ -20,7 +21,7 @@ COMPILERS = {**dict.fromkeys(OPEN_MPI, "openmpi4"), "": "mpich"}
 GRACE_SECONDS = 3.0
 
 
-def injected(fault: Fault, mpi: str) -> Outcome:
+def injected(fault: Fault, mpi: str, bounds: Mapping[str, int] | None = None) -> Outcome:
     """How the job ended; the seconds count from the fault, or from the start where it is there."""
     with state_folder() as state:
         shutil.copy(PROGRAMS / "rank.py", state)
@@ -28,7 +29,7 @@ def injected(fault: Fault, mpi: str) -> Outcome:
         if any(word.startswith(("/state/rank", "/state/bin")) for word in fault.command):
             for place in ("rank", "bin/rank"):
                 shutil.copy(compiled(COMPILERS.get(mpi, COMPILERS[""])), state / place)
-        with scene(mpi, _launcher(fault), state, fault.memory) as running:
+        with scene(mpi, _launcher(fault), state, fault.memory, bounds) as running:
             if fault.inject is not None:
                 running.until_there("waiting" if fault.at_start else "running")
                 fault.inject(running, mpi)

@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from mpi_trainer.layout.agent.settings import annotation
 from tests.local.odh import MARK, ODH, Census, assert_nothing_left, processes, until
 
 JOB = "train"
@@ -149,10 +150,21 @@ def _process(pid: int, host: str) -> Iterator[Process]:
 
 
 @contextmanager
-def scene(mpi: str, command: list[str], state: Path, memory: str = "") -> Iterator[Scene]:
-    """A job with that launcher command; `state` holds what it needs to find."""
+def scene(
+    mpi: str,
+    command: list[str],
+    state: Path,
+    memory: str = "",
+    bounds: Mapping[str, int] | None = None,
+) -> Iterator[Scene]:
+    """A job with that launcher command; `state` holds what it needs to find. `bounds` are seconds
+    that the job sets in place of the agent's own."""
     path = state / "job.yaml"
-    path.write_text(yaml.safe_dump(manifest(command, state, memory)))
+    made = manifest(command, state, memory)
+    made["metadata"]["annotations"] = {
+        annotation(name): str(seconds) for name, seconds in (bounds or {}).items()
+    }
+    path.write_text(yaml.safe_dump(made))
     running = Scene(state, ["--mpi", mpi, "-f", str(path)])
     try:
         yield running

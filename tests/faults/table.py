@@ -24,9 +24,10 @@ MPIS = (*OPEN_MPI, *HYDRA)
 
 ANY = -1  # whichever came first, or none
 
-# The launcher ended by itself, or the agent saw that it would not.
-ENDED = ("LauncherPodFailed", "RankFailed")
-DIED = (*ENDED, "RankDied")
+# A rank ended badly, and the launcher after it; or the agent saw that it would not.
+KILLED = ("RankKilled", "RankDied")
+FAILED = ("RankFailed", "RankDied")
+LOST = ("DaemonLost", "WorkerLost", "ConnectionLost")
 
 Inject = Callable[[Scene, str], None]
 
@@ -104,69 +105,69 @@ def all_alike(*reasons: str) -> Label:
 
 
 FAULTS = (
-    Fault("c-abort-signal", "rank 1 of a C program aborts", victim(*DIED), c("c-abort-signal")),
+    Fault("c-abort-signal", "rank 1 of a C program aborts", victim(*KILLED), c("c-abort-signal")),
     Fault(
         "c-exit-without-finalize",
         "rank 1 of a C program leaves with 0 while the others wait",
-        victim(*DIED, "RankLeft"),
+        victim("RankLeft"),
         c("c-exit-without-finalize"),
     ),
     Fault(
         "c-invalid-rank",
         "rank 1 of a C program sends to a rank that does not exist",
-        victim(*DIED),
+        victim(*FAILED),
         c("c-invalid-rank"),
     ),
     Fault(
         "c-truncate",
         "rank 1 of a C program gets more than its buffer holds",
-        victim(*DIED),
+        victim(*FAILED),
         c("c-truncate"),
     ),
     Fault(
-        "exit-nonzero", "rank 1 leaves with 3, unfinalized", victim(*DIED), python("exit-nonzero")
+        "exit-nonzero", "rank 1 leaves with 3, unfinalized", victim(*FAILED), python("exit-nonzero")
     ),
-    Fault("mpi-abort", "rank 1 calls MPI_Abort with 42", victim(*DIED), python("mpi-abort")),
+    Fault("mpi-abort", "rank 1 calls MPI_Abort with 42", victim(*FAILED), python("mpi-abort")),
     Fault(
         "mpi-error-truncate",
         "rank 1 gets more than its buffer holds (a Python exception)",
-        victim(*DIED, "RankStuck"),
+        victim("RankStuck", *FAILED),
         python("mpi-error-truncate"),
     ),
     Fault(
         "oom-kill",
         "rank 1 passes its worker's memory limit",
-        victim(*DIED),
+        victim("OutOfMemory"),
         python("oom-kill"),
         memory="300Mi",
     ),
     Fault(
         "python-traceback",
         "a Python exception on rank 1 while the others wait",
-        victim(*DIED, "RankStuck"),
+        victim("RankStuck", *FAILED),
         python("python-traceback"),
     ),
     Fault(
         "python-traceback-m-mpi4py",
         "the same under `python -m mpi4py`",
-        victim(*DIED, "RankStuck"),
+        victim(*FAILED),
         ("python", "-m", "mpi4py", "/state/rank.py", "python-traceback"),
     ),
-    Fault("rank-sigkill", "rank 1 is killed", victim(*DIED), python("rank-sigkill")),
-    Fault("rank-sigterm", "rank 1 gets SIGTERM", victim(*DIED), python("rank-sigterm")),
-    Fault("segfault", "rank 1 reads address 0", victim(*DIED), python("segfault")),
-    Fault("sys-exit", "rank 1 calls sys.exit(3)", victim(*DIED, "RankStuck"), python("sys-exit")),
+    Fault("rank-sigkill", "rank 1 is killed", victim(*KILLED), python("rank-sigkill")),
+    Fault("rank-sigterm", "rank 1 gets SIGTERM", victim(*KILLED), python("rank-sigterm")),
+    Fault("segfault", "rank 1 reads address 0", victim(*KILLED), python("segfault")),
+    Fault("sys-exit", "rank 1 calls sys.exit(3)", victim("RankStuck", *FAILED), python("sys-exit")),
     Fault(
         "daemon-killed",
         "the MPI daemon of worker 1 is killed",
-        worker(*ENDED, "DaemonLost", "WorkerLost", "RanksLost"),
+        worker(*LOST),
         RUN,
         inject=injections.kill_daemon,
     ),
     Fault(
         "sshd-session-killed",
         "the SSH sessions of worker 1 are killed; its ranks live",
-        worker(*ENDED, "DaemonLost", "WorkerLost", "RanksLost"),
+        worker(*LOST),
         python("work"),
         inject=injections.kill_ssh_sessions,
         otherwise=dict.fromkeys(HYDRA, Label(state="Succeeded")),
@@ -195,7 +196,7 @@ FAULTS = (
     Fault(
         "worker-unreachable-at-start",
         "worker 1 has no network when mpirun starts",
-        worker(*ENDED, "WorkerLost", "WorkersMissing"),
+        worker("WorkerLost", "DaemonFailed", "WorkersMissing"),
         RUN,
         STARTING_SECONDS,
         inject=injections.cut_link,
@@ -222,7 +223,7 @@ FAULTS = (
     Fault(
         "mpi-missing-on-worker",
         "worker 1 lacks the MPI daemon",
-        worker(*ENDED, "StartStuck"),
+        worker("DaemonFailed"),
         RUN,
         STARTING_SECONDS,
         inject=injections.hide_mpi,
@@ -231,32 +232,32 @@ FAULTS = (
     Fault(
         "program-missing-on-one-worker",
         "worker 1 lacks the program",
-        worker(*DIED, "StartStuck"),
+        worker(*FAILED),
         ("/state/bin/rank", "run"),
         STARTING_SECONDS,
         inject=injections.hide_program,
         at_start=True,
     ),
     Fault(
-        "program-not-found", "no worker has the program", all_alike(*DIED), ("/state/none", "run")
+        "program-not-found", "no worker has the program", all_alike(*FAILED), ("/state/none", "run")
     ),
     Fault(
         "program-not-executable",
         "the program is a file without the x bit",
-        all_alike(*DIED),
+        all_alike(*FAILED),
         ("/state/rank.py", "run"),
     ),
     Fault(
         "hostfile-missing",
         "mpirun is given a hostfile that does not exist",
-        nobody(*ENDED),
+        nobody("CommandFailed"),
         RUN,
         options=("--hostfile", "/etc/mpi/none"),
     ),
     Fault(
         "not-enough-slots",
         "8 ranks on 3 slots",
-        nobody(*ENDED),
+        nobody("CommandFailed"),
         python("hello"),
         ranks=8,
         otherwise=dict.fromkeys(HYDRA, Label(state="Succeeded")),
@@ -264,14 +265,14 @@ FAULTS = (
     Fault(
         "library-mismatch",
         "the ranks' MPI library is another implementation's",
-        all_alike(*DIED, "WorldsOfOne"),
+        all_alike(*FAILED, "WorldsOfOne"),
         with_library("mpich", "mpich", "run"),
         mpis=OPEN_MPI,
     ),
     Fault(
         "library-mismatch-singletons",
         "the ranks' MPI library is another's: each is a world of its own, and ends with 0",
-        all_alike(*DIED, "WorldsOfOne"),
+        all_alike("WorldsOfOne"),
         with_library("openmpi4-debian", "openmpi", "hello"),
         mpis=HYDRA,
     ),

@@ -1,0 +1,34 @@
+"""One fault of every kind, each on another MPI, with bounds that the job itself makes short.
+
+`tests/faults` has all of them, on all MPIs, with the bounds as they come.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.faults.injected import injected
+from tests.faults.judgement import assert_told
+from tests.faults.table import FAULTS
+from tests.local.scenario import needs_root
+
+BOUNDS = {"lost": 6, "dead": 3, "stuck": 3}
+SECONDS = 25.0
+CHOSEN = [
+    ("segfault", "openmpi"),
+    ("exit-nonzero", "mpich"),
+    ("python-traceback", "openmpi4"),
+    ("daemon-killed", "mpich4-debian"),
+    ("worker-gone", "openmpi4-debian"),
+    ("worker-unreachable-mid-run", "intel"),
+    ("program-missing-on-one-worker", "mpich"),
+    ("library-mismatch-singletons", "intel"),
+]
+
+
+@needs_root
+@pytest.mark.parametrize(("name", "mpi"), CHOSEN)
+def test_a_fault_ends_the_job_in_time_and_is_told(name: str, mpi: str) -> None:
+    """AC-15, OBS-2"""
+    fault = next(f for f in FAULTS if f.name == name)
+    assert_told(fault, mpi, injected(fault, mpi, BOUNDS), SECONDS)
