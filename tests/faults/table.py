@@ -232,19 +232,22 @@ FAULTS = (
     Fault(
         "program-missing-on-one-worker",
         "worker 1 lacks the program",
-        worker(*FAILED),
+        worker(*FAILED, "RanksMissing"),
         ("/state/bin/rank", "run"),
         STARTING_SECONDS,
         inject=injections.hide_program,
         at_start=True,
     ),
     Fault(
-        "program-not-found", "no worker has the program", all_alike(*FAILED), ("/state/none", "run")
+        "program-not-found",
+        "no worker has the program",
+        all_alike(*FAILED, "CommandFailed"),
+        ("/state/none", "run"),
     ),
     Fault(
         "program-not-executable",
         "the program is a file without the x bit",
-        all_alike(*FAILED),
+        all_alike(*FAILED, "CommandFailed"),
         ("/state/rank.py", "run"),
     ),
     Fault(
