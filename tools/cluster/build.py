@@ -97,10 +97,12 @@ def build(components: Iterable[Component]) -> dict[str, Built]:
 def _build_one(component: Component, go_version: str) -> Built:
     key = build_key(component, go_version)
     target = cache_root() / "bin" / f"{component.name}-{component.version}-{key}"
-    with locked(cache_root() / "locks" / f"build-{component.name}", f"building {component.name}"):
-        source = source_of(component)
-        if not target.exists():
-            _compile(component, source, target)
+    source = source_of(component)
+    if not target.exists():
+        # Not before: nobody who has all parts may wait for another's build.
+        with locked(cache_root() / "locks" / f"build-{target.name}", f"building {component.name}"):
+            if not target.exists():
+                _compile(component, source, target)
     return Built(bin=target, source=source)
 
 
