@@ -37,7 +37,7 @@ import yaml
 
 from bench import cost
 from bench.contestants import CLIENT, CONTESTANTS, LOCK_NAMESPACE, Contestant, admit, running
-from bench.mpijob_report import Sample, report
+from bench.mpijob_report import RESULTS, Sample, report
 from bench.scene import MPIJOBS, NAMESPACE, PODS, Scene, connection
 from tools.cluster import processes
 from tools.cluster.build import build
@@ -309,11 +309,12 @@ def main() -> None:
     options.add_argument("--contestants", default=",".join(CONTESTANTS))
     options.add_argument("--idle", type=int, default=1000, help="finished jobs; 0: not measured")
     options.add_argument("--keep", action="store_true", help="leave the control plane up")
+    options.add_argument("--out", type=Path, default=RESULTS)
     chosen = options.parse_args()
     before = os.getloadavg()[0]
     with control_plane(chosen.keep) as spec:
         samples = asyncio.run(perform(spec, chosen))
-    report(samples, before)
+    report(samples, before, chosen.out)
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ _COLUMNS: Final[dict[str, Callable[[Sample], float | None]]] = {
 }
 
 
-def report(samples: list[Sample], load_before: float) -> None:
+def report(samples: list[Sample], load_before: float, target: Path) -> None:
     """Print the table and write the file."""
     groups: dict[tuple[str, str], list[Sample]] = {}
     for sample in samples:
@@ -54,9 +54,9 @@ def report(samples: list[Sample], load_before: float) -> None:
     print("|---" * (len(_COLUMNS) + 3) + "|")
     for row in sorted(rows, key=lambda row: _order(row[0])):
         print(f"| {' | '.join(row)} |")
-    RESULTS.parent.mkdir(exist_ok=True)
+    target.parent.mkdir(exist_ok=True)
     document = {"commit": _commit(), "machine": _machine(load_before), "samples": samples}
-    RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(document)) + b"\n")
+    target.write_bytes(msgspec.json.format(msgspec.json.encode(document)) + b"\n")
 
 
 def _row(scene: str, contestant: str, group: list[Sample]) -> list[str]:
