@@ -35,7 +35,7 @@ __all__ = ["served"]
 RECORD = "mpi-trainer.opendatahub.io/record"
 ATTEMPT = "mpi-trainer.opendatahub.io/attempt"
 AT_ONCE = int(os.environ.get("MPI_TRAINER_CRASHES_AT_ONCE", "3"))
-PATIENCE = 60.0
+PATIENCE = 240.0
 
 
 class Life(NamedTuple):

@@ -1,10 +1,19 @@
-"""How a pod ended: which container decided it, with what code, and for what reason. Pure."""
+"""How a pod ended: which container decided it, with what code, and for what reason. Pure.
+
+What a program wrote is shown only after `redact` has seen it. A launcher under the agent's care
+leaves a summary instead of words; what that proves of the ranks is `testimony`.
+"""
 
 from __future__ import annotations
 
+import msgspec
+
 from mpi_trainer.controller import redact
 from mpi_trainer.controller.objects import ContainerStatus, Pod, Terminated
-from mpi_trainer.decide import End
+from mpi_trainer.decide import End, testimony
+from mpi_trainer.layout.agent.summary import Summary, parse
+
+replace = msgspec.structs.replace
 
 # What the kubelet says of any exit; the code says it better.
 _NO_REASON = frozenset({"Error", "Completed"})
@@ -27,11 +36,18 @@ def end_of(pod: Pod) -> End:
     return End(code=ended.exit_code, reason=reason, message=message)
 
 
-def main_state(pod: Pod) -> Terminated | None:
-    """The end of the first container, which is the one that we fill."""
+def launcher_end(pod: Pod) -> tuple[End, Summary]:
+    """The end of a launcher, in the agent's words where it had an agent."""
+    said = parse(_last_words(pod))
+    ended = testimony.end(end_of(pod), said)
+    return replace(ended, message=redact.tail(ended.message)), said
+
+
+def _last_words(pod: Pod) -> str:
+    """The termination message of the first container, which is the one that we fill."""
     main = pod.spec.containers[0].name if pod.spec.containers else ""
-    found = (c for c in pod.status.container_statuses if c.name == main)
-    return next((c.state.terminated for c in found), None)
+    found = (c.state.terminated for c in pod.status.container_statuses if c.name == main)
+    return next((ended.message for ended in found if ended is not None), "")
 
 
 def _culprit(pod: Pod) -> tuple[str, Terminated] | None:

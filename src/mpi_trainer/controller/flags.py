@@ -47,7 +47,7 @@ class Flags(msgspec.Struct, frozen=True):
     lease: tuple[float, float, float] = (15.0, 10.0, 2.0)
     leader_elect: bool = True
     cluster_domain: str = ""
-    workers: int = 8
+    workers: int = 32
     ports: tuple[int, ...] = (8080,)
     gang_scheduling: str = ""
     schedule_timeout: int = 300
@@ -120,7 +120,7 @@ def _where(top: argparse.ArgumentParser) -> None:
 def _how(top: argparse.ArgumentParser) -> None:
     add = top.add_argument
     add("--cluster-domain", default="", metavar="DOMAIN", help="in hostfiles, e.g. cluster.local")
-    add("--workers", type=int, default=8, metavar="N", help="jobs looked at at once (8)")
+    add("--workers", type=int, default=32, metavar="N", help="jobs looked at at once (32)")
     add("--health-port", type=int, default=8080, metavar="PORT", help="probes, metrics; 0: none")
     add("--metrics-port", type=int, default=0, metavar="PORT", help="another port for metrics")
     add("--monitoring-port", type=int, default=0, metavar="PORT", help="the same")

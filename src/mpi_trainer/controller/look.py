@@ -13,10 +13,10 @@ from typing import Literal
 import msgspec
 
 from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.controller import evidence, marks
-from mpi_trainer.controller.ending import end_of
+from mpi_trainer.controller import marks
+from mpi_trainer.controller.ending import end_of, launcher_end
 from mpi_trainer.controller.objects import Job, Pod, PodCondition
-from mpi_trainer.decide import End, PodSeen, Record, Seen
+from mpi_trainer.decide import End, PodSeen, RankSeen, Record, Seen, testimony
 from mpi_trainer.layout.mpijob import LABEL_ROLE
 from mpi_trainer.render import names
 
@@ -75,13 +75,19 @@ def look(job: MPIJob, record: Record, mine: Owned, tail: str | None = "") -> Loo
     """
     by_name: dict[str, Pod | Job] = {}
     seen: list[PodSeen] = []
-    ranks: list[evidence.RankSeen] = []
+    ranks: list[RankSeen] = []
     for pod in mine.launchers:
         current = attempt(pod) == record.attempt and f"{job.name}-launcher" not in by_name
         name = f"{job.name}-launcher" if current else pod.metadata.name
         by_name[name] = pod
-        seen.append(_launcher(pod, mine.job, name, tail if current else None))
-        ranks.extend(evidence.ranks(pod, attempt(pod)))
+        own = mine.job if mine.job and _owner(pod) == mine.job.metadata.uid else None
+        one = _launcher(pod, own, name)
+        if one.ended:
+            end, said = launcher_end(pod)
+            words = said.text if tail is None else (current and tail) or end.message
+            one = replace(one, end=replace(end, message=words))
+            ranks.extend(testimony.ranks(said, one.attempt))
+        seen.append(one)
     if mine.job is not None and not any(_owner(p) == mine.job.metadata.uid for p in mine.launchers):
         name = mine.job.metadata.name
         by_name[name] = mine.job
@@ -120,18 +126,14 @@ def _silent(seen: PodSeen) -> PodSeen:
     return seen if seen.end is None else replace(seen, end=replace(seen.end, message=""))
 
 
-def _launcher(pod: Pod, job: Job | None, name: str, tail: str | None) -> PodSeen:
+def _launcher(pod: Pod, job: Job | None, name: str) -> PodSeen:
     seen = _pod(pod, name, "launcher", 0)
     made_for = pod.metadata.annotations.get(marks.WORKERS, "")
     leaving = job is not None and job.metadata.deletion_timestamp is not None
-    end = seen.end
-    if end is not None and tail != "":
-        end = replace(end, message=tail or "")
     return replace(
         seen,
-        terminating=seen.terminating or (leaving and _owner(pod) == job.metadata.uid),  # type: ignore[union-attr]
+        terminating=seen.terminating or leaving,
         workers=int(made_for) if made_for.isdecimal() else None,
-        end=end,
     )
 
 

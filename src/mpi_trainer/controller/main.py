@@ -43,6 +43,7 @@ from mpi_trainer.runtime.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
 
+PARALLEL = 64
 COMPONENT = "mpi-job-controller"
 OURS = f"{LABEL_OPERATOR}=mpi-operator"
 
@@ -63,7 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 async def _run(flags: Flags) -> int:
     metrics = Metrics()
     server = config.load(kubeconfig=flags.kubeconfig or None, context=flags.context or None)
-    async with Client(server, observe=metrics.observe_call(server.server)) as client:
+    observe = metrics.observe_call(server.server)
+    async with Client(server, observe=observe, parallel=PARALLEL) as client:
         if flags.release:
             return await release_all(client, flags.namespaces)
         if not flags.beside_upstream:

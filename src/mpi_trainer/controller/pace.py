@@ -16,7 +16,7 @@ from mpi_trainer.kube.errors import TooManyRequests
 
 T = TypeVar("T")
 
-_FIRST: Final = 16
+_FIRST: Final = 32
 _MOST: Final = 64
 _LEAST: Final = 1
 _LONGEST_REST: Final = 8.0

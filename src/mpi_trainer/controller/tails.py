@@ -10,7 +10,7 @@ import msgspec
 from mpi_trainer.api import conditions as c
 from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.controller import redact
-from mpi_trainer.controller.ending import end_of
+from mpi_trainer.controller.ending import launcher_end
 from mpi_trainer.controller.look import Owned, attempt
 from mpi_trainer.controller.objects import Pod
 from mpi_trainer.decide import Record
@@ -56,7 +56,7 @@ class Tails:
 
     async def _fetch(self, job: MPIJob, pod: Pod) -> str:
         environment = _environment(job)
-        said = end_of(pod).message
+        said = launcher_end(pod)[0].message
         if not said:
             container = pod.spec.containers[0].name if pod.spec.containers else ""
             options = requests.LogOptions(container=container, tail=_LINES, limit_bytes=_BYTES)

@@ -1,0 +1,69 @@
+"""Stored jobs, made sense of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from mpi_trainer.controller import record
+from mpi_trainer.controller.jobs import Jobs
+from mpi_trainer.controller.objects import StoredJob
+from mpi_trainer.decide import Failure, Record
+
+
+def stored(spec: Any, generation: int = 1) -> StoredJob:
+    meta = {"name": "pi", "namespace": "lab", "uid": "u", "generation": generation}
+    raw = msgspec.json.encode({"metadata": meta, "spec": spec})
+    return msgspec.json.decode(raw, type=StoredJob)
+
+
+GOOD = {
+    "runPolicy": {"backoffLimit": 2},
+    "mpiReplicaSpecs": {
+        "Launcher": {"template": {"spec": {"containers": [{"name": "l", "image": "x"}]}}}
+    },
+}
+
+
+def test_a_good_job_has_its_defaults() -> None:
+    loaded = Jobs().load(stored(GOOD))
+    assert loaded.errors == ()
+    assert (loaded.job.slots, loaded.job.launcher.replicas) == (1, 1)
+
+
+@pytest.mark.parametrize("spec", [[], None, "x", {"mpiReplicaSpecs": 5}, {"slotsPerWorker": "a"}])
+def test_nonsense_has_errors_and_does_not_raise(spec: Any) -> None:
+    assert Jobs().load(stored(spec)).errors
+
+
+def test_the_administrators_limit_is_for_jobs_without_one() -> None:
+    def limit(policy: dict[str, Any]) -> int | None:
+        spec = {**GOOD, "runPolicy": policy}
+        found = Jobs(timeout=300).load(stored(spec)).job.spec.run_policy.scheduling_policy
+        return found.schedule_timeout_seconds if found else None
+
+    assert limit({}) == 300
+    assert limit({"schedulingPolicy": {"queue": "q"}}) == 300
+    assert limit({"schedulingPolicy": {"scheduleTimeoutSeconds": 0}}) == 0
+    assert limit({"schedulingPolicy": {"scheduleTimeoutSeconds": 7}}) == 7
+
+
+def test_a_change_is_read_anew() -> None:
+    jobs = Jobs()
+    assert jobs.load(stored(GOOD)).job.slots == 1
+    assert jobs.load(stored({**GOOD, "slotsPerWorker": 4}, generation=2)).job.slots == 4
+
+
+def test_a_record_survives_its_annotation() -> None:
+    memory = Record(attempt=2, failures=(Failure(1, "X", "why", "pi-launcher"),))
+    body: Any = record.patch(memory, "5")
+    assert record.read(body["metadata"]["annotations"]) == memory
+    empty: Any = record.patch(Record(), "5")
+    assert list(empty["metadata"]["annotations"].values()) == [None]
+
+
+def test_a_mangled_record_is_not_guessed() -> None:
+    with pytest.raises(record.Unreadable, match="remove the annotation"):
+        record.read({"mpi-trainer.opendatahub.io/record": "{"})

@@ -1,0 +1,153 @@
+"""What the objects of a job say, in the terms of `decide`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mpi_trainer.controller.look import look, owned
+from mpi_trainer.controller.objects import Job, Pod
+from mpi_trainer.decide import PodSeen, Record
+from tests.unit.controller.objects import batch_job, ended, launcher, mpijob, worker
+
+GONE = {"deletionTimestamp": "2026-03-01T12:01:00Z"}
+
+
+def seen(*things: Pod | Job, record: Record | None = None) -> dict[str, PodSeen]:
+    pods = [t for t in things if isinstance(t, Pod)]
+    jobs = [t for t in things if isinstance(t, Job)]
+    mine = owned(mpijob(), pods, jobs)
+    return {p.name: p for p in look(mpijob(), record or Record(), mine).seen.pods}
+
+
+def test_a_worker_has_its_index_and_its_attempt() -> None:
+    one = seen(worker(11, attempt=3))["pi-worker-11"]
+    assert (one.index, one.attempt, one.phase, one.role) == (11, 3, "Running", "worker")
+
+
+@pytest.mark.parametrize("text", ["", "x", "-1", "99999999999999"])
+def test_an_attempt_that_is_no_number_is_the_first(text: str) -> None:
+    strange = worker(annotations={"mpi-trainer.opendatahub.io/attempt": text})
+    assert seen(strange)["pi-worker-0"].attempt == 1
+
+
+def test_anothers_pods_are_not_seen() -> None:
+    assert seen(worker(owner="other"), launcher(), batch_job(holder="other")) == {}
+
+
+def test_the_launcher_of_the_attempt_has_its_roles_name() -> None:
+    old = launcher(name="pi-launcher-a", attempt=1)
+    new = launcher(name="pi-launcher-b", attempt=2)
+    assert set(seen(old, new, batch_job(), record=Record(attempt=2))) == {
+        "pi-launcher-a",
+        "pi-launcher",
+    }
+
+
+def test_a_job_without_its_pod_is_a_launcher_that_waits() -> None:
+    one = seen(batch_job())["pi-launcher"]
+    assert (one.phase, one.scheduled, one.terminating) == ("Pending", False, False)
+
+
+@pytest.mark.parametrize(("kind", "phase"), [("Failed", "Failed"), ("Complete", "Succeeded")])
+def test_a_job_whose_pod_is_gone_tells_how_it_ended(kind: str, phase: str) -> None:
+    condition = {"type": kind, "status": "True", "reason": "BackoffLimitExceeded"}
+    assert seen(batch_job(conditions=[condition]))["pi-launcher"].phase == phase
+
+
+def test_a_launcher_whose_job_goes_is_going() -> None:
+    assert seen(launcher(), batch_job(metadata=GONE))["pi-launcher"].terminating
+
+
+@pytest.mark.parametrize(
+    ("uid", "born", "ours"),
+    [("job", "2026-03-01T11:00:00Z", True), ("old", "2026-03-01T13:00:00Z", False)],
+)
+def test_a_launcher_without_its_job_is_known_by_its_mark(uid: str, born: str, ours: bool) -> None:
+    mark = {"mpi-trainer.opendatahub.io/job-uid": uid}
+    orphan = launcher(annotations=mark, metadata={"creationTimestamp": born})
+    assert bool(seen(orphan)) is ours
+
+
+@pytest.mark.parametrize(
+    ("born", "ours"), [("2026-03-01T11:59:59Z", False), ("2026-03-01T12:00:00Z", True)]
+)
+def test_an_unmarked_launcher_is_the_jobs_if_it_is_younger(born: str, ours: bool) -> None:
+    assert bool(seen(launcher(metadata={"creationTimestamp": born}))) is ours
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ({"containerStatuses": ended(137, reason="OOMKilled")}, "exit code 137 (OOMKilled)"),
+        ({"containerStatuses": ended(1)}, "exit code 1"),
+        ({"reason": "Evicted", "message": "disk"}, "unknown end (Evicted)"),
+        ({"containerStatuses": [*ended(0), *ended(2, "sidecar")]}, "exit code 2"),
+        ({"initContainerStatuses": ended(3, "fetch")}, "exit code 3"),
+    ],
+    ids=["oom", "plain", "evicted", "sidecar", "init"],
+)
+def test_a_failed_pod_tells_what_ended_it(status: dict[str, Any], words: str) -> None:
+    end = seen(worker(phase="Failed", **status))["pi-worker-0"].end
+    assert end is not None
+    assert end.words() == words
+
+
+def test_another_containers_failure_names_it() -> None:
+    status = [*ended(0), *ended(2, "sidecar", message="no route")]
+    end = seen(worker(phase="Failed", containerStatuses=status))["pi-worker-0"].end
+    assert end is not None
+    assert end.message == "container sidecar: no route"
+
+
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        (
+            {
+                "node": "",
+                "conditions": [{"type": "PodScheduled", "status": "False", "message": "0/3 nodes"}],
+            },
+            "0/3 nodes",
+        ),
+        (
+            {
+                "containerStatuses": [
+                    {
+                        "name": "main",
+                        "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no"}},
+                    }
+                ]
+            },
+            "ImagePullBackOff: no",
+        ),
+        ({}, ""),
+    ],
+    ids=["unplaced", "image", "nothing said"],
+)
+def test_a_pending_pod_tells_why(status: dict[str, Any], why: str) -> None:
+    one = seen(worker(phase="Pending", **status))["pi-worker-0"]
+    assert one.why == why
+    assert one.scheduled == ("node" not in status)
+
+
+def test_a_pod_that_the_cluster_takes_is_disrupted() -> None:
+    said = {"type": "DisruptionTarget", "status": "True", "message": "Preempted by x"}
+    one = seen(worker(conditions=[said], metadata=GONE))["pi-worker-0"]
+    assert (one.disrupted, one.terminating, one.why) == (True, True, "Preempted by x")
+
+
+def test_an_unknown_phase_counts_as_running() -> None:
+    assert seen(worker(phase="Unknown"))["pi-worker-0"].phase == "Running"
+
+
+def test_what_a_program_wrote_is_hidden_where_that_is_asked() -> None:
+    failed = launcher("Failed", containerStatuses=ended(1, message="password=x"))
+    mine = owned(mpijob(), [failed], [batch_job()])
+    (shown,) = look(mpijob(), Record(), mine).seen.pods
+    (hidden,) = look(mpijob(), Record(), mine, tail=None).seen.pods
+    assert shown.end is not None
+    assert shown.end.message == "password=[redacted]"
+    assert hidden.end is not None
+    assert hidden.end.message == ""

@@ -1,0 +1,69 @@
+"""As many writes at once as the server takes."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from mpi_trainer.controller.pace import Pace
+from mpi_trainer.kube.errors import NotFound, Status, TooManyRequests
+from mpi_trainer.kube.requests import Request
+
+ASKED = Request("POST", "/x")
+
+
+class Server:
+    """Takes `room` requests at a time and refuses the rest."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self.now = self.most = self.refused = self.done = 0
+
+    async def take(self) -> int:
+        if self.now >= self.room:
+            self.refused += 1
+            raise TooManyRequests(ASKED, Status(code=429), retry_after=0.0)
+        self.now += 1
+        self.most = max(self.most, self.now)
+        await asyncio.sleep(0)
+        self.now -= 1
+        self.done += 1
+        return self.done
+
+
+def test_every_write_arrives_though_the_server_takes_few_at_once() -> None:
+    async def run() -> None:
+        server, pace = Server(room=3), Pace(first=32)
+        answers = await pace.each([server.take] * 100)
+        assert sorted(a for a in answers if isinstance(a, int)) == list(range(1, 101))
+        assert pace.limit < 32
+
+    asyncio.run(run())
+
+
+def test_a_willing_server_is_given_more() -> None:
+    async def run() -> None:
+        server, pace = Server(room=1000), Pace(first=2, most=8)
+        await pace.each([server.take] * 200)
+        assert pace.limit == 8
+        assert server.most <= 8
+
+    asyncio.run(run())
+
+
+def test_other_failures_are_returned_in_their_place() -> None:
+    async def fails() -> int:
+        raise NotFound(ASKED, Status(code=404))
+
+    async def works() -> int:
+        return 1
+
+    first, second = asyncio.run(Pace().each([fails, works]))
+    assert isinstance(first, NotFound)
+    assert second == 1
+
+
+def test_patience_has_an_end() -> None:
+    with pytest.raises(TooManyRequests):
+        asyncio.run(Pace(patience=0.0).send(Server(room=0).take))

@@ -1,0 +1,62 @@
+"""A status on the wire, and when it is worth a write."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from mpi_trainer.api.conditions import Condition
+from mpi_trainer.api.mpijob import JobStatus, ReplicaStatus
+from mpi_trainer.controller import status
+
+T0 = datetime(2026, 3, 1, 12, 0, 0, 700_000, tzinfo=UTC)
+
+
+def some(active: int = 0, **fields: Any) -> JobStatus:
+    counts = {"Launcher": ReplicaStatus(), "Worker": ReplicaStatus(active=active)}
+    return JobStatus(replica_statuses=counts, last_reconcile_time=T0, **fields)
+
+
+def done(kind: str = "Succeeded") -> tuple[Condition, ...]:
+    return (Condition(type=kind, status="True"),)
+
+
+def test_a_stamp_alone_is_no_reason_to_write() -> None:
+    later = msgspec.structs.replace(some(2), last_reconcile_time=T0 + timedelta(hours=1))
+    assert status.wait(some(2), later, T0) is None
+
+
+def test_news_are_written_at_once() -> None:
+    assert status.wait(some(), some(conditions=done("Running")), T0) == status.NOW
+    assert status.wait(some(), some(start_time=T0), T0) == status.NOW
+
+
+def test_counts_wait_until_ten_seconds_after_the_last_write() -> None:
+    at = T0 + timedelta(seconds=4)
+    assert status.wait(some(1), some(2), at) == timedelta(seconds=6)
+    assert status.wait(some(1), some(2), T0 + timedelta(seconds=60)) == status.NOW
+
+
+def test_the_last_count_of_a_finished_job_does_not_wait() -> None:
+    assert status.wait(some(2, conditions=done()), some(0, conditions=done()), T0) == status.NOW
+
+
+def test_a_patch_takes_away_what_is_no_longer_said() -> None:
+    old = some(2, start_time=T0)
+    body = status.patch(old, some(0), "7")
+    assert body == {
+        "metadata": {"resourceVersion": "7"},
+        "status": {"startTime": None, "replicaStatuses": {"Worker": {"active": None}}},
+    }
+
+
+def test_times_are_whole_seconds() -> None:
+    assert status.wire(some(start_time=T0))["startTime"] == "2026-03-01T12:00:00Z"
+
+
+def test_a_strange_status_is_read_as_far_as_it_can_be() -> None:
+    raw = b'{"conditions": null, "replicaStatuses": {"Worker": {"active": "two"}}, "startTime": 5}'
+    assert status.read(raw).conditions == ()
+    assert status.read(b"[]") == JobStatus()
