@@ -72,14 +72,16 @@ def test_the_server_takes_every_object(open_namespace: Kubectl, case: Path) -> N
 
 
 def test_restricted_pod_security_takes_all_that_a_pod_can_be_given(namespace: Kubectl) -> None:
-    """AC-20: preparation, overlays and scratch included."""
+    """AC-20: preparation, overlays and scratch included, by hand and as today's agent asks."""
     ready(namespace)
     main = {"securityContext": jobs.RESTRICTED}
-    job = moved(jobs.job(main, main, sshAuthMountPath="/home/u/.ssh"), namespace.namespace)
-    plan = jobs.with_agent(layout(job))
-    made = create(namespace, children(plan, job, Facts()), "--dry-run=server")
-    (pod,) = (one for one in made if one["kind"] == "Pod")
-    assert [c["name"] for c in pod["spec"]["initContainers"]] == ["mpi-prepare"]
+    for agent in ("off", "full"):
+        job = jobs.job(main, main, agent=agent, sshAuthMountPath="/home/u/.ssh")
+        job = moved(job, namespace.namespace)
+        plan = layout(job) if agent == "full" else jobs.with_agent(layout(job))
+        made = create(namespace, children(plan, job, Facts()), "--dry-run=server")
+        (pod,) = (one for one in made if one["kind"] == "Pod")
+        assert [c["name"] for c in pod["spec"]["initContainers"]] == ["mpi-prepare"]
 
 
 def test_restricted_pod_security_is_what_refuses_a_template_that_asks_for_root(

@@ -80,3 +80,13 @@ def test_mounts_of_one_volume_are_told_apart_by_their_folders() -> None:
 
 def test_lists_of_another_length_differ_as_a_whole() -> None:
     assert told(["a"], ["a", "b"]) == [("", ["a", "b"], ["a"])]
+
+
+def test_items_without_names_are_compared_one_by_one() -> None:
+    wanted = {"items": [{"key": "a", "mode": 1}, {"key": "b", "mode": 2}]}
+    live = {"items": [{"key": "a", "mode": 1, "path": "x"}, {"key": "b", "mode": 3}]}
+    assert told(wanted, live) == [("items[1].mode", 3, 2)]
+
+
+def test_an_amount_that_cannot_be_read_is_compared_as_it_is() -> None:
+    assert told({"limits": {"cpu": "much"}}, {"limits": {"cpu": "1"}})

@@ -155,3 +155,19 @@ def test_an_overlay_from_nowhere_is_a_fault_of_the_layout() -> None:
     pod = replace(plan.workers[0], overlays=(Overlay("/nowhere/passwd", "/etc/passwd"),))
     with pytest.raises(ValueError, match="in no scratch folder"):
         children(replace(plan, workers=(pod,)), one, Facts())
+
+
+def test_a_third_file_of_one_path_has_a_key_too() -> None:
+    """No layout asks for it today; none would find out by reading another pod's file."""
+    one = job()
+    plan = layout(one)
+    pods = [
+        replace(plan.workers[0], name=f"j-worker-{n}", files=(File("/k/f", 0o444, text),))
+        for n, text in enumerate("abc")
+    ]
+    made = children(replace(plan, workers=tuple(pods)), one, Facts())
+    read = [
+        made.config_map["data"][volume(pod["spec"], "/k")["configMap"]["items"][0]["key"]]
+        for pod in made.workers
+    ]
+    assert read == ["a", "b", "c"]
