@@ -7,6 +7,7 @@ import base64
 import json
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -352,6 +353,41 @@ def test_inside_a_pod_the_account_is_enough(
         assert config.namespace == "mine"
 
     play(tmp_path, script)
+
+
+def test_leaving_a_stream_closes_its_socket_even_if_the_server_has_stopped_listening(
+    tmp_path: Path,
+) -> None:
+    """TLS says farewell and waits for the answer; a dead peer would keep the socket for long."""
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    writers = []
+
+    async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writers.append(writer)
+        writer.write(head + b"4\r\none\n\r\n")
+        transport = writer.transport
+        assert isinstance(transport, asyncio.ReadTransport)
+        transport.pause_reading()
+
+    def descriptors() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    async def run() -> None:
+        server = await asyncio.start_server(mute, "127.0.0.1", 0, ssl=serving(SERVER, tmp_path))
+        url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        config = load(kubeconfig(tmp_path, {"server": url, **TRUSTED}, {}))
+        before = descriptors()
+        async with Client(config) as client, aclosing(client.lines(ASK)) as lines:
+            assert await anext(lines) == b"one"
+        await asyncio.sleep(0.1)
+        assert descriptors() == before + 1  # the server's end
+        server.close()
+        for writer in writers:
+            writer.transport.abort()
+        await asyncio.sleep(0)
+
+    asyncio.run(run())
 
 
 def test_a_renewed_client_certificate_is_used_without_a_restart(

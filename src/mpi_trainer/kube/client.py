@@ -23,7 +23,7 @@ from yarl import URL
 
 from mpi_trainer import __version__
 from mpi_trainer.kube.config import Config
-from mpi_trainer.kube.connection import connector, unreachable
+from mpi_trainer.kube.connection import abandon, connector, unreachable
 from mpi_trainer.kube.credentials import Credential
 from mpi_trainer.kube.errors import (
     Garbled,
@@ -260,7 +260,10 @@ class Client:
                 code = answer.status
                 # A stream's answer has come with its first line, however long it lasts.
                 ended = time.perf_counter() if streams else 0.0
-                yield answer
+                try:
+                    yield answer
+                finally:
+                    abandon(answer)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise unreachable(request, error, self.config.server) from error
         finally:

@@ -36,6 +36,13 @@ def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
     return made
 
 
+def abandon(answer: aiohttp.ClientResponse) -> None:
+    """Break off an answer that was not read to its end. A farewell in TLS could wait for long."""
+    connection = answer.connection
+    if connection and connection.transport:
+        connection.transport.abort()
+
+
 def unreachable(request: Request, error: BaseException, server: str) -> Unreachable:
     """The words for a failed exchange, and whether the server may have seen the request."""
     what, why = _words(error, server)

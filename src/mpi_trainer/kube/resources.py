@@ -94,9 +94,6 @@ CRDS: Final = Resource(
     "CustomResourceDefinition",
     namespaced=False,
 )
-SELF_SUBJECT_REVIEWS: Final = Resource(
-    "authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False
-)
 SELF_SUBJECT_ACCESS_REVIEWS: Final = Resource(
     "authorization.k8s.io",
     "v1",
