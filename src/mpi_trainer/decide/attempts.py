@@ -90,7 +90,8 @@ def _launcher_failure(job: MPIJob, seen: Seen) -> Failure | None:
         name = launcher.name
         if launcher.end is not None and launcher.end.reason in reasons.OF_AGENT:
             return Failure(attempt, launcher.end.reason, _verdict(launcher.end), name)
-        text = _words("Launcher", launcher) + _culprit(seen)
+        said = launcher.end is not None and launcher.end.message
+        text = _words("Launcher", launcher) + ("" if said else _culprit(seen))
     else:
         return None
     return Failure(attempt, reasons.LAUNCHER_FAILED, text, name)

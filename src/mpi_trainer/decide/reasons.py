@@ -32,6 +32,7 @@ OF_AGENT = frozenset(
         "WorkersMissing",
         "WorkerLost",
         "DaemonLost",
+        "DaemonFailed",
         "RankDied",
         "RankStuck",
         "RankLeft",

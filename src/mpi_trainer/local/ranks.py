@@ -84,8 +84,14 @@ def _rank(record: Mapping[str, str], pod: str, attempt: int, written: float) -> 
         attempt=attempt,
         pid=_number(record.get("pid")) or 0,
         end=end,
-        ended=written if end is not None else None,
+        ended=_moment(record, written) if end is not None else None,
     )
+
+
+def _moment(record: Mapping[str, str], written: float) -> float:
+    """When the rank itself ended; its record may be written long after, on a full machine."""
+    at = _number(record.get("at"))
+    return at / 100 if at else written
 
 
 def _number(text: str | None) -> int | None:

@@ -374,7 +374,10 @@ class Supervisor:
         if said is not None and (
             failure is None or failure.pod == launcher or failure.reason in of_ranks
         ):
-            return reports.Cause(said.reason, said.rank, said.pod)
+            hungry = {r.rank for r in self._ranks if r.end and r.end.reason == ranks.OOM_KILLED}
+            # The pods cannot see their control groups here.
+            killed = said.reason == "RankKilled" and said.rank in hungry
+            return reports.Cause("OutOfMemory" if killed else said.reason, said.rank, said.pod)
         if failure is None:
             return None
         bad = [r.rank for r in self._ranks if r.end is not None and not r.end.well]

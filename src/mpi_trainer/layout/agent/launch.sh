@@ -27,7 +27,7 @@ here=$(cd "$(dirname "$0")" && pwd -P)
 
 scratch=${MPI_TRAINER_SCRATCH:-/run/mpi-agent}
 [ -e "$scratch/prepared" ] || /bin/sh "$here/prepare" launcher || exit
-wait_seconds=120 lost_seconds=20 dead_seconds=10 start_seconds=120 end_seconds=3
+wait_seconds=110 lost_seconds=20 dead_seconds=10 start_seconds=100 end_seconds=3
 # shellcheck disable=SC1091 # rendered from the job's annotations
 [ ! -r "$here/settings" ] || . "$here/settings"
 # shellcheck source-path=SCRIPTDIR source=processes.sh

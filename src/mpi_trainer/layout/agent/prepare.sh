@@ -14,7 +14,7 @@
 
 umask 077
 role=$1
-here=$(cd "$(dirname "$0")" && pwd)
+here=${0%/*}
 scratch=${MPI_TRAINER_SCRATCH:-/run/mpi-agent}
 keys=${MPI_TRAINER_KEYS:-/etc/mpi-keys}
 ssh=$scratch/ssh
@@ -171,9 +171,8 @@ if [ "$role" = launcher ]; then client; else server; fi
 
 # --- what stands before programs -----------------------------------------------------------------
 
-mkdir -p "$scratch/bin" "$scratch/python"
-ln -sf "$here/sitecustomize.py" "$scratch/python/sitecustomize.py"
 if [ "$role" = launcher ]; then
+    mkdir -p "$scratch/bin"
     for program in mpirun mpiexec mpiexec.hydra orterun mpirun.openmpi mpiexec.openmpi \
         mpirun.mpich mpiexec.mpich; do
         ln -sf "$here/mpiexec" "$scratch/bin/$program"

@@ -51,17 +51,30 @@ read_uptime() {
 # processes the kernel has killed for memory; empty where the machine does not tell.
 read_memory() {
     peak='' oom=''
-    group=${MPI_TRAINER_CGROUP:-/sys/fs/cgroup}
-    if [ -r "$group/memory.events" ]; then
-        events=$group/memory.events
-        [ ! -r "$group/memory.peak" ] || read -r peak <"$group/memory.peak"
-    elif [ -r "$group/memory/memory.oom_control" ]; then
-        events=$group/memory/memory.oom_control
-        read -r peak <"$group/memory/memory.max_usage_in_bytes"
-    else
-        return 0
-    fi
+    [ -n "$memory_events" ] || find_memory_events
+    group=${memory_events%/*}
+    case $memory_events in
+        */memory.events) [ ! -r "$group/memory.peak" ] || read -r peak <"$group/memory.peak" ;;
+        */memory.oom_control) read -r peak <"$group/memory.max_usage_in_bytes" ;;
+        *) return 0 ;;
+    esac
     while read -r key value; do
         [ "$key" != oom_kill ] || oom=$value
-    done <"$events"
+    done <"$memory_events"
+}
+
+# Sets `memory_events` to the file that counts kills in this container's control group, of either
+# version. The group's path is the machine's where the container has no view of its own.
+memory_events=
+find_memory_events() {
+    memory_events=none
+    while IFS=: read -r _ controllers path; do
+        case ,$controllers, in
+            ,,) set -- "/sys/fs/cgroup$path" /sys/fs/cgroup memory.events ;;
+            *,memory,*) set -- "/sys/fs/cgroup/memory$path" /sys/fs/cgroup/memory memory.oom_control ;;
+            *) continue ;;
+        esac
+        [ ! -r "$2/$3" ] || memory_events=$2/$3
+        [ ! -r "$1/$3" ] || memory_events=$1/$3
+    done 2>/dev/null </proc/self/cgroup
 }

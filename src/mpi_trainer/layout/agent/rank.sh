@@ -72,20 +72,28 @@ printf '' 2>/dev/null >"$dir/.$name.end" || exec "$@"
 # Sets `kills` to how many processes of this container the kernel has killed for memory.
 count_kills() {
     kills=0
-    group=${MPI_TRAINER_CGROUP:-/sys/fs/cgroup}
-    for events in "$group/memory.events" "$group/memory/memory.oom_control"; do
-        [ -r "$events" ] || continue
-        while read -r key value; do
-            [ "$key" != oom_kill ] || kills=$value
-        done <"$events"
-    done
+    [ -n "$memory_events" ] || return 0
+    while read -r key value; do
+        [ "$key" != oom_kill ] || kills=$value
+    done <"$memory_events"
 }
+
+# The file that counts them, of either version of control groups; see processes.sh.
+memory_events=
+while IFS=: read -r _ controllers path; do
+    case ,$controllers, in
+        ,,) places="/sys/fs/cgroup /sys/fs/cgroup$path" file=memory.events ;;
+        *,memory,*) places="/sys/fs/cgroup/memory /sys/fs/cgroup/memory$path" file=memory.oom_control ;;
+        *) continue ;;
+    esac
+    for place in $places; do [ ! -r "$place/$file" ] || memory_events=$place/$file; done
+done 2>/dev/null </proc/self/cgroup
 count_kills
 kills_before=$kills
 
-python=${dir%/*}/python
-if [ -r "$python/sitecustomize.py" ]; then
-    PYTHONPATH=$python${PYTHONPATH:+:$PYTHONPATH}
+agent=${0%/*}
+if [ -r "$agent/sitecustomize.py" ]; then
+    PYTHONPATH=$agent${PYTHONPATH:+:$PYTHONPATH}
     MPI_TRAINER_RECORD=$dir/$name
     export PYTHONPATH MPI_TRAINER_RECORD
 fi

@@ -16,7 +16,7 @@ MPI_TRAINER_SCRATCH=$1
 MPI_TRAINER_WORKER_RANK_DIR=$1/ranks
 export MPI_TRAINER_SCRATCH MPI_TRAINER_WORKER_RANK_DIR
 case $SSH_ORIGINAL_COMMAND in
-    "mpi-agent-watch "*) exec "$(dirname "$0")/watch" "${SSH_ORIGINAL_COMMAND#* }" ;;
+    "mpi-agent-watch "*) exec "${0%/*}/watch" "${SSH_ORIGINAL_COMMAND#* }" ;;
 esac
 # What the job starts here can be found again by this, however it detaches itself.
 MPI_TRAINER_SESSION=$1

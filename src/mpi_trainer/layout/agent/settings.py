@@ -16,11 +16,11 @@ LONGEST = 7 * 24 * 3600
 
 
 class Settings(msgspec.Struct, frozen=True):
-    wait: int = 120
+    wait: int = 110
     lost: int = 20
     dead: int = 10
     stuck: int = 10
-    start: int = 120
+    start: int = 100
 
     def text(self) -> str:
         """Assignments for a shell."""

@@ -38,7 +38,7 @@ span() {
 
 # The lines of kind $2 in the story of the world $1, sorted by the field $3.
 lines_of() {
-    [ ! -r "$run/world.$1" ] || grep "^$2 " "$run/world.$1" | sort -n -k "$3"
+    [ ! -r "$run/world.$1" ] || grep "^$2 " "$run/world.$1" | sort -n -k "$3,$3"
 }
 
 # `rank 1 on train-worker-1 ended with signal 9`: the first that ended badly in the world $1.
@@ -66,45 +66,28 @@ bad_ends() {
     done
 }
 
-# Prints `$2 RANKS POD` for every host with ranks in the state $3 of the world $1.
-by_state() {
+# Prints `$1 RANKS POD` for every host with ranks among the sorted lines `KIND RANK HOST...` that
+# come in; with a third argument also the host's memory.
+by_host() {
+    for number in $numbers; do eval "ranks_$number="; done
+    while read -r _ rank host _; do eval "ranks_$host=\"\$ranks_$host \$rank\""; done
     for number in $numbers; do
-        set -- "$1" "$2" "$3"
-        list=$(lines_of "$1" start 2 | while read -r _ rank host _; do
-            eval "state=\${r_${1}_$rank}"
-            [ "$host $state" != "$number $3" ] || echo "$rank"
-        done)
+        eval "list=\$ranks_$number pod=\$pod_$number peak=\$peak_$number oom=\$oom_$number"
         [ -n "$list" ] || continue
-        pod_name "$number"
         # shellcheck disable=SC2086 # numbers
         ranges $list
-        echo "$2 $out $pod"
+        if [ "$1" = host ]; then
+            echo "host $pod $out peak=$peak oom=$oom"
+        else
+            echo "$1 $out $pod"
+        fi
     done
 }
 
-foreign_of() {
-    for number in $numbers; do
-        list=$(lines_of "$1" foreign 2 | while read -r _ rank host _; do
-            [ "$host" != "$number" ] || echo "$rank"
-        done)
-        [ -n "$list" ] || continue
-        pod_name "$number"
-        # shellcheck disable=SC2086 # numbers
-        ranges $list
-        echo "foreign $out $pod"
-    done
-}
-
-hosts_of() {
-    for number in $numbers; do
-        list=$(lines_of "$1" start 2 | while read -r _ rank host _; do
-            [ "$host" != "$number" ] || echo "$rank"
-        done)
-        [ -n "$list" ] || continue
-        eval "pod=\$pod_$number peak=\$peak_$number oom=\$oom_$number"
-        # shellcheck disable=SC2086 # numbers
-        ranges $list
-        echo "host $pod $out peak=$peak oom=$oom"
+# The starts in the world $1 of ranks whose state is $2.
+in_state() {
+    lines_of "$1" start 2 | while read -r kind rank rest; do
+        eval "[ \"\${r_${1}_$rank}\" != $2 ]" || echo "$kind $rank $rest"
     done
 }
 
@@ -156,8 +139,9 @@ find_cause() {
     cause=CommandFailed blame_rank=- blame_pod=-
     for number in $dropped; do
         pod_name "$number"
-        eval "cause=\${up_$number:+ConnectionLost}"
+        eval "cause=\${up_$number:+ConnectionLost} why=\$why_$number"
         cause=${cause:-WorkerLost} blame_pod=$pod
+        text="the connection to $pod broke${why:+ ($why)}"
         return 0
     done
     if [ "$w" -eq 0 ] || ! blame_first "$w"; then
@@ -182,13 +166,36 @@ find_cause() {
         signal:*) cause=OutOfMemory ;;
         *) cause=RankFailed ;;
     esac
-    # Ranks that mpirun has ended are not to blame for what it ended them for.
-    if [ -z "$stopped" ] && [ "$cause:$value" = RankKilled:15 ]; then
-        lines_of "$w" end 7 | head -n 1 | grep -q ' status 0 ' || return 0
+    # Ranks that mpirun has ended are not to blame for what it ended them for. Open MPI 5 has those
+    # end themselves with 14 that have lost another.
+    case $stopped:$cause:$value in
+        :RankKilled:15 | :RankKilled:9 | :RankFailed:14) find_another ;;
+    esac
+}
+
+# The first rank that ended badly was ended: by one that left before, or by one that never came.
+find_another() {
+    if lines_of "$w" end 7 | head -n 1 | grep -q ' status 0 '; then
         blame_left "$w"
         cause=RankLeft
         text="rank $blame_rank on $blame_pod ended with exit code 0 but without MPI_Finalize"
+        return 0
     fi
+    eval "[ \"\$started_$w\" -lt \"\$size_$w\" ]" || return 0
+    cause=StartFailed blame_rank=- blame_pod=-
+    eval "text=\"only \$started_$w of \$size_$w ranks have started\""
+    absent=
+    for number in ${numbers#0}; do
+        lines_of "$w" start 2 | grep -q "^start [0-9]* $number " || absent="$absent $number"
+    done
+    case $absent in
+        ' '*' '*) ;;
+        ' '*)
+            pod_name "${absent# }"
+            blame_pod=$pod
+            text="$text, none on $pod"
+            ;;
+    esac
 }
 
 facts() {
@@ -213,10 +220,11 @@ facts() {
         pod_name "$host"
         printf 'raised %s %s %.300s\n' "$rank" "$pod" "$rest"
     done
-    by_state "$w" lost lost
-    by_state "$w" open running
-    foreign_of "$w"
-    hosts_of "$w"
+    eval "lost=\$lost_$w living=\$((started_$w - ended_$w - lost_$w))"
+    [ "$lost" -eq 0 ] || in_state "$w" lost | by_host lost
+    [ "$living" -eq 0 ] || in_state "$w" running | by_host open
+    lines_of "$w" foreign 2 | by_host foreign
+    lines_of "$w" start 2 | by_host host
 }
 
 summary() {

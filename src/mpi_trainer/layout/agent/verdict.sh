@@ -12,6 +12,8 @@
 #   107 RankStuck       a rank's Python program has failed,   stuck_seconds
 #                       and waits in MPI's finalization
 #   108 StartStuck      mpirun has not started all its ranks  start_seconds
+#   111 DaemonFailed    an MPI daemon could not start, and    10 s
+#                       mpirun waits for it
 #   109 Unreachable     a rank's connection to another host   20 s
 #                       of the job gets no answer
 #   110 RankLeft        a rank left without MPI_Finalize,     25 s
@@ -22,7 +24,7 @@
 
 begin_story() {
     worlds=0 run_began='' run_pid='' worlds_before=0
-    blame_rank=- blame_pod=- dropped=''
+    blame_rank=- blame_pod=- dropped='' daemon_at=''
 }
 
 # --- what was heard ------------------------------------------------------------------------------
@@ -37,7 +39,7 @@ heard() {
             [ -z "$launched" ] || note_alive
             ;;
         beat) eval "peak_$1=\${3% *} oom_$1=\${3#* }" ;;
-        daemon) eval "daemon_$1=\${3#*=}" ;;
+        daemon) eval "daemon_$1=\${3#*=} daemon_at=\$now daemon_host=$1" ;;
         down)
             eval "up_$1= why_$1=\$3"
             [ -z "$launched" ] || dropped="$dropped $1"
@@ -171,8 +173,18 @@ judge() {
         judge_world
         w=$((w - 1))
     done
-    if [ -n "$run_pid" ] && [ "$worlds" -eq "$worlds_before" ] && [ "$start_seconds" -gt 0 ] &&
-        [ $((now - run_began)) -gt "$start_seconds" ] && [ -d "/proc/$run_pid" ]; then
+    [ -z "$run_pid" ] || [ "$worlds" -ne "$worlds_before" ] || judge_start
+}
+
+# mpirun has been called and has started no rank yet.
+judge_start() {
+    [ "$start_seconds" -gt 0 ] && [ -d "/proc/$run_pid" ] || return 0
+    if [ -n "$daemon_at" ] && [ $((now - daemon_at)) -ge 10 ]; then
+        pod_name "$daemon_host"
+        eval "status=\$daemon_$daemon_host"
+        verdict DaemonFailed "the MPI daemon on $pod ended with exit code $status, and mpirun waits \
+for it; the same MPI must be installed in every pod" - "$pod"
+    elif [ $((now - run_began)) -gt "$start_seconds" ]; then
         verdict StartStuck "mpirun has started no rank in $((now - run_began)) s"
     fi
 }
@@ -228,6 +240,7 @@ exit_code() {
         StartStuck) echo 108 ;;
         Unreachable) echo 109 ;;
         RankLeft) echo 110 ;;
+        DaemonFailed) echo 111 ;;
         *) echo "$code" ;;
     esac
 }

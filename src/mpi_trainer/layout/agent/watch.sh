@@ -22,7 +22,7 @@
 # When the channel breaks and no other comes within lost_seconds, the ranks here are ended: their
 # launcher is gone. Danger: a line must stay below 4096 bytes, or two could mix in the launcher.
 
-here=$(dirname "$0")
+here=${0%/*}
 # shellcheck source-path=SCRIPTDIR source=processes.sh
 . "$here/processes"
 # shellcheck source-path=SCRIPTDIR source=waiting.sh
@@ -190,13 +190,15 @@ check_libraries() {
         found=
         for member in $(family "$pid"); do
             if grep -qs /libopen-pal "/proc/$member/maps"; then
-                found=1
-                foreign "${entry%%,*}"
+                found=foreign
             elif grep -qs -e '/libmpi[^/]*\.so' "/proc/$member/maps"; then
-                found=1
+                found=${found:-own}
             fi
         done
-        [ -n "$found" ] || later="$later $entry"
+        case $found in
+            '') later="$later $entry" ;;
+            foreign) foreign "${entry%%,*}" ;;
+        esac
     done
     # A program that takes longer to load MPI has none.
     [ "$tick" -lt 600 ] || later=

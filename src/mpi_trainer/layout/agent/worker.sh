@@ -11,7 +11,7 @@
 # nothing of it is ever an argument. SIGTERM reaches the ranks, which have MPI_TRAINER_GRACE seconds
 # to end. When sshd ends, so does the worker, with its code. Exit code 100: there is no sshd.
 
-here=$(dirname "$0")
+here=${0%/*}
 # shellcheck source-path=SCRIPTDIR source=processes.sh
 . "$here/processes"
 scratch=${MPI_TRAINER_SCRATCH:-/run/mpi-agent}
@@ -21,7 +21,8 @@ ssh=$scratch/ssh
 umask 077
 
 sshd=${MPI_TRAINER_SSHD-}
-for place in "$(command -v sshd)" /usr/sbin/sshd /usr/local/sbin/sshd /usr/lib/ssh/sshd; do
+[ -n "$sshd" ] || sshd=$(command -v sshd)
+for place in /usr/sbin/sshd /usr/local/sbin/sshd /usr/lib/ssh/sshd; do
     [ -n "$sshd" ] || [ ! -x "$place" ] || sshd=$place
 done
 if [ -z "$sshd" ]; then
@@ -74,5 +75,7 @@ start_sshd
 exec 7<>"$scratch/sshd.end"
 code=
 until [ -n "$code" ]; do read -r code <&7 || :; done
-echo "mpi-agent: sshd ended with exit code $code" >&2
+how="exit code $code"
+[ "$code" -le 128 ] || how="signal $((code - 128))"
+echo "mpi-agent: sshd ended with $how" >&2
 exit "$code"
