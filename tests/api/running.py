@@ -46,7 +46,12 @@ class Controller:
         return cls(kubeconfig, *own, *flags, wait=wait)
 
     def __enter__(self) -> Self:
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            self.kill()
+            self._log.close()
+            raise
         return self
 
     def __exit__(
@@ -65,10 +70,10 @@ class Controller:
         self.process = subprocess.Popen(
             self._command, stdout=self._log, stderr=subprocess.STDOUT, text=True, env=environment
         )
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while self._wait and not self._ready():
             assert self.process.poll() is None, f"the controller ended: {self.log()}"
-            assert time.monotonic() < deadline, f"not ready after 30 s: {self.log()}"
+            assert time.monotonic() < deadline, f"not ready after 120 s: {self.log()}"
             time.sleep(0.05)
 
     def stop(self, number: int = signal.SIGTERM) -> int:
@@ -85,7 +90,7 @@ class Controller:
         """Run it to its own end; exit code and log."""
         self.start()
         assert self.process is not None
-        code, text = self.process.wait(60), self.log()
+        code, text = self.process.wait(180), self.log()
         self.stop()
         self._log.close()
         return code, text
