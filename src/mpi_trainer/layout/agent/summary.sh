@@ -145,14 +145,11 @@ find_cause() {
         return 0
     done
     if [ "$w" -eq 0 ] || ! blame_first "$w"; then
-        for number in $numbers; do
-            eval "status=\${daemon_$number-}"
-            [ -n "$status" ] || continue
-            pod_name "$number"
-            cause=DaemonFailed blame_pod=$pod
-            text="the MPI daemon on $pod ended with exit code $status"
-            return 0
-        done
+        [ -n "$daemon_at" ] || return 0
+        pod_name "$daemon_host"
+        eval "status=\$daemon_$daemon_host"
+        cause=DaemonFailed blame_pod=$pod
+        text="the MPI daemon on $pod ended with exit code $status"
         return 0
     fi
     case $how:$value:$kills:$orphan in

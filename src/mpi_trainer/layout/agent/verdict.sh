@@ -39,7 +39,13 @@ heard() {
             [ -z "$launched" ] || note_alive
             ;;
         beat) eval "peak_$1=\${3% *} oom_$1=\${3#* }" ;;
-        daemon) eval "daemon_$1=\${3#*=} daemon_at=\$now daemon_host=$1" ;;
+        daemon)
+            # One that could not be run is the cause; others that fail then are not.
+            eval "daemon_$1=\${3#*=}"
+            case $daemon_at:$3 in
+                :* | *=12[67]) daemon_at=$now daemon_host=$1 ;;
+            esac
+            ;;
         down)
             eval "up_$1= why_$1=\$3"
             [ -z "$launched" ] || dropped="$dropped $1"
