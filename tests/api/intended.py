@@ -114,6 +114,11 @@ ALWAYS: Final = (
         (Place("Launcher", "metadata.ownerReferences", ANY, ABSENT),),
     ),
     Intended(
+        "The Secret cannot be changed, only deleted.",
+        "It never is; and kubelets need not watch it, nor miss it in pods that outlive the job.",
+        (Place("Secret", "immutable", ABSENT, True),),
+    ),
+    Intended(
         "The launcher, too, searches the job's DNS domain.",
         "Short names of workers resolve there as they do in workers; and the domain is the"
         " cluster's own where it is not `cluster.local`.",
@@ -191,7 +196,8 @@ AGENT: Final = (
         agent=True,
     ),
     Intended(
-        "Workers that name no command run the agent's sshd on port 2222, with a readiness probe.",
+        "Workers that name no command run the agent's sshd on port 2222, and are ready from its"
+        " first answer on.",
         "Upstream's needs root, and nothing tells when it answers.",
         (
             Place(
@@ -200,7 +206,7 @@ AGENT: Final = (
                 ["/usr/sbin/sshd", "-De"],
                 ["/etc/mpi-agent/worker"],
             ),
-            *added("Worker", "spec.containers[*].readinessProbe"),
+            *added("Worker", "spec.containers[*].startupProbe"),
             *added("Worker", "spec.containers[*].env[MPI_TRAINER_GRACE]"),
         ),
         agent=True,

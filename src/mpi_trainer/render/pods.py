@@ -58,9 +58,18 @@ def _fill_main(spec: Object, layout: PodLayout, frame: Frame) -> None:
     if layout.command != (*(main.get("command") or ()), *(main.get("args") or ())):
         main["command"] = list(layout.command)
         main.pop("args", None)
-    if layout.ready_port and not main.get("readinessProbe"):
-        port = {"port": layout.ready_port}
-        main["readinessProbe"] = {"tcpSocket": port, "periodSeconds": 2, "timeoutSeconds": 1}
+    if layout.ready_port and not (main.get("readinessProbe") or main.get("startupProbe")):
+        main["startupProbe"] = _ready_at(layout.ready_port)
+
+
+def _ready_at(port: int) -> Object:
+    """Ready from the first answer on; asked no more then, since sshd logs every such visit."""
+    return {
+        "tcpSocket": {"port": port},
+        "periodSeconds": 1,
+        "timeoutSeconds": 1,
+        "failureThreshold": 600,
+    }
 
 
 def _variables(given: list[Any], layout: PodLayout) -> list[Any]:

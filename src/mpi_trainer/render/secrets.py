@@ -31,5 +31,7 @@ def secret(frame: Frame, parts: Mapping[Part, str]) -> Object:
         "kind": "Secret",
         "metadata": frame.plain_metadata(names.secret(frame.job.name)),
         "type": "kubernetes.io/ssh-auth",
+        # Kubelets need not watch it then, nor do they miss it in pods that outlive their job.
+        "immutable": True,
         "data": coded,
     }

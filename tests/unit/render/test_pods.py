@@ -96,20 +96,24 @@ def test_more_searches_than_kubernetes_takes_are_left_as_they_are() -> None:
     assert worker_spec(dnsConfig={"searches": full})["dnsConfig"]["searches"] == full
 
 
-def test_own_probe_stays_where_we_start_sshd_too() -> None:
+@pytest.mark.parametrize("kind", ["readinessProbe", "startupProbe"])
+def test_own_probe_stays_where_we_start_sshd_too(kind: str) -> None:
     probe = {"exec": {"command": ["true"]}}
-    one = job(worker={"readinessProbe": probe})
+    one = job(worker={kind: probe})
     made = children(with_agent(layout(one)), one, Facts())
-    assert made.workers[0]["spec"]["containers"][0]["readinessProbe"] == probe
+    main = made.workers[0]["spec"]["containers"][0]
+    assert {name: main[name] for name in main if name.endswith("Probe")} == {kind: probe}
 
 
 def test_a_probe_is_added_only_where_we_start_sshd() -> None:
+    """One that ends with its first success: sshd logs every visit."""
     one = job()
     made = children(with_agent(layout(one)), one, Facts())
-    probe = made.workers[0]["spec"]["containers"][0]["readinessProbe"]
-    assert probe["tcpSocket"] == {"port": 2222}
-    assert "readinessProbe" not in made.launcher_job["spec"]["template"]["spec"]["containers"][0]
-    assert "readinessProbe" not in rendered(one).workers[0]["spec"]["containers"][0]
+    main = made.workers[0]["spec"]["containers"][0]
+    assert main["startupProbe"]["tcpSocket"] == {"port": 2222}
+    assert "readinessProbe" not in main
+    assert "startupProbe" not in made.launcher_job["spec"]["template"]["spec"]["containers"][0]
+    assert "startupProbe" not in rendered(one).workers[0]["spec"]["containers"][0]
 
 
 def test_a_wrapped_command_takes_the_place_of_command_and_args() -> None:
