@@ -87,7 +87,7 @@ def installed(cluster: Spec) -> Spec:
 def waiting_job(name: str) -> Object:
     """Two ranks on two workers that wait until somebody lets them go."""
     image = USER_IMAGES["mpi-openmpi"].reference
-    rank = "until [ -e /tmp/go ]; do sleep 0.2; done; hostname"
+    rank = "touch /tmp/here; until [ -e /tmp/go ]; do sleep 0.2; done; hostname"
     launcher = {"name": "mpi", "image": image, "command": ["mpirun", "-n", "2", "sh", "-c", rank]}
     worker = {"name": "mpi", "image": image}
     return {
@@ -122,9 +122,14 @@ def pods(namespace: Kubectl) -> dict[str, tuple[str, int]]:
     }
 
 
-def start(namespace: Kubectl, name: str) -> None:
-    namespace.apply(waiting_job(name))
+def start(namespace: Kubectl, job: Object) -> None:
+    """Returns once both ranks run, not only their pods."""
+    name = job["metadata"]["name"]
+    namespace.apply(job)
     namespace.wait("--for=condition=Running", f"mpijob/{name}", seconds=120)
+    for index in range(2):
+        here = (f"{name}-worker-{index}", "test", "-e", "/tmp/here")
+        eventually("rank", lambda here=here: not namespace.run_in(*here).returncode, 60)  # type: ignore[misc]
 
 
 def hosts(namespace: Kubectl, name: str) -> list[str]:
@@ -169,7 +174,7 @@ def test_an_upgrade_leaves_a_running_job_alone(
     installed: Spec, namespace: Kubectl, tmp_path: Path
 ) -> None:
     """Shows 7: other pods of the controller, the same pods of the job."""
-    start(namespace, "steady")
+    start(namespace, waiting_job("steady"))
     before = pods(namespace)
     home = Kubectl(installed, HOME)
     old = set(pods(home))
@@ -221,7 +226,7 @@ def test_uninstalling_keeps_jobs_and_a_new_install_adopts_them(
 ) -> None:
     """Shows 7: one job ends while nobody looks, the other one after the new install."""
     for name in ("ended", "running"):
-        start(namespace, name)
+        start(namespace, waiting_job(name))
     before = pods(namespace)
     run(installed, commands("Uninstall"))
     assert Kubectl(installed).attempt("get", "namespace", HOME).returncode
