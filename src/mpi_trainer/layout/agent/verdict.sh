@@ -185,14 +185,19 @@ judge() {
 # mpirun has been called and has started no rank yet.
 judge_start() {
     [ "$start_seconds" -gt 0 ] && [ -d "/proc/$run_pid" ] || return 0
-    if [ -n "$daemon_at" ] && [ $((now - daemon_at)) -ge 10 ]; then
-        pod_name "$daemon_host"
-        eval "status=\$daemon_$daemon_host"
-        verdict DaemonFailed "the MPI daemon on $pod ended with exit code $status, and mpirun waits \
-for it; the same MPI must be installed in every pod" - "$pod"
-    elif [ $((now - run_began)) -gt "$start_seconds" ]; then
+    judge_daemon
+    if [ $((now - run_began)) -gt "$start_seconds" ]; then
         verdict StartStuck "mpirun has started no rank in $((now - run_began)) s"
     fi
+}
+
+# A start that is not complete, because a daemon could not start.
+judge_daemon() {
+    [ -n "$daemon_at" ] && [ $((now - daemon_at)) -ge 10 ] || return 0
+    pod_name "$daemon_host"
+    eval "status=\$daemon_$daemon_host"
+    verdict DaemonFailed "the MPI daemon on $pod ended with exit code $status, and mpirun waits \
+for it; the same MPI must be installed in every pod" - "$pod"
 }
 
 judge_world() {
@@ -208,6 +213,7 @@ judge_world() {
         verdict RankDied "$(first_bad "$w"), and $living others of $started have gone on \
 for $((now - bad)) s" "$blame_rank" "$blame_pod"
     fi
+    [ "$started" -ge "$size" ] || judge_daemon
     if [ "$started" -lt "$size" ] && [ "$start_seconds" -gt 0 ] &&
         [ $((now - began)) -gt "$start_seconds" ]; then
         verdict StartStuck "only $started of $size ranks have started in $((now - began)) s"
