@@ -128,14 +128,24 @@ def test_every_field_that_the_view_reads_is_applied_but_for_these() -> None:
     """They are read to check a job, or to run it on a cluster."""
     container = "spec.containers[]"
     unused = {
+        "spec.automountServiceAccountToken",
+        "spec.hostIPC",
         "spec.hostNetwork",
+        "spec.hostPID",
+        "spec.hostUsers",
+        "spec.nodeName",
+        "spec.overhead",
         "spec.priorityClassName",
+        "spec.serviceAccountName",
+        "spec.shareProcessNamespace",
         "spec.volumes[].hostPath.type",
         f"{container}.env[].valueFrom.resourceFieldRef",
         f"{container}.resources.limits",
         f"{container}.resources.requests",
+        f"{container}.restartPolicy",
     }
-    read = {p for p in view_paths(TemplateView) if not p.startswith("spec.initContainers")}
+    kept = ("spec.initContainers", "spec.securityContext", f"{container}.securityContext")
+    read = {p for p in view_paths(TemplateView) if not p.startswith(kept)}
     assert {path for path in read if not covered(path)} == unused
 
 
