@@ -16,9 +16,10 @@ from tests.cluster import (
     namespace,
     report_failure,
 )
+from tests.e2e.operator import operator, restricted_home
 from tools.cluster.spec import Spec
 
-__all__ = ["api_server", "cluster", "image", "namespace"]
+__all__ = ["api_server", "cluster", "image", "namespace", "operator", "restricted_home"]
 
 
 @pytest.fixture

@@ -1,0 +1,119 @@
+"""What a user sees when a job goes wrong on real nodes. The jobs run side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+import pytest
+
+from tests.cluster import Kubectl, eventually
+from tests.e2e.operator import Running, mpijob, submit, waiting_job
+
+EXITS = """\
+import sys
+from mpi4py import MPI
+sys.exit(MPI.COMM_WORLD.rank and 3)
+"""
+RAISES = """\
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+world.Barrier()
+if world.rank == 1:
+    raise ValueError("no such column: price")
+world.Barrier()
+"""
+
+pytestmark = pytest.mark.timeout(400, func_only=True)
+Image = Callable[[str], str]
+
+
+@pytest.fixture(scope="module")
+def jobs(restricted_home: Kubectl, image: Image) -> dict[str, Running]:
+    reference = image("mpi-openmpi")
+    run = ["mpirun", "--bind-to", "none", "-n", "2", "python3", "-c"]
+    huge = {"resources": {"requests": {"cpu": "1000"}}}
+    made = [
+        mpijob("exits", reference, ["sh", "-c", "sleep 1; echo no licence >&2; exit 7"], slots=1),
+        mpijob("raises", reference, [*run, RAISES], slots=1),
+        mpijob(
+            "huge",
+            reference,
+            ["mpirun", "true"],
+            container=huge,
+            policy={"schedulingPolicy": {"scheduleTimeoutSeconds": 20}},
+        ),
+        waiting_job("killed", reference, policy={"backoffLimit": 1}),
+        waiting_job("spent", reference, policy={"backoffLimit": 0}),
+    ]
+    return {job["metadata"]["name"]: submit(restricted_home, job) for job in made}
+
+
+def test_a_job_that_fits_nowhere_says_so_and_ends(jobs: dict[str, Running]) -> None:
+    """AC-16, SC-012: first in the scheduler's words, then as a failure; nothing stays Pending."""
+    job = jobs["huge"]
+    eventually("it says what is missing", lambda: "Insufficient cpu" in _waiting(job), 60)
+    failed = job.until("Failed", 120)
+    assert failed["reason"] == "SchedulingTimeout"
+    assert "within 20 s" in failed["message"]
+    assert "Insufficient cpu" in failed["message"]
+    status = job.object()["status"]
+    times = [datetime.fromisoformat(status[k]) for k in ("startTime", "completionTime")]
+    assert (times[1] - times[0]).total_seconds() < 30
+    eventually("no pod is left", lambda: not job.pods(), 60)
+
+
+def _waiting(job: Running) -> str:
+    running = job.conditions().get("Running", {})
+    return str(running.get("message", "")) if running.get("status") == "False" else ""
+
+
+def test_a_failed_launcher_is_told_with_its_exit_code(jobs: dict[str, Running]) -> None:
+    """AC-15, OBS-4: condition and Event say who, which code, and its last words."""
+    job = jobs["exits"]
+    failed = job.until("Failed", 240)
+    assert failed["reason"] == "LauncherPodFailed"
+    assert "exit code 7" in failed["message"]
+    assert "no licence" in failed["message"]
+    assert f"LauncherPodFailed: {failed['message']}" in job.events()
+    assert job.object()["status"]["replicaStatuses"]["Launcher"] == {"failed": 1}
+
+
+def test_a_python_exception_ends_the_job_and_is_explained(jobs: dict[str, Running]) -> None:
+    """OBS-2, SC-006: without `-m mpi4py` the other ranks would wait for ever."""
+    job = jobs["raises"]
+    failed = job.until("Failed", 240)
+    for part in ("Rank 1", "raises-worker-1", "ValueError", "no such column: price"):
+        assert part in failed["message"], failed
+    assert any("no such column" in event for event in job.events())
+
+
+def test_a_killed_worker_costs_one_attempt(jobs: dict[str, Running]) -> None:
+    """AC-14, CTL-11: launcher fresh, lost worker replaced, the healthy one kept."""
+    job = jobs["killed"]
+    job.until("Running", 240)
+    before = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in job.pods()}
+    job.kubectl("delete", "pod", "killed-worker-1", "--force", "--grace-period=0")
+    restarting = job.until("Restarting", 60)
+    assert "killed-worker-1" in restarting["message"]
+    assert "retry 1 of 1" in restarting["message"]
+    job.until("Running", 120)
+    after = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in job.pods()}
+    assert after["killed-worker-0"] == before["killed-worker-0"]
+    assert after["killed-worker-1"] != before["killed-worker-1"]
+    (launcher,) = (name for name in after if "launcher" in name)
+    assert launcher not in before
+    job.let_go()
+    job.until("Succeeded", 120)
+    assert sorted(job.said("worker")) == ["killed-worker-0", "killed-worker-1"]
+    assert any(event.startswith("WorkerPodFailed") for event in job.events())
+
+
+def test_beyond_the_budget_a_killed_worker_fails_the_job(jobs: dict[str, Running]) -> None:
+    """AC-14."""
+    job = jobs["spent"]
+    job.until("Running", 240)
+    job.kubectl("delete", "pod", "spent-worker-0", "--force", "--grace-period=0")
+    failed = job.until("Failed", 60)
+    assert "spent-worker-0" in failed["message"]
+    assert "-ssh" not in job.kubectl("get", "secrets", "-o", "name", f"--selector=app={job.name}")
