@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -39,7 +40,7 @@ started = time.perf_counter()
 for _ in range(100):
     comm.Allreduce([ours, MPI.DOUBLE], [total, MPI.DOUBLE])
 if comm.rank == 0:
-    print("took", time.perf_counter() - started, flush=True)
+    print(f"took={time.perf_counter() - started:.6f}", flush=True)
 """
 
 
@@ -78,8 +79,9 @@ def _allreduce(build: str) -> Callable[[bool], float]:
     command = (sys.executable, "-c", ALLREDUCE)
 
     def sample(agent: bool) -> float:
-        output = mpirun(build, WORKERS, command, agent=agent).output
-        return float(output.rpartition("took ")[2].split()[0])
+        told = re.search(r"took=([\d.]+)", mpirun(build, WORKERS, command, agent=agent).output)
+        assert told is not None
+        return float(told[1])
 
     return sample
 

@@ -2,7 +2,8 @@
 
 `reasons` are the accepted ones; `rank` and `host` what the summary must blame, None and "" where
 nobody is to blame, ANY where all fail alike. `names_host`: the host must be named, but need not be
-the only one. A label for one MPI only stands in `otherwise`.
+the only one. `may_succeed`: MPI may cope with it, which is then no failure. A label for one MPI
+only stands in `otherwise`.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class Label(msgspec.Struct, frozen=True):
     rank: int | None = None
     host: str = ""
     names_host: bool = False
+    may_succeed: bool = False
     state: Literal["Failed", "Succeeded"] = "Failed"
 
 
@@ -160,17 +162,16 @@ FAULTS = (
     Fault(
         "daemon-killed",
         "the MPI daemon of worker 1 is killed",
-        worker(*LOST),
+        worker(*LOST, "DaemonFailed"),
         RUN,
         inject=injections.kill_daemon,
     ),
     Fault(
         "sshd-session-killed",
         "the SSH sessions of worker 1 are killed; its ranks live",
-        worker(*LOST),
+        Label(LOST, host=VICTIM, may_succeed=True),
         python("work"),
         inject=injections.kill_ssh_sessions,
-        otherwise=dict.fromkeys(HYDRA, Label(state="Succeeded")),
     ),
     Fault(
         "sshd-killed",
@@ -232,7 +233,7 @@ FAULTS = (
     Fault(
         "program-missing-on-one-worker",
         "worker 1 lacks the program",
-        worker(*FAILED, "RanksMissing"),
+        worker(*FAILED, "StartFailed"),
         ("/state/bin/rank", "run"),
         STARTING_SECONDS,
         inject=injections.hide_program,
