@@ -21,8 +21,11 @@ from mpi_trainer.kube.errors import KubeError
 log = logging.getLogger(__name__)
 
 _SECONDS = 5.0
-_LINES = 20
-_BYTES = 16_384
+_LINES = 200
+_BYTES = 65_536
+
+# The agent's notes of what ranks do, for machines; they leave no room for the program's words.
+_NOTE = "mpi-agent| "
 
 
 class Tails:
@@ -64,11 +67,15 @@ class Tails:
             try:
                 async with asyncio.timeout(_SECONDS):
                     once = msgspec.structs.replace(request, tries=1, timeout=_SECONDS)
-                    said = (await self._client.fetch(once)).decode(errors="replace")
+                    said = _words((await self._client.fetch(once)).decode(errors="replace"))
             except (KubeError, TimeoutError) as error:
                 log.info("no log of %s: %s", pod.metadata.name, error)
                 return ""
         return redact.tail(said, environment)
+
+
+def _words(log: str) -> str:
+    return "\n".join(line for line in log.splitlines() if not line.startswith(_NOTE))
 
 
 def _environment(job: MPIJob) -> list[tuple[str, str]]:
