@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 from mpi_trainer.local.distributions import DISTRIBUTIONS, named
@@ -19,6 +22,8 @@ PROGRAMS = Path(__file__).parent / "programs"
 COMPILERS = {**dict.fromkeys(OPEN_MPI, "openmpi4"), "": "mpich"}
 # Time for odh to tell what happened and to take the pods down.
 GRACE_SECONDS = 3.0
+_FOLDERS = ExitStack()
+atexit.register(_FOLDERS.close)
 
 
 def injected(fault: Fault, mpi: str, bounds: Mapping[str, int] | None = None) -> Outcome:
@@ -57,11 +62,9 @@ def compiled(mpi: str) -> Path:
     """The C program, for all MPIs of a family."""
     distribution = named(mpi)
     assert distribution is not None
-    folder = Path("/var/tmp") / f"mpi-trainer-faults-{mpi}-{distribution.version}"
-    folder.mkdir(exist_ok=True)
-    program = folder / "rank"
-    source = PROGRAMS / "rank.c"
-    if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
-        compiler = f"{distribution.prefix}/bin/mpicc"
-        subprocess.run([compiler, "-o", str(program), str(source)], check=True, timeout=60)
+    folder = _FOLDERS.enter_context(tempfile.TemporaryDirectory(dir="/var/tmp", prefix="faults-"))
+    program = Path(folder, "rank")
+    compiler = f"{distribution.prefix}/bin/mpicc"
+    source = str(PROGRAMS / "rank.c")
+    subprocess.run([compiler, "-o", str(program), source], check=True, timeout=60)
     return program

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tests.faults.judgement import assert_told
 from tests.faults.scene import Outcome
 from tests.faults.table import FAULTS, MPIS, Fault
 from tests.faults.verdict import Verdict
@@ -36,7 +37,8 @@ three workers on one machine (own network, processes and files each; real sshd, 
 on worker 1. A cell holds the seconds from the fault to the end of the job and the reason that the
 job gives; the run checks the rank and the host that come with it too. Bounds: {running:.0f} s,
 and {starting:.0f} s where the job never got as far as running. "ends well" marks a fault that this
-MPI copes with by itself.
+MPI copes with by itself; **wrong** a cell whose reason, rank or host is not the truth, or that came
+too late; `-` what does not apply or was not measured.
 
 Written by `python -m tests.faults.results` from `bench/results/faults.json`; `make faults` measures
 anew. Commit {commit}, {machine}.
@@ -60,10 +62,20 @@ def keep(fault: Fault, mpi: str, outcome: Outcome, found: Verdict) -> None:
             "reason": found.reason,
             "rank": found.rank,
             "host": found.host,
+            "right": right(fault, mpi, outcome),
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         file.truncate(0)
         file.write(json.dumps(data, indent=1) + "\n")
+
+
+def right(fault: Fault, mpi: str, outcome: Outcome) -> bool:
+    """Whether the run would pass its test."""
+    try:
+        assert_told(fault, mpi, outcome, fault.seconds)
+    except AssertionError:
+        return False
+    return True
 
 
 def _commit() -> str:
@@ -100,9 +112,9 @@ def _cell(result: dict[str, Any] | None) -> str:
         return "-"
     if result["hung"]:
         return f"**hung** (>{result['seconds']:.0f} s)"
-    if result["state"] == "Succeeded":
-        return f"{result['seconds']:.1f} s, ends well"
-    return f"{result['seconds']:.1f} s, {result['reason']}"
+    reason = "ends well" if result["state"] == "Succeeded" else result["reason"]
+    wrong = "" if result["right"] else ", **wrong**"
+    return f"{result['seconds']:.1f} s, {reason}{wrong}"
 
 
 if __name__ == "__main__":
