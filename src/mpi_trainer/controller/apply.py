@@ -44,7 +44,8 @@ class Refused(Exception):
 
 
 class Work(msgspec.Struct, frozen=True):
-    """One look and what came of it. `metadata` is the job's as it was looked at."""
+    """One look and what came of it. `metadata` is the job's as it was looked at, `since` the
+    time of the first look at it."""
 
     key: Key
     job: MPIJob
@@ -52,6 +53,7 @@ class Work(msgspec.Struct, frozen=True):
     look: Look
     decision: Decision
     now: datetime
+    since: datetime
 
 
 class Hands:
@@ -76,7 +78,7 @@ class Hands:
             version = await self._patch_job(work, body, "")
         if _ends(job, decision):
             await self._furniture.take_key(job)
-        if status.wait(job.status, decision.status, work.now) != status.NOW:
+        if status.wait(job.status, decision.status, work.now, work.since) != status.NOW:
             return False
         body = status.patch(job.status, decision.status, version)
         await self._patch_job(work, body, "status")

@@ -65,17 +65,23 @@ async def _run(flags: Flags) -> int:
     metrics = Metrics()
     server = config.load(kubeconfig=flags.kubeconfig or None, context=flags.context or None)
     observe = metrics.observe_call(server.server)
-    async with Client(server, observe=observe, parallel=PARALLEL) as client:
+    async with (
+        Client(server, observe=observe, parallel=PARALLEL) as client,
+        # The lease is not renewed behind a queue of other calls.
+        Client(server, observe=observe, parallel=2) as aside,
+    ):
         if flags.release:
             return await release_all(client, flags.namespaces)
         if not flags.beside_upstream:
             await guard.check(client, flags.lock_namespace)
-        return await Manager(_parts(flags, client, metrics)).run()
+        identity = f"{socket.gethostname()}_{guard.MARK}_{uuid.uuid4().hex[:12]}"
+        elector = _elector(flags, aside, metrics, identity)
+        return await Manager(_parts(flags, client, metrics, identity, elector)).run()
 
 
-def _parts(flags: Flags, client: Client, metrics: Metrics) -> Parts:
-    identity = f"{socket.gethostname()}_{guard.MARK}_{uuid.uuid4().hex[:12]}"
-    elector = _elector(flags, client, metrics, identity)
+def _parts(
+    flags: Flags, client: Client, metrics: Metrics, identity: str, elector: Elector | None
+) -> Parts:
     writer = client.until(elector.remaining) if elector else client
     stores, recorder = Stores.empty(), Recorder(writer, COMPONENT, identity, metrics)
     freshness: Freshness[Key, Resource] = Freshness(

@@ -92,6 +92,7 @@ class MPIJobs:
         self._tools = tools
         self._clock = clock
         self._uids: dict[Key, str] = {}
+        self._since: dict[str, datetime] = {}
         self._verdicts: dict[str, Verdict] = {}
         self._refusals: dict[str, str] = {}
 
@@ -137,7 +138,8 @@ class MPIJobs:
         )
         now = self._clock()
         decision = self._decision(job, seen, verdict, now)
-        work = Work(key, job, stored.metadata, replace(view, seen=seen), decision, now)
+        since = self._since.setdefault(job.metadata.uid, now)
+        work = Work(key, job, stored.metadata, replace(view, seen=seen), decision, now, since)
         return await self._carry_out(work, mine)
 
     def _decision(
@@ -161,7 +163,7 @@ class MPIJobs:
         if decision.needs_key or decision.start_workers or decision.start_launcher:
             again = await self._start(work)
             if again is not None:
-                return again
+                return _sooner(again, _next(work))
         return _next(work)
 
     async def _start(self, work: Work) -> Result | None:
@@ -214,6 +216,7 @@ class MPIJobs:
             self._uids.pop(key, None)
         if before is None or before == uid:
             return
+        self._since.pop(before, None)
         self._verdicts.pop(before, None)
         self._refusals.pop(before, None)
         self._tools.jobs.forget(before)
@@ -229,13 +232,20 @@ def _going(pods: tuple[Pod, ...]) -> list[Pod]:
 def _next(work: Work) -> Result:
     """When to look again, should nothing happen before."""
     decision = work.decision
-    waits = [decision.look_again, status.wait(work.job.status, decision.status, work.now)]
-    if waits[1] == status.NOW:
-        waits[1] = None  # it has been written
+    unwritten = status.wait(work.job.status, decision.status, work.now, work.since)
+    waits = [decision.look_again, unwritten if unwritten != status.NOW else None]
     if decision.acts:
         waits.append(timedelta(seconds=UNSURE_AGAIN))
     soonest = min((w for w in waits if w is not None), default=None)
     return Result(None if soonest is None else soonest / timedelta(seconds=1))
+
+
+def _sooner(one: Result, other: Result) -> Result:
+    return min((r for r in (one, other) if r.after is not None), key=_after, default=one)
+
+
+def _after(result: Result) -> float:
+    return result.after or 0.0
 
 
 def _cut(text: str) -> str:

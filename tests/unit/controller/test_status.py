@@ -25,22 +25,22 @@ def done(kind: str = "Succeeded") -> tuple[Condition, ...]:
 
 def test_a_stamp_alone_is_no_reason_to_write() -> None:
     later = msgspec.structs.replace(some(2), last_reconcile_time=T0 + timedelta(hours=1))
-    assert status.wait(some(2), later, T0) is None
+    assert status.wait(some(2), later, T0, T0) is None
 
 
 def test_news_are_written_at_once() -> None:
-    assert status.wait(some(), some(conditions=done("Running")), T0) == status.NOW
-    assert status.wait(some(), some(start_time=T0), T0) == status.NOW
+    assert status.wait(some(), some(conditions=done("Running")), T0, T0) == status.NOW
+    assert status.wait(some(), some(start_time=T0), T0, T0) == status.NOW
 
 
 def test_counts_wait_until_ten_seconds_after_the_last_write() -> None:
     at = T0 + timedelta(seconds=4)
-    assert status.wait(some(1), some(2), at) == timedelta(seconds=6)
-    assert status.wait(some(1), some(2), T0 + timedelta(seconds=60)) == status.NOW
+    assert status.wait(some(1), some(2), at, T0) == timedelta(seconds=6)
+    assert status.wait(some(1), some(2), T0 + timedelta(seconds=60), T0) == status.NOW
 
 
 def test_the_last_count_of_a_finished_job_does_not_wait() -> None:
-    assert status.wait(some(2, conditions=done()), some(0, conditions=done()), T0) == status.NOW
+    assert status.wait(some(2, conditions=done()), some(0, conditions=done()), T0, T0) == status.NOW
 
 
 def test_a_patch_takes_away_what_is_no_longer_said() -> None:
@@ -60,3 +60,14 @@ def test_a_strange_status_is_read_as_far_as_it_can_be() -> None:
     raw = b'{"conditions": null, "replicaStatuses": {"Worker": {"active": "two"}}, "startTime": 5}'
     assert status.read(raw).conditions == ()
     assert status.read(b"[]") == JobStatus()
+
+
+def test_that_a_job_was_created_waits_a_second_for_its_running() -> None:
+    fresh, created = JobStatus(), some(conditions=done("Created"), start_time=T0)
+    assert status.wait(fresh, created, T0, T0) == status.CREATED_WITHIN
+    assert status.wait(fresh, created, T0 + status.CREATED_WITHIN, T0) == status.NOW
+    both = some(conditions=(*done("Created"), *done("Running")), start_time=T0)
+    assert status.wait(fresh, both, T0, T0) == status.NOW
+    assert status.wait(fresh, some(conditions=(*done("Created"), *done("Suspended"))), T0, T0) == (
+        status.NOW
+    )
