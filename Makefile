@@ -57,7 +57,8 @@ e2e-full: cluster-parts ## Against a real cluster and beside the Go operators, e
 
 faults: setup ## Every fault on every MPI, live; takes about an hour, by hand
 	$(BIN)/odh mpi install openmpi openmpi4 mpich intel openmpi4-debian mpich4-debian
-	$(BIN)/pytest -q tests/faults
+	MPIS=all $(BIN)/pytest -q tests/faults tests/local/test_identities.py tests/local/test_secrets.py
+	$(BIN)/python -m tests.faults.results
 
 soak: setup ## Many runs and kills in a row; takes about an hour, by hand
 	for round in 1 2 3 4 5; do \
@@ -98,8 +99,10 @@ manifests: setup ## Write the definitions of our kinds anew, from their types
 pod-schema: ## Write the list of pod fields anew, from the Kubernetes API's Go types
 	cd tools/podschema && go run . > ../../tests/unit/local/pod-schema.txt
 
-bench: setup ## Measure against bare mpirun in one run; writes bench/results
+bench: setup ## Measure against bare mpirun and the Go operator; writes bench/results; by hand
 	$(BIN)/python -m bench.local
+	$(BIN)/python -m bench.agent
+	$(BIN)/python -m bench.mpijob
 
 clean: ## Remove what building and testing made, .venv included
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .import_linter_cache build dist

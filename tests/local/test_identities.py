@@ -17,14 +17,14 @@ import pytest
 
 from mpi_trainer.api import load
 from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.local.distributions import DISTRIBUTIONS, Distribution, install, named
+from mpi_trainer.local.distributions import Distribution, install, named
 from tests.faults.injected import COMPILERS, compiled
 from tests.faults.scene import state_folder
 from tests.local.containers import APP, MPI, Image, applets, ran
+from tests.local.matrix import mpis
 from tests.local.scenario import needs_root
 
 pytestmark = needs_root
-mpis = pytest.mark.parametrize("mpi", [d.name for d in DISTRIBUTIONS])
 
 # Of the range that OpenShift gives to a namespace: no image has heard of it.
 UID = 1000740000

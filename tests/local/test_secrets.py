@@ -14,15 +14,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
-from mpi_trainer.local.distributions import DISTRIBUTIONS
 from tests.faults.scene import JOB, WORKERS, Scene, manifest, state_folder
+from tests.local.matrix import mpis
 from tests.local.scenario import needs_root
 
 pytestmark = needs_root
-mpis = pytest.mark.parametrize("mpi", [d.name for d in DISTRIBUTIONS])
 PODS = (f"{JOB}-launcher", *(f"{JOB}-worker-{i}" for i in range(WORKERS)))
 # Where a pod's own files are; the rest of what it sees is the machine's.
 OWN = ("run", "tmp", "dev/shm", "etc/mpi", "etc/mpi-agent", "etc/mpi-keys", "root/.ssh")
