@@ -10,11 +10,7 @@ import pytest
 from tests.cluster import Kubectl, eventually
 from tests.e2e.operator import Running, mpijob, submit, waiting_job
 
-EXITS = """\
-import sys
-from mpi4py import MPI
-sys.exit(MPI.COMM_WORLD.rank and 3)
-"""
+EXITS = "mpirun -n 2 true; echo no licence >&2; exit 7"
 RAISES = """\
 from mpi4py import MPI
 world = MPI.COMM_WORLD
@@ -34,7 +30,7 @@ def jobs(restricted_home: Kubectl, image: Image) -> dict[str, Running]:
     run = ["mpirun", "--bind-to", "none", "-n", "2", "python3", "-c"]
     huge = {"resources": {"requests": {"cpu": "1000"}}}
     made = [
-        mpijob("exits", reference, ["sh", "-c", "sleep 1; echo no licence >&2; exit 7"], slots=1),
+        mpijob("exits", reference, ["sh", "-c", EXITS], slots=1),
         mpijob("raises", reference, [*run, RAISES], slots=1),
         mpijob(
             "huge",
@@ -75,6 +71,7 @@ def test_a_failed_launcher_is_told_with_its_exit_code(jobs: dict[str, Running]) 
     assert failed["reason"] == "LauncherPodFailed"
     assert "exit code 7" in failed["message"]
     assert "no licence" in failed["message"]
+    assert "mpi-agent" not in failed["message"], "what the agent tells machines is not for people"
     assert f"LauncherPodFailed: {failed['message']}" in job.events()
     assert job.object()["status"]["replicaStatuses"]["Launcher"] == {"failed": 1}
 

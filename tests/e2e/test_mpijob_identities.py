@@ -76,10 +76,15 @@ def as_user(uid: int) -> Object:
 
 
 def asking(name: str, image: str, *, root: bool = False, sshd: Any = None, **more: Any) -> Object:
-    """Two ranks that say who they are."""
+    """Two ranks that say who they are.
+
+    With an sshd of the image's own nobody waits for workers: mpirun may come before their names
+    are known, and fail, as it does with the public operator; a further attempt mends it.
+    """
     as_root = ["--allow-run-as-root"] if root else []
     job = mpijob(name, image, ["mpirun", *as_root, "-n", "2", "sh", "-c", WHO], slots=1, **more)
     if sshd:
+        job["spec"]["runPolicy"]["backoffLimit"] = 6
         worker = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
         worker["command"] = sshd
     return job
