@@ -11,6 +11,7 @@ import re
 import shlex
 import subprocess
 import tarfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -168,6 +169,41 @@ def test_the_image_runs_under_openshift_s_rules_as_a_random_user(namespace: Kube
     context = namespace.get("pod", "help")["spec"]["containers"][0]["securityContext"]
     user = context.get("runAsUser") or namespace.get("pod", "help")["spec"]["securityContext"]
     assert "1000740000" in json.dumps(user)
+
+
+def try_jobs(namespace: Kubectl, stop: threading.Event, answers: list[str]) -> None:
+    """Creates one job after the other, as tries, and keeps what was said."""
+    job = json.dumps(waiting_job("tried"))
+    while not stop.is_set():
+        said = namespace.attempt("create", "--dry-run=server", "-f", "-", data=job)
+        answers.append(said.stdout + said.stderr)
+
+
+def test_admission_refuses_at_the_door_and_misses_nobody_while_its_pods_are_replaced(
+    installed: Spec, namespace: Kubectl
+) -> None:
+    """CTL-4"""
+    run(installed, commands("Admission"))
+    try:
+        bad = waiting_job("bad")
+        bad["spec"]["slotsPerWorker"] = 0
+        said = namespace.attempt("create", "-f", "-", data=json.dumps(bad)).stderr
+        assert "spec.slotsPerWorker: Invalid value: 0: must be at least 1" in said
+        home, stop, answers = Kubectl(installed, HOME), threading.Event(), list[str]()
+        asking = threading.Thread(target=try_jobs, args=(namespace, stop, answers))
+        asking.start()
+        try:
+            selector = "--selector=app.kubernetes.io/component=webhook"
+            for pod in home("get", "pods", selector, "-o", "name").split():
+                home("delete", pod, seconds=90)
+                home("rollout", "status", "deployment/mpi-trainer-webhook", "--timeout=90s")
+        finally:
+            stop.set()
+            asking.join(60)
+        assert len(answers) > 5
+        assert [said for said in answers if "created (server dry run)" not in said] == []
+    finally:
+        run(installed, commands("Admission", 1))
 
 
 def test_an_upgrade_leaves_a_running_job_alone(
