@@ -62,14 +62,14 @@ def first(names: tuple[str, ...], now: datetime) -> Chain:
 
 def renewed(chain: Chain, names: tuple[str, ...], now: datetime) -> Chain:
     """The chain that should be in use now; the same value while nothing is due."""
-    if chain.authority.due(now) or not _names(chain.server) >= set(names):
-        if _signs(chain.authority, chain.server) and chain.authority.due(now):
-            retired = (chain.authority.certificate, *chain.retired)
-            return Chain(_authority(now), chain.server, _valid(retired, now))
+    authority, server = chain.authority, chain.server
+    if authority.due(now):
+        return Chain(_authority(now), server, _valid((authority.certificate, *chain.retired), now))
+    if not set(names) <= _names(server):
         return _signed(chain, names, now)
-    fresh = now < chain.authority.parsed.not_valid_before_utc + _BACKDATED + SPREAD
-    stale = chain.server.due(now) or not _signs(chain.authority, chain.server)
-    return _signed(chain, names, now) if stale and not fresh else chain
+    known_since = authority.parsed.not_valid_before_utc + _BACKDATED
+    stale = server.due(now) or not _signs(authority, server)
+    return _signed(chain, names, now) if stale and now >= known_since + SPREAD else chain
 
 
 def _signed(chain: Chain, names: tuple[str, ...], now: datetime) -> Chain:
