@@ -35,7 +35,9 @@ def operator(cluster: Spec, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     """A controller that serves the cluster, with the rights of the manifests and no others."""
     kubectl = Kubectl(cluster, HOME)
     kubectl("apply", "-k", str(MANIFESTS / "crds"))
-    kubectl("wait", "--for=condition=Established", "crd/mpijobs.kubeflow.org", "--timeout=30s")
+    # Not `kubectl wait`: it gives up where the definition has no condition at all yet.
+    served = ("get", "mpijobs", "--all-namespaces")
+    eventually("MPIJobs are served", lambda: not kubectl.attempt(*served).returncode, 60)
     parts = yaml.safe_load_all(kubectl("kustomize", str(MANIFESTS / "overlays" / "kubernetes")))
     kubectl.apply(*(part for part in parts if part["kind"] not in _OUTSIDE))
     config = tmp_path_factory.mktemp("operator") / "kubeconfig"
