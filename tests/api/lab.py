@@ -23,7 +23,8 @@ def served(api_server: Spec) -> Spec:
     """The API server, with our CRD and a node for pods to be on."""
     kubectl = Kubectl(api_server)
     kubectl("apply", "-f", str(CRD))
-    kubectl("wait", "--for=condition=Established", "crd/mpijobs.kubeflow.org", "--timeout=30s")
+    # Not `kubectl wait`: it fails where the definition has no conditions yet.
+    eventually("mpijobs are served", lambda: not kubectl.attempt("get", "mpijobs").returncode)
     kubectl.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
     return api_server
 
