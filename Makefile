@@ -6,7 +6,7 @@ BIN := .venv/bin
 CLUSTER := etcd kubernetes-api kubernetes-scheduler kubernetes-node kubectl coredns jobset kueue \
 	kube-router
 
-.PHONY: help setup setup-run cluster-parts demo check fix test sim local api e2e e2e-full faults soak \
+.PHONY: help setup setup-run cluster-parts demo check fix test sim local api api-oldest e2e e2e-full faults soak \
 	bench cluster cluster-down golden lock picture docs manifests pod-schema clean
 
 help: ## Show this help
@@ -29,6 +29,7 @@ check: setup ## Lint, types, layers, unit tests: the inner loop, about a minute
 	shellcheck tools/*.sh src/mpi_trainer/layout/agent/*.sh .ci/run
 	$(BIN)/python -m tools.sizes
 	$(BIN)/python -m tools.examples --check
+	$(BIN)/python -m tools.crds --check
 	$(BIN)/pytest -q tests/unit tests/golden --cov --cov-report=term --cov-fail-under=95
 
 fix: setup ## Format, and mend what the linter can
@@ -47,6 +48,10 @@ local: setup ## Real MPI of every implementation in namespaces
 api: setup ## Against a real API server
 	$(BIN)/python -m tools.cluster build etcd kubernetes-api kubectl
 	$(BIN)/pytest -q tests/api --ignore tests/api/full
+
+api-oldest: setup ## The same against the oldest Kubernetes that we support; by hand
+	$(BIN)/python -m tools.cluster build etcd kubernetes-api-oldest kubectl
+	MPI_TRAINER_KUBERNETES=oldest $(BIN)/pytest -q tests/api --ignore tests/api/full
 
 e2e: cluster-parts ## Against a real cluster of three nodes; a selection that CI can afford
 	$(BIN)/pytest -q tests/e2e --ignore tests/e2e/full

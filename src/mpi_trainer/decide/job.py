@@ -79,8 +79,11 @@ def _finished(job: MPIJob, seen: Seen, now: datetime) -> Decision:
     left = ttl.remaining(job, now)
     if left is not None and left <= NOW:
         return Decision(job.status, seen.record, delete_job=True)
-    counted = replicas.settled(job.status.replica_statuses, seen)
-    status = replace(job.status, replica_statuses=counted)
+    status = job.status
+    if status.last_reconcile_time is not None:
+        # Else another controller has ended it, and what it wrote stays as it is.
+        counted = replicas.settled(status.replica_statuses, seen)
+        status = replace(status, replica_statuses=counted)
     return _closed(
         Story(job, now, status),
         Decision(status, seen.record, stop=cleanup.surplus(job, seen), look_again=left),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from mpi_trainer.decide import decide
 from tests.unit.decide.world import (
@@ -67,3 +68,12 @@ def test_a_finished_job_ignores_suspend_and_stays_finished() -> None:
     after = decide(with_policy(job, suspend=True), look_at(launcher("Succeeded")), at(6))
     assert not after.acts
     assert after.status.conditions == job.status.conditions
+
+
+def test_what_another_controller_wrote_about_a_job_that_it_ended_stays() -> None:
+    """MIG-3: upstream sets no lastReconcileTime, and counts no workers after the end."""
+    job, _ = running_job(clean_pod_policy="None")
+    job = stored(job, decide(job, look_at(launcher("Succeeded"), worker(0), worker(1)), at(5)))
+    theirs = replace(job.status, last_reconcile_time=None, replica_statuses={})
+    job = replace(job, status=theirs)
+    assert decide(job, look_at(worker(0), worker(1)), at(6)).status == theirs
