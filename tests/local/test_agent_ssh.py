@@ -105,6 +105,23 @@ def test_a_host_that_is_no_worker_is_not_given_the_jobs_key(
     assert str(pod.scratch) not in "".join(seen.values())
 
 
+@pytest.mark.parametrize(("host", "strict"), [("w-1", True), ("elsewhere", False)])
+def test_an_ssh_that_asks_for_less_is_strict_with_the_jobs_hosts_alone(
+    shell: list[str], tmp_path: Path, pairs: tuple[KeyPair, KeyPair], host: str, strict: bool
+) -> None:
+    """AC-19: horovodrun asks for no host key checking."""
+    pod = Pod(tmp_path, "launcher", pairs)
+    pod.prepare(shell)
+    shim = pod.scratch / "bin" / "ssh"
+    env = {**pod.env, "PATH": f"{shim.parent}:{pod.env['PATH']}"}
+    words = ["-G", "-o", "StrictHostKeyChecking=no", host]
+    run = subprocess.run([*shell, shim, *words], capture_output=True, text=True, env=env)
+    assert run.returncode == 0, run.stderr
+    seen = dict(line.split(" ", 1) for line in run.stdout.splitlines() if " " in line)
+    assert (seen["stricthostkeychecking"] in ("true", "yes")) is strict
+    assert (str(pod.scratch) in seen["identityfile"]) is strict
+
+
 def test_private_keys_are_copied_for_this_user_alone(
     shell: list[str], tmp_path: Path, pairs: tuple[KeyPair, KeyPair]
 ) -> None:

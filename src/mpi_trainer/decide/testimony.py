@@ -9,9 +9,13 @@ from msgspec.structs import replace
 
 from mpi_trainer.decide import reasons
 from mpi_trainer.decide.seen import End, RankSeen
-from mpi_trainer.layout.agent.summary import BadRank, Summary
+from mpi_trainer.layout.agent.aborts import Abort
+from mpi_trainer.layout.agent.summary import BadRank, Cause, Summary
 
 OOM_KILLED = "OOMKilled"
+# What the agent says where it saw ranks go and not why. A rank that it does blame stays blamed:
+# ranks that lose another print the same line.
+_UNEXPLAINED = frozenset({"RanksLost", "CommandFailed"})
 
 
 def ranks(summary: Summary, attempt: int) -> tuple[RankSeen, ...]:
@@ -38,6 +42,21 @@ def end(given: End, summary: Summary) -> End:
         return given
     reason = summary.verdict if summary.verdict in reasons.OF_AGENT else given.reason
     return replace(given, reason=reason, message=summary.text or _raised(summary))
+
+
+def accused(summary: Summary, abort: Abort | None) -> Summary:
+    """The summary with the rank to blame that has said itself, in the log, that it ends all."""
+    cause = summary.cause
+    if abort is None or cause is None or cause.reason not in _UNEXPLAINED or cause.rank is not None:
+        return summary
+    there = (host.pod for host in summary.hosts if abort.rank in host.ranks)
+    pod = next(there, "")
+    words = f"rank {abort.rank}" + (f" on {pod}" if pod else "")
+    return replace(
+        summary,
+        cause=Cause("RankFailed", abort.rank, pod),
+        text=summary.text or f"{words} has ended all ranks by MPI_Abort({abort.code})",
+    )
 
 
 def _raised(summary: Summary) -> str:

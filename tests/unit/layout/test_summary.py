@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpi_trainer.decide import End, testimony
-from mpi_trainer.layout.agent.summary import BadRank, OnHost, Raised, Summary, parse, ranks
+from mpi_trainer.layout.agent import aborts
+from mpi_trainer.layout.agent.summary import (
+    BadRank,
+    Cause,
+    OnHost,
+    Raised,
+    Summary,
+    parse,
+    ranks,
+)
 
 TEXT = """mpi-agent 1
 level full
@@ -99,3 +108,37 @@ def test_a_command_that_failed_by_itself_is_told_with_what_was_raised() -> None:
         end.message
         == "rank 1 on train-worker-1 raised ValueError: no such label: 7 at /app/train.py:7"
     )
+
+
+LOST = """mpi-agent 1
+level full
+ended Command 42
+cause RanksLost - -
+world size=2 started=2 ended=0 lost=2 runs=1
+lost 0 train-worker-0
+lost 1 train-worker-1
+host train-worker-0 0 peak=- oom=-
+host train-worker-1 1 peak=- oom=-
+"""
+LOG = (
+    "step 7: Abort(oops) on node x",
+    "Abort(42) on node 1 (rank 0 in comm 3): application called MPI_Abort(comm=0x84, 42)",
+    "Abort(5) on node 0 (rank 0 in comm 0): Fatal error in internal_Recv: Other MPI error",
+)
+
+
+def test_a_rank_that_called_abort_is_blamed_by_its_own_words() -> None:
+    """Hydra ends every rank at once, with whoever would have recorded the end."""
+    said = testimony.accused(parse(LOST), aborts.first(LOG))
+    assert said.cause == Cause("RankFailed", 1, "train-worker-1")
+    assert said.text == "rank 1 on train-worker-1 has ended all ranks by MPI_Abort(42)"
+
+
+def test_a_rank_that_was_seen_to_fail_stays_blamed() -> None:
+    """Ranks that lose another print the same line."""
+    text = LOST.replace("RanksLost - -", "RankKilled 0 train-worker-0")
+    assert testimony.accused(parse(text), aborts.first(LOG)) == parse(text)
+
+
+def test_a_log_without_an_abort_accuses_nobody() -> None:
+    assert testimony.accused(parse(LOST), aborts.first(LOG[:1])) == parse(LOST)

@@ -7,12 +7,9 @@
 # of them a key exchange. `numbers` lists the hosts: 0 is the launcher, 1 the first line of `hosts`.
 
 open_channels() {
-    numbers=0
+    numbers=0 channels=''
     pod_0=$(hostname_here) up_0='' why_0=starting seen_0=$now peak_0=- oom_0=-
     hex_0=- behind_0=0
-    mkfifo "$run/0.in"
-    channel_here >"$run/events" 2>/dev/null &
-    channels=$!
     number=0
     while read -r pod address _; do
         [ -n "$pod" ] || continue
@@ -20,9 +17,6 @@ open_channels() {
         numbers="$numbers $number"
         eval "address_$number=\$address pod_$number=\$pod up_$number='' why_$number='no answer yet' seen_$number=\$now"
         eval "peak_$number=- oom_$number=- hex_$number=- behind_$number=0"
-        mkfifo "$run/$number.in"
-        channel "$number" "$address" >"$run/events" 2>/dev/null &
-        channels="$channels $!"
     done <"$here/hosts"
     if [ "$number" -gt 0 ] && [ -z "$ssh_program" ]; then
         reason=NoSsh
@@ -32,6 +26,16 @@ Ubuntu, Alpine) or openssh-clients (Fedora, UBI)"
         summary
         finish 101
     fi
+    set --
+    for number in $numbers; do set -- "$@" "$run/$number.in"; done
+    mkfifo "$@" || exit 102
+    for number in ${numbers#0}; do
+        eval "address=\$address_$number"
+        channel "$number" "$address" >"$run/events" 2>/dev/null &
+        channels="$channels $!"
+    done
+    channel_here >"$run/events" 2>/dev/null &
+    channels="$channels $!"
 }
 
 hostname_here() {
@@ -55,7 +59,7 @@ channel() {
     export MPI_TRAINER_CHANNEL
     how=start
     while :; do
-        rm -f "$scratch/ssh/$(($1 - 1)).ctl"
+        [ ! -e "$scratch/ssh/$(($1 - 1)).ctl" ] || rm -f "$scratch/ssh/$(($1 - 1)).ctl"
         "$ssh_program" -F "$scratch/ssh/config" -o ControlMaster=yes -o ConnectionAttempts=1 "$2" \
             "mpi-agent-watch $how" <>"$run/$1.in" 2>"$run/$1.err" | relay "$1"
         [ ! -e "$run/$1.up" ] || how=again
@@ -86,8 +90,10 @@ all_up() {
     done
 }
 
-# Writes the workers that answer to where discover_hosts.sh reads them: by name as text.
+# Writes the workers that answer to where discover_hosts.sh reads them: by name as text. Where
+# nothing is written, all do.
 note_alive() {
+    [ -e "$scratch/alive" ] || ! all_up || return 0
     for number in ${numbers#0}; do
         eval "[ -z \"\$up_$number\" ] || echo \"\$address_$number\""
     done | sort >"$scratch/.alive" && mv -f "$scratch/.alive" "$scratch/alive"
@@ -111,10 +117,12 @@ missing_workers() {
 # Asks until every rank is known to have ended, or for two seconds where something went wrong: the
 # ranks are ending just now, and a record may be on its way.
 collect() {
-    limit=$(($(date +%s) + 3))
+    read_now
+    limit=$((now + 3))
     ask
-    while [ "${code:-0}" != 0 ] && [ "$(date +%s)" -lt "$limit" ] && still_living; do
+    while [ "${code:-0}" != 0 ] && [ "$now" -lt "$limit" ] && still_living; do
         nap
+        read_now
         ask
     done
 }

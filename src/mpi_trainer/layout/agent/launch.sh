@@ -6,8 +6,8 @@
 #
 #   MPI_TRAINER_SCRATCH      see prepare, which this runs where no init container has
 #   MPI_TRAINER_TERMINATION  where the summary goes (/dev/termination-log)
-#   MPI_TRAINER_STDOUT       set here, for the mpiexec shim: which standard output is the pod's own,
-#                            so that only lines for the log are marked with their rank
+#   MPI_TRAINER_STDOUT       set here, for the mpiexec shim: the pod's own standard output, so that
+#                            only lines for the log are marked with their rank
 #
 # Guarantee: the command starts when every worker has answered, gets its arguments, descriptors and
 # signals as if this were not here, and its exit code is ours, unless we ended it: then the code is
@@ -15,14 +15,14 @@
 # Danger: everything comes in through one pipe, because a POSIX shell can wait for one thing only;
 # every writer must write whole lines of less than 4096 bytes.
 
-MPI_TRAINER_STDOUT=$(readlink "/proc/$$/fd/1")
+MPI_TRAINER_STDOUT=/proc/$$/fd/1
 export MPI_TRAINER_STDOUT
 
 if ! command -v -- "$1" >/dev/null; then
     echo "launcher: $1: command not found" >&2
     exit 127
 fi
-here=$(cd "$(dirname "$0")" && pwd -P)
+here=${0%/*}
 [ -r "$here/hosts" ] || exec "$@"
 
 scratch=${MPI_TRAINER_SCRATCH:-/run/mpi-agent}
@@ -99,7 +99,7 @@ finish() {
 # --- one line of the pipe --------------------------------------------------------------------------
 
 tick() {
-    now=$(date +%s)
+    read_now
     if [ -n "$ending" ]; then
         if [ $((now - ending)) -ge "$end_seconds" ]; then signal_marked "$command" KILL || :; fi
         # Even a command that nobody can kill must not hold the job.
@@ -124,8 +124,8 @@ next() {
 # --- its life ----------------------------------------------------------------------------------------
 
 umask 077
-rm -rf "$run"
-mkdir -p "$run" || exit 102
+[ ! -d "$run" ] || rm -rf "$run" "$scratch/alive"
+mkdir "$run" || exit 102
 mkfifo "$run/events" || exit 102
 umask 022
 exec 7<>"$run/events"
@@ -138,7 +138,7 @@ done
     while sleep 1; do echo t; done
 ) >"$run/events" 2>/dev/null &
 ticker=$!
-now=$(date +%s)
+read_now
 launched='' ending='' code='' reason='' text='' stopped=''
 begin_story
 open_channels

@@ -6,8 +6,8 @@
 #   MPI_TRAINER_REAL_MPIEXEC  the real program; else the next of this name on PATH
 #   MPI_TRAINER_RANK_WRAPPER  Hydra only: put this program before every rank's program
 #   MPI_TRAINER_TAG_OPTION    the option, one word, that puts the rank before every line
-#   MPI_TRAINER_STDOUT        where standard output must lead for that: output that a script
-#                             captures or redirects stays as the program wrote it
+#   MPI_TRAINER_STDOUT        the file that standard output must be for that: output that a
+#                             script captures or redirects stays as the program wrote it
 #
 # Guarantee: a command line that is not understood in full (unknown option, -configfile,
 # no program) goes to the real mpiexec exactly as it came. No argument is ever re-quoted.
@@ -16,22 +16,22 @@
 
 self=${0##*/}
 
-# Prints the real program: the first of our own name on PATH outside our own directory,
-# reached by any spelling of it, so that the shim can never start itself.
+# Sets `real` to the first of our own name on PATH that is not this file, reached by any spelling
+# of its folder, so that the shim can never start itself.
 find_real() {
-    own=$(cd "$(dirname "$0")" 2>/dev/null && pwd -P)
     rest=$PATH:
-    while [ -n "$rest" ]; do
+    while [ -n "$rest" ] && [ -z "$real" ]; do
         entry=${rest%%:*}
         rest=${rest#*:}
-        if [ ! -x "${entry:-.}/$self" ] || [ -d "${entry:-.}/$self" ]; then continue; fi
-        [ "$(cd "${entry:-.}" 2>/dev/null && pwd -P)" != "$own" ] || continue
-        printf '%s\n' "${entry:-.}/$self"
-        return
+        entry=${entry:-.}/$self
+        if [ ! -x "$entry" ] || [ -d "$entry" ]; then continue; fi
+        # shellcheck disable=SC3013 # dash, busybox and bash know -ef, and POSIX since 2024
+        [ "$entry" -ef "$0" ] || real=$entry
     done
 }
 
-real=${MPI_TRAINER_REAL_MPIEXEC:-$(find_real)}
+real=${MPI_TRAINER_REAL_MPIEXEC-}
+[ -n "$real" ] || find_real
 if [ -z "$real" ]; then
     echo "$self: no MPI found on PATH behind $0; install one or set MPI_TRAINER_REAL_MPIEXEC" >&2
     exit 127
@@ -39,8 +39,8 @@ fi
 
 wrapper=${MPI_TRAINER_RANK_WRAPPER-}
 tag=
-if [ -n "${MPI_TRAINER_TAG_OPTION-}" ] &&
-    [ "$(readlink "/proc/$$/fd/1")" = "${MPI_TRAINER_STDOUT-}" ]; then
+# shellcheck disable=SC3013
+if [ -n "${MPI_TRAINER_TAG_OPTION-}" ] && [ "/proc/$$/fd/1" -ef "${MPI_TRAINER_STDOUT-}" ]; then
     tag=$MPI_TRAINER_TAG_OPTION
 fi
 # A shim reached again from below (mpirun calling mpiexec) must not act twice.

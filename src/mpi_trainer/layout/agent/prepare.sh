@@ -24,13 +24,26 @@ fail() {
     exit 102
 }
 
-{ mkdir -p "$ssh" "$scratch/ranks/done" 2>/dev/null && [ -w "$ssh" ]; } ||
+{ mkdir -p "$ssh" "$scratch/ranks/done" "$scratch/home" "$scratch/bin" 2>/dev/null &&
+    [ -w "$ssh" ]; } ||
     fail "cannot write to $scratch as user $(id -u); it must be a volume that this user may write to"
+
+# The time of the boot, so that nobody has to start a process to know what time it is.
+if [ -r /proc/uptime ]; then
+    read -r uptime _ </proc/uptime
+    echo $(($(date +%s) - ${uptime%.*})) >"$scratch/boot"
+fi
 
 # --- who we are ------------------------------------------------------------------------------
 
-uid=$(id -u)
-gid=$(id -g)
+uid='' gid=''
+while read -r key number _; do
+    case $key in
+        Uid:) uid=$number ;;
+        Gid:) gid=$number && break ;;
+    esac
+done 2>/dev/null </proc/self/status
+[ -n "$gid" ] || uid=$(id -u) gid=$(id -g)
 name='' comment='' known=''
 if [ -r /etc/passwd ]; then
     while IFS=: read -r entry _ number _ about _ _; do
@@ -45,7 +58,6 @@ fi
 home=${HOME-}
 if [ -z "$home" ] || [ "$home" = / ] || [ ! -d "$home" ] || [ ! -w "$home" ]; then
     home=$scratch/home
-    mkdir -p "$home"
 fi
 
 passwd() {
@@ -64,16 +76,16 @@ passwd() {
         done </etc/passwd
     fi
 }
-{
-    passwd >"$scratch/.passwd" && chmod 644 "$scratch/.passwd" &&
-        mv -f "$scratch/.passwd" "$scratch/passwd"
-} || fail "cannot write $scratch/passwd"
+umask 022
+passwd >"$scratch/passwd" || fail "cannot write $scratch/passwd"
+umask 077
 printf '%s\n' "$home" >"$scratch/home-is"
 
 copy() {
     [ -r "$keys/$1" ] || fail "cannot read $keys/$1 as user $uid; the job's Secret must be mounted \
 there, readable for this user (fsGroup)"
-    { cat "$keys/$1" >"$ssh/$2" && chmod 600 "$ssh/$2"; } || fail "cannot write $ssh/$2"
+    while IFS= read -r line || [ -n "$line" ]; do printf '%s\n' "$line"; done <"$keys/$1" >"$ssh/$2" ||
+        fail "cannot write $ssh/$2"
 }
 
 # --- worker: an sshd that runs as anybody ------------------------------------------------------
@@ -87,8 +99,7 @@ signatures=ecdsa-sha2-nistp521,ecdsa-sha2-nistp384,ecdsa-sha2-nistp256,rsa-sha2-
 server() {
     copy host-private host_key
     copy public authorized_keys
-    cat >"$ssh/sshd_config" <<END
-Port ${MPI_TRAINER_SSH_PORT:-2222}
+    echo "Port ${MPI_TRAINER_SSH_PORT:-2222}
 ${MPI_TRAINER_SSH_ADDRESS:+ListenAddress $MPI_TRAINER_SSH_ADDRESS}
 HostKey $ssh/host_key
 AuthorizedKeysFile $ssh/authorized_keys
@@ -112,8 +123,7 @@ LogLevel INFO
 ClientAliveInterval 5
 ClientAliveCountMax 6
 MaxStartups 256:30:512
-MaxSessions 256
-END
+MaxSessions 256" >"$ssh/sshd_config"
 }
 
 # --- launcher: a strict client -----------------------------------------------------------------
@@ -136,8 +146,7 @@ client() {
             [ "${#ssh}" -gt 80 ] || echo "  ControlPath $ssh/$number.ctl"
             number=$((number + 1))
         done <"$here/hosts"
-        cat <<END
-Host ${all:- none}
+        echo "Host ${all:- none}
   User ${MPI_TRAINER_SSH_USER:-mpi}
   Port 2222
   IdentityFile $ssh/id
@@ -161,8 +170,7 @@ Host ${all:- none}
   ServerAliveCountMax 3
   ForwardAgent no
   ForwardX11 no
-  LogLevel ERROR
-END
+  LogLevel ERROR"
     } >"$ssh/config"
     echo "$all " >"$ssh/config.hosts"
 }
@@ -172,11 +180,14 @@ if [ "$role" = launcher ]; then client; else server; fi
 # --- what stands before programs -----------------------------------------------------------------
 
 if [ "$role" = launcher ]; then
-    mkdir -p "$scratch/bin"
-    for program in mpirun mpiexec mpiexec.hydra orterun mpirun.openmpi mpiexec.openmpi \
-        mpirun.mpich mpiexec.mpich; do
-        ln -sf "$here/mpiexec" "$scratch/bin/$program"
+    cd "$scratch/bin" || fail "cannot enter $scratch/bin"
+    set -- mpirun mpiexec mpiexec.hydra orterun mpirun.openmpi mpiexec.openmpi \
+        mpirun.mpich mpiexec.mpich
+    umask 022
+    for program in "$@"; do
+        printf "#!/bin/sh\n. '%s/mpiexec'\n" "$here" >"$program"
     done
-    ln -sf "$here/ssh" "$scratch/bin/ssh"
+    printf "#!/bin/sh\n. '%s/ssh'\n" "$here" >ssh
+    chmod 755 "$@" ssh
 fi
 : >"$scratch/prepared"

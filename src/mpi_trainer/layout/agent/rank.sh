@@ -11,8 +11,8 @@
 # MPI_TRAINER_WORKER_RANK_DIR, set in workers only, wins: Hydra gives every rank the
 # launcher's variables, and where pods share their files the launcher's directory is another.
 #
-# Two files a rank, both renamed into place when complete (names with a leading dot are
-# unfinished and to be ignored). WRAPPER is this shell's pid, so that several launches
+# Two files a rank. The first is complete when it has its last key, the second is renamed into
+# place (names with a leading dot are unfinished and to be ignored). WRAPPER is this shell's pid, so that several launches
 # from one script never share a name:
 #
 #   RANK.HOST.WRAPPER.SECONDS.start      RANK.HOST.WRAPPER.SECONDS.end
@@ -65,7 +65,20 @@ done
 host=
 [ -r /proc/sys/kernel/hostname ] && read -r host </proc/sys/kernel/hostname
 [ -n "$host" ] || host=$(hostname 2>/dev/null) || host=unknown
-start=$(date +%s)
+# Sets `seconds` to the time of now; `prepare` has left the boot's, which spares a process.
+boot=
+[ ! -r "${dir%/*}/boot" ] || read -r boot <"${dir%/*}/boot"
+read_seconds() {
+    uptime=0.00
+    [ ! -r /proc/uptime ] || read -r uptime _ </proc/uptime
+    if [ -n "$boot" ]; then
+        seconds=$((boot + ${uptime%.*}))
+    else
+        seconds=$(date +%s)
+    fi
+}
+read_seconds
+start=$seconds
 name=$rank.$host.$$.$start
 printf '' 2>/dev/null >"$dir/.$name.end" || exec "$@"
 
@@ -98,9 +111,10 @@ if [ -r "$agent/sitecustomize.py" ]; then
     export PYTHONPATH MPI_TRAINER_RECORD
 fi
 
+# One call, so that it is one write.
 about() {
-    printf 'rank=%s\nsize=%s\nworld=%s\nby=%s\nhost=%s\n' "$rank" "$size" "$world" "$by" "$host"
-    printf 'pid=%s\nwrapper=%s\nparent=%s\nstart=%s\n' "$pid" "$$" "$PPID" "$start"
+    printf 'rank=%s\nsize=%s\nworld=%s\nby=%s\nhost=%s\npid=%s\nwrapper=%s\nparent=%s\nstart=%s\n' \
+        "$rank" "$size" "$world" "$by" "$host" "$pid" "$$" "$PPID" "$start"
 }
 
 # Called in the process that becomes the rank, so that it can read its own pid:
@@ -110,8 +124,7 @@ record_start() {
     pid=
     [ -r /proc/self/stat ] && read -r pid _ </proc/self/stat
     [ -n "$pid" ] || pid=$(exec sh -c 'echo "$PPID"')
-    about >"$dir/.$name.start" &&
-        mv -f "$dir/.$name.start" "$dir/$name.start"
+    about >"$dir/$name.start"
 }
 
 # Signals of the launcher go to the process group and so reach the rank without help; the
@@ -141,8 +154,7 @@ if [ -r "$dir/$name.start" ]; then
         [ "$key" != pid ] || pid=$value
     done <"$dir/$name.start"
 fi
-uptime=0.00
-[ ! -r /proc/uptime ] || read -r uptime _ </proc/uptime
+read_seconds
 count_kills
 above=$PPID
 [ ! -r "/proc/$$/stat" ] || read -r _ _ _ above _ <"/proc/$$/stat"
@@ -151,7 +163,7 @@ orphan=0
 {
     {
         about
-        printf 'end=%s\nat=%s\noom=%s\norphan=%s\n%s=%s\n' "$(date +%s)" \
+        printf 'end=%s\nat=%s\noom=%s\norphan=%s\n%s=%s\n' "$seconds" \
             "${uptime%.*}${uptime#*.}" "$((kills - kills_before))" "$orphan" \
             "$how" "${signal:-$code}"
     } >"$dir/.$name.end" && mv -f "$dir/.$name.end" "$dir/$name.end"

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2034,SC2154 # its variables are those of whoever reads it
+# shellcheck shell=sh disable=SC2030,SC2031,SC2034,SC2154 # its variables are those of whoever reads it
 # The launcher's last words: what became of every rank, in at most 4096 bytes. Sourced by launch.
 #
 # One fact a line, read by summary.py. The world told of is the one that failed, else the last:
@@ -66,11 +66,21 @@ bad_ends() {
     done
 }
 
-# Prints `$1 RANKS POD` for every host with ranks among the sorted lines `KIND RANK HOST...` that
-# come in; with a third argument also the host's memory.
+# Prints `$1 RANKS POD` for every host with ranks of that kind; for `host`, which is all that have
+# started, also the host's memory. Starts no process, however many ranks there are.
 by_host() {
     for number in $numbers; do eval "ranks_$number="; done
-    while read -r _ rank host _; do eval "ranks_$host=\"\$ranks_$host \$rank\""; done
+    rank=0
+    eval "top=\$top_$w"
+    while [ "$rank" -le "$top" ]; do
+        eval "state=\${r_${w}_$rank-} there=\${h_${w}_$rank-} stranger=\${f_${w}_$rank-}"
+        case $1:$state:$stranger in
+            host:[a-z]* | lost:lost:* | open:running:* | foreign:*:1)
+                [ -z "$there" ] || eval "ranks_$there=\"\$ranks_$there \$rank\""
+                ;;
+        esac
+        rank=$((rank + 1))
+    done
     for number in $numbers; do
         eval "list=\$ranks_$number pod=\$pod_$number peak=\$peak_$number oom=\$oom_$number"
         [ -n "$list" ] || continue
@@ -81,13 +91,6 @@ by_host() {
         else
             echo "$1 $out $pod"
         fi
-    done
-}
-
-# The starts in the world $1 of ranks whose state is $2.
-in_state() {
-    lines_of "$1" start 2 | while read -r kind rank rest; do
-        eval "[ \"\${r_${1}_$rank}\" != $2 ]" || echo "$kind $rank $rest"
     done
 }
 
@@ -145,11 +148,7 @@ find_cause() {
         return 0
     done
     if [ "$w" -eq 0 ] || ! blame_first "$w"; then
-        [ -n "$daemon_at" ] || return 0
-        pod_name "$daemon_host"
-        eval "status=\$daemon_$daemon_host"
-        cause=DaemonFailed blame_pod=$pod
-        text="the MPI daemon on $pod ended with exit code $status"
+        blame_daemon || :
         return 0
     fi
     case $how:$value:$kills:$orphan in
@@ -157,6 +156,7 @@ find_cause() {
             # Ended all at once by their daemons, so none of them is to blame.
             cause=RanksLost
             eval "[ \"\$lost_$w\" = 1 ]" || blame_rank=- blame_pod=-
+            blame_raised || :
             ;;
         *:1) cause=DaemonLost blame_rank=- ;;
         signal:*:0:*) cause=RankKilled ;;
@@ -170,8 +170,66 @@ find_cause() {
     esac
 }
 
-# The first rank that ended badly was ended: by one that left before, or by one that never came.
+# Blames the MPI daemon that could not be run or was killed, or that failed alone; when all fail
+# with a code of their own, they only follow their mpirun.
+blame_daemon() {
+    [ -n "$daemon_at" ] || return 1
+    eval "status=\$daemon_$daemon_host"
+    case $status:$daemons in
+        12[67]:* | 13[1-9]:*) ;;
+        *:' '*' '*) return 1 ;;
+    esac
+    pod_name "$daemon_host"
+    cause=DaemonFailed blame_rank=- blame_pod=$pod
+    text="the MPI daemon on $pod ended with exit code $status"
+}
+
+# Blames the only rank whose Python program has failed: it ended all others, and itself, by MPI.
+blame_raised() {
+    eval "raised=\$raised_$w"
+    case $raised in
+        '' | ' '*' '*) return 1 ;;
+    esac
+    blame_rank=${raised# }
+    eval "pod_name \$h_${w}_$blame_rank"
+    cause=RankFailed blame_pod=$pod
+}
+
+# Of ranks that ended within three seconds, the first that nobody has ended: dying by a signal
+# takes longer to be seen than leaving with a code.
+first_of_its_own() {
+    since=
+    bad_ends "$w" | while read -r rank host pid how value at kills orphan; do
+        since=${since:-$at}
+        [ $((at - since)) -le 300 ] || break
+        case $how:$value in status:14 | signal:15) continue ;; esac
+        echo "$rank $host $pid $how $value $at $kills $orphan"
+        break
+    done
+}
+
+# The first rank that ended badly was ended: by another, by the loss of a daemon, by one that left
+# before, or by one that never came.
 find_another() {
+    another=
+    case $value in 14 | 15) another=$(first_of_its_own) ;; esac
+    if [ -n "$another" ]; then
+        blame "$another"
+        case $how:$kills:$orphan in
+            *:1) cause=DaemonLost blame_rank=- ;;
+            signal:0:*) cause=RankKilled ;;
+            signal:*) cause=OutOfMemory ;;
+            *) cause=RankFailed ;;
+        esac
+        return 0
+    fi
+    eval "orphan=\$orphan_$w pod=\${orphans_of_$w-}"
+    if [ -n "$orphan" ]; then
+        cause=DaemonLost blame_rank=- blame_pod=$pod
+        text="the MPI daemon on $pod is gone"
+        return 0
+    fi
+    if blame_daemon; then return 0; fi
     if lines_of "$w" end 7 | head -n 1 | grep -q ' status 0 '; then
         blame_left "$w"
         cause=RankLeft
@@ -209,19 +267,20 @@ facts() {
     done
     [ "$w" -gt 0 ] || return 0
     eval "echo \"world size=\$size_$w started=\$started_$w ended=\$ended_$w lost=\$lost_$w runs=$worlds\""
-    bad_ends "$w" | head -n 12 | while read -r rank host pid how value _ kills _; do
+    eval "bad=\$bad_$w raised=\$raised_$w foreign=\$foreign_$w"
+    [ -z "$bad" ] || bad_ends "$w" | head -n 12 | while read -r rank host pid how value _ kills _; do
         pod_name "$host"
         echo "bad $rank $pod $how=$value pid=$pid oom=$kills"
     done
-    lines_of "$w" raised 2 | head -n 4 | while read -r _ rank host rest; do
+    [ -z "$raised" ] || lines_of "$w" raised 2 | head -n 4 | while read -r _ rank host rest; do
         pod_name "$host"
         printf 'raised %s %s %.300s\n' "$rank" "$pod" "$rest"
     done
     eval "lost=\$lost_$w living=\$((started_$w - ended_$w - lost_$w))"
-    [ "$lost" -eq 0 ] || in_state "$w" lost | by_host lost
-    [ "$living" -eq 0 ] || in_state "$w" running | by_host open
-    lines_of "$w" foreign 2 | by_host foreign
-    lines_of "$w" start 2 | by_host host
+    [ "$lost" -eq 0 ] || by_host lost
+    [ "$living" -eq 0 ] || by_host open
+    [ -z "$foreign" ] || by_host foreign
+    by_host host
 }
 
 summary() {

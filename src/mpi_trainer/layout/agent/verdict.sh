@@ -16,7 +16,7 @@
 #                       mpirun waits for it
 #   109 Unreachable     a rank's connection to another host   20 s
 #                       of the job gets no answer
-#   110 RankLeft        a rank left without MPI_Finalize,     25 s
+#   110 RankLeft        a rank left without MPI_Finalize,     15 s
 #                       and all others wait inside MPI
 #
 # 0 seconds, for those that have a setting, mean never. Worlds are the runs of mpirun, in the order
@@ -24,7 +24,7 @@
 
 begin_story() {
     worlds=0 run_began='' run_pid='' worlds_before=0
-    blame_rank=- blame_pod=- dropped='' daemon_at=''
+    blame_rank=- blame_pod=- dropped='' daemon_at='' daemons=''
 }
 
 # --- what was heard ------------------------------------------------------------------------------
@@ -40,10 +40,11 @@ heard() {
             ;;
         beat) eval "peak_$1=\${3% *} oom_$1=\${3#* }" ;;
         daemon)
-            # One that could not be run is the cause; others that fail then are not.
+            # One that could not be run or was killed is the cause; others that fail then are not.
             eval "daemon_$1=\${3#*=}"
+            daemons="$daemons $1"
             case $daemon_at:$3 in
-                :* | *=12[67]) daemon_at=$now daemon_host=$1 ;;
+                :* | *=12[67] | *=13[1-9]) daemon_at=$now daemon_host=$1 ;;
             esac
             ;;
         down)
@@ -82,7 +83,7 @@ find_world() {
     worlds=$((worlds + 1))
     w=$worlds
     eval "world_$w=\$1 size_$w=0 began_$w=$now started_$w=0 ended_$w=0 lost_$w=0"
-    eval "bad_$w= zero_$w= orphan_$w= strikes_$w=0 looked_$w=0"
+    eval "bad_$w= zero_$w= orphan_$w= strikes_$w=0 looked_$w=0 top_$w=-1 raised_$w= foreign_$w="
 }
 
 event() {
@@ -100,7 +101,8 @@ event() {
     case $2 in
         start)
             [ -z "$size" ] || eval "size_$w=$size"
-            eval "started_$w=\$((started_$w + 1)) r_${w}_$rank=running"
+            eval "started_$w=\$((started_$w + 1)) r_${w}_$rank=running h_${w}_$rank=$1"
+            eval "[ \"\$top_$w\" -ge $rank ] || top_$w=$rank"
             ;;
         end)
             eval "ended_$w=\$((ended_$w + 1)) r_${w}_$rank=ended"
@@ -116,7 +118,11 @@ event() {
             ;;
         lost) eval "lost_$w=\$((lost_$w + 1)) bad_$w=$now r_${w}_$rank=lost" ;;
         orphan) eval "orphan_$w=\${orphan_$w:-$now} orphans_of_$w=\$pod" ;;
-        raised) story="$rank $1 $where $what" ;;
+        raised)
+            eval "raised_$w=\"\$raised_$w $rank\""
+            story="$rank $1 $where $what"
+            ;;
+        foreign) eval "foreign_$w=1 f_${w}_$rank=1" ;;
         stuck)
             verdict RankStuck "rank $rank on $pod has failed ($(reason_of "$w" "$rank")) and waits \
 in MPI_Finalize for ranks that wait for it; start it with python -m mpi4py to end all ranks at once" \
@@ -170,8 +176,10 @@ judge() {
     for number in $numbers; do
         eval "seen=\$seen_$number pod=\$pod_$number why=\$why_$number"
         if [ "$lost_seconds" -gt 0 ] && [ $((now - seen)) -gt "$lost_seconds" ]; then
-            verdict WorkerLost \
-                "$pod has not been heard of for $((now - seen)) s${why:+ ($why)}" - "$pod"
+            role=worker
+            [ "$number" -ne 0 ] || role=launcher
+            verdict WorkerLost "$role $pod has not been heard of for $((now - seen)) s\
+${why:+ ($why)}" - "$pod"
         fi
     done
     w=$worlds
@@ -218,7 +226,7 @@ for $((now - bad)) s" "$blame_rank" "$blame_pod"
         [ $((now - began)) -gt "$start_seconds" ]; then
         verdict StartStuck "only $started of $size ranks have started in $((now - began)) s"
     fi
-    if [ -z "$bad" ] && [ -n "$zero" ] && [ "$living" -gt 0 ] && [ $((now - zero)) -ge 10 ]; then
+    if [ -z "$bad" ] && [ -n "$zero" ] && [ "$living" -gt 0 ] && [ $((now - zero)) -ge 5 ]; then
         judge_leaving
     fi
 }
@@ -226,7 +234,7 @@ for $((now - bad)) s" "$blame_rank" "$blame_pod"
 # Two looks in a row must find that every other rank waits.
 judge_leaving() {
     eval "strikes=\$strikes_$w waiting=\${waiting_$w:-0} looked=\$looked_$w name=\$world_$w"
-    [ $((now - looked)) -ge 7 ] || return 0
+    [ $((now - looked)) -ge 5 ] || return 0
     if [ "$looked" -gt 0 ] && [ "$waiting" -eq "$living" ]; then
         strikes=$((strikes + 1))
     else

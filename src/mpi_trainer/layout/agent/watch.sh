@@ -36,9 +36,10 @@ session=MPI_TRAINER_SESSION=$scratch
 
 # --- what the ranks have left ------------------------------------------------------------------
 
-# Sets `line` to the record in file $1 on one line, and `wrapper`, `parent`, `world`, `pid`.
+# Sets `line` to the record in file $1 on one line, and `wrapper`, `parent`, `world`, `pid`, and
+# `begun`, which a record of a start ends with.
 read_record() {
-    line='' by='' wrapper='' parent='' world='' pid=''
+    line='' by='' wrapper='' parent='' world='' pid='' begun=''
     while IFS= read -r pair; do
         line="$line $pair"
         case $pair in
@@ -47,6 +48,7 @@ read_record() {
             world=*) world=${pair#*=} ;;
             pid=*) pid=${pair#*=} ;;
             by=*) by=${pair#*=} ;;
+            start=*) begun=1 ;;
         esac
     done <"$1"
 }
@@ -55,12 +57,14 @@ read_record() {
 live='' orphans='' failed='' unknown='' strangers=''
 
 scan() {
+    set --
     for file in "$ranks"/*.start; do
         name=${file##*/}
         name=${name%.start}
         case $live in *" $name,"*) continue ;; esac
         [ -r "$file" ] || continue
         read_record "$file"
+        [ -n "$begun" ] || continue
         echo "start$line"
         live="$live $name,$wrapper,$parent,$world,$pid"
         [ "$by" != hydra ] || unknown="$unknown $name,$pid"
@@ -70,7 +74,7 @@ scan() {
         name=${file##*/}
         find_live "${name%.foreign}"
         foreign "${name%.foreign}"
-        mv -f "$file" "$ranks/done/"
+        set -- "$@" "$file"
     done
     for file in "$ranks"/*.raised; do
         [ -r "$file" ] || continue
@@ -80,7 +84,7 @@ scan() {
         echo "raised rank=${name%%.*} world=$world$line"
         read_uptime
         failed="$failed ${name%.raised},$pid,$uptime"
-        mv -f "$file" "$ranks/done/"
+        set -- "$@" "$file"
     done
     for file in "$ranks"/*.daemon; do
         [ -r "$file" ] || continue
@@ -95,8 +99,10 @@ scan() {
         read_record "$file"
         echo "end$line"
         forget "$name"
-        mv -f "$file" "$ranks/$name.start" "$ranks/done/" 2>/dev/null
+        set -- "$@" "$file" "$ranks/$name.start"
     done
+    # All at once: one process, not one for each.
+    [ $# -eq 0 ] || mv -f "$@" "$ranks/done/" 2>/dev/null
 }
 
 foreign() {
@@ -276,14 +282,15 @@ obey() {
     esac
 }
 
-mkdir -p "$ranks/done"
-echo $$ >"$scratch/watch.pid"
-if [ "$1" = start ]; then
-    signal_marked "$session" KILL || :
-    rm -f "$ranks"/*.* "$ranks"/done/*
+[ -d "$ranks/done" ] || mkdir -p "$ranks/done"
+if [ -e "$scratch/watch.pid" ]; then
+    # Not the first here.
+    [ "$1" != start ] || signal_marked "$session" KILL || :
+    [ "$1" != start ] || rm -f "$ranks"/*.* "$ranks"/done/*
+    rm -f "$scratch"/watch.[0-9]*
 fi
+echo $$ >"$scratch/watch.pid"
 fifo=$scratch/watch.$$
-rm -f "$scratch"/watch.[0-9]*
 mkfifo -m 600 "$fifo" || exit 102
 exec 7<>"$fifo" 4<&0
 (

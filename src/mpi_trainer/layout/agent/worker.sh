@@ -41,13 +41,11 @@ export HOME
     export -p
 ) >"$scratch/env" || exit 102
 umask 022
-if [ "$(id -u)" = 0 ]; then
-    mkdir -p /run/sshd 2>/dev/null || :
-fi
+# Where root's sshd wants to be locked in.
+if [ ! -d /run/sshd ] && [ -w /run ]; then mkdir /run/sshd 2>/dev/null || :; fi
 
 # Prints what comes to the pipe at $1: the number of sshd, later how it ended.
-rm -f "$scratch/sshd.end"
-mkfifo "$scratch/sshd.end" || exit 102
+[ -p "$scratch/sshd.end" ] || mkfifo "$scratch/sshd.end" || exit 102
 
 # sshd must not be a background job: those ignore SIGINT, and so would every rank. So it is one end
 # of a pipeline, in a subshell that the other end kills.
