@@ -138,4 +138,4 @@ def test_the_restricted_job_is_closed_to_others(
     )
     job.kubectl.wait("--for=jsonpath={.status.phase}=Succeeded", "pod/friend", seconds=60)
     job.kubectl.wait("--for=jsonpath={.status.phase}=Failed", "pod/stranger", seconds=60)
-    assert job.kubectl("logs", "stranger").rstrip().endswith("closed")
+    assert "closed" in job.kubectl("logs", "stranger")
