@@ -35,6 +35,8 @@ __all__ = ["served"]
 RECORD = "mpi-trainer.opendatahub.io/record"
 ATTEMPT = "mpi-trainer.opendatahub.io/attempt"
 AT_ONCE = int(os.environ.get("MPI_TRAINER_CRASHES_AT_ONCE", "3"))
+# A prime, so that what is left takes turns in writes and moments alike.
+EVERY = 1 if os.environ.get("CRASHES") == "all" else 11
 PATIENCE = 240.0
 
 
@@ -236,9 +238,12 @@ def _check(admin: Admin, life: Life, proxy: CrashingProxy, running: Runner) -> N
 def test_no_death_at_any_write_costs_the_job_anything(
     served: Spec, tmp_path: Path, life: Life
 ) -> None:
-    """CTL-3: before the write, after it was carried out, and after its answer; at all of them."""
+    """CTL-3: before the write, after it was carried out, and after its answer.
+
+    At all of them with `CRASHES=all`; else at every eleventh.
+    """
     writes = live(served, tmp_path, life, None)
-    deaths = list(itertools.product(range(writes), MOMENTS))
+    deaths = list(itertools.product(range(writes), MOMENTS))[::EVERY]
     failures = []
     with ThreadPoolExecutor(AT_ONCE) as pool:
         lives = {pool.submit(live, served, tmp_path, life, death): death for death in deaths}
