@@ -257,9 +257,9 @@ INTENDED: Final = (*ALWAYS, *AGENT)
 _HEAD = """# Compatibility with kubeflow/mpi-operator
 
 Every MPIJob that runs on mpi-operator 0.8 runs here, with the same children under the same names
-and labels. For the jobs in `tests/golden/render`, `tests/api/full/test_same_as_upstream.py` runs the
-real mpi-operator and compares what both make, field by field. They differ as this page says and in
-no other way.
+and labels. For the jobs in `tests/golden/render`, `tests/api/full/test_same_as_upstream.py` runs
+the real mpi-operator and compares what both make, field by field. They differ as this page says
+and in no other way.
 
 <!-- Made by `python -m tests.api.intended` from the list that the test uses. -->
 """
