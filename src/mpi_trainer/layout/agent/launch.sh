@@ -44,6 +44,7 @@ MPI_TRAINER_RANK_DIR=$scratch/ranks
 ssh_program=$(command -v ssh)
 PATH=$scratch/bin:$PATH
 export MPI_TRAINER_SCRATCH MPI_TRAINER_RANK_DIR PATH
+find_tmp
 run=$scratch/launch
 command=MPI_TRAINER_COMMAND=$scratch
 

@@ -24,7 +24,7 @@ fail() {
     exit 102
 }
 
-{ mkdir -p "$ssh" "$scratch/ranks/done" "$scratch/home" "$scratch/bin" 2>/dev/null &&
+{ mkdir -p "$ssh" "$scratch/ranks/done" "$scratch/home" "$scratch/bin" "$scratch/tmp" 2>/dev/null &&
     [ -w "$ssh" ]; } ||
     fail "cannot write to $scratch as user $(id -u); it must be a volume that this user may write to"
 

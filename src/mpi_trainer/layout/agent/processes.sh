@@ -34,6 +34,13 @@ end_marked() {
     signal_marked "$1" KILL || :
 }
 
+# MPI's daemons need a folder for temporary files, also where the root file system is read-only.
+find_tmp() {
+    [ -w "${TMPDIR:-/tmp}" ] && return 0
+    TMPDIR=$scratch/tmp
+    export TMPDIR
+}
+
 # A fifth of a second where sleep can do that.
 nap() {
     sleep 0.2 2>/dev/null || sleep 1

@@ -36,6 +36,7 @@ fi
 # The user's umask and home are the ranks' as well.
 [ ! -r "$scratch/home-is" ] || read -r HOME <"$scratch/home-is"
 export HOME
+find_tmp
 (
     unset PWD OLDPWD SHLVL _ MPI_TRAINER_SSHD MPI_TRAINER_SSH_ADDRESS MPI_TRAINER_SSH_PORT
     export -p
