@@ -138,7 +138,7 @@ def _order_after(seconds: float, backend: LocalBackend, name: str) -> None:
 def test_two_who_restart_a_running_job_both_come_back_and_it_runs() -> None:
     backend = LocalBackend()
     backend.create_now(job("again", WAIT))
-    comes_to("again", c.RUNNING)
+    until("it has printed", lambda: "up" in printed("again"))
 
     async def both() -> None:
         await asyncio.gather(*(backend.restart(key("again")) for _ in range(2)))
