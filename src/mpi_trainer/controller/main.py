@@ -54,6 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logs.set_up(flags.log_level)
     for name in flags.ignored:
         log.info("--%s has no effect here", name)
+    if flags.gang_scheduling:
+        log.warning("--gang-scheduling has no effect yet: pods are scheduled one by one")
     try:
         return asyncio.run(_run(flags))
     except (KubeError, guard.UpstreamRuns) as error:

@@ -25,6 +25,7 @@ from mpi_trainer.controller.look import Owned, look, owned
 from mpi_trainer.controller.objects import Job, Pod, StoredJob
 from mpi_trainer.controller.tails import Tails
 from mpi_trainer.decide import Decision, Seen, decide, ours, reasons, refused
+from mpi_trainer.kube.errors import Forbidden
 from mpi_trainer.layout.mpijob import LABEL_JOB
 from mpi_trainer.runtime.jobmetrics import JobMetrics
 from mpi_trainer.runtime.partial import Key
@@ -39,6 +40,7 @@ BY_JOB = "job"
 AGAIN = 0.5
 REFUSED_AGAIN = 10.0
 UNSURE_AGAIN = 30.0
+TERMINATING = "NamespaceTerminating"
 _LONGEST = 8192
 
 
@@ -178,6 +180,11 @@ class MPIJobs:
         except Predecessor as error:
             log.info("waiting: %s", error)
             return Result(AGAIN)
+        except Forbidden as error:
+            if not error.has_cause(TERMINATING):
+                raise
+            log.info("nothing is made in a namespace that goes: %s", work.key.namespace)
+            return Result(REFUSED_AGAIN)
         except Refused as error:
             if error.final:
                 self._verdicts[uid] = Verdict(reasons.REFUSED, _cut(str(error)))
