@@ -126,7 +126,8 @@ class _Pods:
             name=pod.name,
             hostname=pod.hostname,
             address=self._box.address(index),
-            argv=(sys.executable, KUBELET, SPEC),
+            # Not the environment's own, which may lie in a folder that pods have for themselves.
+            argv=(str(Path(sys.executable).resolve()), KUBELET, SPEC),
             env=(("PATH", os.environ["PATH"]),),
             cwd="/",
             files=(File(SPEC, 0o600, spec), File(KUBELET, 0o600, PROGRAM.read_bytes())),
