@@ -53,8 +53,8 @@ def test_root_is_shared_and_tmp_shm_and_run_are_private() -> None:
     shm = seen["/dev/shm"]
     assert isinstance(shm, Tmpfs)
     assert shm.size == 1 << 20
-    assert seen["/run/mpi-trainer"] == Bind("/scratch/share", "/run/mpi-trainer")
-    assert set(layer(seen["/run"])) >= {"sshd", "mpi-trainer"}
+    assert seen["/run/mpi-agent"] == Bind("/scratch/share", "/run/mpi-agent")
+    assert set(layer(seen["/run"])) >= {"sshd", "mpi-agent"}
 
 
 def test_existing_file_is_bound_over_and_nothing_is_covered() -> None:
