@@ -131,5 +131,9 @@ def test_quota_and_limits_take_the_preparation_too(namespace: Kubectl) -> None:
     )
     (pod,) = create(namespace, workers)
     assert pod["status"]["qosClass"] == "Guaranteed"
-    used = namespace.get("quota", "all")["status"]["used"]
-    assert (used["requests.cpu"], used["limits.memory"]) == ("1", "1Gi")
+
+    def counted() -> bool:
+        used = namespace.get("quota", "all")["status"]["used"]
+        return (used["requests.cpu"], used["limits.memory"]) == ("1", "1Gi")
+
+    eventually("the quota counts the pod without its preparation", counted)
