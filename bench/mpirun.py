@@ -118,5 +118,5 @@ def _to_the_end(pod: RunningPod) -> tuple[str, str]:
             told[descriptor] += data
             if not data:
                 left.discard(descriptor)
-        time.sleep(0.001)
+        time.sleep(0.001)  # short beside what is measured; a busy loop would take a core
     return told[pod.stdout].decode(), told[pod.stderr].decode()

@@ -7,6 +7,7 @@ import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -53,6 +54,25 @@ class Account(msgspec.Struct, frozen=True):
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, json.load(error)
+
+    def kubeconfig(self, folder: Path) -> Path:
+        """A file, for its owner alone, by which a program acts in this account's name."""
+        cluster = {
+            "server": self.kubectl.spec.api_url,
+            "certificate-authority": str(self.kubectl.spec.state / "pki" / "ca.crt"),
+        }
+        content = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "it",
+            "clusters": [{"name": "it", "cluster": cluster}],
+            "users": [{"name": "it", "user": {"token": self.token}}],
+            "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
+        }
+        path = folder / "kubeconfig"
+        path.touch(0o600)
+        path.write_text(json.dumps(content))
+        return path
 
     def may(self, verb: str, resource: str, namespace: str, name: str = "") -> bool:
         """What the API server answers when the account asks about itself."""

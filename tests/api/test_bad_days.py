@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import time
 from pathlib import Path
 
 import yaml
 
+from tests.api.accounts import with_token
 from tests.api.admin import JOBS, Admin, Object
 from tests.api.kubelet import Kubelet, is_launcher
 from tests.api.lab import admin, controller, kubelet, served, submit, until
@@ -37,7 +36,7 @@ def test_an_invalid_job_is_told_all_that_is_wrong_and_has_no_children(
     for field in ("cleanPodPolicy", "ttlSecondsAfterFinished", "Launcher.replicas"):
         assert field in failed["message"]
     version = admin.job()["metadata"]["resourceVersion"]
-    time.sleep(2.0)
+    time.sleep(2.0)  # long enough for a loop to write again, were there one
     assert admin.job()["metadata"]["resourceVersion"] == version, "no loop"
     assert not admin.pods()
     for path in ("services/pi", "configmaps/pi-config", "secrets/pi-ssh"):
@@ -77,7 +76,7 @@ def test_a_name_that_is_taken_ends_the_job_and_the_other_object_stays(
         failed = until(admin, "Failed", name)
         assert failed["reason"] == "ErrResourceExists"
         assert "already exists and is not managed by this MPIJob" in failed["message"]
-    time.sleep(1.0)
+    time.sleep(1.0)  # long enough for a late write to what is not ours
     for path, version in before.items():
         found = admin.get(f"api/v1/{path}")
         assert found is not None, path
@@ -157,7 +156,7 @@ def test_two_controllers_by_mistake_make_nothing_twice(admin: Admin, kubelet: Ku
                 name = pod["metadata"]["name"]
                 role = name if "worker" in name else name.rpartition("-")[0]
                 seen.setdefault(role, set()).add(pod["metadata"]["uid"])
-            time.sleep(0.05)
+            time.sleep(0.05)  # a look; the loop has a deadline
     assert len(seen) == 12
     assert all(len(uids) == 1 for uids in seen.values()), seen
 
@@ -214,7 +213,7 @@ def test_the_shipped_rights_are_enough_and_hold_no_list_of_secrets(
                 assert not {"list", "watch", "*"} & set(rule["verbs"])
     kubectl("create", "serviceaccount", "mpi-trainer")
     kubectl.apply(*documents)
-    config = _as_account(kubectl, admin, tmp_path)
+    config = with_token(kubectl, "mpi-trainer").kubeconfig(tmp_path)
     codes = {"1": 1}
     kubelet.finish = lambda pod: (
         codes.get(pod["metadata"]["annotations"]["mpi-trainer.opendatahub.io/attempt"], 0)
@@ -228,27 +227,6 @@ def test_the_shipped_rights_are_enough_and_hold_no_list_of_secrets(
         submit(admin, job(1, "short", ttlSecondsAfterFinished=0, backoffLimit=1))
         eventually("removed", lambda: admin.get(f"{JOBS}/mpijobs/short") is None, 60)
         assert "403" not in one.log(), one.log()
-
-
-def _as_account(kubectl: Kubectl, admin: Admin, folder: Path) -> Path:
-    token = kubectl("create", "token", "mpi-trainer").strip()
-    authority = (admin.spec.state / "pki" / "ca.crt").read_bytes()
-    cluster = {
-        "server": admin.spec.api_url,
-        "certificate-authority-data": base64.b64encode(authority).decode(),
-    }
-    text = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "c",
-        "clusters": [{"name": "c", "cluster": cluster}],
-        "users": [{"name": "c", "user": {"token": token}}],
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
-    }
-    path = folder / "kubeconfig"
-    path.touch(0o600)
-    path.write_text(json.dumps(text))
-    return path
 
 
 def test_uninstalling_lets_go_of_every_launcher_pod(admin: Admin, kubelet: Kubelet) -> None:

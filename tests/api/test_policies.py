@@ -37,7 +37,7 @@ def test_pods_are_cleaned_up_as_the_policy_says(
     submit(admin, job(2, cleanPodPolicy=policy))
     until(admin, "Succeeded")
     eventually("cleaned up", lambda: _counts(admin) == left, 60)
-    time.sleep(1.0)
+    time.sleep(1.0)  # long enough for one pod too many to go
     assert _counts(admin) == left
     gone = admin.get("apis/batch/v1/jobs/pi-launcher") is None
     assert gone == (policy == "All")
@@ -105,7 +105,7 @@ def test_a_job_made_suspended_has_no_pods_until_it_is_resumed(
     """Kueue's way: also what it puts into the templates meanwhile reaches the pods."""
     submit(admin, job(1, suspend=True))
     until(admin, "Suspended")
-    time.sleep(1.0)
+    time.sleep(1.0)  # long enough for a pod to come, were it not held back
     assert not admin.pods()
     template = {"spec": {"nodeSelector": {"pool": "gpu"}}, "metadata": {"labels": {"team": "x"}}}
     change = {"spec": {"mpiReplicaSpecs": {"Worker": {"template": template}}}}
@@ -128,7 +128,7 @@ def test_a_late_launcher_comes_when_all_workers_are_ready_at_every_resume(
         kubelet.unready = lambda pod: bool(pod["metadata"]["name"] == "pi-worker-1")
         admin.change(suspend=False)
         eventually("both run", lambda: _running(admin) == 2)
-        time.sleep(1.0)
+        time.sleep(1.0)  # long enough for a launcher that does not wait
         assert not admin.pods("launcher")
         assert admin.get("apis/batch/v1/jobs/pi-launcher") is None
         kubelet.unready = lambda pod: False
@@ -160,7 +160,7 @@ def test_a_job_that_finds_no_place_fails_in_time_and_leaves_no_pod_pending(
     assert NO_GPU.rstrip(".") in failed["message"]
     assert ("Warning", "SchedulingTimeout") in [(e[0], e[1]) for e in admin.events()]
     eventually("none pending", lambda: _pending(admin) == 0)
-    time.sleep(1.0)
+    time.sleep(1.0)  # long enough for a new pod, were the job tried again
     assert _pending(admin) == 0
 
 

@@ -8,7 +8,6 @@ What it asked for is read from the API server's audit log.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -77,28 +76,10 @@ def asked(spec: Spec) -> tuple[set[Right], list[str]]:
     return used, refused
 
 
-def _config(who: Account, file: Path) -> Path:
-    cluster = {
-        "server": who.kubectl.spec.api_url,
-        "certificate-authority": str(who.kubectl.spec.state / "pki" / "ca.crt"),
-    }
-    content = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "c",
-        "clusters": [{"name": "c", "cluster": cluster}],
-        "users": [{"name": "c", "user": {"token": who.token}}],
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
-    }
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600), "w") as target:
-        json.dump(content, target)
-    return file
-
-
 def test_the_controller_uses_each_of_its_rights_and_misses_none(
     admin: Admin, kubelet: Kubelet, installed: Account, tmp_path: Path
 ) -> None:
-    config = _config(installed, tmp_path / "config")
+    config = installed.kubeconfig(tmp_path)
     lock = f"--lock-namespace={HOME}"
     with Controller(config, lock) as controller:
         _fail_suspend_resume_succeed(admin, kubelet)

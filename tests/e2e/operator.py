@@ -40,9 +40,7 @@ def operator(cluster: Spec, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     eventually("MPIJobs are served", lambda: not kubectl.attempt(*served).returncode, 60)
     parts = yaml.safe_load_all(kubectl("kustomize", str(MANIFESTS / "overlays" / "kubernetes")))
     kubectl.apply(*(part for part in parts if part["kind"] not in _OUTSIDE))
-    config = tmp_path_factory.mktemp("operator") / "kubeconfig"
-    config.touch(0o600)
-    config.write_text(json.dumps(_kubeconfig(cluster, with_token(kubectl, HOME).token)))
+    config = with_token(kubectl, HOME).kubeconfig(tmp_path_factory.mktemp("operator"))
     # Where the machine is too busy to renew a lease in time a controller ends, and nobody starts
     # this one again; so it has longer than the usual 15 s.
     lease = ("--lease-duration=60s", "--renew-deadline=50s", "--retry-period=2s")
@@ -51,21 +49,6 @@ def operator(cluster: Spec, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         assert one.process is not None
         assert one.process.poll() is None, f"the controller ended: {one.log()}"
         assert "Traceback" not in one.log(), one.log()
-
-
-def _kubeconfig(spec: Spec, token: str) -> Object:
-    server = {
-        "server": spec.api_url,
-        "certificate-authority": str(spec.state / "pki" / "ca.crt"),
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "it", "cluster": server}],
-        "users": [{"name": "it", "user": {"token": token}}],
-        "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
-        "current-context": "it",
-    }
 
 
 @pytest.fixture(scope="session")

@@ -217,7 +217,7 @@ def test_a_signal_lets_work_finish_and_writes_the_last_events() -> None:
         running = asyncio.ensure_future(one.manager.run())
         await until(lambda: one.looks == ["a"])
         os.kill(os.getpid(), signal.SIGTERM)
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(0.3)  # long enough to end, were the work not waited for
         assert not running.done()
         one.hold.set()
         assert await running == 0

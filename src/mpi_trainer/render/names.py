@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-DOMAIN = "mpi-trainer.opendatahub.io"
+from mpi_trainer.layout.agent.choice import DOMAIN
+
 ATTEMPT = f"{DOMAIN}/attempt"
 """annotation of worker pods, of the launcher Job and of its pod: which attempt they belong to"""
 EVIDENCE = f"{DOMAIN}/evidence"

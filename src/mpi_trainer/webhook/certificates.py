@@ -49,6 +49,11 @@ class Chain(msgspec.Struct, frozen=True):
     server: Pair
     retired: tuple[bytes, ...] = ()
 
+    def check(self) -> None:
+        """ValueError where a certificate cannot be read."""
+        for pem in (self.authority.certificate, self.server.certificate, *self.retired):
+            x509.load_pem_x509_certificate(pem)
+
     @property
     def bundle(self) -> bytes:
         """What the API server has to trust."""

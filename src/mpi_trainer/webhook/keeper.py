@@ -182,7 +182,7 @@ def _parsed(data: Mapping[str, str]) -> Chain | None:
             Pair(parts["tls.crt"], parts["tls.key"]),
             tuple(one + _SEPARATOR for one in retired if one.strip()),
         )
-        readable = [pair.parsed for pair in (chain.authority, chain.server)]
+        chain.check()
     except (KeyError, ValueError):
         return None
-    return chain if readable else None
+    return chain

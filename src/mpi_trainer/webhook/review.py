@@ -16,7 +16,7 @@ from mpi_trainer.api.errors import FieldError
 from mpi_trainer.api.meta import ApiValue
 
 REVIEW = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
-CREATE, UPDATE, DELETE = "CREATE", "UPDATE", "DELETE"
+CREATE, UPDATE = "CREATE", "UPDATE"
 
 # The API server cuts a warning at 256 characters and all of them at 4096.
 WARNING_LENGTH = 256

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from mpi_trainer.api.errors import Path
+from tests.unit.api.building import changed
 
 Change = tuple[Path, Any]
 Refused = tuple[int, tuple[Change, ...], str]
@@ -163,12 +164,7 @@ def job(name: str, *changes: Change) -> dict[str, Any]:
         "metadata": {"name": name},
         "spec": {"mpiReplicaSpecs": {"Launcher": _role(), "Worker": {"replicas": 2, **_role()}}},
     }
-    for path, value in changes:
-        place: Any = data
-        for part in path[:-1]:
-            place = place[part] if isinstance(part, int) else place.setdefault(part, {})
-        place[path[-1]] = value
-    return data
+    return changed(data, changes)
 
 
 def _role() -> dict[str, Any]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -17,6 +15,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from tests.api.accounts import with_token
 from tests.cluster import Kubectl, eventually
 from tools.cluster.report import environment
 from tools.cluster.spec import Spec
@@ -120,7 +119,7 @@ def serving(spec: Spec, folder: Path, port: int, *flags: str) -> Iterator[Server
 def start(spec: Spec, folder: Path, port: int, *flags: str) -> Server:
     """The process alone."""
     probe_port = port + 1
-    account = kubeconfig(spec, folder)
+    account = with_token(Kubectl(spec, NAMESPACE), "mpi-trainer").kubeconfig(folder)
     log = (folder / f"webhook-{port}.log").open("ab")
     command = [
         *(sys.executable, "-m", "mpi_trainer.webhook", "--kubeconfig", str(account)),
@@ -131,29 +130,6 @@ def start(spec: Spec, folder: Path, port: int, *flags: str) -> Server:
     process = subprocess.Popen(command, env=environment(spec), stdout=log, stderr=log)
     log.close()
     return Server(process, port, probe_port)
-
-
-def kubeconfig(spec: Spec, folder: Path) -> Path:
-    """The controller's own account, by a token of the API server."""
-    token = Kubectl(spec, NAMESPACE)("create", "token", "mpi-trainer").strip()
-    authority = (spec.state / "pki" / "ca.crt").read_bytes()
-    cluster = {
-        "server": spec.api_url,
-        "certificate-authority-data": base64.b64encode(authority).decode(),
-    }
-    content = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "c",
-        "clusters": [{"name": "c", "cluster": cluster}],
-        "users": [{"name": "c", "user": {"token": token}}],
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
-    }
-    path = folder / "controller.kubeconfig"
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(json.dumps(content))
-    return path
 
 
 def _trusted(kubectl: Kubectl) -> bool:

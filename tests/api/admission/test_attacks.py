@@ -5,29 +5,14 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.api.admission.cases import MAIN, POD, Change, job
-from tests.api.admission.serving import ACCOUNT, Server, install, remove, serving
+from tests.api.admission.serving import ACCOUNT, Server
 from tests.cluster import Kubectl
 from tools.cluster.spec import Spec
-
-PORT = 19543
-
-
-@pytest.fixture(scope="module")
-def webhook(api_server: Spec, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    kubectl = Kubectl(api_server)
-    install(kubectl)
-    folder: Path = tmp_path_factory.mktemp("webhook")
-    try:
-        with serving(api_server, folder, PORT) as server:
-            yield server
-    finally:
-        remove(kubectl)
 
 
 @pytest.fixture(scope="module")

@@ -4,31 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.api.admission.cases import REFUSED, ROLES, TAKEN, Change, job
-from tests.api.admission.serving import Server, install, remove, serving
+from tests.api.admission.serving import Server
 from tests.cluster import Kubectl, eventually
-from tools.cluster.spec import Spec
 
-PORT = 19443
 DENIED = re.compile(r"(?=Error from server)")
-
-
-@pytest.fixture(scope="module")
-def webhook(api_server: Spec, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    kubectl = Kubectl(api_server)
-    install(kubectl)
-    folder: Path = tmp_path_factory.mktemp("webhook")
-    try:
-        with serving(api_server, folder, PORT) as server:
-            yield server
-    finally:
-        remove(kubectl)
 
 
 def tried(kubectl: Kubectl, *jobs: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from mpi_trainer.api import load
@@ -23,6 +24,11 @@ def job(*changes: tuple[Path, Any]) -> dict[str, Any]:
         "metadata": {"name": "train"},
         "spec": {"mpiReplicaSpecs": {"Launcher": _role(), "Worker": {"replicas": 2, **_role()}}},
     }
+    return changed(data, changes)
+
+
+def changed(data: dict[str, Any], changes: Iterable[tuple[Path, Any]]) -> dict[str, Any]:
+    """`data` itself, with each value at its path."""
     for path, value in changes:
         place: Any = data
         for part in path[:-1]:

@@ -1,0 +1,55 @@
+"""Certificates that somebody else keeps in a folder (`--cert-dir`) are read, and read again."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from mpi_trainer.webhook import certfiles
+from mpi_trainer.webhook.certificates import Pair, first
+from mpi_trainer.webhook.tls import Shown
+from tests.sim.waiting import until
+
+
+class Watched(Shown):
+    """Tells which certificates were taken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.taken: list[bytes] = []
+
+    def show(self, certificate: bytes, key: bytes) -> bool:
+        new = super().show(certificate, key)
+        if new:
+            self.taken.append(certificate)
+        return new
+
+
+def pair() -> Pair:
+    return first(("webhook.svc",), datetime.now(UTC)).server
+
+
+def test_a_pair_is_shown_when_it_is_whole_and_renewed_while_we_serve(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(certfiles, "EVERY_SECONDS", 0.02)
+    one, other = pair(), pair()
+
+    async def script() -> None:
+        shown = Watched()
+        following = asyncio.ensure_future(certfiles.follow(tmp_path, shown))
+        (tmp_path / "tls.crt").write_bytes(one.certificate)
+        (tmp_path / "tls.key").write_bytes(one.key)
+        await until(lambda: shown.taken == [one.certificate])
+        # Two files never change in one instant: the half-way pair is not taken.
+        (tmp_path / "tls.crt").write_bytes(other.certificate)
+        await asyncio.sleep(0.1)  # long enough to take it, were it taken
+        assert shown.taken == [one.certificate]
+        (tmp_path / "tls.key").write_bytes(other.key)
+        await until(lambda: shown.taken == [one.certificate, other.certificate])
+        following.cancel()
+
+    asyncio.run(asyncio.wait_for(script(), 20))
