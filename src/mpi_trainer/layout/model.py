@@ -52,7 +52,8 @@ class Overlay(msgspec.Struct, frozen=True):
 class PodLayout(msgspec.Struct, frozen=True):
     """One pod. `env` and `labels` are what we add, and win over the template's own.
 
-    `command` is the first container's command and args in one; they stay apart in the template.
+    `container` runs the job; "" is the first one. `command` is its command and args in one; they
+    stay apart in the template.
     `scratch` are folders that only this pod's programs may write to. `prepare` is a command that
     ends before `command` starts, in the same image, as the same user, with the same files.
     `ready_port` is a port that answers once the pod is ready; 0 where only its owner can know.
@@ -73,6 +74,7 @@ class PodLayout(msgspec.Struct, frozen=True):
     prepare: tuple[str, ...] = ()
     overlays: tuple[Overlay, ...] = ()
     ready_port: int = 0
+    container: str = ""
 
 
 class Layout(msgspec.Struct, frozen=True):

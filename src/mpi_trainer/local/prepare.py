@@ -16,9 +16,9 @@ import msgspec
 from mpi_trainer.api import defaults, validation
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.layout.agent import Choice, choice
+from mpi_trainer.layout.agent import Choice
 from mpi_trainer.layout.model import Layout
-from mpi_trainer.layout.mpijob import layout
+from mpi_trainer.layout.mpijob import choose, layout
 from mpi_trainer.local import accounts, applied, isolation, preflight
 from mpi_trainer.local.description import description
 from mpi_trainer.local.distributions import DISTRIBUTIONS, Distribution, default_for, named
@@ -88,7 +88,7 @@ def prepare(job: MPIJob, settings: Settings) -> LocalRun:
 
 def _agent(job: MPIJob) -> Choice:
     """There is no image here that could have an sshd or an entrypoint of its own."""
-    asked = choice(job)
+    asked = choose(job)
     if asked.level == "off":
         return Choice("environment", "managed", asked.why)
     return Choice("full", "managed")

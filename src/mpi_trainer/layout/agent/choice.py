@@ -9,12 +9,12 @@ pods. SSH is `managed` (any user, strict keys, workers without the private key) 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
 
-from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.api.pods import Container
+from mpi_trainer.api.pods import Container, PodTemplate
 
 DOMAIN = "mpi-trainer.opendatahub.io"
 AGENT = f"{DOMAIN}/agent"
@@ -34,29 +34,34 @@ class Choice(msgspec.Struct, frozen=True):
         return self.ssh == "managed"
 
 
-def choice(job: MPIJob) -> Choice:
-    """What the job's annotations ask for, as far as its pods allow it."""
-    asked = job.metadata.annotations.get(AGENT, "")
+def choice(
+    annotations: Mapping[str, str], launcher: PodTemplate, worker: PodTemplate, main: str = ""
+) -> Choice:
+    """What the job's annotations ask for, as far as its pods allow it; `main` is their container
+    that runs the job."""
+    asked = annotations.get(AGENT, "")
     if asked == "off":
         return Choice("off", "compatible", f"the annotation {AGENT} says so")
-    ssh = job.metadata.annotations.get(SSH, "")
+    ssh = annotations.get(SSH, "")
     if ssh == "compatible":
         return Choice("environment", "compatible", f"the annotation {SSH} says so")
-    if ssh != "managed" and _runs_something(job):
+    if ssh != "managed" and _runs_something(worker, main):
         return Choice("environment", "compatible", "workers have a command of their own")
     if asked == "environment":
         return Choice("environment", "managed", f"the annotation {AGENT} says so")
-    if not container(job.launcher.template.view.spec.containers).command:
+    if not container(launcher.view.spec.containers, main).command:
         why = "the launcher names no command, and its image's own cannot be known"
         return Choice("environment", "managed", why)
     return Choice("full", "managed")
 
 
-def container(containers: tuple[Container, ...]) -> Container:
-    """The one that runs the job; the others are its user's own business."""
-    return containers[0] if containers else Container()
+def container(containers: tuple[Container, ...], name: str = "") -> Container:
+    """The one that runs the job: that of the name, else the first. The others are its user's own
+    business."""
+    named = (one for one in containers if name and one.name == name)
+    return next(named, containers[0] if containers else Container())
 
 
-def _runs_something(job: MPIJob) -> bool:
-    worker = container(job.worker.template.view.spec.containers)
-    return bool(worker.command or worker.args)
+def _runs_something(worker: PodTemplate, main: str) -> bool:
+    found = container(worker.view.spec.containers, main)
+    return bool(found.command or found.args)
