@@ -166,7 +166,7 @@ class _Decoder:
         if kind.cls in FIELDS:
             if text not in known and meant is not None:
                 remedy = f"did you mean `{meant}`? It is passed on as it is"
-                rule = "no such field in a pod template"
+                rule = "no such field in a template"
                 self.warnings.append(FieldError(here, UNKNOWN, rule=rule, remedy=remedy))
             return
         remedy = f"the fields here are {', '.join(sorted(known))}"

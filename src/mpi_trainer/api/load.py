@@ -1,7 +1,9 @@
 """A job file: text in, jobs with defaults out, or everything that is wrong with it at once.
 
-A file may hold several MPIJobs, and the ConfigMaps and Secrets that they mount. Guarantee: a job
-that comes out of `jobs` is structurally sound and valid; the only exception is `InvalidJob`.
+A file may hold several jobs, the ConfigMaps and Secrets that they mount, and runtimes. `jobs` takes
+MPIJobs only, `objects` TrainJobs and runtimes too. Guarantee: a job that comes out is structurally
+sound and valid; the only exception is `InvalidJob`. Danger: whether a TrainJob fits its runtime is
+known only where the runtime is: in the file, or given by the caller.
 """
 
 from __future__ import annotations
@@ -11,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from mpi_trainer.api import companions, documents, validation
-from mpi_trainer.api.companions import ConfigMap, Secret
+from mpi_trainer.api import companions, documents, identity, trainerdefaults, validation
+from mpi_trainer.api.companions import CONFIG_MAP, SECRET, ConfigMap, Secret
 from mpi_trainer.api.decode import Decoded, decode
 from mpi_trainer.api.defaults import with_defaults
 from mpi_trainer.api.documents import Document
@@ -25,12 +27,13 @@ from mpi_trainer.api.errors import (
     Position,
     under,
 )
-from mpi_trainer.api.mpijob import API_VERSION, KIND, MPIJob
-from mpi_trainer.api.spelling import nearest
+from mpi_trainer.api.identity import ANY_FILE, MPIJOB_FILE, Kinds
+from mpi_trainer.api.mpijob import KIND, MPIJob
+from mpi_trainer.api.runtime import KINDS, Runtime
+from mpi_trainer.api.trainjob import KIND as TRAIN_KIND
+from mpi_trainer.api.trainjob import TrainJob
 
-_GROUP = "kubeflow.org/"
-_TRAINER = "trainer.kubeflow.org/"
-_KINDS = {KIND: API_VERSION, "ConfigMap": "v1", "Secret": "v1"}
+Value = MPIJob | TrainJob | Runtime | ConfigMap | Secret
 
 
 class JobFile(msgspec.Struct, frozen=True):
@@ -38,46 +41,51 @@ class JobFile(msgspec.Struct, frozen=True):
     config_maps: tuple[ConfigMap, ...] = ()
     secrets: tuple[Secret, ...] = ()
     warnings: tuple[FieldError, ...] = ()
+    train_jobs: tuple[TrainJob, ...] = ()
+    runtimes: tuple[Runtime, ...] = ()
 
 
 class Found(msgspec.Struct, frozen=True):
     """One object read, and what was found on the way. Not to be used where there are errors."""
 
-    value: MPIJob | ConfigMap | Secret | None
+    value: Value | None
     errors: tuple[FieldError, ...] = ()
     warnings: tuple[FieldError, ...] = ()
     named_at: Position | None = None
 
 
 def jobs(text: str, source: str) -> JobFile:
-    """All that `text` holds. `source` names it in messages, usually a file name."""
-    read = [_read(document) for document in documents.parse(text, source)]
-    errors = [error for found in read for error in found.errors]
-    warnings = tuple(warning for found in read for warning in found.warnings)
-    values = [found.value for found in read if found.value is not None]
-    errors += _duplicates(read)
-    if not errors and not any(isinstance(value, MPIJob) for value in values):
-        rule = "the file holds no MPIJob"
-        place = Position(source, 1, 1)
-        remedy = f"add one, with `apiVersion: {API_VERSION}`"
-        errors.append(FieldError((), REQUIRED, rule=rule, remedy=remedy, position=place))
-    if errors:
-        raise InvalidJob(errors, warnings)
-    return JobFile(
-        tuple(value for value in values if isinstance(value, MPIJob)),
-        tuple(value for value in values if isinstance(value, ConfigMap)),
-        tuple(value for value in values if isinstance(value, Secret)),
-        warnings,
-    )
+    """The MPIJobs that `text` holds, and what they mount. `source` names it in messages."""
+    return _file(text, source, MPIJOB_FILE)
+
+
+def objects(text: str, source: str) -> JobFile:
+    """All that `text` holds, TrainJobs and runtimes too; a runtime alone is a sound file."""
+    return _file(text, source, ANY_FILE)
 
 
 def job(data: Mapping[str, Any]) -> Found:
     """An MPIJob from plain data, such as an API object or an admission request; never raises."""
-    wrong = _identity_errors(data)
-    if not wrong and data.get("kind") != KIND:
-        rule = f"must be {KIND}"
-        wrong = [FieldError(("kind",), NOT_SUPPORTED, data["kind"], rule, "send an MPIJob")]
-    return Found(None, tuple(wrong)) if wrong else _job(data)
+    return _one(data, KIND)
+
+
+def train_job(data: Mapping[str, Any]) -> Found:
+    """A TrainJob from plain data, judged without its runtime; never raises."""
+    return _one(data, TRAIN_KIND)
+
+
+def runtime(data: Mapping[str, Any]) -> Found:
+    """A runtime of either kind from plain data; never raises."""
+    return _one(data, *KINDS)
+
+
+def _one(data: Mapping[str, Any], *kinds: str) -> Found:
+    wrong = identity.errors(data, ANY_FILE)
+    if not wrong and data.get("kind") not in kinds:
+        rule = f"must be {' or '.join(kinds)}"
+        remedy = f"send {'an' if kinds[0] == KIND else 'a'} {kinds[0]}"
+        wrong = [FieldError(("kind",), NOT_SUPPORTED, data["kind"], rule, remedy)]
+    return Found(None, tuple(wrong)) if wrong else _READERS[data["kind"]](data)
 
 
 def _job(data: Mapping[str, Any]) -> Found:
@@ -89,10 +97,39 @@ def _job(data: Mapping[str, Any]) -> Found:
     return Found(value, errors, (*decoded.warnings, *_beyond(decoded, suspicions)))
 
 
+def _train_job(data: Mapping[str, Any]) -> Found:
+    decoded = decode(TrainJob, data)
+    value = trainerdefaults.of_job(decoded.value)
+    return Found(value, decoded.errors, decoded.warnings)
+
+
+def _runtime(data: Mapping[str, Any]) -> Found:
+    decoded = decode(Runtime, data)
+    value = trainerdefaults.of_runtime(decoded.value)
+    return Found(value, decoded.errors, decoded.warnings)
+
+
+def _config_map(data: Mapping[str, Any]) -> Found:
+    return _companion(ConfigMap, data)
+
+
+def _secret(data: Mapping[str, Any]) -> Found:
+    return _companion(Secret, data)
+
+
 def _companion(kind: type[ConfigMap] | type[Secret], data: Mapping[str, Any]) -> Found:
     decoded: Decoded[Any] = decode(kind, data)
     errors = (*decoded.errors, *_beyond(decoded, companions.errors(decoded.value)))
     return Found(decoded.value, errors, decoded.warnings)
+
+
+_READERS = {
+    KIND: _job,
+    TRAIN_KIND: _train_job,
+    **dict.fromkeys(KINDS, _runtime),
+    CONFIG_MAP: _config_map,
+    SECRET: _secret,
+}
 
 
 def _beyond(decoded: Decoded[Any], found: Iterable[FieldError]) -> list[FieldError]:
@@ -100,15 +137,34 @@ def _beyond(decoded: Decoded[Any], found: Iterable[FieldError]) -> list[FieldErr
     return [error for error in found if not under(error.path, decoded.doubtful)]
 
 
-def _read(document: Document) -> Found:
+def _file(text: str, source: str, kinds: Kinds) -> JobFile:
+    read = [_read(document, kinds) for document in documents.parse(text, source)]
+    errors = [error for found in read for error in found.errors]
+    warnings = tuple(warning for found in read for warning in found.warnings)
+    values = [found.value for found in read if found.value is not None]
+    errors += _duplicates(read)
+    if not errors and all(isinstance(value, ConfigMap | Secret) for value in values):
+        usual, version = next(iter(kinds.items()))
+        rule = f"the file holds no {usual}"
+        place = Position(source, 1, 1)
+        remedy = f"add one, with `apiVersion: {version}`"
+        errors.append(FieldError((), REQUIRED, rule=rule, remedy=remedy, position=place))
+    if errors:
+        raise InvalidJob(errors, warnings)
+    return JobFile(
+        tuple(value for value in values if isinstance(value, MPIJob)),
+        tuple(value for value in values if isinstance(value, ConfigMap)),
+        tuple(value for value in values if isinstance(value, Secret)),
+        warnings,
+        tuple(value for value in values if isinstance(value, TrainJob)),
+        tuple(value for value in values if isinstance(value, Runtime)),
+    )
+
+
+def _read(document: Document, kinds: Kinds) -> Found:
     data = document.data
-    wrong = _identity_errors(data)
-    if wrong:
-        found = Found(None, tuple(wrong))
-    elif data["kind"] == KIND:
-        found = _job(data)
-    else:
-        found = _companion(ConfigMap if data["kind"] == "ConfigMap" else Secret, data)
+    wrong = identity.errors(data, kinds)
+    found = Found(None, tuple(wrong)) if wrong else _READERS[data["kind"]](data)
     return Found(
         found.value,
         _located(document, found.errors),
@@ -138,36 +194,3 @@ def _duplicates(read: Iterable[Found]) -> list[FieldError]:
 def _located(document: Document, found: Iterable[FieldError]) -> tuple[FieldError, ...]:
     placed = (msgspec.structs.replace(e, position=document.position(e.path)) for e in found)
     return tuple(sorted(placed, key=lambda e: e.position or document.position(())))
-
-
-def _identity_errors(data: Mapping[str, Any]) -> list[FieldError]:
-    missing = [
-        FieldError((field,), REQUIRED, rule="must be set", remedy=f"add `{field}: {usual}`")
-        for field, usual in (("apiVersion", API_VERSION), ("kind", KIND))
-        if not isinstance(data.get(field), str) or not data[field]
-    ]
-    if missing:
-        return missing
-    version, kind = data["apiVersion"], data["kind"]
-    if kind in _KINDS and version == _KINDS[kind]:
-        return []
-    if kind == KIND and version.startswith(_GROUP):
-        rule = f"only {API_VERSION} is served"
-        return [FieldError(("apiVersion",), NOT_SUPPORTED, version, rule, _LEGACY)]
-    if version.startswith(_TRAINER):
-        rule, remedy = f"{kind} is not supported yet", "write the job as an MPIJob"
-        return [FieldError(("kind",), NOT_SUPPORTED, kind, rule, remedy)]
-    if kind in _KINDS:
-        rule = f"a {kind} has the apiVersion {_KINDS[kind]}"
-        remedy = f"write `apiVersion: {_KINDS[kind]}`"
-        return [FieldError(("apiVersion",), NOT_SUPPORTED, version, rule, remedy)]
-    meant = nearest(kind, _KINDS)
-    rule = "a job file holds MPIJobs, ConfigMaps and Secrets only"
-    remedy = f"did you mean `{meant}`?" if meant else "keep other objects in a file of their own"
-    return [FieldError(("kind",), NOT_SUPPORTED, kind, rule, remedy)]
-
-
-_LEGACY = (
-    f"write `apiVersion: {API_VERSION}` and move cleanPodPolicy, backoffLimit,"
-    " activeDeadlineSeconds and ttlSecondsAfterFinished under spec.runPolicy"
-)

@@ -1,4 +1,4 @@
-"""The field names of the public pod API, where `pods` reads only some of them.
+"""The field names of the public pod and JobSet APIs, where we read only some of them.
 
 Used to notice a slip such as `resource` for `resources` in a template. A name that is missing
 here costs a warning at most; a pod template is never refused for a field we do not know.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mpi_trainer.api import pods
+from mpi_trainer.api import jobset, pods
 
 
 def _names(text: str) -> frozenset[str]:
@@ -59,4 +59,17 @@ FIELDS: Mapping[type, frozenset[str]] = {
     pods.ConfigMapVolume: _names("defaultMode items name optional"),
     pods.SecretVolume: _names("defaultMode items optional secretName"),
     pods.ClaimVolume: _names("claimName readOnly"),
+    jobset.JobSetView: _names(
+        "coordinator failurePolicy managedBy network replicatedJobs startupPolicy"
+        " successPolicy suspend ttlSecondsAfterFinished volumeClaimPolicies"
+    ),
+    jobset.Network: _names("enableDNSHostnames publishNotReadyAddresses subdomain"),
+    jobset.ReplicatedJobView: _names("dependsOn groupName name replicas template"),
+    jobset.DependsOn: _names("name status"),
+    jobset.JobTemplateView: _names("metadata spec"),
+    jobset.JobSpecView: _names(
+        "activeDeadlineSeconds backoffLimit backoffLimitPerIndex completionMode completions"
+        " managedBy manualSelector maxFailedIndexes parallelism podFailurePolicy"
+        " podReplacementPolicy selector successPolicy suspend template ttlSecondsAfterFinished"
+    ),
 }

@@ -100,7 +100,7 @@ TABLE = (
         "kind",
         "2:1",
         "Unsupported value",
-        "TrainJob is not supported yet",
+        "a TrainJob is not taken here",
         "write the job as an MPIJob",
     ),
     (

@@ -1,0 +1,225 @@
+"""What a TrainJob is once its runtime, the patches and its own fields are put together.
+
+`effective(job, runtime)` is the one place where that is decided; layout, rendering, validation and
+the local backend all start from its value. Names and counts are exactly upstream's, because Kueue
+computes them again from the same objects. Inside the pods of an MPI job three things go further:
+image, variables and resources reach the workers too, and the command reaches the launcher only.
+Danger: a runtime whose template is not structurally sound makes it raise; validate first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import ROUND_CEILING
+from typing import Any
+
+import msgspec
+
+from mpi_trainer.api import patches, quantities, tailoring
+from mpi_trainer.api.decode import decode
+from mpi_trainer.api.jobset import JobSetView, ReplicatedJobView
+from mpi_trainer.api.pods import PodTemplate
+from mpi_trainer.api.runtime import MPI, SSH_AUTH_MOUNT_PATH, TORCH, Runtime
+from mpi_trainer.api.tailoring import NODE_CONTAINER, Cut
+from mpi_trainer.api.trainjob import Source, TrainJob
+
+LAUNCHER = "launcher"
+NODE = "node"
+TRAINER = "trainer"
+DATASET = "dataset-initializer"
+MODEL = "model-initializer"
+OTHER = "other"
+
+AUTO = 0
+
+_GPU_PREFIXES = ("nvidia.com/mig-", "habana.ai/gaudi")
+
+Raw = Mapping[str, Any]
+
+
+class ReplicatedJob(msgspec.Struct, frozen=True):
+    """One job of the JobSet. `rest`: the replicated job as merged, less its pod template."""
+
+    name: str
+    role: str
+    ancestor: str
+    count: int
+    replicas: int
+    template: PodTemplate
+    depends_on: tuple[str, ...]
+    rest: Raw
+
+    def wire(self, template: Raw | None = None) -> dict[str, Any]:
+        """The entry under `replicatedJobs`, with `template` in place of its own pod template."""
+        job: Raw = self.rest.get("template") or {}
+        spec = {
+            **(job.get("spec") or {}),
+            "parallelism": self.count,
+            "completions": self.count,
+            "template": self.template.content if template is None else template,
+        }
+        return {**self.rest, "replicas": self.replicas, "template": {**job, "spec": spec}}
+
+
+class Effective(msgspec.Struct, frozen=True):
+    """`slots`: ranks per node; `AUTO` where torchrun finds out itself.
+
+    `nodes`: the pods that run ranks, the launcher among them where it does. `rest`: the JobSet's
+    spec less its replicated jobs. `labels` and `annotations` are the JobSet's.
+    """
+
+    name: str
+    policy: str
+    jobs: tuple[ReplicatedJob, ...]
+    nodes: int
+    slots: int
+    mpi_implementation: str
+    ssh_auth_mount_path: str
+    run_launcher_as_node: bool
+    subdomain: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    rest: Raw
+
+    def job(self, role: str) -> ReplicatedJob | None:
+        """The first job of that role."""
+        return next((job for job in self.jobs if job.role == role), None)
+
+    @property
+    def pods(self) -> int:
+        return sum(job.count * job.replicas for job in self.jobs)
+
+
+def effective(job: TrainJob, runtime: Runtime) -> Effective:
+    template = runtime.spec.template
+    changes = job.spec.runtime_patches
+    given = [patches.patched(one, changes) for one in template.spec.get("replicatedJobs") or ()]
+    view = decode(JobSetView, {**template.spec, "replicatedJobs": given}).value
+    trainer = next((one for one in view.replicated_jobs if one.ancestor == TRAINER), None)
+    jobs = tuple(
+        _replicated(job, runtime, raw, one, one is trainer)
+        for one, raw in zip(view.replicated_jobs, given, strict=True)
+    )
+    return Effective(
+        name=job.name,
+        policy=runtime.policy,
+        jobs=jobs,
+        nodes=_nodes(runtime, jobs),
+        slots=_slots(job, runtime, jobs),
+        mpi_implementation=runtime.mpi_implementation,
+        ssh_auth_mount_path=runtime.mpi.ssh_auth_mount_path or SSH_AUTH_MOUNT_PATH,
+        run_launcher_as_node=bool(runtime.mpi.run_launcher_as_node),
+        subdomain=view.network.subdomain or job.name,
+        labels={**template.metadata.labels, **patches.marks(changes, "labels")},
+        annotations={**template.metadata.annotations, **patches.marks(changes, "annotations")},
+        rest={key: value for key, value in template.spec.items() if key != "replicatedJobs"},
+    )
+
+
+def _replicated(
+    job: TrainJob, runtime: Runtime, raw: Raw, view: ReplicatedJobView, first: bool
+) -> ReplicatedJob:
+    role = _role(runtime.policy, view)
+    pod = tailoring.trained(
+        view.template.spec.template.content, job.trainer, _cut(runtime, view, role)
+    )
+    source = _source(job, role)
+    if source is not None:
+        pod = tailoring.fetched(pod, source, role)
+    return ReplicatedJob(
+        name=view.name,
+        role=role,
+        ancestor=view.ancestor,
+        count=_count(job, runtime, view, first),
+        replicas=1 if view.ancestor in (TRAINER, DATASET, MODEL) else view.replicas,
+        template=PodTemplate.of(pod),
+        depends_on=tuple(one.name for one in view.depends_on),
+        rest=_without_pod(raw),
+    )
+
+
+def _role(policy: str, view: ReplicatedJobView) -> str:
+    if policy == MPI and view.name in (LAUNCHER, NODE):
+        return view.name
+    return view.ancestor if view.ancestor in (TRAINER, DATASET, MODEL) else OTHER
+
+
+def _cut(runtime: Runtime, view: ReplicatedJobView, role: str) -> Cut:
+    labelled = view.ancestor == TRAINER
+    if role == LAUNCHER:
+        runs_ranks = bool(runtime.mpi.run_launcher_as_node)
+        return Cut(image=True, command=True, env=True, resources=runs_ranks or labelled)
+    if role == NODE:
+        return Cut(image=True, env=True, resources=True)
+    return Cut(image=labelled, command=labelled, env=labelled, resources=labelled)
+
+
+def _source(job: TrainJob, role: str) -> Source | None:
+    wanted = job.spec.initializer
+    if wanted is None or role not in (DATASET, MODEL):
+        return None
+    return wanted.dataset if role == DATASET else wanted.model
+
+
+def _count(job: TrainJob, runtime: Runtime, view: ReplicatedJobView, first: bool) -> int:
+    """Pods of one replica; `first`: it is the first job labelled as the trainer's."""
+    policy = runtime.spec.ml_policy
+    count = view.template.spec.parallelism
+    if view.ancestor == TRAINER and policy is not None:
+        count = policy.num_nodes
+    wanted = job.trainer.num_nodes
+    if wanted is not None and runtime.policy == MPI and view.name == NODE:
+        return max(wanted - 1, 1) if runtime.mpi.run_launcher_as_node else wanted
+    if wanted is not None and runtime.policy != MPI and first:
+        return wanted
+    return max(1 if count is None else count, 1)
+
+
+def _nodes(runtime: Runtime, jobs: tuple[ReplicatedJob, ...]) -> int:
+    roles = {TRAINER}
+    if runtime.policy == MPI:
+        roles = {NODE, LAUNCHER} if runtime.mpi.run_launcher_as_node else {NODE}
+    return sum(job.count * job.replicas for job in jobs if job.role in roles)
+
+
+def _slots(job: TrainJob, runtime: Runtime, jobs: tuple[ReplicatedJob, ...]) -> int:
+    wanted = job.trainer.num_proc_per_node
+    if wanted is not None:
+        return wanted
+    requests, limits = _amounts(jobs)
+    gpus = _gpus(requests) or _gpus(limits)
+    if runtime.policy == TORCH:
+        return AUTO if gpus else max(_units(requests.get("cpu")) or _units(limits.get("cpu")), 1)
+    told = runtime.mpi.num_proc_per_node
+    slots = 1 if told is None else told
+    return gpus if runtime.policy == MPI and slots == 1 and gpus > 1 else slots
+
+
+def _amounts(jobs: tuple[ReplicatedJob, ...]) -> tuple[Raw, Raw]:
+    """Requests and limits of a node, from the first job of nodes that has any."""
+    for job in jobs:
+        if job.name == NODE or job.ancestor == TRAINER:
+            found = tailoring.container(job.template.content, NODE_CONTAINER).get("resources")
+            if found:
+                return found.get("requests") or {}, found.get("limits") or {}
+    return {}, {}
+
+
+def _gpus(amounts: Raw) -> int:
+    names = [n for n in amounts if "gpu" in n.lower() or n.startswith(_GPU_PREFIXES)]
+    return sum(_units(amounts[name]) for name in names)
+
+
+def _units(amount: Any) -> int:
+    """Whole units, rounded up as Kubernetes does; an amount that is unreadable counts as none."""
+    try:
+        return int(quantities.parse(amount or 0).to_integral_value(ROUND_CEILING))
+    except ValueError:
+        return 0
+
+
+def _without_pod(raw: Raw) -> Raw:
+    job: Raw = raw.get("template") or {}
+    spec: Raw = job.get("spec") or {}
+    rest = {name: value for name, value in spec.items() if name != "template"}
+    return {**raw, "template": {**job, "spec": rest}}

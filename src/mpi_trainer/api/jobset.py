@@ -1,0 +1,52 @@
+"""A JobSet's spec, `jobset.x-k8s.io/v1alpha2`: a typed view of the parts we read.
+
+A JobSet is a list of replicated jobs, each a Job template; here `replicas` is always one Job, and
+`parallelism` its pods. As with pod templates, what the view does not name is ignored, never lost:
+whoever passes a JobSet on passes on what came.
+"""
+
+from __future__ import annotations
+
+from mpi_trainer.api.meta import ApiValue, Int32
+from mpi_trainer.api.pods import PodTemplate, TemplateMeta
+
+ANCESTOR_LABEL = "trainer.kubeflow.org/trainjob-ancestor-step"
+
+
+class DependsOn(ApiValue, frozen=True):
+    name: str = ""
+    status: str = ""
+
+
+class JobSpecView(ApiValue, frozen=True):
+    parallelism: Int32 | None = None
+    completions: Int32 | None = None
+    template: PodTemplate = PodTemplate()
+
+
+class JobTemplateView(ApiValue, frozen=True):
+    metadata: TemplateMeta = TemplateMeta()
+    spec: JobSpecView = JobSpecView()
+
+
+class ReplicatedJobView(ApiValue, frozen=True):
+    name: str = ""
+    replicas: Int32 = 1
+    depends_on: tuple[DependsOn, ...] = ()
+    template: JobTemplateView = JobTemplateView()
+
+    @property
+    def ancestor(self) -> str:
+        """The part of a TrainJob that this job belongs to, by its label; often empty."""
+        return self.template.metadata.labels.get(ANCESTOR_LABEL, "")
+
+
+class Network(ApiValue, frozen=True):
+    subdomain: str = ""
+
+
+class JobSetView(ApiValue, frozen=True):
+    """The part of a JobSet's spec that we act upon."""
+
+    replicated_jobs: tuple[ReplicatedJobView, ...] = ()
+    network: Network = Network()
