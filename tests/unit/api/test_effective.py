@@ -250,7 +250,7 @@ def test_job_and_runtime_survive_the_way_to_the_wire_and_back() -> None:
     data = train_job(((*TRAINER, "env"), env), (PATCHES, [patch("node", nodeSelector={"a": "b"})]))
     job = loaded(data)
     assert loaded(trainjob.to_wire(job)) == job
-    assert trainjob.to_wire(job)["spec"]["trainer"]["env"] == env
+    assert list(trainjob.to_wire(job)["spec"]["trainer"]["env"]) == env
     one = loaded_runtime(runtime((("spec", "template", "spec", "coordinator"), {"podIndex": 0})))
     assert loaded_runtime(runtimes.to_wire(one)) == one
     assert runtimes.to_wire(one)["spec"]["template"]["spec"]["coordinator"] == {"podIndex": 0}
