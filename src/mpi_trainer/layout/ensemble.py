@@ -30,6 +30,7 @@ from mpi_trainer.layout.model import (
 from mpi_trainer.layout.mpi import MpiImpl, Settings, implementation
 
 SSHD = ("/usr/sbin/sshd", "-De")
+ROOT_SSH = "/root/.ssh"
 SSH_RETRIES = "-o ConnectionAttempts=10"
 
 # Between the ranks' end and the kubelet's patience, for sshd and the agent itself.
@@ -180,10 +181,15 @@ def _agent_keys(agent: Choice, *parts: Part) -> tuple[KeyFile, ...]:
     return tuple(KeyFile(f"{paths.KEYS}/{p}", p, None) for p in parts) if agent.managed else ()
 
 
-def upstream_keys(folder: str, private: int | None, public: int | None) -> tuple[KeyFile, ...]:
-    """The key files that images made for upstream look for."""
+def upstream_keys(path: str) -> tuple[KeyFile, ...]:
+    """The key files that images made for upstream look for.
+
+    0600 for root, whose ssh refuses a key that others can read; others must read root's file.
+    """
+    folder = path.rstrip("/")
+    mode = 0o600 if folder == ROOT_SSH else None
     return (
-        KeyFile(f"{folder}/id_rsa", "private", private),
-        KeyFile(f"{folder}/id_rsa.pub", "public", public),
-        KeyFile(f"{folder}/authorized_keys", "public", public),
+        KeyFile(f"{folder}/id_rsa", "private", mode),
+        KeyFile(f"{folder}/id_rsa.pub", "public", mode),
+        KeyFile(f"{folder}/authorized_keys", "public", mode),
     )

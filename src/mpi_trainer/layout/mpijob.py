@@ -9,10 +9,15 @@ from __future__ import annotations
 from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.layout import hosts as names
 from mpi_trainer.layout.agent import Choice, choice, paths
-from mpi_trainer.layout.ensemble import Ensemble, Role, Seat, assembled, upstream_keys
-from mpi_trainer.layout.model import File, KeyFile, Layout, Pairs
-
-ROOT_SSH = "/root/.ssh"
+from mpi_trainer.layout.ensemble import (
+    ROOT_SSH,
+    Ensemble,
+    Role,
+    Seat,
+    assembled,
+    upstream_keys,
+)
+from mpi_trainer.layout.model import File, Layout, Pairs
 
 LABEL_OPERATOR = "training.kubeflow.org/operator-name"
 LABEL_JOB = "training.kubeflow.org/job-name"
@@ -56,7 +61,7 @@ def _ensemble(job: MPIJob, domain: str) -> Ensemble:
         hosts=names.hosts(job, domain),
         launcher=Role((launcher,), job.launcher.template, () if as_worker else NO_GPU),
         workers=Role(workers, job.worker.template),
-        keys=_keys(job),
+        keys=upstream_keys(job.spec.ssh_auth_mount_path or ROOT_SSH),
         annotations=job.metadata.annotations,
         shown=(File(names.DISCOVER_HOSTS, 0o555, script),),
     )
@@ -65,10 +70,3 @@ def _ensemble(job: MPIJob, domain: str) -> Ensemble:
 def _labels(job: MPIJob, role: str, index: int | None) -> dict[str, str]:
     labels = {LABEL_OPERATOR: "mpi-operator", LABEL_JOB: job.name, LABEL_ROLE: role}
     return labels if index is None else {**labels, LABEL_INDEX: str(index)}
-
-
-def _keys(job: MPIJob) -> tuple[KeyFile, ...]:
-    """0600 for root, whose ssh refuses a key that others can read; others must read root's file."""
-    folder = (job.spec.ssh_auth_mount_path or ROOT_SSH).rstrip("/")
-    mode = 0o600 if folder == ROOT_SSH else None
-    return upstream_keys(folder, mode, mode)

@@ -1,4 +1,4 @@
-"""The ConfigMap `<job>-config`: the hostfile, the discovery script and the agent's scripts.
+"""The ConfigMap of a job: the hostfile, the agent's scripts, and what else its pods read.
 
 One for all pods of a job, since each mounts only its own keys. It is never changed in place, so
 the pods of one attempt all read the same.
@@ -6,7 +6,6 @@ the pods of one attempt all read the same.
 
 from __future__ import annotations
 
-from mpi_trainer.render import names
 from mpi_trainer.render.frame import Frame, Object
 
 LARGEST = 1024 * 1024
@@ -17,7 +16,7 @@ def config_map(frame: Frame) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": frame.plain_metadata(names.config_map(frame.job.name)),
+        "metadata": frame.plain_metadata(frame.names.config_map),
         "data": data(frame),
     }
 

@@ -8,33 +8,45 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from mpi_trainer.api.errors import DUPLICATE, TOO_LONG, FieldError, Path
-from mpi_trainer.api.mpijob import LAUNCHER, WORKER
+from mpi_trainer.layout.agent.choice import container
 from mpi_trainer.layout.model import Layout, PodLayout
 from mpi_trainer.render import configmaps
 from mpi_trainer.render.frame import Frame
 from mpi_trainer.render.volumes import claimed, plain
 
-_SPECS = ("spec", "mpiReplicaSpecs")
+
+class Places(msgspec.Struct, frozen=True):
+    """Where a kind says what its launcher and its workers are, and how many workers."""
+
+    launcher: Path
+    worker: Path
+    workers: Path
 
 
-def errors(layout: Layout, frame: Frame) -> tuple[FieldError, ...]:
+def errors(layout: Layout, frame: Frame, places: Places) -> tuple[FieldError, ...]:
     """All of them; the workers are alike, so the first speaks for all."""
-    found = [*_mounts((*_SPECS, LAUNCHER), layout.launcher)]
+    found = [*_mounts(places.launcher, layout.launcher)]
     for worker in layout.workers[:1]:
-        found += _mounts((*_SPECS, WORKER), worker)
+        found += _mounts(places.worker, worker)
     size = configmaps.size(frame)
     if size > configmaps.LARGEST:
         rule = f"the job's files take {size} bytes, and a ConfigMap holds {configmaps.LARGEST}"
-        path = (*_SPECS, WORKER, "replicas")
-        found.append(FieldError(path, TOO_LONG, len(layout.workers), rule, "use fewer workers"))
+        count = len(layout.workers)
+        found.append(FieldError(places.workers, TOO_LONG, count, rule, "use fewer workers"))
     return tuple(found)
 
 
 def _mounts(path: Path, pod: PodLayout) -> Iterator[FieldError]:
     taken = set(claimed(pod))
-    for n, mount in enumerate(pod.template.view.spec.containers[0].volume_mounts):
+    containers = pod.template.view.spec.containers
+    main = container(containers, pod.container)
+    number = containers.index(main)
+    for n, mount in enumerate(main.volume_mounts):
         if plain(mount.mount_path) in taken:
-            where = (*path, "template", "spec", "containers", 0, "volumeMounts", n, "mountPath")
+            inside = ("template", "spec", "containers", number, "volumeMounts", n, "mountPath")
+            where = (*path, *inside)
             rule = "the job puts files of its own there"
             yield FieldError(where, DUPLICATE, mount.mount_path, rule, "mount it elsewhere")

@@ -1,19 +1,19 @@
-"""What all children of one job share, worked out once.
+"""What all children of one job share, worked out once, whatever kind the job is of.
 
 `Facts` is what only the controller knows: which attempt this is, and the cluster's domain (empty
-where names are resolved without one). `Frame` adds the job and where its files are kept.
+where names are resolved without one). `Names` is what a kind calls its children and their volumes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
-from mpi_trainer.api.mpijob import API_VERSION, KIND, MPIJob
+from mpi_trainer.api.meta import ObjectMeta
 from mpi_trainer.layout.model import File, Layout
-from mpi_trainer.render import configkeys, names
+from mpi_trainer.render import configkeys
 
 Object = dict[str, Any]
 
@@ -25,9 +25,32 @@ class Facts(msgspec.Struct, frozen=True):
     domain: str = ""
 
 
+class Owner(Protocol):
+    """A job, as far as its children say whose they are."""
+
+    @property
+    def api_version(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def metadata(self) -> ObjectMeta: ...
+
+
+class Names(msgspec.Struct, frozen=True):
+    """`labels` are on every child that is no pod and has none."""
+
+    config_map: str
+    config_volume: str
+    secret: str
+    ssh_volume: str
+    labels: Mapping[str, str] = {}
+
+
 class Frame(msgspec.Struct, frozen=True):
-    job: MPIJob
+    owner: Owner
+    names: Names
     facts: Facts
+    subdomain: str
     config_keys: Mapping[File, str]
     rank_pods: frozenset[str]
 
@@ -35,30 +58,36 @@ class Frame(msgspec.Struct, frozen=True):
     def search(self) -> str:
         """The DNS domain of the job's pods, so that their short names resolve everywhere."""
         domain = self.facts.domain or USUAL_DOMAIN
-        return f"{names.service(self.job.name)}.{self.job.namespace}.svc.{domain}"
+        return f"{self.subdomain}.{self.owner.metadata.namespace}.svc.{domain}"
 
     def metadata(self, name: str, **more: Any) -> Object:
-        """Metadata of a child. A job that no API server has seen yet owns nothing."""
-        job = self.job
-        content: Object = {"name": name, "namespace": job.namespace, **more}
-        if job.metadata.uid:
-            owner = {
-                "apiVersion": API_VERSION,
-                "kind": KIND,
-                "name": job.name,
-                "uid": job.metadata.uid,
-                "controller": True,
-                "blockOwnerDeletion": True,
-            }
-            content["ownerReferences"] = [owner]
-        return content
+        return metadata(self.owner, name, **more)
 
     def plain_metadata(self, name: str) -> Object:
         """Metadata of a child that is no pod and has none."""
-        return self.metadata(name, labels={names.APP: self.job.name})
+        labels = {"labels": dict(self.names.labels)} if self.names.labels else {}
+        return self.metadata(name, **labels)
 
 
-def frame(layout: Layout, job: MPIJob, facts: Facts) -> Frame:
+def metadata(owner: Owner, name: str, **more: Any) -> Object:
+    """Metadata of a child. A job that no API server has seen yet owns nothing."""
+    job = owner.metadata
+    content: Object = {"name": name, "namespace": job.namespace, **more}
+    if job.uid:
+        reference = {
+            "apiVersion": owner.api_version,
+            "kind": owner.kind,
+            "name": job.name,
+            "uid": job.uid,
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+        content["ownerReferences"] = [reference]
+    return content
+
+
+def frame(layout: Layout, owner: Owner, names: Names, facts: Facts) -> Frame:
     """A launcher without workers runs the ranks itself, whatever the hostfile says."""
     ranks = frozenset(h.pod for h in layout.hosts) or frozenset({layout.launcher.name})
-    return Frame(job, facts, configkeys.keys(layout), ranks)
+    subdomain = layout.launcher.subdomain
+    return Frame(owner, names, facts, subdomain, configkeys.keys(layout), ranks)

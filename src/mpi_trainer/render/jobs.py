@@ -18,7 +18,7 @@ def launcher_job(layout: PodLayout, frame: Frame) -> Object:
     template = pod(layout, frame)
     template["metadata"]["finalizers"] = [names.EVIDENCE]
     labels = {
-        names.APP: frame.job.name,
+        **frame.names.labels,
         LABEL_OPERATOR: layout.labels[LABEL_OPERATOR],
         LABEL_JOB: layout.labels[LABEL_JOB],
     }

@@ -13,17 +13,20 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from mpi_trainer.api.errors import FieldError, InvalidJob
-from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.mpijob import LAUNCHER, WORKER, MPIJob
 from mpi_trainer.layout.model import Layout
-from mpi_trainer.render import conflicts, secrets
+from mpi_trainer.render import conflicts, names, secrets
 from mpi_trainer.render.configmaps import config_map
-from mpi_trainer.render.frame import Facts, Object, frame
+from mpi_trainer.render.frame import Facts, Frame, Names, Object, frame
 from mpi_trainer.render.jobs import launcher_job
 from mpi_trainer.render.secrets import Part
 from mpi_trainer.render.services import service
 from mpi_trainer.render.workers import workers
 
 __all__ = ["Children", "Facts", "Object", "children", "errors", "secret"]
+
+_SPECS = ("spec", "mpiReplicaSpecs")
+_PLACES = conflicts.Places((*_SPECS, LAUNCHER), (*_SPECS, WORKER), (*_SPECS, WORKER, "replicas"))
 
 
 class Children(msgspec.Struct, frozen=True):
@@ -39,8 +42,8 @@ class Children(msgspec.Struct, frozen=True):
 
 def children(layout: Layout, job: MPIJob, facts: Facts) -> Children:
     """All children but the Secret; InvalidJob where the job's template is in their way."""
-    shared = frame(layout, job, facts)
-    wrong = conflicts.errors(layout, shared)
+    shared = _frame(layout, job, facts)
+    wrong = conflicts.errors(layout, shared, _PLACES)
     if wrong:
         raise InvalidJob(wrong)
     return Children(
@@ -53,9 +56,20 @@ def children(layout: Layout, job: MPIJob, facts: Facts) -> Children:
 
 def errors(layout: Layout, job: MPIJob) -> tuple[FieldError, ...]:
     """Why `children` would refuse the job; for admission, before anything is made."""
-    return conflicts.errors(layout, frame(layout, job, Facts()))
+    return conflicts.errors(layout, _frame(layout, job, Facts()), _PLACES)
 
 
 def secret(layout: Layout, job: MPIJob, parts: Mapping[Part, str]) -> Object:
     """The job's Secret with these keys."""
-    return secrets.secret(frame(layout, job, Facts()), parts)
+    return secrets.secret(_frame(layout, job, Facts()), parts)
+
+
+def _frame(layout: Layout, job: MPIJob, facts: Facts) -> Frame:
+    named = Names(
+        config_map=names.config_map(job.name),
+        config_volume=names.CONFIG_VOLUME,
+        secret=names.secret(job.name),
+        ssh_volume=names.SSH_VOLUME,
+        labels={names.APP: job.name},
+    )
+    return frame(layout, job, named, facts)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from mpi_trainer.layout.agent.choice import DOMAIN
+from mpi_trainer.api.annotations import DOMAIN
 
 ATTEMPT = f"{DOMAIN}/attempt"
 """annotation of worker pods, of the launcher Job and of its pod: which attempt they belong to"""
@@ -16,6 +16,8 @@ EVIDENCE = f"{DOMAIN}/evidence"
 """finalizer of the launcher pod: it stays until what it says of the job's end has been recorded"""
 
 APP = "app"
+SSH_VOLUME = "ssh-auth"
+CONFIG_VOLUME = "mpi-job-config"
 
 
 def config_map(job: str) -> str:

@@ -1,7 +1,7 @@
 """A pod of the job: its template as it came, and beside it what the Layout and the job's kind ask.
 
-Both roles' pods are made here and nowhere else, so what must be on every pod (a gang scheduler's
-marks, for one) belongs into `pod`. What the user wrote wins wherever a job can run with it: an
+Every pod of MPI is made here and nowhere else, so what must be on each (a gang scheduler's marks,
+for one) belongs into `filled`. What the user wrote wins wherever a job can run with it: an
 own /dev/shm, probe, Istio setting, service account. Names, labels, the restart policy and the
 environment of MPI are ours, as upstream's are. Restarting is the controller's business, by
 attempts; a kubelet that restarted a container would hide a failure from it.
@@ -9,11 +9,13 @@ attempts; a kubelet that restarted a container would hide a failure from it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from mpi_trainer.layout.model import PodLayout
 from mpi_trainer.render import names, preparation, sharedmemory
 from mpi_trainer.render.frame import Frame, Object
+from mpi_trainer.render.maincontainer import main_container
 from mpi_trainer.render.volumes import folders
 
 ISTIO = "sidecar.istio.io/inject"
@@ -22,38 +24,48 @@ LONGEST_SEARCHES = 2048
 
 
 def pod(layout: PodLayout, frame: Frame) -> Object:
-    """Metadata (labels, annotations) and spec, for a Pod or for a Job's template."""
-    content = layout.template.content
-    spec: Object = content.get("spec") or {}
-    _fill_main(spec, layout, frame)
-    spec["restartPolicy"] = "Never"
-    spec["hostname"] = layout.hostname
-    spec["subdomain"] = layout.subdomain
+    """Metadata (labels, annotations) and spec of a pod that only its controller restarts."""
+    own = {"restartPolicy": "Never", "hostname": layout.hostname, "subdomain": layout.subdomain}
+    given = layout.template.content.get("metadata") or {}
+    return {"metadata": metadata(given, layout, frame), "spec": filled(layout, frame, own)}
+
+
+def filled(layout: PodLayout, frame: Frame, own: Object | None = None) -> Object:
+    """The spec. Name and restarts are `own`, or come from whoever makes the pod."""
+    spec: Object = layout.template.content.get("spec") or {}
+    main = main_container(spec, layout.container)
+    _fill_main(main, spec, layout, frame)
+    spec |= own or {}
     _resolve_names(spec, frame.search)
     if not _asks_for_token(spec):
         spec["automountServiceAccountToken"] = False
     if layout.name in frame.rank_pods:
-        sharedmemory.add(spec)
-    return {"metadata": metadata(content.get("metadata") or {}, layout, frame), "spec": spec}
+        sharedmemory.add(spec, main)
+    return spec
 
 
 def metadata(given: Object, layout: PodLayout, frame: Frame) -> Object:
-    labels = {**(given.get("labels") or {}), **layout.labels}
     annotations = {**(given.get("annotations") or {}), names.ATTEMPT: str(frame.facts.attempt)}
-    if ISTIO not in annotations and ISTIO not in labels:
+    return marked({"labels": given.get("labels"), "annotations": annotations}, layout.labels)
+
+
+def marked(given: Object, labels: Mapping[str, str]) -> Object:
+    """Metadata with these labels, and Istio's sidecar off where nothing is said about it."""
+    both = {**(given.get("labels") or {}), **labels}
+    annotations = {**(given.get("annotations") or {})}
+    if ISTIO not in annotations and ISTIO not in both:
         annotations[ISTIO] = "false"
-    return {"labels": labels, "annotations": annotations}
+    return {**given, "labels": both, "annotations": annotations}
 
 
-def _fill_main(spec: Object, layout: PodLayout, frame: Frame) -> None:
-    """What the first container gets: command, variables, files, probe."""
-    main: Object = spec["containers"][0]
+def _fill_main(main: Object, spec: Object, layout: PodLayout, frame: Frame) -> None:
+    """What the container that runs the job gets: command, variables, files, probe."""
     own = folders(layout, frame, spec)
     main["env"] = _variables(main.get("env") or [], layout)
     spec["volumes"] = [*(spec.get("volumes") or ()), *own.volumes]
     main["volumeMounts"] = [*(main.get("volumeMounts") or ()), *own.mounts]
     if layout.prepare:
-        spec["initContainers"] = preparation.init_containers(spec, layout.prepare)
+        spec["initContainers"] = preparation.init_containers(spec, main, layout.prepare)
     main["volumeMounts"] = [*main["volumeMounts"], *own.overlays]
     if layout.command != (*(main.get("command") or ()), *(main.get("args") or ())):
         main["command"] = list(layout.command)

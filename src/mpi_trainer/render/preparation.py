@@ -18,10 +18,9 @@ _ALIKE = ("image", "imagePullPolicy", "securityContext", "env", "envFrom", "volu
 _RESOURCES = ("cpu", "memory", "ephemeral-storage")
 
 
-def init_containers(spec: Object, command: tuple[str, ...]) -> list[Object]:
+def init_containers(spec: Object, main: Object, command: tuple[str, ...]) -> list[Object]:
     """The pod's init containers and, last, ours. The main container must be filled already."""
     own: list[Object] = spec.get("initContainers") or []
-    main: Object = spec["containers"][0]
     taken = {container.get("name") for container in (*own, *spec["containers"])}
     prepare: Object = {"name": names.unused(NAME, taken), "command": list(command)}
     prepare |= {field: deepcopy(main[field]) for field in _ALIKE if main.get(field)}

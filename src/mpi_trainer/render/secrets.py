@@ -1,4 +1,4 @@
-"""The Secret `<job>-ssh`: the job's key pairs, under upstream's keys and two of our own.
+"""The Secret of a job: its key pairs, under upstream's keys and two of our own.
 
 Pods mount single keys of it, so a worker can be given its host key without the launcher's
 private key. Danger: the only object here that holds a secret; it is never logged or compared.
@@ -10,7 +10,6 @@ import base64
 from collections.abc import Mapping
 from typing import Literal
 
-from mpi_trainer.render import names
 from mpi_trainer.render.frame import Frame, Object
 
 Part = Literal["private", "public", "host-private", "host-public"]
@@ -29,7 +28,7 @@ def secret(frame: Frame, parts: Mapping[Part, str]) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": frame.plain_metadata(names.secret(frame.job.name)),
+        "metadata": frame.plain_metadata(frame.names.secret),
         "type": "kubernetes.io/ssh-auth",
         # Kubelets need not watch it then, nor do they miss it in pods that outlive their job.
         "immutable": True,

@@ -15,10 +15,10 @@ def service(frame: Frame) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": frame.plain_metadata(names.service(frame.job.name)),
+        "metadata": frame.plain_metadata(names.service(frame.owner.metadata.name)),
         "spec": {
             "clusterIP": "None",
             "publishNotReadyAddresses": True,
-            "selector": {LABEL_OPERATOR: "mpi-operator", LABEL_JOB: frame.job.name},
+            "selector": {LABEL_OPERATOR: "mpi-operator", LABEL_JOB: frame.owner.metadata.name},
         },
     }

@@ -16,9 +16,9 @@ from mpi_trainer.render.volumes import mounted
 PATH = "/dev/shm"
 
 
-def add(spec: Object) -> None:
-    """Adds the volume to a pod spec whose main container runs ranks."""
-    if spec.get("hostIPC") or PATH in mounted(spec["containers"][0]):
+def add(spec: Object, main: Object) -> None:
+    """Adds the volume to a pod spec whose container `main` runs ranks."""
+    if spec.get("hostIPC") or PATH in mounted(main):
         return
     volumes = spec.setdefault("volumes", [])
     name = names.unused(names.label(PATH), {volume.get("name") for volume in volumes})

@@ -18,10 +18,9 @@ from mpi_trainer.layout.hosts import CONFIG_DIR
 from mpi_trainer.layout.model import File, KeyFile, PodLayout
 from mpi_trainer.render import names
 from mpi_trainer.render.frame import Frame, Object
+from mpi_trainer.render.maincontainer import main_container
 from mpi_trainer.render.secrets import KEYS
 
-SSH_VOLUME = "ssh-auth"
-CONFIG_VOLUME = "mpi-job-config"
 SCRATCH_SIZE = "64Mi"
 
 T = TypeVar("T", File, KeyFile)
@@ -45,7 +44,7 @@ def folders(pod: PodLayout, frame: Frame, spec: Object) -> Folders:
         taken.add(named[folder])
         volumes.append({"name": named[folder], **source})
     mounts = tuple({"name": name, "mountPath": folder} for folder, name in named.items())
-    used = mounted(spec["containers"][0])
+    used = mounted(main_container(spec, pod.container))
     return Folders(tuple(volumes), mounts, tuple(_overlays(pod, named, used)))
 
 
@@ -68,34 +67,34 @@ def _sources(pod: PodLayout, frame: Frame) -> Iterator[tuple[str, str, Object]]:
     """Folder, the name that its volume should have, and what the volume holds."""
     keys, files = _by_folder(pod.keys), _by_folder(pod.files)
     ssh = next(iter(keys), "")
-    job = frame.job.name
+    called = frame.names
     for folder in claimed(pod):
         secrets, texts = keys.get(folder), files.get(folder)
-        name = SSH_VOLUME if folder == ssh else names.label(folder)
+        name = called.ssh_volume if folder == ssh else names.label(folder)
         if secrets and texts:
             listed = [
-                {"secret": {"name": names.secret(job), "items": _key_items(secrets)}},
-                {"configMap": {"name": names.config_map(job), "items": _items(texts, frame)}},
+                {"secret": {"name": called.secret, "items": _key_items(secrets)}},
+                {"configMap": {"name": called.config_map, "items": _items(texts, frame)}},
             ]
             yield folder, name, {"projected": {"sources": listed}}
         elif secrets:
-            yield folder, name, {"secret": _secret(job, secrets)}
+            yield folder, name, {"secret": _secret(called.secret, secrets)}
         elif texts:
-            source = {"name": names.config_map(job), "items": _items(texts, frame)}
-            name = CONFIG_VOLUME if folder == CONFIG_DIR else name
+            source = {"name": called.config_map, "items": _items(texts, frame)}
+            name = called.config_volume if folder == CONFIG_DIR else name
             yield folder, name, {"configMap": source}
         else:
             yield folder, name, {"emptyDir": {"medium": "Memory", "sizeLimit": SCRATCH_SIZE}}
 
 
-def _secret(job: str, keys: list[KeyFile]) -> Object:
+def _secret(name: str, keys: list[KeyFile]) -> Object:
     """One mode for all is the volume's, as upstream has it."""
     modes = {key.mode for key in keys}
     if len(modes) > 1:
-        return {"secretName": names.secret(job), "items": _key_items(keys)}
+        return {"secretName": name, "items": _key_items(keys)}
     items = _key_items([msgspec.structs.replace(key, mode=None) for key in keys])
     (mode,) = modes
-    source: Object = {"secretName": names.secret(job), "items": items}
+    source: Object = {"secretName": name, "items": items}
     return source if mode is None else {**source, "defaultMode": mode}
 
 

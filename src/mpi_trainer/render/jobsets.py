@@ -1,0 +1,41 @@
+"""The JobSet of a TrainJob, under the TrainJob's own name.
+
+It carries a mark of what it was rendered from, so that a job that comes back from suspension is
+known to be the same or another; `suspend` is no part of it. Danger: of a JobSet that is not
+suspended nothing else may change, and of one that is, little.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+import msgspec
+
+from mpi_trainer.api.annotations import DOMAIN
+from mpi_trainer.api.effective import Effective
+from mpi_trainer.api.trainjob import TrainJob
+from mpi_trainer.render.frame import Object, metadata
+
+API_VERSION = "jobset.x-k8s.io/v1alpha2"
+RENDERED = f"{DOMAIN}/rendered"
+
+_ENCODER = msgspec.json.Encoder(order="deterministic")
+
+
+def job_set(job: TrainJob, effective: Effective, pods: Mapping[str, Object]) -> Object:
+    """`pods` are the pod templates of its replicated jobs, by their names."""
+    replicated = [one.wire(pods.get(one.name)) for one in effective.jobs]
+    spec: Object = {**effective.rest, "replicatedJobs": replicated}
+    marks: Object = {
+        "labels": dict(effective.labels),
+        "annotations": {**effective.annotations, RENDERED: ""},
+    }
+    digest = hashlib.sha256(_ENCODER.encode([marks, spec])).hexdigest()[:16]
+    marks["annotations"][RENDERED] = digest
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "JobSet",
+        "metadata": metadata(job, job.name, **{k: v for k, v in marks.items() if v}),
+        "spec": {**spec, "suspend": bool(job.spec.suspend)},
+    }

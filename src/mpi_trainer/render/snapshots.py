@@ -1,0 +1,32 @@
+"""The ConfigMap `<job>-runtime-snapshot`: the runtime as it was when the job began (CTL-13).
+
+Everything else is rendered from it, so whoever edits or deletes a runtime changes no job that has
+begun. It is upstream's to the letter, so either controller goes on with a job of the other's. JSON
+is YAML, and quicker to read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from mpi_trainer.api.runtime import Runtime, to_wire
+from mpi_trainer.api.trainjob import TrainJob
+from mpi_trainer.render.frame import Object, metadata
+
+KEY = "runtime"
+
+
+def name(job: str) -> str:
+    return f"{job}-runtime-snapshot"
+
+
+def snapshot(job: TrainJob, runtime: Runtime) -> Object:
+    kept: dict[str, Any] = to_wire(runtime)
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": metadata(job, name(job.name)),
+        "data": {KEY: msgspec.json.encode(kept).decode()},
+    }

@@ -1,0 +1,108 @@
+"""`children`: from a TrainJob, its runtime and its Layout to every object that must exist for it.
+
+Names, replicated jobs and counts are upstream's, since Kueue computes them again. What is added
+stands inside the pods: an MPI job's are filled as an MPIJob's are, a torch job's get torchrun's
+variables, others nothing but our label. The Secret is made apart, because its keys are; so is the
+snapshot, because everything else comes from what it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from mpi_trainer.api.effective import Effective
+from mpi_trainer.api.errors import InvalidJob
+from mpi_trainer.api.runtime import MPI, TORCH, Runtime
+from mpi_trainer.api.trainjob import TrainJob
+from mpi_trainer.layout import torch
+from mpi_trainer.layout.model import Layout
+from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
+from mpi_trainer.render import conflicts, secrets
+from mpi_trainer.render.configmaps import config_map
+from mpi_trainer.render.frame import Facts, Frame, Names, Object, frame
+from mpi_trainer.render.jobsets import job_set
+from mpi_trainer.render.pods import filled, marked
+from mpi_trainer.render.secrets import Part
+
+__all__ = ["Children", "Facts", "Object", "children", "secret", "secret_name"]
+
+# The launcher's and the nodes' templates come from the runtime.
+_PLACES = conflicts.Places(("spec", "runtimeRef"), ("spec", "runtimeRef"), ("spec", "trainer"))
+
+
+class Children(msgspec.Struct, frozen=True):
+    job_set: Object
+    config_map: Object | None = None
+
+
+def children(
+    job: TrainJob, effective: Effective, runtime: Runtime, layout: Layout | None, facts: Facts
+) -> Children:
+    """All children but Secret and snapshot; `layout` where the job is one of MPI.
+
+    InvalidJob where the runtime's templates are in their way.
+    """
+    pods = {one.name: _labelled(one.template.content, job) for one in effective.jobs}
+    if effective.policy == TORCH:
+        for name, container in torch.targets(effective, runtime):
+            _give(pods.get(name, {}), container, effective)
+    if effective.policy != MPI or layout is None:
+        return Children(job_set(job, effective, pods))
+    shared = _frame(layout, job, facts)
+    wrong = conflicts.errors(layout, shared, _PLACES)
+    if wrong:
+        raise InvalidJob(wrong)
+    for one in (layout.launcher, *layout.workers[:1]):
+        name = next(j.name for j in effective.jobs if j.role == _ROLES[one.role])
+        given = pods[name].get("metadata") or {}
+        pods[name] = {"metadata": marked(given, one.labels), "spec": _lasting(filled(one, shared))}
+    return Children(job_set(job, effective, pods), config_map(shared))
+
+
+def secret(layout: Layout, job: TrainJob, parts: Mapping[Part, str]) -> Object:
+    """The job's Secret with these keys."""
+    return secrets.secret(_frame(layout, job, Facts()), parts)
+
+
+def secret_name(job: str) -> str:
+    return f"{job}-mpi-ssh-auth"
+
+
+_ROLES = {"launcher": "launcher", "worker": "node"}
+
+
+def _frame(layout: Layout, job: TrainJob, facts: Facts) -> Frame:
+    named = Names(
+        config_map=f"{job.name}-mpi-hostfile",
+        config_volume="mpi-hostfile",
+        secret=secret_name(job.name),
+        ssh_volume="mpi-ssh-auth",
+    )
+    return frame(layout, job, named, facts)
+
+
+def _lasting(spec: Object) -> Object:
+    """A pod that fails is replaced, not restarted in place, unless the runtime says otherwise.
+
+    The log of each try stays then; in place, it would go with the last one.
+    """
+    return {"restartPolicy": "Never", **spec}
+
+
+def _labelled(pod: Object, job: TrainJob) -> Object:
+    given: Object = pod.get("metadata") or {}
+    labels = {**(given.get("labels") or {}), LABEL_TRAINJOB: job.name}
+    return {**pod, "metadata": {**given, "labels": labels}}
+
+
+def _give(pod: Object, container: str, effective: Effective) -> None:
+    """torchrun's variables to one container; ours win over those of the same name."""
+    spec: Object = pod.get("spec") or {}
+    ours = torch.variables(effective)
+    names = {variable["name"] for variable in ours}
+    for one in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
+        if one.get("name") == container:
+            kept = [v for v in one.get("env") or () if v.get("name") not in names]
+            one["env"] = [*kept, *ours]
