@@ -54,6 +54,7 @@ GROUPS: Final = {
         "JobFailed",
         "JobTimeout",
         "NotShippable",
+        "ClusterUnreachable",
         "K8sApiException",
         "InvalidJob",
     ),

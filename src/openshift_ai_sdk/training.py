@@ -32,6 +32,7 @@ from mpi_trainer.sdk.backend import EventInfo, JobDetails, JobSummary, LogLine, 
 from mpi_trainer.sdk.client import AsyncMPIJobClient, AsyncTrainingClient
 from mpi_trainer.sdk.connect import connect
 from mpi_trainer.sdk.errors import (
+    ClusterUnreachable,
     JobError,
     JobExists,
     JobFailed,
@@ -54,6 +55,7 @@ __all__ = [
     "AsyncMPIJob",
     "AsyncMPIJobClient",
     "AsyncTrainingClient",
+    "ClusterUnreachable",
     "EventInfo",
     "InvalidJob",
     "JobDetails",

@@ -13,7 +13,7 @@ from typing import TypeVar
 from mpi_trainer.sdk import following
 from mpi_trainer.sdk.backend import Backend, EventInfo, JobDetails, Key, LogLine, LogQuery
 from mpi_trainer.sdk.connect import connect
-from mpi_trainer.sdk.job import NAMESPACE, Job
+from mpi_trainer.sdk.job import Job
 from mpi_trainer.sdk.showing import show as shown
 from mpi_trainer.sdk.state import JobMetrics, JobState, failure, metrics_in, state_in
 
@@ -25,7 +25,7 @@ class AsyncMPIJob(Job):
 
     @classmethod
     async def get(
-        cls, name: str, namespace: str = NAMESPACE, *, backend: Backend | None = None
+        cls, name: str, namespace: str = "", *, backend: Backend | None = None
     ) -> AsyncMPIJob:
         """The job of that name.
 
@@ -33,7 +33,7 @@ class AsyncMPIJob(Job):
             JobNotFound: There is none.
         """
         backend = backend or connect()
-        found = await backend.get(Key(namespace, name))
+        found = await backend.get(Key(namespace or backend.namespace, name))
         job = cls.of(found, backend)
         job._note(found)
         return job
@@ -45,7 +45,7 @@ class AsyncMPIJob(Job):
             ValueError: The job makes no sense, or (JobExists) its name is taken.
         """
         self.validate()
-        self._note(await self.backend.create(self._definition))
+        self._note(await self.backend.create(self._placed()))
         return self
 
     async def get_status(self: Job) -> JobState:

@@ -115,6 +115,10 @@ class Backend(Protocol):
     def name(self) -> str:
         """`local`, or the cluster's."""
 
+    @property
+    def namespace(self) -> str:
+        """Where a job goes that names no namespace."""
+
     async def create(self, job: MPIJob) -> MPIJob:
         """Submits; the job as stored. JobExists where the name is taken."""
 

@@ -14,7 +14,7 @@ from typing import Any
 from mpi_trainer.sdk.asyncjob import AsyncMPIJob
 from mpi_trainer.sdk.backend import Backend, EventInfo, JobDetails, LogLine
 from mpi_trainer.sdk.connect import connect
-from mpi_trainer.sdk.job import NAMESPACE, Job
+from mpi_trainer.sdk.job import Job
 from mpi_trainer.sdk.joblist import JobList
 from mpi_trainer.sdk.specs import MPIJobSpec
 from mpi_trainer.sdk.state import JobMetrics, JobState
@@ -24,13 +24,13 @@ class Client:
     """A client for the jobs of a namespace.
 
     Args:
-        namespace: The namespace where a method is given none.
+        namespace: The namespace where a method is given none; by default the connection's own.
         backend: Where the jobs run; by default as `connect()` finds.
     """
 
-    def __init__(self, namespace: str = NAMESPACE, *, backend: Backend | None = None) -> None:
-        self.namespace = namespace
+    def __init__(self, namespace: str = "", *, backend: Backend | None = None) -> None:
         self.backend = backend or connect()
+        self.namespace = namespace or self.backend.namespace
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.namespace} on {self.backend.name}>"

@@ -1,16 +1,110 @@
-"""Where jobs go when nobody says where: this machine.
+"""Where jobs go: the cluster that is found here, else this machine.
 
-Every client and every job asks for a connection of its own, so that two logins in one notebook
-never meet.
+In this order: what the caller says; `MPI_TRAINER_BACKEND=local`; a kubeconfig (`KUBECONFIG`, else
+the one that `oc login` writes); the user's token in an OpenShift AI workbench; the account of the
+pod that this runs in; this machine, which is said once. Every client and every job asks for a
+connection of its own, so that two logins in one notebook never meet. Nothing is sent before the
+first call.
 """
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from mpi_trainer.sdk.backend import Backend
 
+if TYPE_CHECKING:
+    from mpi_trainer.kube.config import Config
 
-def connect() -> Backend:
-    """A new connection to where jobs run."""
+CHOICE = "MPI_TRAINER_BACKEND"
+_told: list[str] = []
+
+
+def connect(
+    *,
+    kubeconfig: str | Path | None = None,
+    context: str | None = None,
+    namespace: str | None = None,
+    as_user: str | None = None,
+    local: bool | None = None,
+    say: Callable[[str], None] | None = None,
+) -> Backend:
+    """A new connection to where jobs run.
+
+    Args:
+        kubeconfig: The file that says which cluster and who you are.
+        context: A context of that file; by default its current one.
+        namespace: Where jobs go that name no namespace; by default the context's.
+        as_user: Act as this user (impersonation).
+        local: True takes this machine, False a cluster or nothing.
+        say: Hears what a person should know; by default it goes to standard error.
+
+    Raises:
+        JobError: A cluster was asked for, and its configuration cannot be used.
+    """
+    asked = kubeconfig is not None or context is not None or as_user is not None
+    if local is None and not asked:
+        local = True if os.environ.get(CHOICE) == "local" else None
+    if not local:
+        config = _cluster(kubeconfig, context, namespace, as_user, needed=asked or local is False)
+        if config is not None:
+            return _on_cluster(config, say)
+        _say_once("no cluster is configured here, so jobs run on this machine", say)
     from mpi_trainer.sdk.local import LocalBackend
 
     return LocalBackend()
+
+
+def _cluster(
+    kubeconfig: str | Path | None,
+    context: str | None,
+    namespace: str | None,
+    as_user: str | None,
+    *,
+    needed: bool,
+) -> Config | None:
+    """The configuration of the cluster that is meant; None where there is none to be found."""
+    if not needed and not _signs_of_a_cluster():
+        return None  # before anything is imported that reads YAML
+    from mpi_trainer.kube import config
+    from mpi_trainer.kube.errors import ConfigError
+    from mpi_trainer.sdk import workbench
+    from mpi_trainer.sdk.cluster.refusals import translated
+
+    try:
+        if not needed and not _kubeconfig_exists() and workbench.has_login():
+            return workbench.config(namespace)
+        return config.load(kubeconfig, context, namespace, as_user)
+    except ConfigError as error:
+        raise translated(error) from error
+
+
+def _signs_of_a_cluster() -> bool:
+    return (
+        _kubeconfig_exists()
+        or "KUBERNETES_SERVICE_HOST" in os.environ
+        or "OPENSHIFT_API_URL" in os.environ
+    )
+
+
+def _kubeconfig_exists() -> bool:
+    """`KUBECONFIG` is an answer even where its files are missing: then that is the error."""
+    return bool(os.environ.get("KUBECONFIG")) or (Path.home() / ".kube" / "config").exists()
+
+
+def _on_cluster(config: Config, say: Callable[[str], None] | None) -> Backend:
+    from mpi_trainer.sdk.cluster.backend import ClusterBackend
+
+    return ClusterBackend(config, say) if say else ClusterBackend(config)
+
+
+def _say_once(text: str, say: Callable[[str], None] | None) -> None:
+    if say is not None:
+        say(text)
+    elif text not in _told:
+        _told.append(text)
+        print(f"mpi-trainer: {text}", file=sys.stderr, flush=True)

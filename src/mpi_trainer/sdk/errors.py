@@ -6,6 +6,7 @@
     ├── JobFailed    (also RuntimeError)   the job itself ended badly
     ├── JobTimeout   (also TimeoutError)
     ├── NotShippable (also ValueError)     a function that cannot run anywhere but here
+    ├── ClusterUnreachable (also ConnectionError)   no answer from the API server
     └── K8sApiException                    the API server refused; keeps its status and body
 
 A job file that is wrong raises `api.errors.InvalidJob`, which is a ValueError.
@@ -47,6 +48,10 @@ class JobTimeout(JobError, TimeoutError):
 
 class NotShippable(JobError, ValueError):
     """A function, or an argument for it, cannot be sent to other machines as text."""
+
+
+class ClusterUnreachable(JobError, ConnectionError):
+    """The API server does not answer; what was asked for may or may not have happened."""
 
 
 class K8sApiException(JobError):

@@ -29,7 +29,6 @@ from mpi_trainer.sdk.specs import LOCAL_IMAGE, MPIJobSpec
 from mpi_trainer.sdk.state import JobState, state_of
 from mpi_trainer.sdk.volumes import VolumeMount
 
-NAMESPACE = "default"
 ONE_ATTEMPT = RunPolicy(backoff_limit=0)
 
 
@@ -38,7 +37,7 @@ class Job:
 
     Args:
         name: Its name; lower-case letters, digits and `-`.
-        namespace: The namespace (project) it belongs to.
+        namespace: The namespace (project) it belongs to; by default the connection's own.
         workers: How many worker pods.
         image: The container image. On this machine jobs run in its own Python environment.
         command: What every rank runs, as a list of words. A command that is an MPI launcher
@@ -60,7 +59,7 @@ class Job:
     def __init__(  # noqa: PLR0913 - a job has this many sides, and all but its name have defaults
         self,
         name: str,
-        namespace: str = NAMESPACE,
+        namespace: str = "",
         workers: int = 2,
         image: str = LOCAL_IMAGE,
         command: Sequence[str] = (),
@@ -121,7 +120,7 @@ class Job:
         args: Sequence[object] = (),
         kwargs: Mapping[str, object] | None = None,
         name: str | None = None,
-        namespace: str = NAMESPACE,
+        namespace: str = "",
         workers: int = 2,
         slots: int | None = None,
         image: str = LOCAL_IMAGE,
@@ -168,7 +167,7 @@ class Job:
         cls,
         name: str,
         spec: MPIJobSpec,
-        namespace: str = NAMESPACE,
+        namespace: str = "",
         *,
         backend: Backend | None = None,
     ) -> Self:
@@ -196,7 +195,7 @@ class Job:
             if one.errors or not isinstance(one.value, api.MPIJob):
                 raise InvalidJob(one.errors, one.warnings)
             definition = one.value
-        return cls.of(_in_a_namespace(definition), backend)
+        return cls.of(definition, backend)
 
     @property
     def name(self) -> str:
@@ -204,7 +203,7 @@ class Job:
 
     @property
     def namespace(self) -> str:
-        return self._definition.namespace
+        return self._definition.namespace or self.backend.namespace
 
     @property
     def workers(self) -> int:
@@ -226,6 +225,11 @@ class Job:
             self._backend = connect()
         return self._backend
 
+    def _placed(self) -> api.MPIJob:
+        """The job with its namespace said."""
+        meta = msgspec.structs.replace(self._definition.metadata, namespace=self.namespace)
+        return msgspec.structs.replace(self._definition, metadata=meta)
+
     def validate(self) -> None:
         """Checks the job as `create()` does.
 
@@ -234,12 +238,12 @@ class Job:
         """
         from mpi_trainer.api import validation
 
-        if errors := validation.errors(with_defaults(self._definition)):
+        if errors := validation.errors(with_defaults(self._placed())):
             raise InvalidJob(errors)
 
     def to_dict(self) -> dict[str, Any]:
         """The MPIJob manifest: what runs, and what `kubectl apply` would take."""
-        definition = msgspec.structs.replace(self._definition, status=api.JobStatus())
+        definition = msgspec.structs.replace(self._placed(), status=api.JobStatus())
         return api.to_wire(definition)
 
     def to_yaml(self) -> str:
@@ -250,14 +254,15 @@ class Job:
 
     def __repr__(self) -> str:
         state = self._seen.state if self._seen else "not seen yet"
-        return f"<{type(self).__name__} {self.key}: {state}>"
+        place = f"{self._definition.namespace}/" if self._definition.namespace else ""
+        return f"<{type(self).__name__} {place}{self.name}: {state}>"
 
     def _repr_html_(self) -> str:
         from mpi_trainer.sdk.html import job_card
 
         spec = self._definition.spec
         ranks = f"{self.workers * self.slots} ({self.workers} workers x {self.slots} slots)"
-        facts = [("Namespace", self.namespace), ("Ranks", ranks)]
+        facts = [("Namespace", self._definition.namespace or "the default"), ("Ranks", ranks)]
         facts.append(("MPI", spec.mpi_implementation or OPEN_MPI))
         return job_card(self.name, facts, self._seen)
 
@@ -277,8 +282,3 @@ def _name_of(function: str) -> str:
     """A new name every time, so that a notebook cell can be run again."""
     base = re.sub(r"[^a-z0-9]+", "-", function.lower()).strip("-")[:LONGEST_NAME].rstrip("-")
     return f"{base if base[:1].isalpha() else 'job'}-{os.urandom(3).hex()}"
-
-
-def _in_a_namespace(job: api.MPIJob) -> api.MPIJob:
-    meta = msgspec.structs.replace(job.metadata, namespace=job.namespace or NAMESPACE)
-    return msgspec.structs.replace(job, metadata=meta)

@@ -54,6 +54,10 @@ class LocalBackend:
     def name(self) -> str:
         return "local"
 
+    @property
+    def namespace(self) -> str:
+        return "default"
+
     async def create(self, job: MPIJob) -> MPIJob:
         return await asyncio.to_thread(self.create_now, job)
 

@@ -8,14 +8,14 @@ from mpi_trainer.sdk import background
 from mpi_trainer.sdk.asyncjob import AsyncMPIJob
 from mpi_trainer.sdk.backend import Backend
 from mpi_trainer.sdk.face import blocking, iterating
-from mpi_trainer.sdk.job import NAMESPACE, Job
+from mpi_trainer.sdk.job import Job
 
 
 class MPIJob(Job):
     __doc__ = Job.__doc__
 
     @classmethod
-    def get(cls, name: str, namespace: str = NAMESPACE, *, backend: Backend | None = None) -> Self:
+    def get(cls, name: str, namespace: str = "", *, backend: Backend | None = None) -> Self:
         """The job of that name.
 
         Raises:

@@ -115,7 +115,7 @@ def test_job_that_fails_is_not_tried_again_unless_asked() -> None:
 
 def test_job_shows_itself_without_asking_anybody() -> None:
     job = MPIJob("t", command=["./a"], backend=_Nobody())
-    assert repr(job) == "<MPIJob default/t: not seen yet>"
+    assert repr(job) == "<MPIJob t: not seen yet>"
     assert "not created" in job._repr_html_()
 
 

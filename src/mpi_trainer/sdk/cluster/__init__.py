@@ -1,0 +1,1 @@
+"""The Backend of a Kubernetes or OpenShift cluster: `backend.ClusterBackend`, over `kube/`."""

@@ -1,0 +1,240 @@
+"""Jobs on a cluster, with the caller's own rights and nothing else.
+
+Everything goes through the public API, so it works wherever MPIJobs are served, whichever
+controller serves them. Waiting is one watch, however many wait. What the API server refuses is
+told as the errors of `sdk/errors.py`; one that is away for a while is waited for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from mpi_trainer.api import conditions as c
+from mpi_trainer.api.mpijob import MPIJob, to_wire
+from mpi_trainer.kube import lists, requests
+from mpi_trainer.kube.config import Config
+from mpi_trainer.kube.resources import MPIJOBS
+from mpi_trainer.sdk.backend import JobDetails, JobSummary, Key, LogLine, LogQuery
+from mpi_trainer.sdk.cluster import deletion, entering, joblogs, seen
+from mpi_trainer.sdk.cluster.details import details
+from mpi_trainer.sdk.cluster.homes import Home, Homes
+from mpi_trainer.sdk.cluster.outages import Say
+from mpi_trainer.sdk.cluster.refusals import no_job, told
+from mpi_trainer.sdk.errors import JobError
+
+replace = msgspec.structs.replace
+RESTARTS: Final = "mpi-trainer.opendatahub.io/restarts"
+
+
+def _on_stderr(text: str) -> None:
+    print(f"mpi-trainer: {text}", file=sys.stderr, flush=True)
+
+
+class ClusterBackend:
+    """Jobs of one cluster. `say` hears what a person should know while something takes long."""
+
+    def __init__(self, config: Config, say: Say = _on_stderr) -> None:
+        self.config = config
+        self._homes = Homes(config, say)
+
+    @property
+    def name(self) -> str:
+        """The API server's address."""
+        return self.config.server
+
+    @property
+    def namespace(self) -> str:
+        return self.config.namespace
+
+    async def create(self, job: MPIJob) -> MPIJob:
+        key = Key(job.namespace or self.namespace, job.name)
+        body = to_wire(replace(job, metadata=replace(job.metadata, namespace=key.namespace)))
+        body.pop("status", None)
+        with told(key):
+            async with self._homes.home() as home:
+                made = await home.call(requests.create(MPIJOBS, key.namespace, body))
+        return seen.job(made)
+
+    async def get(self, key: Key) -> MPIJob:
+        with told(key):
+            async with self._homes.home() as home:
+                return await _read(home, key)
+
+    async def details(self, key: Key) -> JobDetails:
+        with told(key):
+            async with self._homes.home() as home:
+                return await details(home, key, await _read(home, key))
+
+    async def list(self, namespace: str | None = None) -> Sequence[JobSummary]:
+        with told():
+            async with self._homes.home() as home:
+                page = await home.outages.through(
+                    lambda: lists.whole(
+                        home.client, MPIJOBS, seen.Listed, namespace=namespace or ""
+                    ),
+                    again=True,
+                )
+        found = [seen.summary(job) for job in page.items]
+        return sorted(found, key=lambda job: job.created, reverse=True)
+
+    async def watch(self, key: Key) -> AsyncIterator[MPIJob]:
+        uid, last = "", None
+        with told(key):
+            async with (
+                self._homes.home() as home,
+                aclosing(home.watches.follow(MPIJOBS, key)) as states,
+            ):
+                async for found in states:
+                    if found is None and not uid:
+                        raise no_job(key)
+                    if found is None or found["metadata"]["uid"] != (uid or _uid(found)):
+                        return
+                    uid = _uid(found)
+                    job = seen.job(found)
+                    if job.status != last:
+                        last = job.status
+                        yield job
+                    if c.finished(job.status.conditions):
+                        return
+
+    async def logs(self, key: Key, query: LogQuery) -> AsyncIterator[LogLine]:
+        with told(key):
+            async with self._homes.home() as home:
+                await _read(home, key)
+                async with aclosing(joblogs.lines(home, key, query)) as lines:
+                    async for line in lines:
+                        yield line
+
+    async def suspend(self, key: Key) -> MPIJob:
+        return await self._suspend(key, True)
+
+    async def resume(self, key: Key) -> MPIJob:
+        return await self._suspend(key, False)
+
+    async def _suspend(self, key: Key, wanted: bool) -> MPIJob:
+        with told(key):
+            async with self._homes.home() as home:
+                job = await _read(home, key)
+                if c.finished(job.status.conditions):
+                    verb = "suspended" if wanted else "resumed"
+                    raise JobError(
+                        f"job {key} has ended and cannot be {verb}",
+                        f"Run it again: `odh mpijob restart {key.name}`.",
+                    )
+                change = {
+                    "metadata": {"uid": job.metadata.uid},
+                    "spec": {"runPolicy": {"suspend": wanted}},
+                }
+                request = requests.patch(MPIJOBS, key.namespace, key.name, change, "merge")
+                return seen.job(await home.call(request))
+
+    async def restart(self, key: Key) -> MPIJob:
+        job = await self.get(key)
+        if not c.finished(job.status.conditions):
+            await self.suspend(key)
+            if await self._emptied(key):
+                return await self.resume(key)
+            job = await self.get(key)
+        with told(key):
+            async with self._homes.home() as home:
+                await deletion.delete(home, MPIJOBS, key, job.metadata.uid)
+        return await self.create(_again(job))
+
+    async def _emptied(self, key: Key) -> bool:
+        """Whether a suspended job gave up its pods; False where it came to its end before."""
+        async with aclosing(self.watch(key)) as states:  # type: ignore[type-var]
+            async for job in states:
+                if c.finished(job.status.conditions):
+                    return False
+                if not job.spec.run_policy.suspend:
+                    return True  # somebody else restarted it, and it runs again
+                if c.holds(job.status.conditions, c.SUSPENDED):
+                    break
+        with told(key):
+            async with self._homes.home() as home:
+                while await joblogs.pods_of(home, key):  # noqa: ASYNC110 - a kubelet acts
+                    await asyncio.sleep(joblogs.FIRST_LOOK)
+        return True
+
+    async def delete(self, key: Key) -> None:
+        with told(key):
+            async with self._homes.home() as home:
+                job = await _read(home, key)
+                await deletion.delete(home, MPIJOBS, key, job.metadata.uid)
+
+    async def run_in(self, key: Key, pod: str, command: Sequence[str]) -> int:
+        with told(key):
+            async with self._homes.home() as home:
+                return await entering.run_in(home, await _running(home, key, pod), command)
+
+    async def fetch(self, key: Key, path: str, destination: str) -> None:
+        with told(key):
+            async with self._homes.home() as home:
+                pod = next((p for p in await _inside(home, key) if p.role == "launcher"), None)
+                if pod is None:
+                    raise JobError(
+                        f"{path} was the pod's own: no launcher of job {key} runs",
+                        "Let the job write to a volume, or copy while it runs.",
+                    )
+                await entering.fetch(home, pod, path, Path(destination))
+
+    async def stacks(self, key: Key) -> dict[int, str]:
+        found: dict[int, str] = {}
+        with told(key):
+            async with self._homes.home() as home:
+                pods = await _inside(home, key)
+                for one in await asyncio.gather(*(entering.stacks(home, p) for p in pods)):
+                    found |= one
+        return dict(sorted(found.items()))
+
+    async def prune(self, namespace: str | None, older_than_seconds: float) -> Sequence[Key]:
+        gone = []
+        for job in await self.list(namespace):
+            ended = job.completed
+            if ended and (datetime.now(UTC) - ended).total_seconds() >= older_than_seconds:
+                await self.delete(job.key)
+                gone.append(job.key)
+        return gone
+
+
+async def _read(home: Home, key: Key) -> MPIJob:
+    return seen.job(await home.call(requests.get(MPIJOBS, key.namespace, key.name)))
+
+
+async def _inside(home: Home, key: Key) -> list[seen.Pod]:
+    """The pods of the job that can be entered."""
+    await _read(home, key)
+    return [p for p in await joblogs.pods_of(home, key) if p.status.phase == "Running"]
+
+
+async def _running(home: Home, key: Key, name: str) -> seen.Pod:
+    pods = await _inside(home, key)
+    for pod in pods:
+        if name in (pod.name, f"{key.name}-{pod.role}"):
+            return pod
+    running = ", ".join(p.name for p in pods) or "none"
+    raise JobError(f"pod {name} does not run", f"Pods that run: {running}.")
+
+
+def _uid(found: Any) -> str:
+    return str(found["metadata"]["uid"])
+
+
+def _again(job: MPIJob) -> MPIJob:
+    """The same job as a new one: what the server and controllers wrote is left behind."""
+    meta = job.metadata
+    notes = {k: v for k, v in meta.annotations.items() if not k.endswith("/record")}
+    before = notes.get(RESTARTS, "")
+    notes[RESTARTS] = str(1 + (int(before) if before.isdecimal() else 0))
+    fresh = type(meta)(
+        name=meta.name, namespace=meta.namespace, labels=meta.labels, annotations=notes
+    )
+    return replace(job, metadata=fresh, status=type(job.status)())

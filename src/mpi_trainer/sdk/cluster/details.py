@@ -1,0 +1,76 @@
+"""Everything that the API server knows of a job, fetched at once.
+
+What the caller may not see (pods, events, logs) is left out: a job's own state is worth having
+alone. Progress is read from the end of the launcher's log, where programs print it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.diagnose.progress import Progress, Tracker
+from mpi_trainer.kube import lists, requests
+from mpi_trainer.kube.errors import Forbidden, KubeError
+from mpi_trainer.kube.requests import LogOptions
+from mpi_trainer.kube.resources import EVENTS
+from mpi_trainer.local.output import Stream
+from mpi_trainer.sdk.backend import EventInfo, JobDetails, Key
+from mpi_trainer.sdk.cluster import seen
+from mpi_trainer.sdk.cluster.homes import Home
+from mpi_trainer.sdk.cluster.joblogs import pods_of
+from mpi_trainer.sdk.cluster.places import Place
+
+LINES: Final = 200
+
+
+async def details(home: Home, key: Key, job: MPIJob) -> JobDetails:
+    pods, events = await asyncio.gather(_pods(home, key), _events(home, key, job.metadata.uid))
+    return JobDetails(
+        job=job,
+        pods=tuple(seen.pod(p) for p in sorted(pods, key=lambda p: (p.role, p.attempt, p.index))),
+        ranks=seen.ranks(pods),
+        events=events,
+        progress=await _progress(home, pods),
+        waits_for=seen.waits_for(job.status),
+    )
+
+
+async def _pods(home: Home, key: Key) -> tuple[seen.Pod, ...]:
+    try:
+        return await pods_of(home, key)
+    except Forbidden:
+        return ()
+
+
+async def _events(home: Home, key: Key, uid: str) -> tuple[EventInfo, ...]:
+    about = f"involvedObject.uid={uid}"
+    try:
+        page = await lists.whole(
+            home.client, EVENTS, seen.Event, namespace=key.namespace, fields=about
+        )
+    except Forbidden:
+        return ()
+    return seen.events(page.items)
+
+
+async def _progress(home: Home, pods: tuple[seen.Pod, ...]) -> Progress | None:
+    """What the newest launcher says; a log that cannot be had just now is no error."""
+    launchers = [p for p in pods if p.role == "launcher" and p.status.phase != "Pending"]
+    if not launchers:
+        return None
+    newest = max(launchers, key=lambda p: (p.attempt, p.metadata.creation_timestamp))
+    options = LogOptions(container=newest.container, timestamps=True, tail=LINES)
+    request = requests.logs(newest.metadata.namespace, newest.name, options)
+    try:
+        text = await home.client.fetch(request)
+    except KubeError:
+        return None
+    tracker, place = Tracker(), Place()
+    stream = Stream(newest.name, "launcher", "stdout")
+    for line in text.split(b"\n"):
+        entry = place.take(line) if line else None
+        for one in stream.feed(entry.text + b"\n") if entry else ():
+            tracker.see(entry.time.timestamp() if entry else 0.0, one.text)
+    return tracker.progress

@@ -1,0 +1,192 @@
+"""A job's log: the lines of its launchers, attempt after attempt, or those of one worker.
+
+With `follow` it waits for pods that are not there yet and goes on until the job has ended or is
+gone, over suspensions and new attempts. A line before which others may be gone carries `lost`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import deque
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+
+from mpi_trainer.api import conditions as c
+from mpi_trainer.kube import lists
+from mpi_trainer.kube.errors import ApiError, NotFound
+from mpi_trainer.kube.resources import MPIJOBS, PODS
+from mpi_trainer.local.output import Stream
+from mpi_trainer.local.reports import Line
+from mpi_trainer.sdk.backend import Key, LogLine, LogQuery
+from mpi_trainer.sdk.cluster import seen
+from mpi_trainer.sdk.cluster.homes import Home
+from mpi_trainer.sdk.cluster.places import Entry
+from mpi_trainer.sdk.cluster.podlogs import PodLog
+from mpi_trainer.sdk.errors import JobError
+
+FIRST_LOOK: Final = 0.25
+SLOWEST_LOOK: Final = 5.0
+
+
+class _Filter(msgspec.Struct, frozen=True):
+    role: str
+    index: int | None
+    rank: int | None
+    since: datetime | None
+    pattern: re.Pattern[str] | None
+
+    def takes(self, line: LogLine) -> bool:
+        return (
+            (self.rank is None or line.rank == self.rank)
+            and (self.since is None or line.time >= self.since)
+            and (self.pattern is None or self.pattern.search(line.text) is not None)
+        )
+
+    def reads(self, pod: seen.Pod) -> bool:
+        return pod.role == self.role and (self.index is None or pod.index == self.index)
+
+
+class _Reader:
+    """One pod's log as lines with ranks."""
+
+    def __init__(self, home: Home, pod: seen.Pod, wanted: _Filter) -> None:
+        since = wanted.since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if wanted.since else ""
+        self.log = PodLog(home, pod, since)
+        self._pod = pod
+        self._stream = Stream(pod.name, pod.role, "stdout")
+        self._wanted = wanted
+        self._lost = 0
+        self._last = datetime.fromtimestamp(0, UTC)
+
+    async def lines(self, *, follow: bool) -> AsyncGenerator[LogLine, None]:
+        try:
+            async with aclosing(self.log.follow() if follow else self.log.read()) as entries:
+                async for entry in entries:
+                    for line in self._made(entry):
+                        yield line
+        except NotFound:
+            self.log.over = True
+        if self.log.over or self._pod.over:
+            for line in self._shown(self._stream.close(), self._last):
+                yield line
+
+    def _made(self, entry: Entry) -> Iterator[LogLine]:
+        self._lost += entry.gap
+        self._last = entry.time
+        yield from self._shown(self._stream.feed(entry.text + b"\n"), entry.time)
+
+    def _shown(self, said: list[Line], time: datetime) -> Iterator[LogLine]:
+        for one in said:
+            line = LogLine(
+                time=time,
+                pod=self._pod.name,
+                stream="stdout",
+                rank=one.rank,
+                text=one.text,
+                attempt=self._pod.attempt,
+                lost=self._lost,
+            )
+            if self._wanted.takes(line):
+                self._lost = 0
+                yield line
+
+
+async def lines(home: Home, key: Key, query: LogQuery) -> AsyncGenerator[LogLine, None]:
+    """The job must have been there a moment ago."""
+    wanted = _filter(query)
+    readers: dict[str, _Reader] = {}
+    last: deque[LogLine] | None = None if query.tail is None else deque(maxlen=query.tail)
+    for reader in await _new(home, key, wanted, readers):
+        async with aclosing(reader.lines(follow=False)) as found:
+            async for line in found:
+                if last is None:
+                    yield line
+                else:
+                    last.append(line)
+    for line in last or ():
+        yield line
+    if not query.follow:
+        return
+    async with aclosing(_followed(home, key, wanted, readers)) as later:
+        async for line in later:
+            yield line
+
+
+async def _followed(
+    home: Home, key: Key, wanted: _Filter, readers: dict[str, _Reader]
+) -> AsyncGenerator[LogLine, None]:
+    job = home.watches.follow(MPIJOBS, key)
+    changed = asyncio.ensure_future(anext(job))
+    uid, over, pause = "", False, FIRST_LOOK
+    try:
+        while True:
+            if changed.done():
+                found, pause = changed.result(), FIRST_LOOK
+                uid = uid or (found["metadata"]["uid"] if found else "")
+                over = found is None or found["metadata"]["uid"] != uid or _finished(found)
+                changed = asyncio.ensure_future(anext(job))
+            ended = over
+            await _new(home, key, wanted, readers)
+            for reader in [*readers.values()]:
+                if not reader.log.over:
+                    async with aclosing(reader.lines(follow=True)) as entries:
+                        async for line in entries:
+                            pause = FIRST_LOOK
+                            yield line
+            if ended:
+                return
+            await asyncio.wait({changed}, timeout=pause)
+            pause = min(2 * pause, SLOWEST_LOOK)
+    finally:
+        changed.cancel()
+        await asyncio.gather(changed, return_exceptions=True)
+        await job.aclose()
+
+
+async def _new(home: Home, key: Key, wanted: _Filter, readers: dict[str, _Reader]) -> list[_Reader]:
+    """Readers for the pods that have come since, oldest first."""
+    pods = await pods_of(home, key)
+    fresh = [p for p in pods if wanted.reads(p) and p.metadata.uid not in readers]
+    fresh.sort(key=lambda p: (p.attempt, p.metadata.creation_timestamp))
+    made = {pod.metadata.uid: _Reader(home, pod, wanted) for pod in fresh}
+    readers.update(made)
+    return [*made.values()]
+
+
+async def pods_of(home: Home, key: Key) -> tuple[seen.Pod, ...]:
+    async def once() -> lists.Page[seen.Pod]:
+        return await lists.whole(
+            home.client, PODS, seen.Pod, namespace=key.namespace, labels=seen.selector(key)
+        )
+
+    try:
+        return (await home.outages.through(once, again=True)).items
+    except ApiError:
+        home.outages.over()
+        raise
+
+
+def _finished(found: seen.Object) -> bool:
+    return c.finished(seen.job(found).status.conditions)
+
+
+def _filter(query: LogQuery) -> _Filter:
+    try:
+        pattern = re.compile(query.grep) if query.grep else None
+    except re.error as error:
+        raise JobError(
+            f"{query.grep!r} is not a regular expression: {error}", "Escape special characters."
+        ) from error
+    worker = query.worker is not None and not query.launcher
+    return _Filter(
+        role="worker" if worker else "launcher",
+        index=query.worker if worker else None,
+        rank=query.rank,
+        since=query.since,
+        pattern=pattern,
+    )
