@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from mpi_trainer.cli import terminal, words
+from mpi_trainer.cli.detection import CHOICE, configured
 from mpi_trainer.local.places import jobs_dir
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ def answer(args: list[str]) -> str | None:
     """The table to print; None where the full command has to run."""
     if len(args) < 2 or args[0] not in ("mpijob", "training") or args[1] not in ("list", "get"):
         return None
+    if not _of_this_machine():
+        return None
     try:
         call, names = _understood(args)
         if args[1] == "get":
@@ -53,6 +56,11 @@ def answer(args: list[str]) -> str | None:
         return None
     # An empty list has words of its own.
     return _table(jobs, call) if jobs else None
+
+
+def _of_this_machine() -> bool:
+    chosen = os.environ.get(CHOICE)
+    return chosen == "local" if chosen else not configured()
 
 
 def _understood(args: list[str]) -> tuple[Call, list[str]]:

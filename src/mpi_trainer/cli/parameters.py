@@ -1,14 +1,17 @@
-"""Values on the command line that are more than a word: mounts and NAME=VALUE pairs."""
+"""Values on the command line that are more than a word: mounts, NAME=VALUE pairs, MPI builds."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mpi_trainer.sdk.newjob import HostMount
+
+if TYPE_CHECKING:
+    from mpi_trainer.local.distributions import Distribution
 
 
 class Mount(click.ParamType[Any]):
@@ -41,3 +44,36 @@ class Pair(click.ParamType[Any]):
                 self.fail(f"{name} is not set here; give it as {name}=VALUE", param, ctx)
             text = os.environ[name]
         return name, text
+
+
+class Mpi(click.ParamType[Any]):
+    """The name of an MPI build. They are listed only where one is named: a cluster needs none."""
+
+    name = "MPI"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Distribution:
+        from mpi_trainer.local import distributions
+
+        if isinstance(value, distributions.Distribution):
+            return value
+        found = distributions.named(str(value))
+        if found is None:
+            choices = ", ".join(_builds())
+            raise click.BadParameter(f"{value!r} is not one of {choices}", ctx, param)
+        return found
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        return f"[{'|'.join(_builds())}]"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[Any]:
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(name) for name in _builds() if name.startswith(incomplete)]
+
+
+def _builds() -> list[str]:
+    from mpi_trainer.local.distributions import DISTRIBUTIONS
+
+    return [each.name for each in DISTRIBUTIONS]

@@ -10,6 +10,7 @@ import click
 from mpi_trainer import __version__
 from mpi_trainer.cli.lazy import group
 from mpi_trainer.cli.main import FAILED, INTERRUPTED, USAGE
+from mpi_trainer.cli.place import anywhere
 
 VERBS = {
     "run": ("run", "Run a command or a job file with real MPI on this machine."),
@@ -26,8 +27,12 @@ VERBS = {
 
 @click.group(cls=group(VERBS), context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="odh")
+@anywhere
 def odh() -> None:
     """MPI training jobs that just run: here, and on OpenShift AI.
+
+    Options that say where may also follow the command, as kubectl has it. Without any, jobs are on
+    the cluster that kubectl would use; where there is none, on this machine.
 
     \b
     Exit codes:

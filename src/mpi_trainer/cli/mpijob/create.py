@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -10,18 +10,19 @@ import msgspec
 from mpi_trainer.api.defaults import OPEN_MPI
 from mpi_trainer.api.errors import line
 from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.cli import jobfiles, program
+from mpi_trainer.cli import place, program
 from mpi_trainer.cli.formats import Format, FormatType
 from mpi_trainer.cli.mpijob import options, submitting
 from mpi_trainer.cli.mpijob.overrides import split_command
-from mpi_trainer.cli.parameters import Mount, Pair
+from mpi_trainer.cli.parameters import Mount, Mpi, Pair
 from mpi_trainer.cli.voice import say, voiced
-from mpi_trainer.local import distributions
-from mpi_trainer.local.environment import Materials
-from mpi_trainer.local.settings import Settings, here
 from mpi_trainer.sdk.newjob import NewJob, name_for
 from mpi_trainer.sdk.resources import ResourceRequirements
 from mpi_trainer.sdk.specs import LOCAL_IMAGE
+
+if TYPE_CHECKING:
+    from mpi_trainer.api.load import JobFile
+    from mpi_trainer.local.settings import Settings
 
 FORMATS = FormatType(("json", "yaml", "name"))
 OF_COMMANDS = (
@@ -36,6 +37,11 @@ OF_COMMANDS = (
     "env",
     "mounts",
 )
+OF_THIS_MACHINE = {
+    "mounts": "--mount shows a folder of this machine, which a cluster's nodes do not have; "
+    "put a volume into a job file",
+    "claims": "--claim stands for a claim where there is no cluster; a cluster has its own",
+}
 POLICIES = {"retries": "backoff_limit", "ttl": "ttl_seconds_after_finished"}
 
 
@@ -45,14 +51,14 @@ POLICIES = {"retries": "backoff_limit", "ttl": "ttl_seconds_after_finished"}
 @click.option("-f", "--file", "path", metavar="FILE", help="Submit what FILE holds (`-`: stdin).")
 @options.namespace
 @click.option("--command", "line", metavar="LINE", help="The command, as one quoted word.")
-@click.option("--image", help="Image of launcher and workers.  [default: none, for local jobs]")
+@click.option("--image", help="Image of launcher and workers; on this machine none is needed.")
 @click.option("-w", "--workers", type=click.IntRange(1), help="Worker pods.  [default: 2]")
 @click.option("-s", "--slots", type=click.IntRange(1), help="Ranks a worker.  [default: its GPUs]")
 @click.option("--gpu", type=click.IntRange(0), help="GPUs a worker.")
 @click.option("--cpu", metavar="QUANTITY", help="CPUs a worker, such as 4 or 500m.")
 @click.option("--memory", metavar="QUANTITY", help="Memory a worker, such as 8Gi.")
 @click.option(
-    "--mpi", type=click.Choice([d.name for d in distributions.DISTRIBUTIONS]),
+    "--mpi", type=Mpi(),
     help="MPI to use.  [default: openmpi, or what the file asks for]",
 )  # fmt: skip
 @click.option("-e", "--env", type=Pair("variable"), multiple=True, help="Set a variable.")
@@ -85,7 +91,8 @@ def command(**given: Any) -> int:
     A command that does not start ranks by itself runs as `mpirun -n WORKERS×SLOTS COMMAND`.
     Ctrl-C with --follow or --wait leaves the job running.
     """
-    jobs, settings = _from_file(given) if given["path"] else _from_words(given)
+    file = _file(given) if given["path"] else None
+    jobs = _from_file(given, file) if file else [_from_words(given)]
     jobs = [_with_policies(job, given) for job in jobs]
     if (given["follow"] or given["wait"]) and len(jobs) != 1:
         raise click.UsageError(f"--follow and --wait need one job; {given['path']} has {len(jobs)}")
@@ -94,10 +101,13 @@ def command(**given: Any) -> int:
     )
     if given["dry_run"]:
         return submitting.shown(jobs, given["form"])
-    return submitting.submitted(jobs, settings, order)
+    if place.on_cluster(place.said()):
+        _check_for_a_cluster(given)
+        return submitting.to_the_cluster(jobs, submitting.companions(file), order)
+    return submitting.submitted(jobs, _settings(given, file), order)
 
 
-def _from_words(given: dict[str, Any]) -> tuple[list[MPIJob], Settings]:
+def _from_words(given: dict[str, Any]) -> MPIJob:
     command = split_command(given["line"]) if given["line"] is not None else given["words"]
     if given["line"] is not None and given["words"]:
         raise click.UsageError("give the command once: with --command, or after `--`")
@@ -106,8 +116,7 @@ def _from_words(given: dict[str, Any]) -> tuple[list[MPIJob], Settings]:
             f'give a command, such as `{program.name()} mpijob create train --command "python '
             'train.py"`, or a job file with -f'
         )
-    chosen = distributions.named(given["mpi"] or "")
-    new = NewJob(
+    return NewJob(
         name=given["name"] or name_for(tuple(command)),
         command=tuple(command),
         namespace=given["namespace"],
@@ -119,14 +128,12 @@ def _from_words(given: dict[str, Any]) -> tuple[list[MPIJob], Settings]:
         resources=ResourceRequirements(
             cpu=given["cpu"], memory=given["memory"], gpu=given["gpu"] or 0
         ),
-        implementation=chosen.implementation if chosen else OPEN_MPI,
+        implementation=given["mpi"].implementation if given["mpi"] else OPEN_MPI,
         image=given["image"] or LOCAL_IMAGE,
-    )
-    return [new.mpijob()], _settings(given, Materials())
+    ).mpijob()
 
 
-def _from_file(given: dict[str, Any]) -> tuple[list[MPIJob], Settings]:
-    path, namespace = given["path"], given["namespace"]
+def _file(given: dict[str, Any]) -> JobFile:
     alien = [option for option in OF_COMMANDS if given[option]]
     if alien or given["words"]:
         what = "a command" if not alien or alien == ["line"] else f"--{alien[0]}"
@@ -134,24 +141,39 @@ def _from_file(given: dict[str, Any]) -> tuple[list[MPIJob], Settings]:
             f"{what} cannot be given with -f: it stands in the file. Edit it there, or submit and "
             "change a copy with `clone`"
         )
-    file = jobfiles.read(path)
+    # YAML is a good part of all that starting costs, and a plain command needs none.
+    from mpi_trainer.cli import jobfiles
+
+    return jobfiles.read(given["path"])
+
+
+def _from_file(given: dict[str, Any], file: JobFile) -> list[MPIJob]:
     for warning in file.warnings:
         say(f"warning: {line(warning)}")
-    jobs = [_in_namespace(job, namespace) for job in file.jobs]
+    jobs = [_in_namespace(job, given["namespace"]) for job in file.jobs]
     if given["name"]:
         if len(jobs) != 1:
-            raise click.UsageError(f"{path} has {len(jobs)} jobs, so they keep their names")
+            raise click.UsageError(
+                f"{given['path']} has {len(jobs)} jobs, so they keep their names"
+            )
         meta = msgspec.structs.replace(jobs[0].metadata, name=given["name"])
         jobs = [msgspec.structs.replace(jobs[0], metadata=meta)]
-    materials = Materials(
-        {c.metadata.name: c.files for c in file.config_maps},
-        {s.metadata.name: s.files for s in file.secrets},
-    )
-    return jobs, _settings(given, materials)
+    return jobs
+
+
+def _check_for_a_cluster(given: dict[str, Any]) -> None:
+    for option, why in OF_THIS_MACHINE.items():
+        if given[option]:
+            raise click.UsageError(why)
+    if not given["path"] and not given["image"]:
+        raise click.UsageError(
+            "give --image: on a cluster every job runs in an image, which must have its program "
+            "and MPI; `--backend local` runs it on this machine without one"
+        )
 
 
 def _in_namespace(job: MPIJob, namespace: str) -> MPIJob:
-    if job.namespace and namespace != options.DEFAULT_NAMESPACE and job.namespace != namespace:
+    if job.namespace and namespace != place.DEFAULT_NAMESPACE and job.namespace != namespace:
         raise click.UsageError(
             f"the file says namespace {job.namespace}, -n says {namespace}; change one of them"
         )
@@ -173,7 +195,17 @@ def _with_policies(job: MPIJob, given: dict[str, Any]) -> MPIJob:
     return msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, run_policy=policy))
 
 
-def _settings(given: dict[str, Any], materials: Materials) -> Settings:
+def _settings(given: dict[str, Any], file: JobFile | None) -> Settings:
+    from mpi_trainer.local.environment import Materials
+    from mpi_trainer.local.settings import here
+
+    materials = Materials(
+        {c.metadata.name: c.files for c in (file.config_maps if file else ())},
+        {s.metadata.name: s.files for s in (file.secrets if file else ())},
+    )
     return msgspec.structs.replace(
-        here(), distribution=given["mpi"], claims=dict(given["claims"]), materials=materials
+        here(),
+        distribution=given["mpi"].name if given["mpi"] else None,
+        claims=dict(given["claims"]),
+        materials=materials,
     )

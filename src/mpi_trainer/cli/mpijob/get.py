@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpi_trainer.api.mpijob import to_wire
+from mpi_trainer.api.mpijob import MPIJob, to_wire
 from mpi_trainer.cli import formats
-from mpi_trainer.cli.backend import answer, connect
+from mpi_trainer.cli.backend import answer, connect, known, quick
 from mpi_trainer.cli.formats import Format
 from mpi_trainer.cli.mpijob import options, summaries
 from mpi_trainer.cli.mpijob.list import shown
 from mpi_trainer.cli.voice import voiced
-from mpi_trainer.sdk.backend import Backend, JobSummary, Key
+from mpi_trainer.sdk.backend import Backend, JobDetails, JobSummary, Key
+
+if TYPE_CHECKING:
+    from mpi_trainer.cli.quick import Quick
 
 
 @click.command("get")
@@ -37,17 +41,41 @@ def command(
         raise click.UsageError("give the name of a job; `odh mpijob list` shows all")
     if watch and len(names) != 1:
         raise click.UsageError("--watch follows one job; give one name")
-    backend, keys = connect(), [Key(namespace, name) for name in names]
+    keys = [Key(namespace, name) for name in names]
+    cluster = quick()
+    if cluster is not None and not watch:
+        click.echo(_asked(cluster, keys, form, headers=not no_headers))
+        return
+    backend = connect()
     if form.structured and not watch:
         jobs = answer(_wire(backend, keys))
-        data = jobs[0] if len(jobs) == 1 else {"apiVersion": "v1", "kind": "List", "items": jobs}
-        click.echo(formats.rendered(data, form))
+        click.echo(formats.rendered(_one_or_list(jobs), form))
         return
     found = answer(_summaries(backend, keys))
     if not watch:
         click.echo(shown(found, form, everywhere=False, headers=not no_headers))
         return
     answer(_watch(backend, keys[0], form, headers=not no_headers))
+
+
+def _asked(cluster: Quick, keys: list[Key], form: Format, *, headers: bool) -> str:
+    """One request for each; what a job printed is left to `describe`."""
+    jobs = [known(partial(cluster.get, key)) for key in keys]
+    if form.structured:
+        return formats.rendered(_one_or_list([_bare(job) for job in jobs]), form)
+    found = [summaries.of(JobDetails(job)) for job in jobs]
+    return shown(found, form, everywhere=False, headers=headers)
+
+
+def _bare(job: MPIJob) -> dict[str, Any]:
+    """Without the server's own book-keeping, as kubectl shows it."""
+    wire = to_wire(job)
+    wire["metadata"].pop("managedFields", None)
+    return wire
+
+
+def _one_or_list(jobs: list[dict[str, Any]]) -> dict[str, Any]:
+    return jobs[0] if len(jobs) == 1 else {"apiVersion": "v1", "kind": "List", "items": jobs}
 
 
 async def _wire(backend: Backend, keys: list[Key]) -> list[dict[str, Any]]:

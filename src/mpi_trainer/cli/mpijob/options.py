@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from mpi_trainer.cli import spans
+from mpi_trainer.cli import place, spans
 from mpi_trainer.cli.formats import Format, FormatType
+from mpi_trainer.cli.place import DEFAULT_NAMESPACE
 
-DEFAULT_NAMESPACE = "default"
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def completed_names(
@@ -81,10 +83,16 @@ some_names = click.argument(
     "names", nargs=-1, required=True, metavar="NAME...", shell_complete=completed_names
 )
 
-namespace = click.option(
-    "-n", "--namespace", default=DEFAULT_NAMESPACE, show_default=True, is_eager=True,
-    help="Namespace of the job.",
-)  # fmt: skip
+
+def namespace(function: F) -> F:
+    """-n, and hidden beside it the other options that say where."""
+    option = click.option(
+        "-n", "--namespace", callback=place.namespace,
+        help="Namespace of the job.  [default: the context's, or `default`]",
+    )  # fmt: skip
+    return place.placed(option(function))
+
+
 every_namespace = click.option(
     "-A", "--all-namespaces", "everywhere", is_flag=True, help="Jobs of every namespace."
 )

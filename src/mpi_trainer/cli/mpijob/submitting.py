@@ -5,7 +5,9 @@ What is submitted has been validated here, so a mistake costs no trip to anywher
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -14,15 +16,13 @@ from mpi_trainer.api import load
 from mpi_trainer.api.errors import InvalidJob, line
 from mpi_trainer.api.mpijob import MPIJob, to_wire
 from mpi_trainer.cli import formats, program, words
-from mpi_trainer.cli.backend import answer, connect
+from mpi_trainer.cli.backend import answer, connect, known, quick
 from mpi_trainer.cli.formats import Format
-from mpi_trainer.cli.installing import ensure
-from mpi_trainer.cli.mpijob import endings, summaries
-from mpi_trainer.cli.mpijob.logs import Printer, followed
 from mpi_trainer.cli.voice import detail, say
-from mpi_trainer.local.prepare import prepare
-from mpi_trainer.local.settings import Settings
-from mpi_trainer.sdk.backend import Backend, Key, LogQuery
+
+if TYPE_CHECKING:
+    from mpi_trainer.local.settings import Settings
+    from mpi_trainer.sdk.backend import Backend, Key
 
 
 class Order(msgspec.Struct, frozen=True):
@@ -58,7 +58,36 @@ def shown(jobs: list[MPIJob], form: Format) -> int:
     return 0
 
 
+def companions(file: load.JobFile | None) -> list[dict[str, Any]]:
+    """The ConfigMaps and Secrets of a file, as a cluster takes them."""
+    if file is None:
+        return []
+    maps = [("ConfigMap", msgspec.to_builtins(item)) for item in file.config_maps]
+    secrets = [("Secret", msgspec.to_builtins(item)) for item in file.secrets]
+    return [{"apiVersion": "v1", "kind": kind, **body} for kind, body in (*maps, *secrets)]
+
+
+def to_the_cluster(jobs: list[MPIJob], others: list[dict[str, Any]], order: Order) -> int:
+    """One request for each object; only what comes after needs an event loop."""
+    cluster = quick()
+    assert cluster is not None, "a cluster was chosen"
+    jobs = [checked(job) for job in jobs]
+    for each in others:
+        made = cluster.companion(each)
+        name = f"{each['kind'].lower()}/{each['metadata']['name']}"
+        say(f"{name} created" if made else f"{name} exists already and is used as it is")
+    for job in jobs:
+        # The name is the server's where the job has only the beginning of one.
+        stored = known(partial(cluster.create, job))
+        _tell(stored, order)
+    return _afterwards(connect, stored, order)
+
+
 def submitted(jobs: list[MPIJob], settings: Settings, order: Order) -> int:
+    """The jobs as jobs of this machine."""
+    from mpi_trainer.cli.installing import ensure
+    from mpi_trainer.local.prepare import prepare
+
     backend = connect(settings)
     jobs = [checked(job) for job in jobs]
     for job in jobs:
@@ -66,29 +95,39 @@ def submitted(jobs: list[MPIJob], settings: Settings, order: Order) -> int:
         for note in local.notes:
             detail(note)
         ensure(local.distribution)
-    key = Key(jobs[0].namespace, jobs[0].name)
-    try:
-        return answer(_submit(backend, jobs, order))
-    except KeyboardInterrupt:
-        return endings.left(key, "logs --follow") if order.follow or order.wait else 130
-
-
-async def _submit(backend: Backend, jobs: list[MPIJob], order: Order) -> int:
     for job in jobs:
-        stored = await backend.create(job)
+        stored = answer(backend.create(job))
         _tell(stored, order)
+    return _afterwards(lambda: backend, stored, order)
+
+
+def _afterwards(backend: Callable[[], Backend], stored: MPIJob, order: Order) -> int:
+    """Follows or waits, where that was asked for."""
     if not (order.follow or order.wait):
         return 0
-    key = Key(stored.namespace, stored.name)
+    from mpi_trainer.cli.mpijob import endings
+    from mpi_trainer.sdk.backend import Key
 
-    async def to_the_end() -> int:
+    key = Key(stored.namespace, stored.name)
+    try:
+        return answer(_to_the_end(backend(), key, order))
+    except KeyboardInterrupt:
+        return endings.left(key, "logs --follow")
+
+
+async def _to_the_end(backend: Backend, key: Key, order: Order) -> int:
+    from mpi_trainer.cli.mpijob import endings, summaries, waiting
+    from mpi_trainer.cli.mpijob.logs import Printer, followed
+    from mpi_trainer.sdk.backend import LogQuery
+
+    async def work() -> int:
         if order.follow:
             return await followed(backend, key, LogQuery(follow=True), Printer())
-        async for job in backend.watch(key):
+        async for job in waiting.watched(backend, key):
             detail(f"{job.name} is {summaries.state_of(job)}: {summaries.message_of(job)}")
         return await endings.verdict(backend, key)
 
-    return await endings.within(order.timeout, to_the_end, key, "Finished")
+    return await endings.within(order.timeout, work, key, "Finished")
 
 
 def _tell(job: MPIJob, order: Order) -> None:

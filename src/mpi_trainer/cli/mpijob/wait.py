@@ -8,6 +8,7 @@ from mpi_trainer.api import conditions
 from mpi_trainer.cli.backend import answer, connect
 from mpi_trainer.cli.main import FAILED, INTERRUPTED
 from mpi_trainer.cli.mpijob import endings, options, summaries
+from mpi_trainer.cli.mpijob.waiting import watched
 from mpi_trainer.cli.voice import detail, say, voiced
 from mpi_trainer.sdk.backend import Backend, Key
 from mpi_trainer.sdk.errors import JobFailed, JobNotFound
@@ -49,7 +50,7 @@ def command(*, name: str, namespace: str, aim: str, timeout: float | None) -> in
 
 async def until(backend: Backend, key: Key, aim: str) -> int:
     state = ""
-    async for job in backend.watch(key):
+    async for job in watched(backend, key):
         state = summaries.state_of(job)
         detail(f"{key.name} is {state}: {summaries.message_of(job)}")
         if _reached(state, aim):

@@ -1,0 +1,54 @@
+"""A job that is watched, and beside it every few seconds what it waits for, where it waits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+from mpi_trainer.api import conditions
+from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.cli.mpijob import summaries
+from mpi_trainer.cli.voice import say
+from mpi_trainer.sdk.backend import Backend, Key
+from mpi_trainer.sdk.errors import JobError
+
+FIRST_SECONDS = 3.0
+EVERY_SECONDS = 10.0
+_WAITS = (conditions.CREATED, conditions.SUSPENDED, conditions.RESTARTING)
+
+
+async def watched(backend: Backend, key: Key) -> AsyncIterator[MPIJob]:
+    """`backend.watch`; whoever waits longer than a moment is told why, once for each reason."""
+    teller = _Teller(backend, key)
+    telling = asyncio.create_task(teller.tell())
+    try:
+        async for job in backend.watch(key):
+            teller.state = summaries.state_of(job)
+            yield job
+    finally:
+        telling.cancel()
+        with suppress(asyncio.CancelledError):
+            await telling
+
+
+class _Teller:
+    def __init__(self, backend: Backend, key: Key) -> None:
+        self.state = ""
+        self._backend = backend
+        self._key = key
+        self._said = ""
+
+    async def tell(self) -> None:
+        pause = FIRST_SECONDS
+        while True:
+            await asyncio.sleep(pause)
+            pause = EVERY_SECONDS
+            if self.state not in _WAITS:
+                continue
+            # What it waits for is an extra: the watch itself says what goes wrong.
+            with suppress(JobError):
+                reason = (await self._backend.details(self._key)).waits_for
+                if reason and reason != self._said:
+                    self._said = reason
+                    say(f"{self._key.name} waits: {reason}")

@@ -1,0 +1,99 @@
+"""A cluster's jobs by single requests, without an event loop: what `create`, `list` and `get` need.
+
+The same requests, values and words as the SDK's backend; only the transport is the small one,
+because starting the large one takes longer than everything else that these commands do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from mpi_trainer.api.mpijob import MPIJob, to_wire
+from mpi_trainer.kube import requests
+from mpi_trainer.kube.config import Config
+from mpi_trainer.kube.errors import AlreadyExists, Gone
+from mpi_trainer.kube.oneshot import OneShot
+from mpi_trainer.kube.requests import Request
+from mpi_trainer.kube.resources import CONFIGMAPS, MPIJOBS, SECRETS
+from mpi_trainer.sdk.backend import JobSummary, Key
+from mpi_trainer.sdk.cluster import seen
+from mpi_trainer.sdk.cluster.refusals import told
+
+replace = msgspec.structs.replace
+PAGE = 500
+_COMPANIONS = {"ConfigMap": CONFIGMAPS, "Secret": SECRETS}
+STRICT = ("fieldValidation", "Strict")
+
+
+class _Meta(msgspec.Struct, frozen=True):
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _Listed(msgspec.Struct, frozen=True):
+    items: tuple[seen.Listed, ...] | None = None
+    metadata: _Meta = _Meta()
+
+
+class Quick:
+    """One connection to one cluster."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self._server = OneShot(config)
+
+    def create(self, job: MPIJob, *, dry_run: bool = False) -> MPIJob:
+        """Submits; the server says at once whatever is wrong, unknown fields included."""
+        key = Key(job.namespace or self.config.namespace, job.name)
+        with told(key):
+            return seen.job(self._server.call(creation(key, job, dry_run=dry_run)))
+
+    def companion(self, body: dict[str, Any]) -> bool:
+        """Makes a ConfigMap or Secret of a job file; whether it was not there before."""
+        resource = _COMPANIONS[body["kind"]]
+        meta = body["metadata"]
+        namespace = meta.get("namespace") or self.config.namespace
+        with told():
+            try:
+                self._server.call(requests.create(resource, namespace, body), None)
+            except AlreadyExists:
+                return False
+        return True
+
+    def get(self, key: Key) -> MPIJob:
+        with told(key):
+            found = self._server.call(requests.get(MPIJOBS, key.namespace, key.name))
+            return seen.job(found)
+
+    def list(self, namespace: str | None) -> Sequence[JobSummary]:
+        """Newest first; of every namespace where none is named."""
+        with told():
+            found = [seen.summary(job) for job in self._pages(namespace or "", PAGE)]
+        return sorted(found, key=lambda job: job.created, reverse=True)
+
+    def _pages(self, namespace: str, limit: int) -> Sequence[seen.Listed]:
+        items: tuple[seen.Listed, ...] = ()
+        token = ""
+        while True:
+            request = requests.list_page(MPIJOBS, namespace, limit=limit, continue_=token)
+            try:
+                page = self._server.call(request, _Listed)
+            except Gone:
+                if not token:
+                    raise
+                return self._pages(namespace, 0)
+            items += page.items or ()
+            token = page.metadata.continue_
+            if not token:
+                return items
+
+
+def creation(key: Key, job: MPIJob, *, dry_run: bool = False) -> Request:
+    """The request that submits a job, as the user wrote it and never with a status."""
+    body: dict[str, Any] = to_wire(job)
+    body.pop("status", None)
+    body["metadata"]["namespace"] = key.namespace
+    request = requests.create(MPIJOBS, key.namespace, body, dry_run=dry_run)
+    return replace(request, query=(*request.query, STRICT))
