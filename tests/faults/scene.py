@@ -23,7 +23,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from mpi_trainer.layout.agent.settings import annotation
+from mpi_trainer.api.annotations import bound
 from tests.local.odh import MARK, ODH, Census, assert_nothing_left, processes, until
 
 JOB = "train"
@@ -162,7 +162,7 @@ def scene(
     path = state / "job.yaml"
     made = manifest(command, state, memory)
     made["metadata"]["annotations"] = {
-        annotation(name): str(seconds) for name, seconds in (bounds or {}).items()
+        bound(name): str(seconds) for name, seconds in (bounds or {}).items()
     }
     path.write_text(yaml.safe_dump(made))
     running = Scene(state, ["--mpi", mpi, "-f", str(path)])

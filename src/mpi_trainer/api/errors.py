@@ -26,6 +26,7 @@ DUPLICATE = "Duplicate value"
 TOO_LONG = "Too long"
 FORBIDDEN = "Forbidden"
 SYNTAX = "Syntax error"
+SUSPICIOUS = "Suspicious value"
 
 SCREEN = 20
 _SHOWN = 60

@@ -53,10 +53,12 @@ class Jobs:
 
     def _read(self, stored: StoredJob) -> _Reading:
         meta = stored.metadata
+        # Annotations change within a generation, and another version's must not stop a job.
+        judged = replace(_metadata(meta), annotations={})
         data: Mapping[str, Any] = {
             "apiVersion": API_VERSION,
             "kind": KIND,
-            "metadata": msgspec.to_builtins(_metadata(meta)),
+            "metadata": msgspec.to_builtins(judged),
             "spec": msgspec.json.decode(stored.spec),
         }
         found = reading.job(data)

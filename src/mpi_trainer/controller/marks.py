@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mpi_trainer.layout.agent.choice import DOMAIN
+from mpi_trainer.api.annotations import DOMAIN, RECORD
 
-RECORD = f"{DOMAIN}/record"
-"""annotation of the MPIJob: its durable memory; absent while nothing went wrong"""
+__all__ = ["JOB_UID", "RECORD", "WORKERS"]
+
 JOB_UID = f"{DOMAIN}/job-uid"
 """annotation of the launcher pod: whose it is, should its Job be gone before it"""
 WORKERS = f"{DOMAIN}/workers"

@@ -1,8 +1,9 @@
 """What admission says of an MPIJob by looking at it alone. Pure.
 
 `defaults` writes out what the job leaves open, and the queue that its scheduling policy names;
-`judge` finds everything that is wrong. An update that leaves the spec alone is never refused:
-a job that was taken once must stay changeable in its labels, status and finalizers.
+`judge` finds everything that is wrong. An update that leaves the spec and our annotations alone is
+never refused: a job that was taken once must stay changeable in its labels, status and finalizers,
+and an annotation that only another version knows must not hold up a queue.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import msgspec
 
 from mpi_trainer.api import load
+from mpi_trainer.api.annotations import ours
 from mpi_trainer.api.errors import FieldError
 from mpi_trainer.api.mpijob import MPIJob, to_wire
 from mpi_trainer.webhook import changes
@@ -20,6 +22,8 @@ from mpi_trainer.webhook.quota import QUEUE_LABEL
 from mpi_trainer.webhook.review import UPDATE, Request
 
 Patch = tuple[dict[str, Any], ...]
+
+WORDS = ("metadata", "annotations")
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -32,20 +36,32 @@ class Verdict(msgspec.Struct, frozen=True):
 
 def judge(request: Request) -> Verdict:
     new = _named(request.object or {}, request)
-    old = request.old_object or {}
-    if request.operation == UPDATE and new.get("spec") == old.get("spec"):
-        return Verdict()
     if (new.get("metadata") or {}).get("deletionTimestamp"):
         return Verdict()
-    found = load.job(new)
-    job = found.value if isinstance(found.value, MPIJob) else None
-    if found.errors or job is None:
-        return Verdict(None, found.errors, found.warnings)
     if request.operation == UPDATE:
-        before = load.job(old).value
-        frozen = changes.errors(before, job) if isinstance(before, MPIJob) else ()
-        return Verdict(None, frozen, found.warnings)
-    return Verdict(job, (), found.warnings)
+        return _change(_named(request.old_object or {}, request), new)
+    found = load.job(new)
+    job = found.value if isinstance(found.value, MPIJob) and not found.errors else None
+    return Verdict(job, found.errors, found.warnings)
+
+
+def _change(old: Mapping[str, Any], new: Mapping[str, Any]) -> Verdict:
+    """What a change has made wrong, or has left wrong in a spec that it touches."""
+    same_spec = new.get("spec") == old.get("spec")
+    if same_spec and _words(new) == _words(old):
+        return Verdict()
+    found, before = load.job(new), load.job(old)
+    borne = [e for e in before.errors if same_spec or e.path[: len(WORDS)] == WORDS]
+    told = tuple(error for error in found.errors if error not in borne)
+    if not told and isinstance(found.value, MPIJob) and isinstance(before.value, MPIJob):
+        told = changes.errors(before.value, found.value)
+    return Verdict(None, told, found.warnings)
+
+
+def _words(data: Mapping[str, Any]) -> object:
+    """Our annotations, as far as they can be read."""
+    given = (data.get("metadata") or {}).get("annotations")
+    return ours(given) if isinstance(given, Mapping) else given
 
 
 def defaults(request: Request, queues: bool) -> Patch:

@@ -23,9 +23,18 @@ MAIN: Path = (*POD, "containers", 0)
 META: Path = ("metadata",)
 RESOURCES: Path = (*MAIN, "resources")
 
+DOMAIN = "mpi-trainer.opendatahub.io"
+NETWORK = f"{DOMAIN}/network-policy"
+MULTUS = "k8s.v1.cni.cncf.io/networks"
+
 
 def one(area: int, path: Path, value: Any, words: str) -> Refused:
     return area, ((path, value),), words
+
+
+def closed(path: Path, words: str) -> Refused:
+    """A job that closes its network and leaves it at this path."""
+    return 4, (((*META, "annotations"), {NETWORK: "restricted"}), (path, True)), words
 
 
 def fine(area: int, *changes: Change) -> Taken:
@@ -52,6 +61,14 @@ REFUSED: list[Refused] = [
     one(3, ("spec", "sshAuthMountPath"), "/root:/x", "must not contain `:`"),
     one(3, ("spec", "launcherCreationPolicy"), "Later", "must be one of AtStartup"),
     one(3, (*ROLES, "worker"), {"replicas": 2}, "did you mean `Worker`?"),
+    # 4 network
+    one(4, (*META, "annotations"), {NETWORK: "strict"}, "must be one of restricted, none"),
+    one(4, (*META, "annotations"), {NETWORK: "Restricted"}, "did you mean `restricted`?"),
+    one(4, (*META, "annotations"), {NETWORK: ""}, "use one of them"),
+    one(4, (*META, "annotations"), {f"{DOMAIN}/networkpolicy": ""}, f"did you mean `{NETWORK}`"),
+    one(4, (*META, "annotations"), {f"{DOMAIN}/egress": "none"}, "known are agent, ssh, network-"),
+    closed((*POD, "hostNetwork"), "Worker.template.spec.hostNetwork: Forbidden"),
+    closed((*LAUNCHER, "hostNetwork"), "no NetworkPolicy holds in a node's network"),
     # 5 run policy
     one(5, (*POLICY, "cleanPodPolicy"), "running", "did you mean `Running`?"),
     one(5, (*POLICY, "ttlSecondsAfterFinished"), -1, "ttlSecondsAfterFinished: Invalid value: -1"),
@@ -110,6 +127,9 @@ REFUSED: list[Refused] = [
     one(10, (*META, "labels"), {"team": "a b"}, "metadata.labels"),
     one(10, (*META, "labels"), {"-x": "a"}, "metadata.labels"),
     one(10, (*META, "annotations"), {"a b": "x"}, "annotations"),
+    one(10, (*META, "annotations"), {f"{DOMAIN}/agnet": "off"}, f"did you mean `{DOMAIN}/agent`?"),
+    one(10, (*META, "annotations"), {f"{DOMAIN}/agent": "none"}, "full, environment, off"),
+    one(10, (*META, "annotations"), {f"{DOMAIN}/wait-seconds": "2m"}, "must be whole seconds"),
     one(10, (*META, "name"), "x" * 60, "use at most 54 characters"),
     one(10, (*META, "name"), "1st-job", "must"),
     one(
@@ -131,6 +151,10 @@ TAKEN: list[Taken] = [
     fine(3, (("spec", "mpiImplementation"), "MPICH")),
     fine(3, (("spec", "sshAuthMountPath"), "/home/mpiuser/.ssh")),
     fine(3, (("spec", "launcherCreationPolicy"), "WaitForWorkersReady")),
+    fine(4, ((*META, "annotations"), {NETWORK: "restricted"})),
+    fine(4, ((*META, "annotations"), {NETWORK: "none"})),
+    fine(4, ((*META, "annotations"), {"example.com/network-policy": "strict"})),
+    fine(4, ((*ROLES, "Worker", "template", "metadata"), {"annotations": {MULTUS: "rdma"}})),
     fine(5, ((*POLICY, "cleanPodPolicy"), "Running")),
     fine(5, ((*POLICY, "ttlSecondsAfterFinished"), 0)),
     fine(5, ((*POLICY, "backoffLimit"), 0)),
@@ -151,6 +175,8 @@ TAKEN: list[Taken] = [
     fine(9, ((*MAIN, "securityContext", "capabilities"), {"drop": ["ALL"]})),
     fine(10, ((*META, "labels"), {"team": "a.b_c-d"})),
     fine(10, ((*META, "annotations"), {"example.com/Any": "text with spaces, ünïcode"})),
+    fine(10, ((*META, "annotations"), {f"{DOMAIN}/agent": "off", f"{DOMAIN}/lost-seconds": "0"})),
+    fine(10, ((*META, "annotations"), {f"{DOMAIN}/record": "{}"})),
     fine(10, ((*META, "name"), "x" * 54)),
     fine(10, ((*ROLES, "Worker", "template", "metadata"), {"labels": {"team": "a"}})),
 ]

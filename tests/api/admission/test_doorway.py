@@ -56,7 +56,7 @@ def test_every_sound_job_is_taken(webhook: Server, namespace: Kubectl) -> None:
 def test_the_tables_cover_every_area() -> None:
     refused = [area for area, _, _ in REFUSED]
     taken = [area for area, _ in TAKEN]
-    for area in (1, 2, 3, 5, 6, 7, 9, 10):
+    for area in (1, 2, 3, 4, 5, 6, 7, 9, 10):
         assert refused.count(area) >= 5, area
         assert taken.count(area) >= 2, area
 

@@ -67,3 +67,12 @@ def test_a_record_survives_its_annotation() -> None:
 def test_a_mangled_record_is_not_guessed() -> None:
     with pytest.raises(record.Unreadable, match="remove the annotation"):
         record.read({"mpi-trainer.opendatahub.io/record": "{"})
+
+
+def test_an_annotation_that_another_version_knows_stops_no_job() -> None:
+    """Strictness is admission's: here the job may have begun long ago."""
+    meta = {"name": "pi", "annotations": {"mpi-trainer.opendatahub.io/unknown": "x"}}
+    raw = msgspec.json.encode({"metadata": meta, "spec": GOOD})
+    loaded = Jobs().load(msgspec.json.decode(raw, type=StoredJob))
+    assert loaded.errors == ()
+    assert loaded.job.metadata.annotations == meta["annotations"]

@@ -9,7 +9,7 @@ import msgspec
 
 from mpi_trainer.webhook import review
 from mpi_trainer.webhook.mpijob import defaults, judge
-from tests.unit.api.building import GANG, POLICY, job
+from tests.unit.api.building import GANG, POD, POLICY, job
 
 
 def request(
@@ -125,3 +125,32 @@ def test_patch_is_sent_as_the_api_server_reads_it() -> None:
     assert answer["patchType"] == "JSONPatch"
     steps = msgspec.json.decode(base64.b64decode(answer["patch"]))
     assert {"op": "add", "path": "/spec/slotsPerWorker", "value": 1} in steps
+
+
+NETWORK = "mpi-trainer.opendatahub.io/network-policy"
+UNKNOWN = "mpi-trainer.opendatahub.io/from-another-version"
+
+
+def annotated(*changes: Any, **annotations: str) -> dict[str, Any]:
+    names = {"network": NETWORK, "unknown": UNKNOWN}
+    given = {names[key]: value for key, value in annotations.items()}
+    return job((("metadata", "annotations"), given), *changes)
+
+
+def test_our_annotations_are_judged_when_they_change() -> None:
+    """CTL-4 area 4: the setting is no part of the spec."""
+    said = [str(e) for e in judge(request(annotated(network="strict"), job())).errors]
+    assert len(said) == 1
+    assert "must be one of restricted, none" in said[0]
+    on_node = ((*POD, "hostNetwork"), True)
+    closed = request(annotated(on_node, network="restricted"), job(on_node))
+    assert "no NetworkPolicy holds" in str(judge(closed).errors)
+
+
+def test_an_annotation_that_another_version_knew_holds_nothing_up() -> None:
+    old = annotated(unknown="x")
+    suspended = annotated(((*POLICY, "suspend"), True), unknown="x")
+    assert judge(request(suspended, old)).errors == ()
+    labelled = annotated((("metadata", "labels"), {"a": "b"}), unknown="x")
+    assert judge(request(labelled, old)).errors == ()
+    assert judge(request(annotated(unknown="y", network="strict"), old)).errors

@@ -9,13 +9,19 @@ from __future__ import annotations
 
 from mpi_trainer.api.errors import FieldError
 from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.api.validation import metadata, policies, replicas, suspicions
+from mpi_trainer.api.validation import metadata, network, policies, replicas, suspicions, wishes
 
 __all__ = ["errors", "warnings"]
 
 
 def errors(job: MPIJob) -> tuple[FieldError, ...]:
-    return (*metadata.errors(job), *policies.errors(job), *replicas.errors(job))
+    return (
+        *metadata.errors(job),
+        *wishes.errors(job.metadata.annotations),
+        *network.errors(job),
+        *policies.errors(job),
+        *replicas.errors(job),
+    )
 
 
 def warnings(job: MPIJob) -> tuple[FieldError, ...]:

@@ -7,19 +7,18 @@ from collections.abc import Iterator
 from mpi_trainer.api import names
 from mpi_trainer.api.decode import decode
 from mpi_trainer.api.defaults import WAIT_FOR_WORKERS_READY
-from mpi_trainer.api.errors import FieldError, Path
+from mpi_trainer.api.errors import SUSPICIOUS, FieldError, Path
 from mpi_trainer.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec
 from mpi_trainer.api.pods import Container, TemplateView
-from mpi_trainer.api.validation import resources, volumes
+from mpi_trainer.api.validation import network, resources, volumes
 from mpi_trainer.api.validation.replicas import SPECS
 
 Warnings = Iterator[FieldError]
 
-SUSPICIOUS = "Suspicious value"
-
 
 def warnings(job: MPIJob) -> Warnings:
     yield from _deadlock(job)
+    yield from network.warnings(job)
     folder = job.spec.ssh_auth_mount_path
     if folder and not volumes.absolute(folder):
         yield _relative(("spec", "sshAuthMountPath"), folder)

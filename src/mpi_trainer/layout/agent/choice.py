@@ -14,11 +14,8 @@ from typing import Literal
 
 import msgspec
 
+from mpi_trainer.api.annotations import AGENT, SSH
 from mpi_trainer.api.pods import Container, PodTemplate
-
-DOMAIN = "mpi-trainer.opendatahub.io"
-AGENT = f"{DOMAIN}/agent"
-SSH = f"{DOMAIN}/ssh"
 
 Level = Literal["full", "environment", "off"]
 Ssh = Literal["managed", "compatible"]

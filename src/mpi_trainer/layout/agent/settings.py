@@ -10,12 +10,12 @@ from collections.abc import Mapping
 
 import msgspec
 
-from mpi_trainer.layout.agent.choice import DOMAIN
-
-LONGEST = 7 * 24 * 3600
+from mpi_trainer.api.annotations import BOUNDS, bound, seconds
 
 
 class Settings(msgspec.Struct, frozen=True):
+    """One field for each of `BOUNDS`."""
+
     wait: int = 110
     lost: int = 20
     dead: int = 10
@@ -24,29 +24,9 @@ class Settings(msgspec.Struct, frozen=True):
 
     def text(self) -> str:
         """Assignments for a shell."""
-        return "".join(f"{name}_seconds={getattr(self, name)}\n" for name in NAMES)
-
-
-NAMES = Settings.__struct_fields__
-
-
-def annotation(name: str) -> str:
-    return f"{DOMAIN}/{name}-seconds"
+        return "".join(f"{name}_seconds={getattr(self, name)}\n" for name in BOUNDS)
 
 
 def settings(annotations: Mapping[str, str]) -> Settings:
-    given = {name: _seconds(annotations.get(annotation(name), "")) for name in NAMES}
+    given = {name: seconds(annotations.get(bound(name), "")) for name in BOUNDS}
     return Settings(**{name: value for name, value in given.items() if value is not None})
-
-
-def refused(annotations: Mapping[str, str]) -> tuple[str, ...]:
-    """The annotations of ours whose value is no number of seconds."""
-    named = (annotation(name) for name in NAMES)
-    return tuple(n for n in named if n in annotations and _seconds(annotations[n]) is None)
-
-
-def _seconds(text: str) -> int | None:
-    plain = text.strip()
-    if not (plain.isascii() and plain.isdecimal()) or len(plain) > len(str(LONGEST)):
-        return None
-    return min(int(plain), LONGEST)

@@ -1,0 +1,52 @@
+"""The annotations of ours that a job may carry, and what each may say.
+
+They are how a job of a public kind asks for what that kind has no field for. The controller is
+lenient: what it does not know, or cannot read, it leaves out, because annotations change after a
+job has begun. Admission, CLI and SDK are strict (`validation.wishes`), because there a slip
+still has a reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+DOMAIN = "mpi-trainer.opendatahub.io"
+
+AGENT = f"{DOMAIN}/agent"
+SSH = f"{DOMAIN}/ssh"
+NETWORK_POLICY = f"{DOMAIN}/network-policy"
+RECORD = f"{DOMAIN}/record"
+"""the controller's durable memory of a job; a restored backup may bring it along"""
+
+RESTRICTED = "restricted"
+"""a job's pods reach each other and DNS, and nobody else reaches them"""
+
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    AGENT: ("full", "environment", "off"),
+    SSH: ("managed", "compatible"),
+    NETWORK_POLICY: (RESTRICTED, "none"),
+}
+
+BOUNDS = ("wait", "lost", "dead", "stuck", "start")
+"""what the agent bounds in seconds"""
+LONGEST_SECONDS = 7 * 24 * 3600
+
+
+def bound(name: str) -> str:
+    return f"{DOMAIN}/{name}-seconds"
+
+
+KNOWN = (*CHOICES, *(bound(name) for name in BOUNDS), RECORD)
+
+
+def ours(given: Mapping[str, str]) -> dict[str, str]:
+    """Those of `given` that carry our prefix, known or not."""
+    return {key: value for key, value in given.items() if key.startswith(f"{DOMAIN}/")}
+
+
+def seconds(text: str) -> int | None:
+    """The whole number of seconds that `text` says; None where it says none."""
+    plain = text.strip()
+    if not (plain.isascii() and plain.isdecimal()) or len(plain) > len(str(LONGEST_SECONDS)):
+        return None
+    return min(int(plain), LONGEST_SECONDS)
