@@ -1,6 +1,7 @@
 #!/bin/sh
 # Stands in front of ssh on the launcher: the job's hosts are reached with the job's configuration,
-# by whatever program, and every other host as if this were not here.
+# by whatever program, the launcher itself without any connection, and every other host as if this
+# were not here.
 
 real=
 rest=$PATH:
@@ -16,8 +17,9 @@ if [ -z "$real" ]; then
 fi
 
 # The host is the first word that is neither an option nor an option's value.
-host='' skip='' given=''
+host='' skip='' given='' words=0
 for word in "$@"; do
+    words=$((words + 1))
     if [ -n "$skip" ]; then
         skip=
         continue
@@ -35,6 +37,13 @@ for word in "$@"; do
             ;;
     esac
 done
+# Where the launcher runs ranks too, some MPIs do not know their own host by the name in its file.
+# shellcheck disable=SC3028 # no shell's own: the container runtime sets it
+own=${HOSTNAME:-$(uname -n)}
+if [ "${host%%.*}" = "$own" ] && [ "$#" -gt "$words" ]; then
+    shift "$words"
+    exec /bin/sh -c "$*"
+fi
 config=${MPI_TRAINER_SCRATCH:-/run/mpi-agent}/ssh/config
 if [ -z "$given" ] && [ -n "$host" ] && grep -qsF -- " $host " "$config.hosts"; then
     # The first value counts: horovodrun asks for less.
