@@ -15,6 +15,11 @@ def read(path: str) -> load.JobFile:
     return load.jobs(_text(path), "standard input" if path == "-" else path)
 
 
+def objects(path: str) -> load.JobFile:
+    """TrainJobs and runtimes too."""
+    return load.objects(_text(path), "standard input" if path == "-" else path)
+
+
 def _text(path: str) -> str:
     try:
         with sys.stdin.buffer if path == "-" else Path(path).open("rb") as file:

@@ -9,6 +9,8 @@ import click
 import msgspec
 
 from mpi_trainer.api.defaults import OPEN_MPI
+from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.cli import terminal
 from mpi_trainer.cli.installing import ensure
 from mpi_trainer.cli.main import FAILED, INTERRUPTED
@@ -17,9 +19,9 @@ from mpi_trainer.decide import reasons
 from mpi_trainer.local import distributions, reports
 from mpi_trainer.local.environment import Materials
 from mpi_trainer.local.errors import LocalError
-from mpi_trainer.local.prepare import LocalRun, prepare
+from mpi_trainer.local.prepare import LocalRun, prepare, prepare_train
 from mpi_trainer.local.run import run
-from mpi_trainer.local.settings import here
+from mpi_trainer.local.settings import Settings, here
 from mpi_trainer.sdk.newjob import NewJob, name_for, with_additions
 
 replace = msgspec.structs.replace
@@ -27,7 +29,8 @@ replace = msgspec.structs.replace
 
 @click.command(context_settings={"ignore_unknown_options": False})
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[--] [COMMAND]...")
-@click.option("-f", "--file", "path", metavar="FILE", help="Run the MPIJob in FILE (`-`: stdin).")
+@click.option("-f", "--file", "path", metavar="FILE", help="Run the job in FILE (`-`: stdin).")
+@click.option("--runtime", metavar="FILE", help="Runtime of a TrainJob.  [default: by its name]")
 @click.option("-w", "--workers", type=click.IntRange(1, 256), help="Worker pods.  [default: 2]")
 @click.option("-s", "--slots", type=click.IntRange(1, 256), help="Ranks a worker.  [default: 1]")
 @click.option(
@@ -62,6 +65,7 @@ def command(**options: Any) -> int:
     odh run -w 4 -s 2 -- python train.py      8 ranks on 4 workers
     odh run --mpi mpich -- ./solver input     with MPICH
     odh run -f mpijob.yaml                    a manifest as it is
+    odh run -f trainjob.yaml                  a TrainJob, with a runtime that we ship
 
     A command that does not start ranks by itself runs as `mpirun -n WORKERS×SLOTS COMMAND`.
     Ctrl-C stops the job and cleans up; a second Ctrl-C kills it.
@@ -104,42 +108,59 @@ def _order(options: dict[str, Any]) -> LocalRun:
             raise click.UsageError(
                 f"--{given[0]} cannot be given with -f: it stands in the file; edit it there"
             )
-        # YAML is a quarter of all that starting costs, and a plain command needs none.
-        from mpi_trainer.cli import jobfiles
+        return _from_file(path, options)
+    if options["runtime"]:
+        raise click.UsageError("--runtime is for the TrainJob of a file; give that with -f")
+    job = NewJob(
+        name=options["name"] or name_for(words),
+        command=words,
+        workers=options["workers"] or 2,
+        slots=options["slots"] or 1,
+        implementation=chosen.implementation if chosen else OPEN_MPI,
+        env=options["env"],
+        mounts=options["mounts"],
+        as_is=options["as_is"],
+        backoff_limit=0,
+    ).mpijob()
+    return prepare(job, _settings(options, Materials()))
 
-        file = jobfiles.read(path)
-        materials = Materials(
-            {c.metadata.name: c.files for c in file.config_maps},
-            {s.metadata.name: s.files for s in file.secrets},
+
+def _from_file(path: str, options: dict[str, Any]) -> LocalRun:
+    # YAML is a quarter of all that starting costs, and a plain command needs none.
+    from mpi_trainer.cli import jobfiles, runtimes
+    from mpi_trainer.sdk import trainjobs
+
+    file = jobfiles.objects(path)
+    materials = Materials(
+        {c.metadata.name: c.files for c in file.config_maps},
+        {s.metadata.name: s.files for s in file.secrets},
+    )
+    settings = _settings(options, materials)
+    jobs: tuple[MPIJob | TrainJob, ...] = (*file.jobs, *file.train_jobs)
+    if len(jobs) != 1:
+        names = ", ".join(job.name for job in jobs)
+        raise LocalError(
+            f"{path} holds {len(jobs)} jobs ({names}), and `odh run` runs one",
+            "Put each job into a file of its own.",
         )
-        if len(file.jobs) != 1:
-            names = ", ".join(job.name for job in file.jobs)
-            raise LocalError(
-                f"{path} holds {len(file.jobs)} jobs ({names}), and `odh run` runs one",
-                "Put each job into a file of its own.",
-            )
-        job = with_additions(file.jobs[0], options["env"], options["mounts"])
-    else:
-        materials = Materials()
-        job = NewJob(
-            name=options["name"] or name_for(words),
-            command=words,
-            workers=options["workers"] or 2,
-            slots=options["slots"] or 1,
-            implementation=chosen.implementation if chosen else OPEN_MPI,
-            env=options["env"],
-            mounts=options["mounts"],
-            as_is=options["as_is"],
-            backoff_limit=0,
-        ).mpijob()
-    settings = replace(
+    if file.train_jobs:
+        (job,) = file.train_jobs
+        runtime = runtimes.chosen(job, file, options["runtime"])
+        job = trainjobs.with_env(job, options["env"])
+        return prepare_train(job, trainjobs.with_mounts(runtime, options["mounts"]), settings)
+    if options["runtime"]:
+        raise click.UsageError(f"--runtime is for TrainJobs, and {path} holds an MPIJob")
+    return prepare(with_additions(file.jobs[0], options["env"], options["mounts"]), settings)
+
+
+def _settings(options: dict[str, Any], materials: Materials) -> Settings:
+    return replace(
         here(),
         distribution=options["mpi"],
         isolation=options["isolation"],
         claims=dict(options["claims"]),
         materials=materials,
     )
-    return prepare(job, settings)
 
 
 class _Printer:

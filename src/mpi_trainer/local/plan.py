@@ -2,6 +2,7 @@
 
 The layout says what a job is anywhere, the agent's scripts included; this adds what one machine
 needs: keys, addresses, the chosen MPI on PATH, and MPI's settings for hosts that share their cores.
+A layout without the agent is a job without MPI: its commands run as they are.
 """
 
 from __future__ import annotations
@@ -117,6 +118,8 @@ class Planner(msgspec.Struct, frozen=True):
             "MPI_TRAINER_SCRATCH": place.paths.share,
             "MPI_TRAINER_KEYS": at(paths.KEYS),
         }
+        if self.layout.agent == "off":
+            return env
         if pod.role == "worker":
             env["MPI_TRAINER_SSHD"] = site.sshd
             env["MPI_TRAINER_SSH_ADDRESS"] = place.address
@@ -144,9 +147,11 @@ class Planner(msgspec.Struct, frozen=True):
     def _command(self, pod: PodLayout, place: Place, own: Mapping[str, str]) -> tuple[str, ...]:
         """Where the agent does not run the launcher's command, it still has to prepare for it."""
         at = place.paths.file
+        words = tuple(expanded(word, own) for word in pod.command)
+        if self.layout.agent == "off":
+            return words
         if pod.role == "worker":
             return (at(paths.WORKER),)
-        words = tuple(expanded(word, own) for word in pod.command)
         if self.layout.agent == "full":
             return (at(paths.LAUNCH), *words[1:])
         return ("/bin/sh", "-c", '"$0" launcher && exec "$@"', at(paths.PREPARE), *words)
@@ -154,12 +159,13 @@ class Planner(msgspec.Struct, frozen=True):
     def _hosts(self) -> str:
         lines = ["127.0.0.1 localhost", "::1 localhost ip6-localhost"]
         lines += [
-            f"{self.places[p.name].address} {self._address(p)} {p.name}" for p in self.layout.pods
+            f"{self.places[p.name].address} {' '.join(self._names(p))}" for p in self.layout.pods
         ]
         return "\n".join(lines) + "\n"
 
-    def _address(self, pod: PodLayout) -> str:
-        return f"{pod.hostname}.{pod.subdomain}.{self.layout.namespace}.svc"
+    def _names(self, pod: PodLayout) -> tuple[str, ...]:
+        short = f"{pod.hostname}.{pod.subdomain}"
+        return (f"{short}.{self.layout.namespace}.svc", short, pod.name)
 
     def _files(self, pod: PodLayout, place: Place) -> Iterator[File]:
         for file in pod.files:

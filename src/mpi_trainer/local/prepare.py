@@ -9,17 +9,19 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from mpi_trainer.api import defaults, validation
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.runtime import Runtime
+from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.layout.agent import Choice
 from mpi_trainer.layout.model import Layout
 from mpi_trainer.layout.mpijob import choose, layout
-from mpi_trainer.local import accounts, applied, isolation, preflight
+from mpi_trainer.local import accounts, applied, isolation, preflight, trainjob
 from mpi_trainer.local.description import description
 from mpi_trainer.local.distributions import DISTRIBUTIONS, Distribution, default_for, named
 from mpi_trainer.local.errors import LocalError
@@ -30,6 +32,8 @@ from mpi_trainer.local.settings import Settings
 from mpi_trainer.local.site import site
 
 NAMESPACE = "default"
+J = TypeVar("J", MPIJob, TrainJob)
+
 IMAGE_NOTE = "the image is not used here: the job runs in this machine's Python environment"
 
 
@@ -66,7 +70,7 @@ class LocalRun(msgspec.Struct, frozen=True):
 def prepare(job: MPIJob, settings: Settings) -> LocalRun:
     """Defaults, validation and choices; raises InvalidJob or LocalError with everything found."""
     job = defaults.with_defaults(_named(job))
-    errors = validation.errors(job)
+    errors = () if settings.train else validation.errors(job)
     if errors:
         raise InvalidJob(errors)
     chosen = named(settings.distribution) if settings.distribution else None
@@ -77,13 +81,31 @@ def prepare(job: MPIJob, settings: Settings) -> LocalRun:
     _demand_account(isolated)
     return LocalRun(
         job=job,
-        layout=layout(job, chosen=_agent(job)),
+        layout=_layout(job, settings),
         distribution=_distribution(job, chosen, isolated),
         isolation=isolated,
         settings=settings,
         claims=_claims(job, settings.claims),
-        notes=_notes(job, isolated),
+        notes=_notes(job, settings, isolated),
     )
+
+
+def prepare_train(job: TrainJob, runtime: Runtime, settings: Settings) -> LocalRun:
+    """The same for a TrainJob with this runtime."""
+    job = _named(job)
+    build = runtime.metadata.annotations.get(trainjob.LOCAL_MPI)
+    settings = msgspec.structs.replace(
+        settings,
+        distribution=settings.distribution or build,
+        train=trainjob.kept(job, runtime),
+    )
+    return prepare(trainjob.stand_in(job, runtime), settings)
+
+
+def _layout(job: MPIJob, settings: Settings) -> Layout:
+    if settings.train is None:
+        return layout(job, chosen=_agent(job))
+    return trainjob.layout(settings.train, _agent(job), job.spec.mpi_implementation or "")
 
 
 def _agent(job: MPIJob) -> Choice:
@@ -94,7 +116,7 @@ def _agent(job: MPIJob) -> Choice:
     return Choice("full", "managed")
 
 
-def _named(job: MPIJob) -> MPIJob:
+def _named(job: J) -> J:
     if job.namespace:
         return job
     meta = msgspec.structs.replace(job.metadata, namespace=NAMESPACE)
@@ -155,7 +177,7 @@ def _claims(job: MPIJob, given: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _notes(job: MPIJob, isolated: Isolation) -> tuple[str, ...]:
+def _notes(job: MPIJob, settings: Settings, isolated: Isolation) -> tuple[str, ...]:
     notes = []
     if isolated.kind == "loopback":
         notes.append(f"workers share this machine's network and files: {isolated.reason}")
@@ -166,11 +188,15 @@ def _notes(job: MPIJob, isolated: Isolation) -> tuple[str, ...]:
     }
     if images - {"local"}:
         notes.append(IMAGE_NOTE)
-    left_out = [f"launcher.{p}" for p in applied.not_applied(job.launcher.template, "launcher")]
-    left_out += [f"worker.{p}" for p in applied.not_applied(job.worker.template, "worker")]
+    left_out = trainjob.not_applied(settings.train) if settings.train else _not_applied(job)
     if left_out:
         notes.append(f"not applied locally: {', '.join(left_out)}")
     return tuple(notes)
+
+
+def _not_applied(job: MPIJob) -> list[str]:
+    found = [f"launcher.{p}" for p in applied.not_applied(job.launcher.template, "launcher")]
+    return found + [f"worker.{p}" for p in applied.not_applied(job.worker.template, "worker")]
 
 
 def _python_folders(env: tuple[tuple[str, str], ...]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -22,8 +23,16 @@ TAKEN = frozenset(
 TAKEN_PREFIXES = ("LC_", "PYTHON", "CONDA_", "XDG_CACHE", "XDG_DATA", "OMP_", "CUDA_")
 
 
+class Train(msgspec.Struct, frozen=True):
+    """A TrainJob and its runtime, as plain data, as they were when the job was submitted."""
+
+    job: Mapping[str, Any]
+    runtime: Mapping[str, Any]
+
+
 class Settings(msgspec.Struct, frozen=True):
-    """`distribution` None lets the job's own implementation choose."""
+    """`distribution` None lets the job's own implementation choose. `train` is the TrainJob that
+    the job stands in for, where there is one."""
 
     cwd: str
     env: tuple[tuple[str, str], ...]
@@ -31,6 +40,7 @@ class Settings(msgspec.Struct, frozen=True):
     isolation: str = "auto"
     claims: Mapping[str, str] = {}
     materials: Materials = Materials()
+    train: Train | None = None
 
 
 def here() -> Settings:

@@ -54,7 +54,7 @@ class Held:
         self.layout = layout
         self.running = running
         self.attempt = attempt
-        self.ready = layout.role == "launcher"
+        self.ready = layout.role == "launcher" or not layout.keys
         self.terminating = False
         self.end: End | None = None
         self.last_words = ""
@@ -140,7 +140,7 @@ class Supervisor:
         self._carry_out(decision)
 
     def _seen(self) -> Seen:
-        pods = [held.seen() for held in self._held.values()]
+        pods = self._pods()
         if self._launcher_waits is not None:
             name, attempt = self._layout.launcher.name, self._launcher_waits
             pods.append(PodSeen(name, "launcher", "", "Pending", attempt=attempt))
@@ -150,6 +150,17 @@ class Supervisor:
             record=self._record,
             has_key=self._planner is not None,
         )
+
+    def _pods(self) -> list[PodSeen]:
+        """Without MPI every pod does a part of the work: none has ended before all have."""
+        pods = [held.seen() for held in self._held.values()]
+        done = [pod for pod in pods if pod.phase == "Succeeded"]
+        if self._layout.agent != "off" or len(done) == len(self._layout.pods):
+            return pods
+        return [
+            replace(pod, phase="Running", end=None, ready=True) if pod in done else pod
+            for pod in pods
+        ]
 
     def _keep(self, decision: Decision) -> None:
         """Kept first, by whoever follows; only then may it be acted upon."""
@@ -214,7 +225,7 @@ class Supervisor:
             self._start([self._layout.launcher])
 
     def _workers_answer(self) -> bool:
-        workers = (h.seen() for h in self._held.values() if h.layout.role == "worker")
+        workers = (pod for pod in self._pods() if pod.role == "worker")
         return sum(1 for w in workers if w.ready and not w.terminating) == len(self._layout.workers)
 
     def _make_keys(self) -> None:
@@ -262,7 +273,8 @@ class Supervisor:
             ("stdout", held.running.stdout),
             ("stderr", held.running.stderr),
         ):
-            stream = Stream(held.layout.name, held.layout.role, name)  # type: ignore[arg-type]
+            role = "launcher" if self._layout.agent == "off" else held.layout.role
+            stream = Stream(held.layout.name, role, name)  # type: ignore[arg-type]
             self._watch(descriptor, self._reader(held, stream, descriptor))
         self._watch(held.running.pidfd, lambda: self._gone(held))
 
@@ -281,6 +293,9 @@ class Supervisor:
         return read
 
     def _heard(self, held: Held, lines: list[reports.Line], data: bytes) -> None:
+        if self._layout.agent == "off":
+            node = self._layout.pods.index(held.layout)
+            lines = [replace(line, rank=node) for line in lines]
         self._pending += lines
         if held.layout.role == "launcher":
             self._abort = self._abort or aborts.first(line.text for line in lines)
