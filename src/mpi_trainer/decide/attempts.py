@@ -15,13 +15,12 @@ import msgspec
 
 from mpi_trainer.api import conditions as c
 from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.decide import backoff, reasons
-from mpi_trainer.decide.seen import End, Failure, PodSeen, Record, Seen
+from mpi_trainer.decide import backoff, blame, reasons
+from mpi_trainer.decide.seen import Failure, PodSeen, Record, Seen
 
 replace = msgspec.structs.replace
 
 # The record must stay small enough to be stored, however large the budget is.
-LONGEST_DETAIL = 512
 TOLD_IN_FULL = 8
 
 
@@ -45,9 +44,9 @@ def _worker_failure(job: MPIJob, seen: Seen) -> Failure | None:
         if pod.phase == "Failed":
             evicted = pod.disrupted or (pod.end is not None and pod.end.reason == "Evicted")
             reason = reasons.EVICTED if evicted else reasons.WORKER_FAILED
-            return Failure(seen.record.attempt, reason, _words("Worker", pod), pod.name)
+            return Failure(seen.record.attempt, reason, blame.words("Worker", pod), pod.name)
         if pod.phase == "Succeeded" and not launched:
-            text = f"{_words('Worker', pod)}, before the launcher ran"
+            text = f"{blame.words('Worker', pod)}, before the launcher ran"
             return Failure(seen.record.attempt, reasons.WORKER_FAILED, text, pod.name)
     return _vanished(job, seen) if launched else None
 
@@ -55,7 +54,7 @@ def _worker_failure(job: MPIJob, seen: Seen) -> Failure | None:
 def _taken(seen: Seen, pod: PodSeen) -> Failure:
     """A worker is removed from under its ranks; mpirun may never notice, so it is not asked."""
     reason = reasons.EVICTED if pod.disrupted else reasons.WORKER_FAILED
-    detail = f": {pod.why[:LONGEST_DETAIL]}" if pod.why else ""
+    detail = f": {pod.why[: blame.LONGEST_DETAIL]}" if pod.why else ""
     text = f"Worker {pod.name} was deleted while the launcher ran{detail}"
     return Failure(seen.record.attempt, reason, text, pod.name)
 
@@ -89,38 +88,12 @@ def _launcher_failure(job: MPIJob, seen: Seen) -> Failure | None:
     elif launcher.phase == "Failed":
         name = launcher.name
         if launcher.end is not None and launcher.end.reason in reasons.OF_AGENT:
-            return Failure(attempt, launcher.end.reason, _verdict(launcher.end), name)
+            return Failure(attempt, launcher.end.reason, blame.verdict(launcher.end), name)
         said = launcher.end is not None and launcher.end.message
-        text = _words("Launcher", launcher) + ("" if said else _culprit(seen))
+        text = blame.words("Launcher", launcher) + ("" if said else blame.culprit(seen))
     else:
         return None
     return Failure(attempt, reasons.LAUNCHER_FAILED, text, name)
-
-
-def _verdict(end: End) -> str:
-    """The agent's words as a sentence; how the launcher ended says nothing, since it was ended."""
-    words = end.message[:LONGEST_DETAIL] or end.reason
-    return f"{words[0].upper()}{words[1:]}; so the agent has ended the launcher."
-
-
-def _culprit(seen: Seen) -> str:
-    """The rank that ended badly before the others, which mpirun then took down."""
-    bad = [
-        rank
-        for rank in seen.ranks
-        if rank.attempt == seen.record.attempt and rank.end is not None and not rank.end.well
-    ]
-    if not bad:
-        return ""
-    first = min(bad, key=lambda r: (r.ended is None, r.ended, r.rank))
-    words = first.end.words() if first.end is not None else ""
-    return f"; rank {first.rank} on {first.pod} was the first to fail, with {words}"
-
-
-def _words(role: str, pod: PodSeen) -> str:
-    end = pod.end or End()
-    detail = f": {end.message[:LONGEST_DETAIL]}" if end.message else ""
-    return f"{role} {pod.name} ended with {end.words()}{detail}"
 
 
 def recorded(record: Record, failure: Failure, now: datetime) -> Record:

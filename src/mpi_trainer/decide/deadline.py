@@ -15,10 +15,14 @@ A_CENTURY = 100 * 365 * 24 * 3600
 
 
 def remaining(job: MPIJob, started: datetime, now: datetime) -> timedelta | None:
-    seconds = job.spec.run_policy.active_deadline_seconds
-    if seconds is None:
+    return left(job.spec.run_policy.active_deadline_seconds, started, now)
+
+
+def left(seconds: int | None, since: datetime | None, now: datetime) -> timedelta | None:
+    """What is left of so many seconds since then; None where there is no limit, or no start."""
+    if seconds is None or since is None:
         return None
-    return timedelta(seconds=min(seconds, A_CENTURY)) - (now - started)
+    return timedelta(seconds=min(seconds, A_CENTURY)) - (now - since)
 
 
 def message(job: MPIJob) -> str:
@@ -26,4 +30,11 @@ def message(job: MPIJob) -> str:
     return (
         f"The job was active longer than {seconds} s (runPolicy.activeDeadlineSeconds); "
         "raise the limit, or find out what takes so long in the launcher's log."
+    )
+
+
+def train_message(seconds: int) -> str:
+    return (
+        f"TrainJob exceeded its active deadline of {seconds} s (activeDeadlineSeconds); "
+        "raise it in a new job, or find out what takes so long."
     )

@@ -43,9 +43,9 @@ def decide(job: MPIJob, seen: Seen, now: datetime) -> Decision:
     lost = attempts.verdict(seen.record)
     if lost is not None:
         return _lost(story, seen, lost)
-    objection = success.objection(job, seen)
+    objection = success.objection(_cast(job), seen)
     if objection is None and success.claimed(seen):
-        odd = success.surprise(job, seen)
+        odd = success.surprise(_cast(job), seen)
         return _ended(story.surprised(odd).succeeded(), seen, seen.record)
     if job.spec.run_policy.suspend:
         return _suspended(story, seen)
@@ -73,6 +73,11 @@ def refused(job: MPIJob, record: Record, reason: str, message: str, now: datetim
 def ours(job: MPIJob) -> bool:
     """Whether this controller is the one that the job asks for."""
     return job.spec.run_policy.managed_by in (None, "", OPERATOR_NAME)
+
+
+def _cast(job: MPIJob) -> success.Cast:
+    works = bool(job.spec.run_launcher_as_worker)
+    return success.Cast(f"{job.name}-launcher", job.workers, job.slots, works)
 
 
 def _finished(job: MPIJob, seen: Seen, now: datetime) -> Decision:

@@ -10,9 +10,20 @@ from __future__ import annotations
 
 from collections import Counter
 
-from mpi_trainer.api.mpijob import MPIJob
+import msgspec
+
 from mpi_trainer.decide import reasons
 from mpi_trainer.decide.seen import Failure, RankSeen, Seen
+
+
+class Cast(msgspec.Struct, frozen=True):
+    """Where ranks are meant to run: so many workers of so many slots each, and perhaps the
+    launcher."""
+
+    launcher: str
+    workers: int
+    slots: int
+    launcher_works: bool
 
 
 def claimed(seen: Seen) -> bool:
@@ -21,7 +32,7 @@ def claimed(seen: Seen) -> bool:
     return launcher is not None and launcher.phase == "Succeeded"
 
 
-def objection(job: MPIJob, seen: Seen) -> Failure | None:
+def objection(cast: Cast, seen: Seen) -> Failure | None:
     """Why the attempt failed although its launcher returned 0; None when it did not."""
     if not claimed(seen):
         return None
@@ -45,9 +56,9 @@ def objection(job: MPIJob, seen: Seen) -> Failure | None:
     foreign = tuple(r for r in ranks if r.foreign)
     if foreign:
         return Failure(attempt, reasons.WORLDS_OF_ONE, _worlds_of_one(foreign), foreign[0].pod)
-    if ranks and _all_on_launcher(job, ranks):
+    if ranks and _all_on_launcher(cast, ranks):
         text = (
-            f"All {len(ranks)} ranks ran on the launcher and none on the {job.workers} workers: "
+            f"All {len(ranks)} ranks ran on the launcher and none on the {cast.workers} workers: "
             "MPI did not read the hostfile. Start the program with mpirun without a host list of "
             "its own, and use one MPI installation throughout."
         )
@@ -55,22 +66,22 @@ def objection(job: MPIJob, seen: Seen) -> Failure | None:
     return None
 
 
-def surprise(job: MPIJob, seen: Seen) -> str:
+def surprise(cast: Cast, seen: Seen) -> str:
     """What is odd about where the ranks of a success ran, though it may be meant so."""
     ranks = tuple(r for r in seen.ranks if r.attempt == seen.record.attempt)
-    if not ranks or not job.workers:
+    if not ranks or not cast.workers:
         return ""
-    launcher = f"{job.name}-launcher"
+    launcher = cast.launcher
     there = Counter(r.pod for r in ranks)
-    if there.get(launcher) and not job.spec.run_launcher_as_worker:
+    if there.get(launcher) and not cast.launcher_works:
         return f"{there[launcher]} of {len(ranks)} ranks ran on the launcher, which is no worker."
-    crowded = sorted(pod for pod, count in there.items() if count > max(job.slots, 1))
-    idle = job.workers - sum(1 for pod in there if pod != launcher)
+    crowded = sorted(pod for pod, count in there.items() if count > max(cast.slots, 1))
+    idle = cast.workers - sum(1 for pod in there if pod != launcher)
     if crowded and idle > 0:
         pod = crowded[0]
         return (
-            f"{there[pod]} ranks ran on {pod}, which has slots for {job.slots}, "
-            f"while {idle} of {job.workers} workers ran none."
+            f"{there[pod]} ranks ran on {pod}, which has slots for {cast.slots}, "
+            f"while {idle} of {cast.workers} workers ran none."
         )
     return ""
 
@@ -90,10 +101,7 @@ def _ended_badly(bad: tuple[RankSeen, ...]) -> str:
     return f"Rank {first.rank} on {first.pod} ended with {words}{more}; the launcher returned 0."
 
 
-def _all_on_launcher(job: MPIJob, ranks: tuple[RankSeen, ...]) -> bool:
-    launcher = f"{job.name}-launcher"
+def _all_on_launcher(cast: Cast, ranks: tuple[RankSeen, ...]) -> bool:
     return bool(
-        job.workers
-        and not job.spec.run_launcher_as_worker
-        and all(r.pod == launcher for r in ranks)
+        cast.workers and not cast.launcher_works and all(r.pod == cast.launcher for r in ranks)
     )

@@ -1,0 +1,221 @@
+"""`decide`: from a TrainJob and what is seen of it to what to do next. Pure.
+
+The JobSet runs the job and tries again; here is when there is one, when it rests, and what became
+of it. Read `decide` top to bottom: it is the life of a job. As for MPIJobs, success means that the
+ranks ended well where they were meant to be, not that a launcher returned 0.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import msgspec
+
+from mpi_trainer.api.effective import LAUNCHER, NODE, TRAINER, Effective
+from mpi_trainer.api.runtime import MPI
+from mpi_trainer.api.trainjob import CONTROLLER_NAME, SUSPENDED, JobStatus, TrainJob
+from mpi_trainer.decide import blame, deadline, reasons, success
+from mpi_trainer.decide import findings as f
+from mpi_trainer.decide.seen import Seen
+from mpi_trainer.decide.trainseen import JobSetSeen, Step, TrainSeen
+from mpi_trainer.decide.trainstory import Story, find, finished
+
+replace = msgspec.structs.replace
+
+NOW = timedelta(0)
+TOLD_AFTER = timedelta(seconds=10)
+EVIDENCE_WITHIN = timedelta(seconds=5)
+SOON = timedelta(seconds=0.5)
+ALL = "All"
+
+
+def decide(job: TrainJob, effective: Effective, seen: TrainSeen, now: datetime) -> Step:
+    """The next step of a job that fits its runtime."""
+    story = Story(job, now, job.status, f.read(job.metadata.annotations))
+    if not ours(job) or job.metadata.deletion_timestamp is not None:
+        return Step(story.status, story.findings)
+    if finished(job.status):
+        return over(job, seen.job_set, now)
+    job_set = seen.job_set
+    if job_set is not None and not job_set.terminating:
+        if job_set.completed is not None:
+            return _completed(story, effective, seen, job_set)
+        if job_set.failed is not None:
+            told = job_set.failed
+            cause = _cause(effective, seen.pods) or told.message
+            text = told.message if cause == told.message else f"{told.message}; {cause}"
+            return _ended(story.failed(told.reason, text, cause), seen)
+    if job.spec.suspend:
+        return _suspended(story.suspended(), seen)
+    return _active(story.resumed(), effective, seen)
+
+
+def refused(job: TrainJob, reason: str, message: str, now: datetime) -> Step:
+    """The end of a job that cannot be carried out at all, whatever is tried."""
+    story = Story(job, now, job.status, f.read(job.metadata.annotations))
+    return _ended(story.failed(reason, message, message), TrainSeen())
+
+
+def ours(job: TrainJob) -> bool:
+    """Whether this controller is the one that the job asks for."""
+    return job.spec.managed_by in (None, "", CONTROLLER_NAME)
+
+
+def over(job: TrainJob, job_set: JobSetSeen | None, now: datetime) -> Step:
+    """A job that has ended needs nothing but itself to be looked at: not even its runtime."""
+    found = f.read(job.metadata.annotations)
+    left = deadline.left(_seconds(found.ttl), _end(job, found), now)
+    if left is not None and left <= NOW:
+        return Step(job.status, found, delete_job=True)
+    present = job_set is not None and not job_set.terminating
+    running = job_set is not None and job_set.ended is None
+    status = replace(job.status, jobs_status=_settled(job.status.jobs_status, job_set))
+    return Step(status, found, remove=present and (running or found.clean == ALL), look_again=left)
+
+
+def _completed(story: Story, effective: Effective, seen: TrainSeen, job_set: JobSetSeen) -> Step:
+    told = job_set.completed
+    assert told is not None
+    if effective.policy != MPI:
+        return _ended(story.complete(told.reason, told.message), seen)
+    launcher = seen.pods.launcher()
+    since = story.now - (job_set.ended or story.now)
+    if launcher is not None and not launcher.ended and since < EVIDENCE_WITHIN:
+        # The JobSet's end may be seen before its launcher's, which says what the ranks did.
+        return Step(story.status, story.findings, look_again=SOON)
+    story = replace(story, findings=replace(story.findings, placement=seen.placement))
+    objection = success.objection(_cast(effective), seen.pods)
+    if objection is not None:
+        return _ended(story.failed(objection.reason, objection.message, objection.message), seen)
+    odd = success.surprise(_cast(effective), seen.pods)
+    story = story.warned(reasons.PLACEMENT_SURPRISING, odd)
+    return _ended(story.complete(told.reason, told.message), seen)
+
+
+def _ended(story: Story, seen: TrainSeen) -> Step:
+    """The last decision of a job. Its runtime's wishes become its own, since they outlive it."""
+    found = story.findings
+    kept = replace(
+        found,
+        ttl=found.ttl or seen.wishes.get(f.TTL, ""),
+        clean=found.clean or seen.wishes.get(f.CLEAN, ""),
+        placement=found.placement or seen.placement,
+    )
+    return _told(replace(story, findings=kept), seen, look_again=NOW)
+
+
+def _suspended(story: Story, seen: TrainSeen) -> Step:
+    job_set = seen.job_set
+    if job_set is None:
+        return _told(story, seen, make=True)
+    if job_set.terminating or job_set.suspended:
+        return _told(story, seen)
+    return _told(story, seen, suspend=True)
+
+
+def _active(story: Story, effective: Effective, seen: TrainSeen) -> Step:
+    seconds = story.job.spec.active_deadline_seconds
+    left = deadline.left(seconds, _since(story), story.now)
+    if left is not None and left <= NOW:
+        text = deadline.train_message(seconds or 0)
+        return _ended(story.failed(reasons.DEADLINE, text, text), seen)
+    step = _onward(story, effective, seen)
+    waits = (w for w in (left, step.look_again) if w is not None)
+    return replace(step, look_again=min(waits, default=None))
+
+
+def _onward(story: Story, effective: Effective, seen: TrainSeen) -> Step:
+    job_set = seen.job_set
+    if job_set is None:
+        return _told(_waiting(story, seen), seen, make=True)
+    if job_set.terminating:
+        return _told(story, seen)
+    if job_set.suspended:
+        if job_set.rendered in ("", seen.wanted):
+            return _told(story, seen, suspend=False)
+        return _told(story, seen, renew=True)
+    if _all_run(effective, seen.pods):
+        return _told(story.running(), seen)
+    early = TOLD_AFTER - (story.now - _since(story))
+    return _told(_waiting(story, seen), seen, look_again=early if early > NOW else None)
+
+
+def _told(story: Story, seen: TrainSeen, look_again: timedelta | None = None, **acts: bool) -> Step:
+    counts = _counts(story.status.jobs_status, seen.job_set)
+    status = replace(story.status, jobs_status=counts)
+    return Step(status, story.findings, events=story.events, look_again=look_again, **acts)
+
+
+def _since(story: Story) -> datetime:
+    """From when a job is active: its creation, or its last resumption."""
+    held = find(story.status, SUSPENDED)
+    moved = held.last_transition_time if held is not None else None
+    return moved or story.job.metadata.creation_timestamp or story.now
+
+
+def _counts(before: tuple[JobStatus, ...], job_set: JobSetSeen | None) -> tuple[JobStatus, ...]:
+    """The JobSet's own; where it is gone nothing is active any more."""
+    if job_set is not None and job_set.jobs:
+        return job_set.jobs
+    return tuple(replace(one, active=0, ready=0, suspended=0) for one in before)
+
+
+def _settled(before: tuple[JobStatus, ...], job_set: JobSetSeen | None) -> tuple[JobStatus, ...]:
+    """After the end: how it ended stays true when what is left is cleaned up."""
+    live = {one.name: one for one in job_set.jobs} if job_set is not None else {}
+    return tuple(
+        replace(one, active=live[one.name].active, ready=live[one.name].ready)
+        if one.name in live
+        else replace(one, active=0, ready=0, suspended=0)
+        for one in before
+    )
+
+
+def _all_run(effective: Effective, pods: Seen) -> bool:
+    roles = (LAUNCHER, NODE) if effective.policy == MPI else (TRAINER,)
+    wanted = sum(one.count * one.replicas for one in effective.jobs if one.role in roles)
+    up = {p.name for p in pods.pods if p.phase == "Running" and not p.terminating}
+    return bool(wanted) and len(up) >= wanted
+
+
+def _waiting(story: Story, seen: TrainSeen) -> Story:
+    """What the scheduler and the kubelets say, once it takes long enough to wonder."""
+    if seen.trouble:
+        return story.waiting(seen.trouble)
+    if story.now - _since(story) < TOLD_AFTER:
+        return story
+    stuck = [p for p in seen.pods.pods if p.phase == "Pending" and p.why]
+    if stuck:
+        more = f" (and {len(stuck) - 1} more)" if len(stuck) > 1 else ""
+        return story.waiting(f"{stuck[0].name}{more}: {stuck[0].why}")
+    return story
+
+
+def _cause(effective: Effective, pods: Seen) -> str:
+    """The launcher's own account where it has one, else the first pod that failed."""
+    failed = [p for p in pods.pods if p.phase == "Failed"]
+    launcher = next((p for p in failed if p.role == "launcher"), None)
+    if launcher is not None and launcher.end is not None:
+        if launcher.end.reason in reasons.OF_AGENT:
+            return blame.verdict(launcher.end)
+        said = launcher.end.message
+        return blame.words("Launcher", launcher) + ("" if said else blame.culprit(pods))
+    name = "Worker" if effective.policy == MPI else "Pod"
+    return blame.words(name, failed[0]) if failed else ""
+
+
+def _cast(effective: Effective) -> success.Cast:
+    nodes = effective.job(NODE)
+    workers = 0 if nodes is None else nodes.count * nodes.replicas
+    launcher = f"{effective.name}-launcher-0-0"
+    return success.Cast(launcher, workers, effective.slots, effective.run_launcher_as_node)
+
+
+def _end(job: TrainJob, found: f.Findings) -> datetime | None:
+    told = f.parsed(found.completion_time)
+    ends = (c for c in job.status.conditions if c.status == "True" and c.type != SUSPENDED)
+    return told or next((c.last_transition_time for c in ends), None)
+
+
+def _seconds(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 12 else None

@@ -1,0 +1,72 @@
+"""What is known of a TrainJob at one moment, and what to do next about it: plain values.
+
+The order of carrying out is fixed: store findings, store status, then remove, change or make the
+JobSet. Between any two of these a crash is harmless. Making stands for all children, and a second
+making finds the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+import msgspec
+
+from mpi_trainer.api.trainjob import Condition, JobStatus, TrainJobStatus
+from mpi_trainer.decide.decision import Event
+from mpi_trainer.decide.findings import Findings
+from mpi_trainer.decide.seen import Seen
+
+
+class JobSetSeen(msgspec.Struct, frozen=True):
+    """`rendered` is the mark of what it was made from; empty where another controller made it."""
+
+    uid: str
+    suspended: bool = False
+    terminating: bool = False
+    rendered: str = ""
+    jobs: tuple[JobStatus, ...] = ()
+    completed: Condition | None = None
+    failed: Condition | None = None
+
+    @property
+    def ended(self) -> datetime | None:
+        found = self.completed or self.failed
+        return found.last_transition_time if found is not None else None
+
+    @property
+    def active(self) -> bool:
+        return any(job.active for job in self.jobs)
+
+
+class TrainSeen(msgspec.Struct, frozen=True):
+    """`pods` are by host name. `wanted` is the mark of what would be rendered now. `wishes` are
+    the annotations of the runtime."""
+
+    job_set: JobSetSeen | None = None
+    pods: Seen = Seen()
+    placement: str = ""
+    wanted: str = ""
+    wishes: Mapping[str, str] = {}
+    trouble: str = ""
+
+
+class Step(msgspec.Struct, frozen=True):
+    """`renew` is of a suspended JobSet that is not what it should be: to be changed, or replaced
+    where it may not be."""
+
+    status: TrainJobStatus
+    findings: Findings
+    make: bool = False
+    suspend: bool | None = None
+    renew: bool = False
+    remove: bool = False
+    delete_job: bool = False
+    events: tuple[Event, ...] = ()
+    look_again: timedelta | None = None
+
+    @property
+    def acts(self) -> bool:
+        return bool(
+            self.make or self.renew or self.remove or self.delete_job or self.suspend is not None
+        )
