@@ -45,8 +45,27 @@ class Network(ApiValue, frozen=True):
     subdomain: str = ""
 
 
+class ClaimName(ApiValue, frozen=True):
+    name: str = ""
+
+
+class ClaimTemplate(ApiValue, frozen=True):
+    metadata: ClaimName = ClaimName()
+
+
+class ClaimPolicy(ApiValue, frozen=True):
+    templates: tuple[ClaimTemplate, ...] = ()
+
+
 class JobSetView(ApiValue, frozen=True):
     """The part of a JobSet's spec that we act upon."""
 
     replicated_jobs: tuple[ReplicatedJobView, ...] = ()
     network: Network = Network()
+    volume_claim_policies: tuple[ClaimPolicy, ...] = ()
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        """The volumes that the JobSet makes itself, which pods mount by these names."""
+        every = (one for policy in self.volume_claim_policies for one in policy.templates)
+        return tuple(one.metadata.name for one in every)

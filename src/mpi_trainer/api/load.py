@@ -8,7 +8,7 @@ known only where the runtime is: in the file, or given by the caller.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -29,9 +29,12 @@ from mpi_trainer.api.errors import (
 )
 from mpi_trainer.api.identity import ANY_FILE, MPIJOB_FILE, Kinds
 from mpi_trainer.api.mpijob import KIND, MPIJob
-from mpi_trainer.api.runtime import KINDS, Runtime
+from mpi_trainer.api.runtime import KINDS, Runtime, serves
 from mpi_trainer.api.trainjob import KIND as TRAIN_KIND
 from mpi_trainer.api.trainjob import TrainJob
+from mpi_trainer.api.validation import fitting
+from mpi_trainer.api.validation import runtime as runtime_rules
+from mpi_trainer.api.validation import trainjob as train_job_rules
 
 Value = MPIJob | TrainJob | Runtime | ConfigMap | Secret
 
@@ -59,9 +62,12 @@ def jobs(text: str, source: str) -> JobFile:
     return _file(text, source, MPIJOB_FILE)
 
 
-def objects(text: str, source: str) -> JobFile:
-    """All that `text` holds, TrainJobs and runtimes too; a runtime alone is a sound file."""
-    return _file(text, source, ANY_FILE)
+def objects(text: str, source: str, runtimes: Sequence[Runtime] = ()) -> JobFile:
+    """All that `text` holds, TrainJobs and runtimes too; a runtime alone is a sound file.
+
+    A TrainJob is judged together with its runtime where that is in the text or in `runtimes`.
+    """
+    return _file(text, source, ANY_FILE, runtimes)
 
 
 def job(data: Mapping[str, Any]) -> Found:
@@ -100,13 +106,16 @@ def _job(data: Mapping[str, Any]) -> Found:
 def _train_job(data: Mapping[str, Any]) -> Found:
     decoded = decode(TrainJob, data)
     value = trainerdefaults.of_job(decoded.value)
-    return Found(value, decoded.errors, decoded.warnings)
+    errors = (*decoded.errors, *_beyond(decoded, train_job_rules.errors(value)))
+    return Found(value, errors, decoded.warnings)
 
 
 def _runtime(data: Mapping[str, Any]) -> Found:
     decoded = decode(Runtime, data)
     value = trainerdefaults.of_runtime(decoded.value)
-    return Found(value, decoded.errors, decoded.warnings)
+    errors = (*decoded.errors, *_beyond(decoded, runtime_rules.errors(value)))
+    suspicions = () if errors else runtime_rules.warnings(value)
+    return Found(value, errors, (*decoded.warnings, *suspicions))
 
 
 def _config_map(data: Mapping[str, Any]) -> Found:
@@ -137,8 +146,11 @@ def _beyond(decoded: Decoded[Any], found: Iterable[FieldError]) -> list[FieldErr
     return [error for error in found if not under(error.path, decoded.doubtful)]
 
 
-def _file(text: str, source: str, kinds: Kinds) -> JobFile:
-    read = [_read(document, kinds) for document in documents.parse(text, source)]
+def _file(text: str, source: str, kinds: Kinds, runtimes: Sequence[Runtime] = ()) -> JobFile:
+    parsed = documents.parse(text, source)
+    read = [_read(document, kinds) for document in parsed]
+    known = (*(f.value for f in read if isinstance(f.value, Runtime) and not f.errors), *runtimes)
+    read = [_fitted(found, document, known) for found, document in zip(read, parsed, strict=True)]
     errors = [error for found in read for error in found.errors]
     warnings = tuple(warning for found in read for warning in found.warnings)
     values = [found.value for found in read if found.value is not None]
@@ -171,6 +183,19 @@ def _read(document: Document, kinds: Kinds) -> Found:
         _located(document, found.warnings),
         document.position(("metadata", "name")),
     )
+
+
+def _fitted(found: Found, document: Document, known: Iterable[Runtime]) -> Found:
+    """A sound TrainJob judged with its runtime, where that is known."""
+    job = found.value
+    if found.errors or not isinstance(job, TrainJob):
+        return found
+    runtime = next((one for one in known if serves(one, job)), None)
+    if runtime is None:
+        return found
+    errors = _located(document, fitting.errors(job, runtime))
+    told = () if errors else _located(document, fitting.warnings(job, runtime))
+    return Found(job, errors, (*found.warnings, *told), found.named_at)
 
 
 def _duplicates(read: Iterable[Found]) -> list[FieldError]:

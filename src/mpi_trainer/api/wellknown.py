@@ -66,6 +66,9 @@ FIELDS: Mapping[type, frozenset[str]] = {
     jobset.Network: _names("enableDNSHostnames publishNotReadyAddresses subdomain"),
     jobset.ReplicatedJobView: _names("dependsOn groupName name replicas template"),
     jobset.DependsOn: _names("name status"),
+    jobset.ClaimPolicy: _names("retentionPolicy templates"),
+    jobset.ClaimTemplate: _names("apiVersion kind metadata spec status"),
+    jobset.ClaimName: _names("annotations labels name"),
     jobset.JobTemplateView: _names("metadata spec"),
     jobset.JobSpecView: _names(
         "activeDeadlineSeconds backoffLimit backoffLimitPerIndex completionMode completions"

@@ -208,7 +208,6 @@ def test_empty_patch_of_kueue_changes_nothing() -> None:
 
 def test_initializer_gets_its_source_and_secret() -> None:
     given = replicated("dataset-initializer", "dataset-initializer", name="dataset-initializer")
-    given["replicas"] = 3
     job = train_job(
         (
             ("spec", "initializer", "dataset"),

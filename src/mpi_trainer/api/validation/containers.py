@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
 from mpi_trainer.api import names
+from mpi_trainer.api.decode import decode
 from mpi_trainer.api.errors import DUPLICATE, FORBIDDEN, INVALID, FieldError, Path
 from mpi_trainer.api.pods import Container, EnvFrom, EnvVar, PodSpec
 from mpi_trainer.api.validation import resources, rules
@@ -25,6 +31,15 @@ def errors(path: Path, spec: PodSpec) -> rules.Errors:
                 remedy = "give each container its own name"
                 yield FieldError((*where, "name"), DUPLICATE, container.name, rule, remedy)
             taken.add(container.name)
+
+
+def variables(path: Path, env: Sequence[Mapping[str, Any]]) -> rules.Errors:
+    """The same rules for variables that are not in a container yet, as they came."""
+    found = decode(Container, {"env": env})
+    for error in found.errors:
+        yield replace(error, path=(*path, *error.path[1:]))
+    for n, variable in enumerate(found.value.env):
+        yield from _variable((*path, n), variable)
 
 
 def _container(path: Path, container: Container) -> rules.Errors:

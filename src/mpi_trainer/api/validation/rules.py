@@ -39,6 +39,12 @@ def at_least(path: Path, value: int | None, low: int, remedy: str) -> Errors:
         yield FieldError(path, INVALID, value, f"must be at least {low}", remedy)
 
 
+def at_most(path: Path, count: int, most: int) -> Errors:
+    if count > most:
+        rule = f"must have at most {most} items, and has {count}"
+        yield FieldError(path, INVALID, msgspec.UNSET, rule, "remove some")
+
+
 def named(path: Path, value: str, fault: names.Fault | None) -> Errors:
     if fault is not None:
         yield FieldError(path, INVALID, value, fault.rule, fault.remedy)
