@@ -16,10 +16,12 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     if len(word) > _LONGEST:
         return None
     allowed = 0 if len(word) < 3 else 1 if len(word) < 6 else 2
-    ranked = sorted((distance(word.lower(), name.lower()), name) for name in known)
+    names = list(known)
+    near = (name for name in names if abs(len(name) - len(word)) <= allowed)
+    ranked = sorted((distance(word.lower(), name.lower()), name) for name in near)
     if ranked and ranked[0][0] <= allowed:
         return ranked[0][1]
-    begun = [name for _, name in ranked if name.lower().startswith(word.lower())]
+    begun = [name for name in names if name.lower().startswith(word.lower())]
     return begun[0] if len(begun) == 1 and len(word) >= _TELLING else None
 
 

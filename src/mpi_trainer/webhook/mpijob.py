@@ -36,7 +36,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 def judge(request: Request) -> Verdict:
     new = _named(request.object or {}, request)
-    if (new.get("metadata") or {}).get("deletionTimestamp"):
+    if _metadata(new).get("deletionTimestamp"):
         return Verdict()
     if request.operation == UPDATE:
         return _change(_named(request.old_object or {}, request), new)
@@ -60,7 +60,7 @@ def _change(old: Mapping[str, Any], new: Mapping[str, Any]) -> Verdict:
 
 def _words(data: Mapping[str, Any]) -> object:
     """Our annotations, as far as they can be read."""
-    given = (data.get("metadata") or {}).get("annotations")
+    given = _metadata(data).get("annotations")
     return ours(given) if isinstance(given, Mapping) else given
 
 
@@ -79,8 +79,15 @@ def defaults(request: Request, queues: bool) -> Patch:
 
 def _named(data: Mapping[str, Any], request: Request) -> dict[str, Any]:
     """With the namespace that the request is for, which the object itself may leave open."""
-    meta = {**(data.get("metadata") or {}), "namespace": request.namespace}
-    return {**data, "metadata": meta}
+    given = data.get("metadata") or {}
+    if not isinstance(given, Mapping):
+        return {**data}
+    return {**data, "metadata": {**given, "namespace": request.namespace}}
+
+
+def _metadata(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    given = data.get("metadata")
+    return given if isinstance(given, Mapping) else {}
 
 
 def _queue(job: MPIJob) -> Patch:
