@@ -43,14 +43,30 @@ ranges are refused.
 <!-- Made by `python -m tools.clidocs`; change the commands' own help instead. -->
 """
 
+WHERE = """Options that every command takes, before it or after it, as kubectl has them. Without any, jobs are
+on the cluster that kubectl would use: `KUBECONFIG`, else `~/.kube/config`, else the workbench's or the
+pod's own account. Where there is none they are on this machine. `MPI_TRAINER_BACKEND=local` (or
+`cluster`) says it once for a whole shell.
+"""
+
 
 def page() -> str:
-    return "\n".join([HEAD, *_sections()]).rstrip() + "\n"
+    return "\n".join([HEAD, *_anywhere(), *_sections()]).rstrip() + "\n"
 
 
 def examples() -> list[str]:
     """Every example of every command, comments taken off."""
     return [example for _, command in _commands() for example in _examples(command)]
+
+
+def _anywhere() -> Iterator[str]:
+    """The options that every command takes, before it or after it."""
+    root = click.Context(odh, info_name="odh")
+    rows = [row for row in _options(root, odh) if "--version" not in row[0]]
+    yield "## Where jobs are\n"
+    yield WHERE
+    yield "| option | |\n|---|---|"
+    yield "\n".join(f"| `{names}` | {text} |" for names, text in rows) + "\n"
 
 
 def _sections() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`odh doctor`: what this machine can do, what is missing, and the command that mends it."""
+"""`odh doctor`: what this machine or cluster can do, what is missing, and what mends it."""
 
 from __future__ import annotations
 
@@ -13,33 +13,40 @@ import click
 import msgspec
 
 from mpi_trainer import __version__
-from mpi_trainer.cli import terminal
+from mpi_trainer.cli import place, terminal
+from mpi_trainer.cli.finding import Finding
 from mpi_trainer.cli.main import FAILED
+from mpi_trainer.cli.mpijob import options
 from mpi_trainer.local import distributions, isolation, places, sshd
 
 NEEDED_SPACE = 1 << 30
 
 
-class Finding(msgspec.Struct, frozen=True):
-    """`level` is ok, limited (works, but less) or missing (does not work); `mend` is a command."""
-
-    what: str
-    level: str
-    says: str
-    mend: str = ""
-
-
 @click.command()
+@options.namespace
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
-def command(output: str) -> int:
-    """Say what this machine can do, and mend what is missing."""
-    findings = tuple(examine())
+def command(namespace: str, output: str) -> int:
+    """Say what works here, what is missing, and what mends it.
+
+    Where a cluster is configured it is examined with your own rights: login, kinds, admission,
+    rights, runtimes, queues, quotas, names. `--backend local` examines this machine.
+    """
+    findings = tuple(_findings(namespace))
     if output == "json":
         click.echo(json.dumps(msgspec.to_builtins(findings), indent=2))
     else:
         for finding in findings:
             _tell(finding)
     return FAILED if any(f.level == "missing" for f in findings) else 0
+
+
+def _findings(namespace: str) -> Iterator[Finding]:
+    where = place.said()
+    if not place.on_cluster(where):
+        return examine()
+    from mpi_trainer.cli import clusterdoctor
+
+    return clusterdoctor.examine(msgspec.structs.replace(place.config(where), namespace=namespace))
 
 
 def examine() -> Iterator[Finding]:

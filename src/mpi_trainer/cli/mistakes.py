@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from mpi_trainer.api.errors import InvalidJob
-from mpi_trainer.kube.errors import KubeError
+from mpi_trainer.kube.errors import ApiError, KubeError
 from mpi_trainer.local.errors import LocalError
-from mpi_trainer.sdk.errors import JobError, JobFailed, JobTimeout
+from mpi_trainer.sdk.errors import JobError, JobFailed, JobTimeout, K8sApiException
 
 # What a full, restricted or overloaded machine answers to anything.
 _OF_THE_MACHINE = frozenset(
@@ -26,6 +26,8 @@ def explained(error: Exception) -> str | None:
     """The words for an error that the user can mend; None for a fault of the program."""
     if isinstance(error, InvalidJob):
         return f"error: {error}"
+    if isinstance(error, K8sApiException):
+        return worded(_refused(error), error.hint)
     if isinstance(error, (LocalError, JobError)):
         return worded(error.problem, error.hint)
     if isinstance(error, KubeError):
@@ -34,6 +36,18 @@ def explained(error: Exception) -> str | None:
         where = f"{error.filename}: " if error.filename else ""
         return worded(f"{where}{error.strerror}", "Mend that on this machine and try again.")
     return None
+
+
+def _refused(error: K8sApiException) -> str:
+    """The server's own words, a line for each thing to mend."""
+    cause = error.__cause__
+    if not isinstance(cause, ApiError) or cause.message not in error.problem:
+        return error.problem
+    from mpi_trainer.diagnose.refusals import lines
+
+    said = lines(cause.message, cause.details.get("causes") or ())
+    head = error.problem.removesuffix(cause.message).rstrip(" :") or "the cluster refuses"
+    return f"{head}: {said[0]}" if len(said) == 1 else "\n  ".join([f"{head}:", *said])
 
 
 def misused(error: click.ClickException) -> str:

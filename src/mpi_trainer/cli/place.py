@@ -23,6 +23,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_NAMESPACE = "default"
 LOCAL, CLUSTER = "local", "cluster"
 _KEY = "mpi_trainer.place"
+_FIELDS = {
+    "--backend": "backend",
+    "--context": "context",
+    "--kubeconfig": "kubeconfig",
+    "--as": "as_user",
+}
 
 
 class Place(NamedTuple):
@@ -76,12 +82,28 @@ def placed(function: F) -> F:
     return function
 
 
+def here(ctx: click.Context) -> None:
+    """This machine is meant, unless something else is said."""
+    _noted("backend")(ctx, click.Option(["--backend"]), said(ctx).backend or LOCAL)
+
+
 def said(ctx: click.Context | None = None) -> Place:
     """What the command line says so far."""
     ctx = ctx or click.get_current_context(silent=True)
     found = ctx.meta.get(_KEY, Place()) if ctx else Place()
     assert isinstance(found, Place)
     return found
+
+
+def told_by(ctx: click.Context, words: list[str]) -> Place:
+    """What the command line says, with words that no command has read yet."""
+    place = said(ctx)
+    pairs = zip(words, [*words[1:], ""], strict=True)
+    for word, following in pairs:
+        name, equals, value = word.partition("=")
+        if name in _FIELDS:
+            place = place._replace(**{_FIELDS[name]: value if equals else following})
+    return place
 
 
 def on_cluster(place: Place, environ: Mapping[str, str] = os.environ) -> bool:

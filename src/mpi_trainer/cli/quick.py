@@ -12,18 +12,20 @@ from typing import Any
 import msgspec
 
 from mpi_trainer.api.mpijob import MPIJob, to_wire
+from mpi_trainer.diagnose.refusals import lines
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.config import Config
-from mpi_trainer.kube.errors import AlreadyExists, Gone
+from mpi_trainer.kube.errors import AlreadyExists, ApiError, Gone, KubeError
 from mpi_trainer.kube.oneshot import OneShot
 from mpi_trainer.kube.requests import Request
 from mpi_trainer.kube.resources import CONFIGMAPS, MPIJOBS, SECRETS
 from mpi_trainer.sdk.backend import JobSummary, Key
 from mpi_trainer.sdk.cluster import seen
-from mpi_trainer.sdk.cluster.refusals import told
+from mpi_trainer.sdk.cluster.refusals import told, translated
 
 replace = msgspec.structs.replace
 PAGE = 500
+_REFUSALS = (400, 403, 422)
 _COMPANIONS = {"ConfigMap": CONFIGMAPS, "Secret": SECRETS}
 STRICT = ("fieldValidation", "Strict")
 
@@ -49,6 +51,21 @@ class Quick:
         key = Key(job.namespace or self.config.namespace, job.name)
         with told(key):
             return seen.job(self._server.call(creation(key, job, dry_run=dry_run)))
+
+    def refusals(self, job: MPIJob) -> tuple[str, ...]:
+        """What the server would refuse the job for; nothing is made."""
+        key = Key(job.namespace or self.config.namespace, job.name)
+        try:
+            self._server.call(creation(key, job, dry_run=True), None)
+        except AlreadyExists:
+            return ()
+        except ApiError as error:
+            if error.code not in _REFUSALS:
+                raise translated(error, key) from error
+            return lines(error.message, error.details.get("causes") or ())
+        except KubeError as error:
+            raise translated(error, key) from error
+        return ()
 
     def companion(self, body: dict[str, Any]) -> bool:
         """Makes a ConfigMap or Secret of a job file; whether it was not there before."""

@@ -11,6 +11,7 @@ from typing import Final
 
 from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.diagnose.progress import Progress, Tracker
+from mpi_trainer.diagnose.waiting import why
 from mpi_trainer.kube import lists, requests
 from mpi_trainer.kube.errors import Forbidden, KubeError
 from mpi_trainer.kube.requests import LogOptions
@@ -18,6 +19,7 @@ from mpi_trainer.kube.resources import EVENTS
 from mpi_trainer.local.output import Stream
 from mpi_trainer.sdk.backend import EventInfo, JobDetails, Key
 from mpi_trainer.sdk.cluster import seen
+from mpi_trainer.sdk.cluster.evidence import gathered, waits
 from mpi_trainer.sdk.cluster.homes import Home
 from mpi_trainer.sdk.cluster.joblogs import pods_of
 from mpi_trainer.sdk.cluster.places import Place
@@ -33,8 +35,14 @@ async def details(home: Home, key: Key, job: MPIJob) -> JobDetails:
         ranks=seen.ranks(pods),
         events=events,
         progress=await _progress(home, pods),
-        waits_for=seen.waits_for(job.status),
+        waits_for=await _waits_for(home, key, job),
     )
+
+
+async def _waits_for(home: Home, key: Key, job: MPIJob) -> str:
+    """Why it does not run, by what can be seen; else what its controller says."""
+    said = seen.waits_for(job.status)
+    return why(await gathered(home, key, job)) or said if waits(job) else said
 
 
 async def _pods(home: Home, key: Key) -> tuple[seen.Pod, ...]:

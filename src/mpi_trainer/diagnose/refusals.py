@@ -1,0 +1,74 @@
+"""What an API server refuses, line by line in the words that help. Pure.
+
+A refusal speaks of schemas, webhooks and decoders; whoever wrote the job wants the field, what is
+wrong with it, and what to do. Whatever is not recognised stays as the server said it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from mpi_trainer.api.spelling import nearest
+
+_WEBHOOK = re.compile(r'admission webhook "(?P<name>[^"]+)" denied the request: (?P<why>.*)', re.S)
+_BROKEN_WEBHOOK = re.compile(r'failed calling webhook "(?P<name>[^"]+)": (?P<why>.*)', re.S)
+_STRICT = re.compile(r'(?P<what>unknown|duplicate) field "(?P<field>[^"]+)"')
+_QUOTA = re.compile(
+    r"exceeded quota: (?P<quota>[^,]+), requested: (?P<asked>.*), used: (?P<used>.*), "
+    r"limited: (?P<hard>.*)"
+)
+_OBJECT = re.compile(r'^\S+ "[^"]*" is (?:invalid|forbidden): ')
+_WRITTEN = re.compile(r"^Invalid value: .*?: (?=\S+ in body )", re.S)
+
+
+def lines(
+    message: str, causes: Sequence[Mapping[str, Any]] = (), known: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """What is to be mended, one line each; `known` are fields that a misspelt one may mean."""
+    return tuple(dict.fromkeys(_lines(message.strip(), causes, known))) or (message,)
+
+
+def _lines(
+    message: str, causes: Sequence[Mapping[str, Any]], known: Sequence[str]
+) -> Iterator[str]:
+    if found := _BROKEN_WEBHOOK.search(message):
+        yield (
+            f"the cluster's admission webhook {found['name']} does not answer, and nothing gets "
+            f"in without it: {_short(found['why'])}"
+        )
+    elif found := _WEBHOOK.search(message):
+        yield from (line.strip() for line in found["why"].splitlines() if line.strip())
+    elif found := _QUOTA.search(message):
+        yield (
+            f"quota `{found['quota']}` has no room: asked for {found['asked']}, in use "
+            f"{found['used']}, allowed {found['hard']}"
+        )
+    elif listed := list(_STRICT.finditer(message)):
+        for one in listed:
+            yield _strict(one["what"], one["field"], known)
+    elif causes:
+        for cause in causes:
+            yield _cause(str(cause.get("field") or ""), str(cause.get("message") or ""))
+    else:
+        yield _OBJECT.sub("", message)
+
+
+def _strict(what: str, field: str, known: Sequence[str]) -> str:
+    if what == "duplicate":
+        return f"{field}: is there twice; keep one"
+    meant = nearest(field.rpartition(".")[2], known)
+    return f"{field}: there is no such field" + (f"; did you mean {meant}?" if meant else "")
+
+
+def _cause(field: str, message: str) -> str:
+    text = _short(_WRITTEN.sub("", message))
+    for words in (f"{field} in body ", "in body "):
+        text = text.replace(words, "")
+    return f"{field}: {text}" if field and field != "<nil>" else text
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 400 else f"{line[:399]}…"
