@@ -17,6 +17,10 @@ SSH = f"{DOMAIN}/ssh"
 NETWORK_POLICY = f"{DOMAIN}/network-policy"
 RECORD = f"{DOMAIN}/record"
 """the controller's durable memory of a job; a restored backup may bring it along"""
+RESTARTS = f"{DOMAIN}/restarts"
+"""how often a finished job was run anew under its name; written by CLI and SDK"""
+CODE = f"{DOMAIN}/code"
+"""the ConfigMap with the code that was shipped with the job; written by CLI and SDK"""
 
 RESTRICTED = "restricted"
 """a job's pods reach each other and DNS, and nobody else reaches them"""
@@ -36,7 +40,7 @@ def bound(name: str) -> str:
     return f"{DOMAIN}/{name}-seconds"
 
 
-KNOWN = (*CHOICES, *(bound(name) for name in BOUNDS), RECORD)
+KNOWN = (*CHOICES, *(bound(name) for name in BOUNDS), RECORD, RESTARTS, CODE)
 
 
 def ours(given: Mapping[str, str]) -> dict[str, str]:
