@@ -77,7 +77,7 @@ class Hands:
             body = record.patch(decision.record, version)
             version = await self._patch_job(work, body, "")
         if _ends(job, decision):
-            await self._furniture.take_key(job)
+            await self._furniture.take_key(work.metadata, names.secret(job.name))
         if status.wait(job.status, decision.status, work.now, work.since) != status.NOW:
             return False
         body = status.patch(job.status, decision.status, version)
@@ -187,7 +187,7 @@ class Hands:
     async def start(self, work: Work, wanted: Desired) -> None:
         """Furniture, then all missing pods and the launcher beside them."""
         decision, owner = work.decision, work.metadata
-        await self._furniture.provide(work.job, owner, wanted, decision.record.attempt)
+        await self._furniture.provide(owner, wanted.pieces, decision.record.attempt)
         objects = wanted.children
         acts = [self._making(work, PODS, objects.workers[i]) for i in decision.start_workers]
         if decision.start_launcher:

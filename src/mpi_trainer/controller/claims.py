@@ -30,9 +30,13 @@ class Predecessor(Exception):
 
 
 async def claim(
-    client: Client, resource: Resource, owner: Meta, desired: Mapping[str, Any]
+    client: Client,
+    resource: Resource,
+    owner: Meta,
+    desired: Mapping[str, Any],
+    kind: str = KIND,
 ) -> tuple[Meta, bool]:
-    """The child's metadata, and whether it was made just now."""
+    """The child's metadata, and whether it was made just now; `kind` is its owner's."""
     once = msgspec.structs.replace(requests.create(resource, owner.namespace, desired), tries=1)
     name = desired["metadata"]["name"]
     try:
@@ -43,19 +47,19 @@ async def claim(
         found = await client.call(requests.get(resource, owner.namespace, name), Answer)
     except NotFound:
         raise Predecessor(f"{resource.kind} {name} was there a moment ago") from None
-    return check(resource, owner, found.metadata), False
+    return check(resource, owner, found.metadata, kind), False
 
 
-def check(resource: Resource, owner: Meta, found: Meta) -> Meta:
+def check(resource: Resource, owner: Meta, found: Meta, kind: str = KIND) -> Meta:
     """`found`, if it is a child of `owner`."""
     holder = found.controller()
     if holder is not None and holder.uid == owner.uid:
         if found.deletion_timestamp is not None:
             raise Predecessor(f"{resource.kind} {found.name} is still being deleted")
         return found
-    if holder is not None and (holder.kind, holder.name) == (KIND, owner.name):
+    if holder is not None and (holder.kind, holder.name) == (kind, owner.name):
         raise Predecessor(f"{resource.kind} {found.name} of an earlier {owner.name} is still there")
     raise NameTaken(
-        f"{resource.kind} {found.name} already exists and is not managed by this MPIJob; "
+        f"{resource.kind} {found.name} already exists and is not managed by this {kind}; "
         "delete it, or give the job another name"
     )

@@ -6,6 +6,8 @@ import msgspec
 
 from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.controller import marks
+from mpi_trainer.controller.furniture import Pieces
+from mpi_trainer.kube.resources import SERVICES
 from mpi_trainer.layout.model import Layout
 from mpi_trainer.layout.mpijob import layout
 from mpi_trainer.render import mpijob as render
@@ -14,13 +16,23 @@ from mpi_trainer.render.secrets import Part
 
 
 class Desired(msgspec.Struct, frozen=True):
+    job: MPIJob
     layout: Layout
     children: Children
 
     @property
-    def parts(self) -> frozenset[Part]:
-        """The parts of the job's key pairs that some pod is given."""
-        return frozenset(key.part for pod in self.layout.pods for key in pod.keys)
+    def pieces(self) -> Pieces:
+        return Pieces(
+            config_map=self.children.config_map,
+            others=((SERVICES, self.children.service),),
+            parts=parts(self.layout),
+            secret=lambda keys: render.secret(self.layout, self.job, keys),
+        )
+
+
+def parts(layout: Layout) -> frozenset[Part]:
+    """The parts of the job's key pairs that some pod is given."""
+    return frozenset(key.part for pod in layout.pods for key in pod.keys)
 
 
 def desired(job: MPIJob, attempt: int, domain: str) -> Desired:
@@ -30,4 +42,4 @@ def desired(job: MPIJob, attempt: int, domain: str) -> Desired:
     annotations = made.launcher_job["spec"]["template"]["metadata"].setdefault("annotations", {})
     annotations[marks.JOB_UID] = job.metadata.uid
     annotations[marks.WORKERS] = str(job.workers)
-    return Desired(plan, made)
+    return Desired(job, plan, made)

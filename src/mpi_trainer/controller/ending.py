@@ -19,39 +19,44 @@ replace = msgspec.structs.replace
 _NO_REASON = frozenset({"Error", "Completed"})
 
 
-def end_of(pod: Pod) -> End:
-    """The end of a pod that has ended: its main container's, unless another one is to blame."""
+def end_of(pod: Pod, main: str = "") -> End:
+    """The end of a pod that has ended: its main container's, unless another one is to blame.
+
+    `main` is that container's name; "" is the first.
+    """
     status = pod.status
     if status.phase == "Succeeded":
         return End(code=0)
-    culprit = _culprit(pod)
+    main = main or _first(pod)
+    culprit = _culprit(pod, main)
     if culprit is None:
         return End(reason=status.reason, message=status.message)
     name, ended = culprit
     reason = status.reason or ("" if ended.reason in _NO_REASON else ended.reason)
     message = status.message or redact.tail(ended.message)
-    main = pod.spec.containers[0].name if pod.spec.containers else name
-    if name != main:
+    if main and name != main:
         message = f"container {name}: {message}".removesuffix(": ")
     return End(code=ended.exit_code, reason=reason, message=message)
 
 
-def launcher_end(pod: Pod) -> tuple[End, Summary]:
+def launcher_end(pod: Pod, main: str = "") -> tuple[End, Summary]:
     """The end of a launcher, in the agent's words where it had an agent."""
-    said = parse(_last_words(pod))
-    ended = testimony.end(end_of(pod), said)
+    said = parse(_last_words(pod, main or _first(pod)))
+    ended = testimony.end(end_of(pod, main), said)
     return replace(ended, message=redact.tail(ended.message)), said
 
 
-def _last_words(pod: Pod) -> str:
-    """The termination message of the first container, which is the one that we fill."""
-    main = pod.spec.containers[0].name if pod.spec.containers else ""
+def _first(pod: Pod) -> str:
+    return pod.spec.containers[0].name if pod.spec.containers else ""
+
+
+def _last_words(pod: Pod, main: str) -> str:
+    """The termination message of the container that we fill."""
     found = (c.state.terminated for c in pod.status.container_statuses if c.name == main)
     return next((ended.message for ended in found if ended is not None), "")
 
 
-def _culprit(pod: Pod) -> tuple[str, Terminated] | None:
-    main = pod.spec.containers[0].name if pod.spec.containers else ""
+def _culprit(pod: Pod, main: str) -> tuple[str, Terminated] | None:
     ended = [
         (one.name, one.state.terminated)
         for one in _main_first(pod, main)

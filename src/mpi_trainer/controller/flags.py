@@ -54,17 +54,18 @@ class Flags(msgspec.Struct, frozen=True):
     log_tail: bool = True
     log_level: str = "info"
     beside_upstream: bool = False
+    trainjobs: bool = True
+    runtimes: tuple[str, ...] = ()
     release: bool = False
     ignored: tuple[str, ...] = ()
 
 
 def parse(arguments: Sequence[str]) -> Flags:
     given = _parser().parse_args([_doubled(a) for a in arguments])
-    names = [n.strip() for part in given.namespaces for n in part.split(",")]
     ignored = [n for n in WITHOUT_EFFECT if getattr(given, n.replace("-", "_")) is not None]
     ports = [given.health_port, given.metrics_port or given.monitoring_port]
     return Flags(
-        namespaces=tuple(dict.fromkeys(n for n in names if n)),
+        namespaces=_listed(given.namespaces),
         kubeconfig=given.kubeconfig,
         context=given.context,
         lock_namespace=given.lock_namespace,
@@ -78,6 +79,8 @@ def parse(arguments: Sequence[str]) -> Flags:
         log_tail=given.log_tail,
         log_level=given.log_level,
         beside_upstream=given.beside_upstream,
+        trainjobs=given.trainjobs,
+        runtimes=_listed(given.trainjob_runtimes),
         release=given.release,
         ignored=tuple(ignored),
     )
@@ -86,7 +89,7 @@ def parse(arguments: Sequence[str]) -> Flags:
 def _parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="python -m mpi_trainer.controller",
-        description="Serves MPIJobs on a cluster.",
+        description="Serves MPIJobs and TrainJobs on a cluster.",
         allow_abbrev=False,
     )
     _where(top)
@@ -113,6 +116,10 @@ def _where(top: argparse.ArgumentParser) -> None:
     add("--retry-period", type=_seconds, default=2.0, metavar="S", help="seconds (2)")
     add("--beside-upstream", type=_switch, nargs="?", const=True, default=False,
         help="run although the public MPI operator does")  # fmt: skip
+    add("--trainjobs", type=_switch, nargs="?", const=True, default=True,
+        help="serve TrainJobs too, where they and JobSets are installed (on)")  # fmt: skip
+    add("--trainjob-runtimes", action="append", default=[], metavar="A,B",
+        help="serve only TrainJobs of these runtimes; beside the public trainer")  # fmt: skip
     add("--release", action="store_true",
         help="let go of all launcher pods, and end; before uninstalling")  # fmt: skip
 
@@ -130,6 +137,12 @@ def _how(top: argparse.ArgumentParser) -> None:
     add("--log-tail", type=_switch, nargs="?", const=True, default=True,
         help="show the end of a failed launcher's log in status and events (on)")  # fmt: skip
     add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
+
+
+def _listed(parts: Sequence[str]) -> tuple[str, ...]:
+    """Each name once, from `a,b` as well as from an option given twice."""
+    names = (name.strip() for part in parts for name in part.split(","))
+    return tuple(dict.fromkeys(name for name in names if name))
 
 
 def _doubled(argument: str) -> str:

@@ -1,4 +1,4 @@
-"""Service, ConfigMap and Secret: what must stand before a job's first pod.
+"""ConfigMap, Secret and what else must stand before a job's first pod.
 
 They are made once per attempt and never watched. A second making finds the first. The ConfigMap
 is frozen within an attempt; a new attempt replaces it if the job has changed since. Danger: the
@@ -8,22 +8,33 @@ key pair exists only here, on its way into the Secret; it is neither kept nor lo
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from mpi_trainer.api.mpijob import MPIJob
+import msgspec
+
+from mpi_trainer.api.mpijob import KIND
 from mpi_trainer.controller.claims import NameTaken, Predecessor, check, claim
-from mpi_trainer.controller.desired import Desired
 from mpi_trainer.controller.objects import Answer
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Conflict, NotFound
-from mpi_trainer.kube.resources import CONFIGMAPS, SECRETS, SERVICES
-from mpi_trainer.render import mpijob as render
-from mpi_trainer.render import names
+from mpi_trainer.kube.resources import CONFIGMAPS, SECRETS, Resource
 from mpi_trainer.render.secrets import Part
 from mpi_trainer.runtime import sshkeys
 from mpi_trainer.runtime.partial import Meta, Partial
+
+Object = dict[str, Any]
+Parts = Mapping[Part, str]
+
+
+class Pieces(msgspec.Struct, frozen=True):
+    """What a job needs. `secret` makes its Secret from the `parts` of its keys; None: no keys."""
+
+    config_map: Object
+    others: tuple[tuple[Resource, Object], ...] = ()
+    parts: frozenset[Part] = frozenset()
+    secret: Callable[[Parts], Object] | None = None
 
 
 class _Data(Partial, frozen=True, gc=False):
@@ -32,10 +43,11 @@ class _Data(Partial, frozen=True, gc=False):
 
 
 class Furniture:
-    """Remembers which jobs' furniture stands, so that a look need not ask."""
+    """Remembers which jobs' furniture stands, so that a look need not ask; for jobs of `kind`."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, kind: str = KIND) -> None:
         self._client = client
+        self._kind = kind
         self._standing: dict[str, int] = {}
         self._secrets: dict[str, str] = {}
 
@@ -46,14 +58,14 @@ class Furniture:
         self._standing.pop(uid, None)
         self._secrets.pop(uid, None)
 
-    async def provide(self, job: MPIJob, owner: Meta, wanted: Desired, attempt: int) -> None:
-        """All three; raises NameTaken before any pod exists."""
+    async def provide(self, owner: Meta, wanted: Pieces, attempt: int) -> None:
+        """All of it; raises NameTaken before any pod exists."""
         if self._standing.get(owner.uid) == attempt:
             return
         made = await asyncio.gather(
-            claim(self._client, SERVICES, owner, wanted.children.service),
-            self._config_map(owner, wanted),
-            self._secret(job, owner, wanted),
+            *(claim(self._client, *self._mine(r, owner, one)) for r, one in wanted.others),
+            self._config_map(owner, wanted.config_map),
+            self._secret(owner, wanted),
             return_exceptions=True,
         )
         wrong = [m for m in made if isinstance(m, BaseException)]
@@ -61,31 +73,35 @@ class Furniture:
             raise error
         self._standing[owner.uid] = attempt
 
-    async def take_key(self, job: MPIJob) -> None:
+    async def take_key(self, owner: Meta, name: str) -> None:
         """The end of the job is the end of its key (AC-19). Another's Secret stays."""
-        uid, name = job.metadata.uid, names.secret(job.name)
-        owner = Meta(name=job.name, namespace=job.namespace, uid=uid)
+        uid, place = owner.uid, owner.namespace
         found = self._secrets.get(uid)
         try:
             if found is None:
-                secret = await self._client.call(requests.get(SECRETS, job.namespace, name), Answer)
-                found = check(SECRETS, owner, secret.metadata).uid
-            await self._client.call(requests.delete(SECRETS, job.namespace, name, uid=found), None)
+                secret = await self._client.call(requests.get(SECRETS, place, name), Answer)
+                found = check(SECRETS, owner, secret.metadata, self._kind).uid
+            await self._client.call(requests.delete(SECRETS, place, name, uid=found), None)
         except (NotFound, NameTaken, Predecessor, Conflict):
             pass
         self.forget(uid)
 
-    async def _secret(self, job: MPIJob, owner: Meta, wanted: Desired) -> None:
-        if owner.uid in self._secrets:
+    def _mine(
+        self, resource: Resource, owner: Meta, desired: Object
+    ) -> tuple[Resource, Meta, Object, str]:
+        return resource, owner, desired, self._kind
+
+    async def _secret(self, owner: Meta, wanted: Pieces) -> None:
+        if owner.uid in self._secrets or wanted.secret is None:
             return
         parts = await asyncio.to_thread(_key_parts, wanted.parts)
-        secret = render.secret(wanted.layout, job, parts)
-        found, _ = await claim(self._client, SECRETS, owner, secret)
+        secret = wanted.secret(parts)
+        found, _ = await claim(self._client, *self._mine(SECRETS, owner, secret))
         self._secrets[owner.uid] = found.uid
 
-    async def _config_map(self, owner: Meta, wanted: Desired) -> None:
-        desired: dict[str, Any] = wanted.children.config_map
-        _, fresh = await claim(self._client, CONFIGMAPS, owner, desired)
+    async def _config_map(self, owner: Meta, desired: Object) -> None:
+        mine = self._mine(CONFIGMAPS, owner, desired)
+        _, fresh = await claim(self._client, *mine)
         if fresh:
             return
         name = desired["metadata"]["name"]
@@ -94,7 +110,7 @@ class Furniture:
             return
         uid = found.metadata.uid
         await self._client.call(requests.delete(CONFIGMAPS, owner.namespace, name, uid), None)
-        await claim(self._client, CONFIGMAPS, owner, desired)
+        await claim(self._client, *mine)
 
 
 def _key_parts(wanted: frozenset[Part]) -> dict[Part, str]:

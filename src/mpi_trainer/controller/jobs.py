@@ -14,7 +14,14 @@ import msgspec
 from mpi_trainer.api import load as reading
 from mpi_trainer.api.errors import FieldError
 from mpi_trainer.api.meta import ObjectMeta
-from mpi_trainer.api.mpijob import API_VERSION, KIND, MPIJob, MPIJobSpec, SchedulingPolicy
+from mpi_trainer.api.mpijob import (
+    API_VERSION,
+    KIND,
+    JobStatus,
+    MPIJob,
+    MPIJobSpec,
+    SchedulingPolicy,
+)
 from mpi_trainer.controller import status
 from mpi_trainer.controller.objects import StoredJob
 from mpi_trainer.runtime.partial import Meta
@@ -45,7 +52,9 @@ class Jobs:
         read = self._readings.get(meta.uid)
         if read is None or read.generation != meta.generation or not meta.generation:
             read = self._readings[meta.uid] = self._read(stored)
-        job = MPIJob(metadata=_metadata(meta), spec=read.spec, status=status.read(stored.status))
+        job = MPIJob(
+            metadata=metadata(meta), spec=read.spec, status=status.read(stored.status, JobStatus)
+        )
         return Loaded(job, read.errors)
 
     def forget(self, uid: str) -> None:
@@ -54,7 +63,7 @@ class Jobs:
     def _read(self, stored: StoredJob) -> _Reading:
         meta = stored.metadata
         # Annotations change within a generation, and another version's must not stop a job.
-        judged = replace(_metadata(meta), annotations={})
+        judged = replace(metadata(meta), annotations={})
         data: Mapping[str, Any] = {
             "apiVersion": API_VERSION,
             "kind": KIND,
@@ -75,7 +84,7 @@ def _timed(spec: MPIJobSpec, timeout: int) -> MPIJobSpec:
     return replace(spec, run_policy=replace(spec.run_policy, scheduling_policy=policy))
 
 
-def _metadata(meta: Meta) -> ObjectMeta:
+def metadata(meta: Meta) -> ObjectMeta:
     return ObjectMeta(
         name=meta.name,
         namespace=meta.namespace,

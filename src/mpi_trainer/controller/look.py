@@ -119,7 +119,8 @@ def _left_by(pod: Pod, job: MPIJob) -> bool:
 
 def _worker(job: MPIJob, pod: Pod) -> PodSeen:
     number = pod.metadata.name.removeprefix(f"{job.name}-worker-")
-    return _pod(pod, pod.metadata.name, "worker", int(number) if number.isdecimal() else 0)
+    seen = pod_seen(pod, pod.metadata.name, "worker")
+    return replace(seen, index=int(number) if number.isdecimal() else 0)
 
 
 def _silent(seen: PodSeen) -> PodSeen:
@@ -127,7 +128,7 @@ def _silent(seen: PodSeen) -> PodSeen:
 
 
 def _launcher(pod: Pod, job: Job | None, name: str) -> PodSeen:
-    seen = _pod(pod, name, "launcher", 0)
+    seen = pod_seen(pod, name, "launcher")
     made_for = pod.metadata.annotations.get(marks.WORKERS, "")
     leaving = job is not None and job.metadata.deletion_timestamp is not None
     return replace(
@@ -137,7 +138,8 @@ def _launcher(pod: Pod, job: Job | None, name: str) -> PodSeen:
     )
 
 
-def _pod(pod: Pod, name: str, role: Literal["launcher", "worker"], index: int) -> PodSeen:
+def pod_seen(pod: Pod, name: str, role: Literal["launcher", "worker"], main: str = "") -> PodSeen:
+    """A pod of any kind of job; `main` is its container that runs the job, "" the first."""
     status = pod.status
     phase = _PHASES.get(status.phase, "Running")
     disruption = _condition(status.conditions, "DisruptionTarget", "True")
@@ -147,12 +149,11 @@ def _pod(pod: Pod, name: str, role: Literal["launcher", "worker"], index: int) -
         role=role,
         uid=pod.metadata.uid,
         phase=phase,
-        index=index,
         attempt=attempt(pod),
         ready=_condition(status.conditions, "Ready", "True") is not None,
         scheduled=bool(pod.spec.node_name),
         terminating=pod.metadata.deletion_timestamp is not None,
-        end=end_of(pod) if ended else None,
+        end=end_of(pod, main) if ended else None,
         why="" if ended else _why(pod, disruption),
         disrupted=disruption is not None or status.reason in _DISRUPTIONS,
     )

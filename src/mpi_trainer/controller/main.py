@@ -1,4 +1,4 @@
-"""`python -m mpi_trainer.controller`: the process that serves MPIJobs on a cluster."""
+"""`python -m mpi_trainer.controller`: the process that serves a cluster's MPIJobs and TrainJobs."""
 
 from __future__ import annotations
 
@@ -22,11 +22,13 @@ from mpi_trainer.controller.objects import Job, Pod, StoredJob
 from mpi_trainer.controller.pace import Pace
 from mpi_trainer.controller.release import release_all
 from mpi_trainer.controller.tails import Tails
+from mpi_trainer.controller.train import served, wiring
+from mpi_trainer.controller.train.wiring import Shared
 from mpi_trainer.controller.wakeups import Wakeups
 from mpi_trainer.kube import config
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import KubeError
-from mpi_trainer.kube.resources import JOBS, MPIJOBS, PODS, Resource
+from mpi_trainer.kube.resources import JOBS, MPIJOBS, PODS, TRAINJOBS, Resource
 from mpi_trainer.layout.mpijob import LABEL_OPERATOR
 from mpi_trainer.runtime import logs
 from mpi_trainer.runtime.freshness import Freshness
@@ -76,28 +78,63 @@ async def _run(flags: Flags) -> int:
             return await release_all(client, flags.namespaces)
         if not flags.beside_upstream:
             await guard.check(client, flags.lock_namespace)
+        lacking = await served.missing(client) if flags.trainjobs else ()
+        _tell(lacking)
         identity = f"{socket.gethostname()}_{guard.MARK}_{uuid.uuid4().hex[:12]}"
         elector = _elector(flags, aside, metrics, identity)
-        return await Manager(_parts(flags, client, metrics, identity, elector)).run()
+        writer = client.until(elector.remaining) if elector else client
+        shared = Shared(
+            client, writer, metrics, Recorder(writer, COMPONENT, identity, metrics), Pace()
+        )
+        manager = Manager(_parts(flags, shared, elector, flags.trainjobs and not lacking))
+        waiting = asyncio.create_task(served.until_served(aside, manager.stop)) if lacking else None
+        try:
+            return await manager.run()
+        finally:
+            if waiting is not None:
+                waiting.cancel()
 
 
-def _parts(
-    flags: Flags, client: Client, metrics: Metrics, identity: str, elector: Elector | None
-) -> Parts:
-    writer = client.until(elector.remaining) if elector else client
-    stores, recorder = Stores.empty(), Recorder(writer, COMPONENT, identity, metrics)
+def _tell(lacking: Sequence[Resource]) -> None:
+    for one in lacking:
+        log.warning(
+            "TrainJobs are not served: the API server has no %s; install %s and they will be",
+            f"{one.plural}.{one.group}",
+            "the definitions in manifests/crds" if one is TRAINJOBS else "JobSet",
+        )
+
+
+def _parts(flags: Flags, shared: Shared, elector: Elector | None, trainjobs: bool) -> Parts:
+    workers, reflectors = _mpijobs(flags, shared)
+    loops = [workers]
+    if trainjobs:
+        more, watched = wiring.parts(flags, shared)
+        loops.append(more)
+        reflectors += watched
+    return Parts(
+        metrics=shared.metrics,
+        probes=Probes(shared.metrics, ports=flags.ports),
+        reflectors=reflectors,
+        workers=loops,
+        recorder=shared.recorder,
+        elector=elector,
+    )
+
+
+def _mpijobs(flags: Flags, shared: Shared) -> tuple[Workers[Key], list[Reflector[Any]]]:
+    stores, client, metrics = Stores.empty(), shared.client, shared.metrics
     freshness: Freshness[Key, Resource] = Freshness(
         {MPIJOBS: stores.mpijobs, PODS: stores.pods, JOBS: stores.jobs}, time.monotonic
     )
-    furniture = Furniture(writer)
+    furniture = Furniture(shared.writer)
     loop = MPIJobs(
         stores,
         Tools(
             jobs=Jobs(flags.schedule_timeout),
             furniture=furniture,
-            hands=Hands(writer, furniture, freshness, Pace()),
+            hands=Hands(shared.writer, furniture, freshness, shared.pace),
             tails=Tails(client, flags.log_tail),
-            recorder=recorder,
+            recorder=shared.recorder,
             metrics=JobMetrics(metrics.registry),
             domain=flags.cluster_domain,
         ),
@@ -111,14 +148,7 @@ def _parts(
         fresh=freshness.fresh,
         settings=Settings(workers=flags.workers),
     )
-    return Parts(
-        metrics=metrics,
-        probes=Probes(metrics, ports=flags.ports),
-        reflectors=_reflectors(flags, client, stores, Wakeups(queue)),
-        workers=[workers],
-        recorder=recorder,
-        elector=elector,
-    )
+    return workers, _reflectors(flags, client, stores, Wakeups(queue))
 
 
 def _elector(flags: Flags, client: Client, metrics: Metrics, identity: str) -> Elector | None:

@@ -52,6 +52,7 @@ class ContainerName(Partial, frozen=True, gc=False):
 
 class PodSpec(Partial, frozen=True, gc=False):
     node_name: str = ""
+    hostname: str = ""
     containers: tuple[ContainerName, ...] = ()
 
 

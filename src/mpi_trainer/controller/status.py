@@ -11,28 +11,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from mpi_trainer.api import conditions as c
 from mpi_trainer.api.decode import decode
+from mpi_trainer.api.meta import ApiValue
 from mpi_trainer.api.mpijob import JobStatus
 
 replace = msgspec.structs.replace
+T = TypeVar("T", bound=ApiValue)
 
 CREATED_WITHIN = timedelta(seconds=1)
 COUNTS_EVERY = timedelta(seconds=10)
 NOW = timedelta(0)
 
 
-def read(raw: bytes | msgspec.Raw) -> JobStatus:
+def read(raw: bytes | msgspec.Raw, kind: type[T]) -> T:
     """The stored status; what another controller wrote strangely is read as far as it can be."""
     try:
-        return msgspec.json.decode(raw, type=JobStatus)
+        return msgspec.json.decode(raw, type=kind)
     except msgspec.ValidationError:
         data = msgspec.json.decode(raw)
-        return decode(JobStatus, data if isinstance(data, dict) else {}).value
+        return decode(kind, data if isinstance(data, dict) else {}).value
 
 
 def wait(old: JobStatus, new: JobStatus, now: datetime, since: datetime) -> timedelta | None:
@@ -53,13 +55,13 @@ def wait(old: JobStatus, new: JobStatus, now: datetime, since: datetime) -> time
     return max(COUNTS_EVERY - (now - old.last_reconcile_time), NOW)
 
 
-def patch(old: JobStatus, new: JobStatus, resource_version: str) -> dict[str, object]:
+def patch(old: ApiValue, new: ApiValue, resource_version: str) -> dict[str, object]:
     """A merge patch from the status that was looked at to the new one, and to no other."""
     changes = _difference(wire(old), wire(new))
     return {"metadata": {"resourceVersion": resource_version}, "status": changes}
 
 
-def wire(status: JobStatus) -> dict[str, Any]:
+def wire(status: ApiValue) -> dict[str, Any]:
     """As Kubernetes writes it: times in whole seconds, nothing that is not set."""
     fields: dict[str, Any] = msgspec.to_builtins(status, builtin_types=(datetime,))
     plain: dict[str, Any] = _in_seconds(fields)

@@ -25,6 +25,7 @@ SCHEDULING_TIMEOUT = "SchedulingTimeout"
 INVALID = "ValidationError"
 NAME_TAKEN = "ErrResourceExists"
 REFUSED = "MPIJobFailed"
+REFUSED_TRAINJOB = "TrainJobResourcesCreationFailed"
 
 # The agent's verdicts; see layout/agent/verdict.sh.
 OF_AGENT = frozenset(

@@ -56,6 +56,16 @@ def refused(job: TrainJob, reason: str, message: str, now: datetime) -> Step:
     return _ended(story.failed(reason, message, message), TrainSeen())
 
 
+def stalled(job: TrainJob, why: str, now: datetime) -> Step:
+    """A job that cannot go on for now, and why; what runs of it is left alone."""
+    story = Story(job, now, job.status, f.read(job.metadata.annotations))
+    if job.spec.suspend:
+        story = story.suspended()
+    if why:
+        story = story.waiting(why)
+    return Step(story.status, story.findings, events=story.events)
+
+
 def ours(job: TrainJob) -> bool:
     """Whether this controller is the one that the job asks for."""
     return job.spec.managed_by in (None, "", CONTROLLER_NAME)

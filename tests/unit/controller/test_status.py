@@ -58,8 +58,8 @@ def test_times_are_whole_seconds() -> None:
 
 def test_a_strange_status_is_read_as_far_as_it_can_be() -> None:
     raw = b'{"conditions": null, "replicaStatuses": {"Worker": {"active": "two"}}, "startTime": 5}'
-    assert status.read(raw).conditions == ()
-    assert status.read(b"[]") == JobStatus()
+    assert status.read(raw, JobStatus).conditions == ()
+    assert status.read(b"[]", JobStatus) == JobStatus()
 
 
 def test_that_a_job_was_created_waits_a_second_for_its_running() -> None:

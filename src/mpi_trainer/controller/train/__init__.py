@@ -1,0 +1,1 @@
+"""What the loop of TrainJobs is made of."""

@@ -1,0 +1,144 @@
+"""Carrying out a step of a TrainJob. The only place that changes anything for TrainJobs.
+
+The order is fixed: findings, status, then the JobSet. Whoever dies between two steps leaves a state
+from which the next look goes on. Every write is guarded: the job's by its resourceVersion, the
+JobSet's by the uid that was seen, a making by its fixed name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from mpi_trainer.api.trainjob import KIND, TrainJob
+from mpi_trainer.controller import status
+from mpi_trainer.controller.claims import claim
+from mpi_trainer.controller.furniture import Furniture
+from mpi_trainer.controller.objects import Answer
+from mpi_trainer.controller.pace import Pace
+from mpi_trainer.controller.train.desired import Desired
+from mpi_trainer.decide import findings
+from mpi_trainer.decide.trainseen import JobSetSeen, Step
+from mpi_trainer.decide.trainstory import finished
+from mpi_trainer.kube import requests
+from mpi_trainer.kube.client import Client
+from mpi_trainer.kube.errors import Conflict, Forbidden, Invalid, NotFound
+from mpi_trainer.kube.resources import JOBSETS, TRAINJOBS, Resource
+from mpi_trainer.render.trainjob import secret_name
+from mpi_trainer.runtime.freshness import Freshness
+from mpi_trainer.runtime.partial import Key, Meta
+
+
+class Work(msgspec.Struct, frozen=True):
+    """One look and what came of it. `metadata` is the job's as it was looked at."""
+
+    key: Key
+    job: TrainJob
+    metadata: Meta
+    job_set: JobSetSeen | None
+    step: Step
+    now: datetime
+
+
+class Refused(Exception):
+    """The API server will not take the JobSet, however often it is asked."""
+
+
+class TrainHands:
+    def __init__(
+        self, client: Client, furniture: Furniture, freshness: Freshness[Key, Resource], pace: Pace
+    ) -> None:
+        self._client = client
+        self._furniture = furniture
+        self._freshness = freshness
+        self._pace = pace
+
+    async def store(self, work: Work) -> bool:
+        """Findings and status; whether the status or the phase was written."""
+        version = work.metadata.resource_version
+        old = findings.read(work.job.metadata.annotations)
+        notes = findings.changes(old, work.step.findings)
+        if notes:
+            body: dict[str, Any] = {"resourceVersion": version, "annotations": notes}
+            version = await self._patch_job(work, {"metadata": body}, "")
+        if finished(work.step.status) and not finished(work.job.status):
+            await self._furniture.take_key(work.metadata, secret_name(work.job.name))
+        if work.step.status == work.job.status:
+            return bool(notes)
+        body = status.patch(work.job.status, work.step.status, version)
+        await self._patch_job(work, body, "status")
+        return True
+
+    async def _patch_job(self, work: Work, body: dict[str, Any], sub: str) -> str:
+        place = (TRAINJOBS, work.key.namespace, work.key.name)
+        request = requests.patch(*place, body, "merge", sub)
+        answer = await self._pace.send(lambda: self._client.call(request, Answer))
+        self._freshness.wrote(work.key, TRAINJOBS, answer.metadata)
+        return answer.metadata.resource_version
+
+    async def delete_job(self, work: Work) -> None:
+        meta = work.metadata
+        request = requests.delete(
+            TRAINJOBS, meta.namespace, meta.name, meta.uid, meta.resource_version
+        )
+        with contextlib.suppress(NotFound):
+            await self._client.call(request, None)
+        self._freshness.deleted(work.key, TRAINJOBS, meta.uid, meta.namespace)
+
+    async def rest(self, work: Work, suspend: bool) -> None:
+        """Suspend the JobSet, or let it go on."""
+        await self._patch_job_set(work, {"spec": {"suspend": suspend}})
+
+    async def renew(self, work: Work, wanted: Desired) -> None:
+        """Make a suspended JobSet what it should be and let it go on.
+
+        JobSet lets little be changed; where it refuses, the JobSet goes, and the next look that
+        misses it makes another.
+        """
+        made = wanted.children.job_set
+        marks = {k: made["metadata"].get(k) for k in ("labels", "annotations")}
+        body = {"metadata": {k: v for k, v in marks.items() if v}, "spec": made["spec"]}
+        try:
+            await self._patch_job_set(work, body)
+        except (Invalid, Forbidden):
+            await self.remove(work)
+
+    async def remove(self, work: Work) -> None:
+        """In the foreground: its Jobs go first, so another of its name meets none of them."""
+        assert work.job_set is not None
+        place, uid = (work.key.namespace, work.key.name), work.job_set.uid
+        request = requests.delete(JOBSETS, *place, uid=uid, propagation="Foreground")
+        try:
+            answer = await self._client.call(request, Answer)
+        except (NotFound, Conflict):
+            self._freshness.deleted(work.key, JOBSETS, uid, work.key.namespace)
+            return
+        if answer.kind == JOBSETS.kind and answer.metadata.deletion_timestamp is not None:
+            self._freshness.wrote(work.key, JOBSETS, answer.metadata)
+        else:
+            self._freshness.deleted(work.key, JOBSETS, uid, work.key.namespace)
+
+    async def make(self, work: Work, wanted: Desired) -> None:
+        """Furniture, then the JobSet."""
+        owner, pieces = work.metadata, wanted.pieces
+        if pieces is not None:
+            await self._furniture.provide(owner, pieces, int(wanted.rendered, 16))
+        desired = wanted.children.job_set
+        try:
+            made, _ = await self._pace.send(
+                lambda: claim(self._client, JOBSETS, owner, desired, KIND)
+            )
+        except Invalid as error:
+            raise Refused(error.message) from None
+        self._freshness.wrote(work.key, JOBSETS, made)
+
+    async def _patch_job_set(self, work: Work, body: dict[str, Any]) -> None:
+        assert work.job_set is not None
+        guarded = {**(body.get("metadata") or {}), "uid": work.job_set.uid}
+        place = (JOBSETS, work.key.namespace, work.key.name)
+        request = requests.patch(*place, {**body, "metadata": guarded}, "merge")
+        answer = await self._client.call(request, Answer)
+        self._freshness.wrote(work.key, JOBSETS, answer.metadata)

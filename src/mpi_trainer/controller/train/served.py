@@ -1,0 +1,58 @@
+"""Whether the API server knows TrainJobs and JobSets: both are installed apart from us.
+
+Asked of discovery, which every account may read. Where one is missing MPIJobs are served all the
+same; the missing one is asked for again now and then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+import msgspec
+
+from mpi_trainer.kube.client import Client
+from mpi_trainer.kube.errors import KubeError, NotFound
+from mpi_trainer.kube.requests import Request
+from mpi_trainer.kube.resources import JOBSETS, TRAINJOBS, Resource
+
+log = logging.getLogger(__name__)
+
+AGAIN = 30.0
+NEEDED = (TRAINJOBS, JOBSETS)
+
+
+class _Named(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
+class _Group(msgspec.Struct, frozen=True):
+    resources: tuple[_Named, ...] = ()
+
+
+async def missing(client: Client) -> tuple[Resource, ...]:
+    """Those of what TrainJobs need that the server does not have."""
+    return tuple([one for one in NEEDED if not await _has(client, one)])
+
+
+async def _has(client: Client, resource: Resource) -> bool:
+    request = Request("GET", f"/apis/{resource.api_version}", safe=True)
+    try:
+        found = await client.call(request, _Group)
+    except NotFound:
+        return False
+    return any(one.name == resource.plural for one in found.resources)
+
+
+async def until_served(client: Client, then: Callable[[], None]) -> None:
+    """Calls `then` once nothing is missing any more."""
+    while True:
+        await asyncio.sleep(AGAIN)
+        try:
+            if not await missing(client):
+                log.info("TrainJobs and JobSets are served now: starting anew to serve them too")
+                then()
+                return
+        except KubeError as error:
+            log.info("cannot tell whether TrainJobs are served: %s", error)

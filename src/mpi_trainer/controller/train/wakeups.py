@@ -1,0 +1,43 @@
+"""Which TrainJob a change concerns, and how soon to look at it. As for MPIJobs."""
+
+from __future__ import annotations
+
+from mpi_trainer.controller.objects import Pod, StoredJob
+from mpi_trainer.controller.train.look import LAUNCHER
+from mpi_trainer.controller.train.objects import REPLICATED_JOB, JobSet
+from mpi_trainer.controller.wakeups import GATHER
+from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
+from mpi_trainer.runtime.partial import Key, key_of
+from mpi_trainer.runtime.workqueue import WorkQueue
+
+
+class TrainWakeups:
+    def __init__(self, queue: WorkQueue[Key]) -> None:
+        self._queue = queue
+
+    def trainjob(self, old: StoredJob | None, new: StoredJob | None) -> None:
+        found = new or old
+        if found is not None:
+            # An unchanged one comes from a full list, which nobody waits for.
+            self._queue.add(key_of(found), urgent=old is not new)
+
+    def jobset(self, old: JobSet | None, new: JobSet | None) -> None:
+        """It has its job's name. Its counts move with every pod, so they are gathered."""
+        found = new or old
+        if found is None:
+            return
+        if old is None or new is None or old.status.conditions != new.status.conditions:
+            self._queue.add(key_of(found))
+        else:
+            self._queue.add_after(key_of(found), GATHER)
+
+    def pod(self, old: Pod | None, new: Pod | None) -> None:
+        found = new or old
+        name = found.metadata.labels.get(LABEL_TRAINJOB) if found is not None else None
+        if found is None or name is None:
+            return
+        key = Key(found.metadata.namespace, name)
+        if found.metadata.labels.get(REPLICATED_JOB) == LAUNCHER:
+            self._queue.add(key)
+        else:
+            self._queue.add_after(key, GATHER)

@@ -1,0 +1,92 @@
+"""The parts that serve TrainJobs, put together."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import msgspec
+
+from mpi_trainer.api.trainjob import KIND
+from mpi_trainer.controller.flags import Flags
+from mpi_trainer.controller.furniture import Furniture
+from mpi_trainer.controller.objects import Pod, StoredJob
+from mpi_trainer.controller.pace import Pace
+from mpi_trainer.controller.train.hands import TrainHands
+from mpi_trainer.controller.train.jobs import TrainReadings
+from mpi_trainer.controller.train.objects import JobSet
+from mpi_trainer.controller.train.runtimes import Runtimes
+from mpi_trainer.controller.train.wakeups import TrainWakeups
+from mpi_trainer.controller.trainjob import TrainJobs, TrainStores, TrainTools
+from mpi_trainer.kube.client import Client
+from mpi_trainer.kube.resources import JOBSETS, PODS, TRAINJOBS, Resource
+from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
+from mpi_trainer.runtime.freshness import Freshness
+from mpi_trainer.runtime.metrics import Metrics
+from mpi_trainer.runtime.partial import Key
+from mpi_trainer.runtime.recorder import Recorder
+from mpi_trainer.runtime.reflector import Reflector
+from mpi_trainer.runtime.workers import Settings, Workers
+from mpi_trainer.runtime.workqueue import WorkQueue
+
+
+class Shared(msgspec.Struct, frozen=True):
+    """What all loops of the process share. `writer` sends nothing past the lease."""
+
+    client: Client
+    writer: Client
+    metrics: Metrics
+    recorder: Recorder
+    pace: Pace
+
+
+def parts(flags: Flags, shared: Shared) -> tuple[Workers[Key], list[Reflector[Any]]]:
+    stores, writer = TrainStores.empty(), shared.writer
+    freshness: Freshness[Key, Resource] = Freshness(
+        {TRAINJOBS: stores.trainjobs, JOBSETS: stores.jobsets, PODS: stores.pods}, time.monotonic
+    )
+    furniture = Furniture(writer, KIND)
+    loop = TrainJobs(
+        stores,
+        TrainTools(
+            readings=TrainReadings(),
+            runtimes=Runtimes(writer),
+            furniture=furniture,
+            hands=TrainHands(writer, furniture, freshness, shared.pace),
+            recorder=shared.recorder,
+            domain=flags.cluster_domain,
+            only=frozenset(flags.runtimes),
+        ),
+    )
+    queue: WorkQueue[Key] = WorkQueue(observer=shared.metrics.queue("trainjob"))
+    workers = Workers(
+        "trainjob",
+        queue,
+        loop.reconcile,
+        shared.metrics,
+        fresh=freshness.fresh,
+        settings=Settings(workers=flags.workers),
+    )
+    return workers, _reflectors(flags, shared.client, stores, TrainWakeups(queue))
+
+
+def _reflectors(
+    flags: Flags, client: Client, stores: TrainStores, wake: TrainWakeups
+) -> list[Reflector[Any]]:
+    found: list[Reflector[Any]] = []
+    for place in flags.namespaces or ("",):
+        jobs, sets = stores.trainjobs, stores.jobsets
+        found += [
+            Reflector(client, TRAINJOBS, StoredJob, jobs, namespace=place, on_change=wake.trainjob),
+            Reflector(client, JOBSETS, JobSet, sets, namespace=place, on_change=wake.jobset),
+            Reflector(
+                client,
+                PODS,
+                Pod,
+                stores.pods,
+                labels=LABEL_TRAINJOB,
+                namespace=place,
+                on_change=wake.pod,
+            ),
+        ]
+    return found

@@ -1,0 +1,262 @@
+"""The loop of TrainJobs: load, find the runtime, decide, render, apply.
+
+One pass looks at one job and nothing else. It may be repeated, late or interrupted anywhere: all
+that is kept between passes is a cache of what can be found out again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import msgspec
+
+from mpi_trainer.api.errors import FieldError, InvalidJob
+from mpi_trainer.api.runtime import MPI, Runtime
+from mpi_trainer.api.trainjob import API_VERSION, KIND, TrainJob
+from mpi_trainer.api.validation import fitting
+from mpi_trainer.controller.claims import NameTaken, Predecessor
+from mpi_trainer.controller.furniture import Furniture
+from mpi_trainer.controller.objects import Pod, StoredJob
+from mpi_trainer.controller.train.desired import Desired, desired
+from mpi_trainer.controller.train.hands import Refused, TrainHands, Work
+from mpi_trainer.controller.train.jobs import Loaded, TrainReadings
+from mpi_trainer.controller.train.look import look
+from mpi_trainer.controller.train.objects import JobSet, seen
+from mpi_trainer.controller.train.runtimes import BadRuntime, NoRuntime, Runtimes
+from mpi_trainer.decide import reasons
+from mpi_trainer.decide.trainjob import decide, ours, over, refused, stalled
+from mpi_trainer.decide.trainseen import JobSetSeen, Step, TrainSeen
+from mpi_trainer.decide.trainstory import finished
+from mpi_trainer.kube.errors import Forbidden
+from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
+from mpi_trainer.runtime.partial import Key
+from mpi_trainer.runtime.recorder import About, Recorder
+from mpi_trainer.runtime.store import Store, by_label
+from mpi_trainer.runtime.workers import DONE, Result
+
+log = logging.getLogger(__name__)
+
+BY_JOB = "job"
+AGAIN = 0.5
+RUNTIME_AGAIN = 5.0
+REFUSED_AGAIN = 10.0
+UNSURE_AGAIN = 30.0
+NOT_SUPPORTED = "TrainingRuntimeNotSupported"
+NOT_CREATED = "TrainJobResourcesCreationFailed"
+_LONGEST = 8192
+
+
+class TrainStores(msgspec.Struct, frozen=True):
+    """What the loop sees of the cluster."""
+
+    trainjobs: Store[StoredJob]
+    jobsets: Store[JobSet]
+    pods: Store[Pod]
+
+    @classmethod
+    def empty(cls) -> TrainStores:
+        return cls(Store(), Store(), Store({BY_JOB: by_label(LABEL_TRAINJOB)}))
+
+
+class TrainTools(msgspec.Struct, frozen=True):
+    """What the loop works with. `only` are the runtimes that are ours; empty: all are."""
+
+    readings: TrainReadings
+    runtimes: Runtimes
+    furniture: Furniture
+    hands: TrainHands
+    recorder: Recorder
+    domain: str = ""
+    only: frozenset[str] = frozenset()
+
+
+class _Plan(msgspec.Struct, frozen=True):
+    generation: int
+    desired: Desired | None
+    reason: str = ""
+    message: str = ""
+
+
+class TrainJobs:
+    """`reconcile` is one pass over one job."""
+
+    def __init__(
+        self,
+        stores: TrainStores,
+        tools: TrainTools,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._stores = stores
+        self._tools = tools
+        self._clock = clock
+        self._uids: dict[Key, str] = {}
+        self._plans: dict[str, _Plan] = {}
+        self._verdicts: dict[str, tuple[str, str]] = {}
+        self._troubles: dict[str, str] = {}
+
+    async def reconcile(self, key: Key) -> Result:
+        stored = self._stores.trainjobs.get(key)
+        self._forget(key, "" if stored is None else stored.metadata.uid)
+        if stored is None:
+            return DONE
+        loaded = self._tools.readings.load(stored)
+        job = loaded.job
+        if job.metadata.deletion_timestamp is not None or not self._is_ours(job):
+            return DONE
+        job_set = seen(self._stores.jobsets.get(key), job.metadata.uid)
+        now = self._clock()
+        if finished(job.status):
+            step = over(job, job_set, now)
+            return await self._carry_out(Work(key, job, stored.metadata, job_set, step, now), None)
+        try:
+            plan = await self._plan(stored, loaded, job_set)
+        except NoRuntime as error:
+            self._record(job, "Warning", NOT_CREATED, str(error))
+            step = stalled(job, str(error), now)
+            work = Work(key, job, stored.metadata, job_set, step, now)
+            await self._carry_out(work, None)
+            return Result(RUNTIME_AGAIN)
+        step = self._step(job, job_set, plan, now)
+        work = Work(key, job, stored.metadata, job_set, step, now)
+        return await self._carry_out(work, plan.desired)
+
+    def _is_ours(self, job: TrainJob) -> bool:
+        only = self._tools.only
+        return ours(job) and (not only or job.spec.runtime_ref.name in only)
+
+    # --- what it should be -------------------------------------------------------------------
+
+    async def _plan(self, stored: StoredJob, loaded: Loaded, job_set: JobSetSeen | None) -> _Plan:
+        meta, job = stored.metadata, loaded.job
+        known = self._plans.get(meta.uid)
+        if known is not None and known.generation == meta.generation:
+            return known
+        if loaded.errors:
+            return _Plan(meta.generation, None, reasons.INVALID, _words(loaded.errors))
+        try:
+            runtime = await self._tools.runtimes.of(job, meta, begun=job_set is not None)
+            plan = self._planned(job, runtime, meta.generation)
+        except BadRuntime as error:
+            plan = _Plan(meta.generation, None, NOT_SUPPORTED, _cut(str(error)))
+        except NameTaken as error:
+            plan = _Plan(meta.generation, None, reasons.NAME_TAKEN, str(error))
+        self._plans[meta.uid] = plan
+        return plan
+
+    def _planned(self, job: TrainJob, runtime: Runtime, generation: int) -> _Plan:
+        wrong = fitting.errors(job, runtime)
+        if wrong:
+            return _Plan(generation, None, NOT_SUPPORTED, _words(wrong))
+        try:
+            return _Plan(generation, desired(job, runtime, self._tools.domain))
+        except InvalidJob as error:
+            return _Plan(generation, None, reasons.INVALID, _cut(str(error)))
+
+    def _step(self, job: TrainJob, job_set: JobSetSeen | None, plan: _Plan, now: datetime) -> Step:
+        verdict = self._verdicts.get(job.metadata.uid)
+        if plan.desired is None:
+            verdict = (plan.reason, plan.message)
+        if verdict is not None and job_set is None:
+            return refused(job, *verdict, now)
+        if plan.desired is None:
+            # It was valid once, and what runs is not to suffer from a slip of the pen.
+            self._record(
+                job, "Warning", plan.reason, f"The change is not carried out: {plan.message}"
+            )
+            return stalled(job, "", now)
+        whole = plan.desired.effective
+        uid = "" if job_set is None else job_set.uid
+        name = f"{job.namespace}/{job.name}"
+        sight = look(self._stores.pods.by(BY_JOB, name), uid, whole.policy == MPI)
+        everything = TrainSeen(
+            job_set=job_set,
+            pods=sight.seen,
+            placement=sight.placement,
+            wanted=plan.desired.rendered,
+            wishes=plan.desired.wishes,
+            trouble=self._troubles.get(job.metadata.uid, ""),
+        )
+        return decide(job, whole, everything, now)
+
+    # --- carrying out ------------------------------------------------------------------------
+
+    async def _carry_out(self, work: Work, wanted: Desired | None) -> Result:
+        hands, step = self._tools.hands, work.step
+        if await hands.store(work):
+            for event in step.events:
+                self._record(work.job, event.type, event.reason, event.message)
+        if step.delete_job:
+            await hands.delete_job(work)
+            return DONE
+        if step.remove:
+            await hands.remove(work)
+        elif step.suspend is not None:
+            await hands.rest(work, step.suspend)
+        elif wanted is not None and step.renew:
+            await hands.renew(work, wanted)
+        elif wanted is not None and step.make:
+            again = await self._make(work, wanted)
+            if again is not None:
+                return again
+        return _next(step)
+
+    async def _make(self, work: Work, wanted: Desired) -> Result | None:
+        uid = work.metadata.uid
+        try:
+            await self._tools.hands.make(work, wanted)
+        except NameTaken as error:
+            self._verdicts[uid] = reasons.NAME_TAKEN, str(error)
+            return Result(0.0)
+        except Refused as error:
+            self._verdicts[uid] = reasons.REFUSED_TRAINJOB, _cut(str(error))
+            return Result(0.0)
+        except Predecessor as error:
+            log.info("waiting: %s", error)
+            return Result(AGAIN)
+        except Forbidden as error:
+            self._troubles[uid] = _cut(str(error))
+            self._record(work.job, "Warning", NOT_CREATED, _cut(str(error)))
+            return Result(REFUSED_AGAIN)
+        self._troubles.pop(uid, None)
+        return None
+
+    def _record(self, job: TrainJob, weight: str, reason: str, message: str) -> None:
+        about = About(API_VERSION, KIND, job.namespace, job.name, job.metadata.uid)
+        self._tools.recorder.record(
+            about, "Normal" if weight == "Normal" else "Warning", reason, message
+        )
+
+    def _forget(self, key: Key, uid: str) -> None:
+        """Whatever is remembered of an earlier job of this name."""
+        before = self._uids.get(key)
+        if uid:
+            self._uids[key] = uid
+        else:
+            self._uids.pop(key, None)
+        if before is None or before == uid:
+            return
+        self._plans.pop(before, None)
+        self._verdicts.pop(before, None)
+        self._troubles.pop(before, None)
+        self._tools.readings.forget(before)
+        self._tools.runtimes.forget(before)
+        self._tools.furniture.forget(before)
+
+
+def _next(step: Step) -> Result:
+    """When to look again, should nothing happen before."""
+    waits = [] if step.look_again is None else [step.look_again.total_seconds()]
+    if step.acts:
+        waits.append(UNSURE_AGAIN)
+    return Result(min(waits, default=None))
+
+
+def _words(errors: tuple[FieldError, ...]) -> str:
+    return _cut("; ".join(str(error) for error in errors))
+
+
+def _cut(text: str) -> str:
+    """A condition's message may be long, but not without end."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
