@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.local.cli import cli
 from tests.local.odh import run
 
 MPI_RUNTIMES = ("mpi-openmpi-cpu", "mpi-openmpi5-cpu", "mpi-intel-cpu", "mpi-mpich-cpu")
@@ -157,3 +158,36 @@ def test_a_policy_that_we_do_not_serve_is_refused_by_name(tmp_path: Path) -> Non
     ended = run("run", "-f", written(tmp_path, asked, plain(jax={})))
     assert ended.returncode == 2, ended.stderr
     assert "jax" in ended.stderr
+
+
+def test_a_job_in_the_background_has_the_life_of_any_job_and_keeps_its_runtime(
+    tmp_path: Path,
+) -> None:
+    """AC-17, CTL-13: created suspended, resumed, followed, shown as a TrainJob, run again, deleted;
+    its runtime's file is gone meanwhile."""
+    runtime = tmp_path / "runtime.yaml"
+    runtime.write_text(yaml.safe_dump(plain("another")))
+    trainer = {"numNodes": 2, "command": ["sh", "-c", "echo here is $(hostname)"]}
+    file = written(tmp_path, job("another", **trainer))
+    with cli() as odh:
+
+        def said(*words: str) -> str:
+            return odh("trainjob", *words).stdout
+
+        made = said("create", "-f", file, "--runtime", str(runtime), "--suspended", "-o", "name")
+        assert made == "trainjob.trainer.kubeflow.org/job\n"
+        runtime.unlink()
+        said("resume", "job")
+        said("wait", "job", "--timeout", "60s")
+        lines = ["[0] here is job-node-0-0", "[1] here is job-node-0-1"]
+        assert sorted(said("logs", "job").splitlines()) == lines
+        assert said("logs", "job", "--worker", "1").splitlines() == lines[1:]
+        stored = yaml.safe_load(said("get", "job", "-o", "yaml"))
+        assert stored["kind"] == "TrainJob"
+        assert stored["spec"]["trainer"] == trainer
+        told = {c["type"]: (c["status"], c["reason"]) for c in stored["status"]["conditions"]}
+        assert told == {"Suspended": ("False", "Resumed"), "Complete": ("True", "AllJobsCompleted")}
+        assert stored["status"]["jobsStatus"][0]["succeeded"] == 1
+        said("restart", "job")
+        said("wait", "job", "--timeout", "60s")
+        assert "deleted" in said("delete", "job")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import PurePath
 
+MPIJOB, TRAINJOB = "mpijob", "trainjob"
 _PLUGINS = {"kubectl-odh": "kubectl odh", "oc-odh": "oc odh", "oai-cli": "oai-cli"}
 
 
@@ -12,7 +13,12 @@ def name() -> str:
     return _PLUGINS.get(PurePath(sys.argv[0]).name, "odh")
 
 
+def kind() -> str:
+    """The kind of jobs that the command line is about."""
+    return next((word for word in sys.argv[1:] if word in (MPIJOB, TRAINJOB)), MPIJOB)
+
+
 def call(verb: str, job: str = "", namespace: str = "default") -> str:
     """A command line about a job, to be shown to the user."""
-    words = [name(), "mpijob", verb, *([job] if job else [])]
+    words = [name(), kind(), verb, *([job] if job else [])]
     return " ".join([*words, *(["-n", namespace] if namespace != "default" else [])])

@@ -15,12 +15,14 @@ from mpi_trainer.cli.place import anywhere
 VERBS = {
     "run": ("run", "Run a command or a job file with real MPI on this machine."),
     "mpijob": ("mpijob", "MPI jobs: submit, follow, stop, repeat."),
+    "trainjob": ("trainjob", "TrainJobs on this machine, by the same verbs."),
     "training": ("training", "The same by verb and kind: `odh training list mpijob`."),
+    "runtime": ("runtime", "Runtimes for TrainJobs: list and describe them."),
     "validate": ("validate", "Check job files without running anything."),
     "render": ("render", "Print the objects that the controller would create for a job."),
     "diff": ("diff", "Say what applying a job file would change on the cluster."),
     "mpi": ("mpi", "Install and list the MPI builds for local runs."),
-    "doctor": ("doctor", "Say what this machine can do, and mend what is missing."),
+    "doctor": ("doctor", "Say what works here, what is missing, and what mends it."),
     "completion": ("completion", "Print the shell's completion for this program."),
 }
 

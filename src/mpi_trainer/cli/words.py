@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from mpi_trainer.cli import spans
+from mpi_trainer.cli import program, spans
 
 if TYPE_CHECKING:
     from mpi_trainer.diagnose.progress import Progress
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 COLUMNS = ("NAME", "STATE", "WORKERS", "PROGRESS", "AGE", "DURATION")
 WIDE = ("SLOTS", "MPI", "REASON", "MESSAGE")
 LONGEST = 80
-RESOURCE = "mpijob.kubeflow.org"
+GROUPS = {program.MPIJOB: "kubeflow.org", program.TRAINJOB: "trainer.kubeflow.org"}
 
 
 def columns(*, wide: bool, everywhere: bool) -> tuple[str, ...]:
@@ -104,7 +104,8 @@ def moment(time: datetime | None) -> str | None:
 
 
 def full_name(name: str) -> str:
-    return f"{RESOURCE}/{name}"
+    kind = program.kind()
+    return f"{kind}.{GROUPS[kind]}/{name}"
 
 
 def one_line(text: str) -> str:

@@ -91,6 +91,17 @@ def layout(train: Train, chosen: Choice, implementation: str) -> Layout:
     return layout_of(job, merged, chosen=chosen)
 
 
+def writers(train: Train, worker: int | None) -> tuple[str, ...]:
+    """The pods whose lines are the job's: the launcher's, or every node's where there is no MPI;
+    or one worker's own."""
+    job, given = values(train)
+    merged = arranged(job, given)
+    first, others = (tuple(hostnames(job, one)) for one in _roles(merged))
+    if worker is not None:
+        return others[worker : worker + 1]
+    return first
+
+
 def not_applied(train: Train) -> list[str]:
     """The fields of its pods that do nothing here; under a shipped runtime, the job's own only."""
     job, given = values(train)

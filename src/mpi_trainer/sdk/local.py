@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,12 +18,14 @@ from typing import Any
 import msgspec
 
 from mpi_trainer.api import conditions
-from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.local import distributions, inside, logfile, store
+from mpi_trainer.api.mpijob import MPIJob, to_wire
+from mpi_trainer.api.runtime import Runtime
+from mpi_trainer.api.trainjob import TrainJob
+from mpi_trainer.local import distributions, inside, logfile, store, trainjob, trainstatus
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.jobdir import Damaged, JobDir, PodState, State
-from mpi_trainer.local.prepare import prepare
-from mpi_trainer.local.settings import Settings, here
+from mpi_trainer.local.prepare import LocalRun, prepare, prepare_train
+from mpi_trainer.local.settings import Settings, Train, here
 from mpi_trainer.sdk.backend import (
     EventInfo,
     JobDetails,
@@ -61,24 +63,26 @@ class LocalBackend:
     async def create(self, job: MPIJob) -> MPIJob:
         return await asyncio.to_thread(self.create_now, job)
 
+    async def create_train(self, job: TrainJob, runtime: Runtime) -> MPIJob:
+        """Submits a TrainJob with its runtime; the job that stands in for it, as stored."""
+        settings = self._settings or here()
+        return await asyncio.to_thread(_submit, lambda: prepare_train(job, runtime, settings))
+
     def create_now(self, job: MPIJob) -> MPIJob:
         settings = self._settings or here()
-        try:
-            local = prepare(job, settings)
-            local.order()
-            distributions.install(local.distribution, lambda seconds: None)
-        except LocalError as error:
-            raise JobError(error.problem, error.hint) from error
-        try:
-            return store.submit(local.job, settings)
-        except store.JobTaken as error:
-            raise JobExists(
-                f"job {local.job.namespace}/{local.job.name} exists already",
-                f"Choose another name, or remove it: `odh mpijob delete {local.job.name}`.",
-            ) from error
+        return _submit(lambda: prepare(job, settings))
+
+    async def ship(self, job: MPIJob, workdir: str) -> MPIJob:
+        settings = _inside(self._settings or here(), workdir)
+        return await LocalBackend(settings).create(job)
 
     async def get(self, key: Key) -> MPIJob:
         return self.get_now(key)
+
+    async def manifest(self, key: Key) -> dict[str, Any]:
+        """The job as its own API has it, a TrainJob as a TrainJob."""
+        job, train = self.get_now(key), _train(key)
+        return to_wire(job) if train is None else trainstatus.wire(train, job)
 
     def get_now(self, key: Key) -> MPIJob:
         return _job(_find(key), key)
@@ -124,7 +128,7 @@ class LocalBackend:
 
     async def logs(self, key: Key, query: LogQuery) -> AsyncIterator[LogLine]:
         folder = _find(key)
-        wanted = _filter(query, key.name)
+        wanted = _filter(query, key)
         with _readable(key):
             made = folder.state().created
         reader = logfile.Reader(folder.path)
@@ -219,6 +223,31 @@ class LocalBackend:
                 await asyncio.to_thread(store.remove, folder)
                 gone.append(Key(folder.namespace, folder.name))
         return gone
+
+
+def _submit(prepared: Callable[[], LocalRun]) -> MPIJob:
+    try:
+        local = prepared()
+        local.order()
+        distributions.install(local.distribution, lambda seconds: None)
+    except LocalError as error:
+        raise JobError(error.problem, error.hint) from error
+    try:
+        return store.submit(local.job, local.settings)
+    except store.JobTaken as error:
+        raise JobExists(
+            f"job {local.job.namespace}/{local.job.name} exists already",
+            f"Choose another name, or remove it: `odh mpijob delete {local.job.name}`.",
+        ) from error
+
+
+def _train(key: Key) -> Train | None:
+    with _readable(key):
+        return _find(key).settings().train
+
+
+def _inside(settings: Settings, workdir: str) -> Settings:
+    return replace(settings, cwd=str(Path(workdir).resolve()))
 
 
 def _find(key: Key) -> JobDir:
@@ -377,20 +406,27 @@ class _Filter(msgspec.Struct, frozen=True):
         )
 
 
-def _filter(query: LogQuery, name: str) -> _Filter:
+def _filter(query: LogQuery, key: Key) -> _Filter:
     try:
         pattern = re.compile(query.grep) if query.grep else None
     except re.error as error:
         raise JobError(
             f"{query.grep!r} is not a regular expression: {error}", "Escape special characters."
         ) from error
-    worker = query.worker is not None and not query.launcher
     return _Filter(
-        pods=(f"{name}-worker-{query.worker}" if worker else f"{name}-launcher",),
+        pods=_writers(query, key),
         rank=query.rank,
         since=query.since.timestamp() if query.since else 0.0,
         pattern=pattern,
     )
+
+
+def _writers(query: LogQuery, key: Key) -> tuple[str, ...]:
+    worker = None if query.launcher else query.worker
+    train = _train(key)
+    if train is not None:
+        return trainjob.writers(train, worker)
+    return (f"{key.name}-launcher" if worker is None else f"{key.name}-worker-{worker}",)
 
 
 def _lines(reader: logfile.Reader, wanted: _Filter) -> Iterator[LogLine]:

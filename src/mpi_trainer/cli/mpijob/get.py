@@ -79,7 +79,8 @@ def _one_or_list(jobs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 async def _wire(backend: Backend, keys: list[Key]) -> list[dict[str, Any]]:
-    return [to_wire(await backend.get(key)) for key in keys]
+    of_kind = getattr(backend, "manifest", None)
+    return [await of_kind(key) if of_kind else to_wire(await backend.get(key)) for key in keys]
 
 
 async def _summaries(backend: Backend, keys: list[Key]) -> list[JobSummary]:

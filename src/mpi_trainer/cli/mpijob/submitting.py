@@ -101,6 +101,12 @@ def submitted(jobs: list[MPIJob], settings: Settings, order: Order) -> int:
     return _afterwards(lambda: backend, stored, order)
 
 
+def followed(backend: Backend, stored: MPIJob, order: Order) -> int:
+    """A job that has been submitted: told of, and followed where that was asked for."""
+    _tell(stored, order)
+    return _afterwards(lambda: backend, stored, order)
+
+
 def _afterwards(backend: Callable[[], Backend], stored: MPIJob, order: Order) -> int:
     """Follows or waits, where that was asked for."""
     if not (order.follow or order.wait):

@@ -1,0 +1,85 @@
+"""`odh trainjob create`: a TrainJob from a file, with its runtime, submitted to this machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import msgspec
+
+from mpi_trainer.api.errors import line
+from mpi_trainer.api.trainjob import TrainJob, to_wire
+from mpi_trainer.cli import formats, jobfiles, runtimes
+from mpi_trainer.cli.backend import answer
+from mpi_trainer.cli.formats import Format, FormatType
+from mpi_trainer.cli.installing import ensure
+from mpi_trainer.cli.mpijob import options, submitting
+from mpi_trainer.cli.parameters import Mpi, Pair
+from mpi_trainer.cli.voice import detail, say, voiced
+from mpi_trainer.local.environment import Materials
+from mpi_trainer.local.prepare import prepare_train
+from mpi_trainer.local.settings import here
+from mpi_trainer.sdk.local import LocalBackend
+
+FORMATS = FormatType(("json", "yaml", "name"))
+replace = msgspec.structs.replace
+
+
+@click.command("create")
+@click.option("-f", "--file", "path", required=True, metavar="FILE", help="Its file; `-`: stdin.")
+@click.option("--runtime", metavar="FILE", help="Its runtime.  [default: by its name]")
+@options.namespace
+@click.option("--mpi", type=Mpi(), help="MPI to use.  [default: the runtime's]")
+@click.option(
+    "--claim", "claims", type=Pair("claim"), multiple=True,
+    help="Directory that stands for a PersistentVolumeClaim.",
+)  # fmt: skip
+@click.option("--suspended", is_flag=True, help="Create it, but let it wait for `resume`.")
+@click.option("--follow", is_flag=True, help="Print its output; the exit code is the job's.")
+@click.option("--wait", is_flag=True, help="Wait for its end; the exit code is the job's.")
+@options.timeout
+@click.option("--dry-run", is_flag=True, help="Check and print the manifest; submit nothing.")
+@click.option(
+    "-o", "--output", "form", type=FORMATS, default=Format(), show_default=False,
+    help="json, yaml, name or jsonpath=EXPRESSION: print the job as stored.",
+)  # fmt: skip
+@voiced
+def command(**given: Any) -> int:
+    """Submit a TrainJob from a file; it goes on when this program ends.
+
+    \b
+    odh trainjob create -f trainjob.yaml --follow
+    odh trainjob create -f trainjob.yaml --runtime runtime.yaml
+    """
+    file = jobfiles.objects(given["path"])
+    for warning in file.warnings:
+        say(f"warning: {line(warning)}")
+    if len(file.train_jobs) != 1:
+        raise click.UsageError(f"{given['path']} holds {len(file.train_jobs)} TrainJobs; give one")
+    job = _wanted(file.train_jobs[0], given)
+    runtime = runtimes.chosen(job, file, given["runtime"])
+    settings = replace(
+        here(),
+        distribution=given["mpi"].name if given["mpi"] else None,
+        claims=dict(given["claims"]),
+        materials=Materials(
+            {c.metadata.name: c.files for c in file.config_maps},
+            {s.metadata.name: s.files for s in file.secrets},
+        ),
+    )
+    local = prepare_train(job, runtime, settings)
+    if given["dry_run"]:
+        click.echo(formats.rendered(to_wire(job), given["form"]))
+        return 0
+    for note in local.notes:
+        detail(note)
+    ensure(local.distribution)
+    order = submitting.Order(given["follow"], given["wait"], given["timeout"], given["form"])
+    backend = LocalBackend(settings)
+    return submitting.followed(backend, answer(backend.create_train(job, runtime)), order)
+
+
+def _wanted(job: TrainJob, given: dict[str, Any]) -> TrainJob:
+    where = job.namespace or given["namespace"]
+    job = replace(job, metadata=replace(job.metadata, namespace=where))
+    return replace(job, spec=replace(job.spec, suspend=True)) if given["suspended"] else job
