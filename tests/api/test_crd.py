@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from mpi_trainer.api import conditions, mpijob
+from tests.api.schemas import checked, nodes
 from tests.cluster import Kubectl, Object, api_spec, eventually, shared_cluster
 from tools.cluster.build import source_of
 from tools.cluster.components import MPI_OPERATOR
@@ -170,49 +171,20 @@ def test_defaults_are_upstream_s(jobs: Kubectl) -> None:
 def test_the_schema_is_upstream_s_but_for_what_is_listed(upstream: Path) -> None:
     """Fields, types, required fields, defaults and values, one by one."""
     text = (upstream / "manifests" / "base" / "kubeflow.org_mpijobs.yaml").read_text()
-    theirs, ours = _nodes(yaml.safe_load(text)), _nodes(definition.definition())
+    theirs, ours = nodes(yaml.safe_load(text)), nodes(definition.definition())
     assert not theirs.keys() - ours.keys()
     extra = {path.rpartition(".")[2] for path in ours.keys() - theirs.keys()}
     assert extra == {"creationTimestamp"}
     different = {
         path.rpartition(".template.")[2]
         for path in theirs
-        if _checked(theirs[path]) != _checked(ours[path])
+        if checked(theirs[path]) != checked(ours[path])
     }
     assert different == {
         "spec",  # keeps what newer clusters add
         "spec.volumes[].azureDisk.cachingMode",  # the pod API's own defaults
         "spec.volumes[].azureDisk.kind",
     }
-
-
-def _nodes(crd: Object) -> dict[str, Object]:
-    found: dict[str, Object] = {}
-
-    def walk(schema: Object, path: str) -> None:
-        found[path] = schema
-        for name, child in schema.get("properties", {}).items():
-            walk(child, f"{path}.{name}")
-        if "items" in schema:
-            walk(schema["items"], f"{path}[]")
-        if "additionalProperties" in schema:
-            walk(schema["additionalProperties"], path + "{}")
-
-    walk(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"], "")
-    return found
-
-
-def _checked(schema: Object) -> Object:
-    """What the API server checks or fills in; not how it merges or explains."""
-    ignored = (
-        "properties",
-        "items",
-        "additionalProperties",
-        "description",
-        "x-kubernetes-map-type",
-    )
-    kept = {key: value for key, value in schema.items() if key not in ignored}
-    return kept | ({"required": sorted(kept["required"])} if "required" in kept else {})
 
 
 def test_unknown_fields_are_kept_in_the_pod_spec_and_refused_elsewhere(jobs: Kubectl) -> None:

@@ -17,6 +17,7 @@ Schema = dict[str, Any]
 
 STORED: Final = Path(__file__).with_name("podtemplate.json")
 _TEMPLATE: Final = "io.k8s.api.core.v1.PodTemplateSpec"
+_METADATA: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _KEPT: Final = (
     "type",
     "format",
@@ -38,7 +39,7 @@ _LEAVES: Final[Mapping[str, Schema]] = {
         "anyOf": _EITHER,
         "x-kubernetes-int-or-string": True,
     },
-    "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta": {
+    _METADATA: {
         "type": "object",
         "properties": {
             "annotations": {"type": "object", "additionalProperties": {"type": "string"}},
@@ -65,6 +66,11 @@ def stored() -> Schema:
     """The structure that is kept beside this file."""
     schema: Schema = json.loads(STORED.read_text())["schema"]
     return schema
+
+
+def metadata() -> Schema:
+    """The metadata of a template."""
+    return json.loads(json.dumps(_LEAVES[_METADATA]))  # type: ignore[no-any-return]
 
 
 def _inlined(node: Schema, schemas: Mapping[str, Schema]) -> Schema:

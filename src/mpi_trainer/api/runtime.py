@@ -90,7 +90,6 @@ class Coscheduling(ApiValue, frozen=True):
 class NetworkTopology(ApiValue, frozen=True):
     mode: str | None = None
     highest_tier_allowed: Int32 | None = None
-    highest_tier_name: str | None = None
 
 
 class Volcano(ApiValue, frozen=True):

@@ -38,7 +38,10 @@ def replicated(job: str, ancestor: str = "", /, **fields: Any) -> dict[str, Any]
 
 def runtime(*changes: tuple[Path, Any]) -> dict[str, Any]:
     """An MPI runtime as upstream ships them: `node` first, the launcher a node too."""
-    launcher = {**replicated("launcher", "trainer"), "dependsOn": [{"name": "node"}]}
+    launcher = {
+        **replicated("launcher", "trainer"),
+        "dependsOn": [{"name": "node", "status": "Ready"}],
+    }
     return changed(
         _runtime({"mpi": {"runLauncherAsNode": True}}, replicated("node"), launcher), changes
     )
