@@ -26,9 +26,13 @@ class Refusal(AssertionError):
 
 
 class Admin:
-    """One namespace, with the administrator's certificate. May be used by several threads."""
+    """One namespace, with the administrator's certificate. May be used by several threads.
 
-    def __init__(self, spec: Spec, namespace: str) -> None:
+    `user`: in whose name, where it is not the administrator's own.
+    """
+
+    def __init__(self, spec: Spec, namespace: str, user: str = "") -> None:
+        self._headers = {"Impersonate-User": user} if user else {}
         self.spec = spec
         self.namespace = namespace
         pki = spec.state / "pki"
@@ -108,7 +112,7 @@ class Admin:
         for again in (True, False):
             connection = self._connection()
             try:
-                connection.request(method, path, data, {"Content-Type": kind})
+                connection.request(method, path, data, {"Content-Type": kind, **self._headers})
                 answer = connection.getresponse()
                 content = answer.read()
                 break
