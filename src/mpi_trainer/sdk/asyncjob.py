@@ -45,7 +45,11 @@ class AsyncMPIJob(Job):
             ValueError: The job makes no sense, or (JobExists) its name is taken.
         """
         self.validate()
-        self._note(await self.backend.create(self._placed()))
+        if self._workdir:
+            made = await self.backend.ship(self._placed(), self._workdir)
+        else:
+            made = await self.backend.create(self._placed())
+        self._note(made)
         return self
 
     async def get_status(self: Job) -> JobState:

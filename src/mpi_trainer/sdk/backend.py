@@ -122,6 +122,9 @@ class Backend(Protocol):
     async def create(self, job: MPIJob) -> MPIJob:
         """Submits; the job as stored. JobExists where the name is taken."""
 
+    async def ship(self, job: MPIJob, workdir: str) -> MPIJob:
+        """Submits; what the folder `workdir` holds now is the job's working directory."""
+
     async def get(self, key: Key) -> MPIJob: ...
 
     async def details(self, key: Key) -> JobDetails: ...

@@ -65,6 +65,7 @@ class AsyncMPIJobClient(Client):
         """
         if isinstance(job, Job):
             made = AsyncMPIJob.of(job._definition, self.backend)
+            made._workdir = job._workdir
         elif isinstance(job, MPIJobSpec):
             if not name:
                 raise ValueError("name is missing: a spec has none; write create(spec, name=...)")

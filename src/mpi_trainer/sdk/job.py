@@ -49,12 +49,15 @@ class Job:
         slots: Ranks on each worker; by default its GPUs, or 1.
         mpi: `OpenMPI`, `Intel` or `MPICH`.
         run_policy: Attempts, time limits, queue; by default a job that fails is not tried again.
+        workdir: A folder here whose content is the job's working directory, wherever it runs.
+            It travels with the job; what `.odhignore` in it names does not.
         backend: Where it runs; by default as `connect()` finds.
     """
 
     _definition: api.MPIJob
     _backend: Backend | None
     _seen: JobState | None
+    _workdir: str
 
     def __init__(  # noqa: PLR0913 - a job has this many sides, and all but its name have defaults
         self,
@@ -71,6 +74,7 @@ class Job:
         slots: int | None = None,
         mpi: str = OPEN_MPI,
         run_policy: RunPolicy | None = None,
+        workdir: str | None = None,
         backend: Backend | None = None,
     ) -> None:
         if isinstance(command, str):
@@ -93,11 +97,13 @@ class Job:
             run_policy=run_policy or ONE_ATTEMPT,
         )
         self._hold(new.mpijob(), backend)
+        self._workdir = workdir or ""
 
     def _hold(self, definition: api.MPIJob, backend: Backend | None) -> None:
         self._definition = definition
         self._backend = backend
         self._seen = None
+        self._workdir = ""
 
     def _note(self, definition: api.MPIJob) -> JobState:
         """Takes the job as its backend has it now."""
@@ -130,14 +136,16 @@ class Job:
         node_selector: Mapping[str, str] | None = None,
         mpi: str = OPEN_MPI,
         run_policy: RunPolicy | None = None,
+        workdir: str | None = None,
         backend: Backend | None = None,
     ) -> Self:
         """A job whose every rank calls the function `train(*args, **kwargs)`.
 
         The function's source travels in the job's command, as text: imports belong inside the
         function, other values come as arguments, which have to be JSON (a tuple arrives as a
-        list). Nothing is returned: print results, log them, or write files. The image needs
-        Python and mpi4py; one rank's exception ends the whole job.
+        list). Modules of your own come with `workdir`. Nothing is returned: print results, log
+        them, or write files. The image needs Python and mpi4py; one rank's exception ends the
+        whole job.
 
         Raises:
             NotShippable: The function needs something that cannot travel; names it and its line.
@@ -159,6 +167,7 @@ class Job:
             slots=slots,
             mpi=mpi,
             run_policy=run_policy,
+            workdir=workdir,
             backend=backend,
         )
 

@@ -8,22 +8,25 @@ told as the errors of `sdk/errors.py`; one that is away for a while is waited fo
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from mpi_trainer.api import conditions as c
-from mpi_trainer.api.mpijob import MPIJob, to_wire
+from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.kube import lists, requests
 from mpi_trainer.kube.config import Config
 from mpi_trainer.kube.resources import MPIJOBS
 from mpi_trainer.sdk.backend import JobDetails, JobSummary, Key, LogLine, LogQuery
-from mpi_trainer.sdk.cluster import deletion, entering, joblogs, seen
+from mpi_trainer.sdk.bundle import bundle
+from mpi_trainer.sdk.cluster import code, creation, deletion, entering, joblogs, seen
+from mpi_trainer.sdk.cluster.adapting import IMAGE, for_cluster
 from mpi_trainer.sdk.cluster.details import details
 from mpi_trainer.sdk.cluster.homes import Home, Homes
 from mpi_trainer.sdk.cluster.outages import Say
@@ -31,7 +34,6 @@ from mpi_trainer.sdk.cluster.refusals import no_job, told
 from mpi_trainer.sdk.errors import JobError
 
 replace = msgspec.structs.replace
-RESTARTS: Final = "mpi-trainer.opendatahub.io/restarts"
 
 
 def _on_stderr(text: str) -> None:
@@ -55,13 +57,23 @@ class ClusterBackend:
         return self.config.namespace
 
     async def create(self, job: MPIJob) -> MPIJob:
+        ready = for_cluster(job, os.environ.get(IMAGE, ""), sys.executable)
+        async with self._submitting(ready) as (home, key, placed):
+            return await creation.create(home, key, placed)
+
+    async def ship(self, job: MPIJob, workdir: str) -> MPIJob:
+        packed = await asyncio.to_thread(bundle, workdir)
+        ready = for_cluster(job, os.environ.get(IMAGE, ""), sys.executable)
+        async with self._submitting(code.with_code(ready, packed)) as (home, key, placed):
+            return await creation.with_code(home, key, placed, code.data(packed))
+
+    @asynccontextmanager
+    async def _submitting(self, job: MPIJob) -> AsyncIterator[tuple[Home, Key, MPIJob]]:
         key = Key(job.namespace or self.namespace, job.name)
-        body = to_wire(replace(job, metadata=replace(job.metadata, namespace=key.namespace)))
-        body.pop("status", None)
+        placed = replace(job, metadata=replace(job.metadata, namespace=key.namespace))
         with told(key):
             async with self._homes.home() as home:
-                made = await home.call(requests.create(MPIJOBS, key.namespace, body))
-        return seen.job(made)
+                yield home, key, placed
 
     async def get(self, key: Key) -> MPIJob:
         with told(key):
@@ -143,10 +155,12 @@ class ClusterBackend:
             if await self._emptied(key):
                 return await self.resume(key)
             job = await self.get(key)
-        with told(key):
-            async with self._homes.home() as home:
-                await deletion.delete(home, MPIJOBS, key, job.metadata.uid)
-        return await self.create(_again(job))
+        async with self._submitting(creation.again(job)) as (home, key, fresh):
+            shipped = await creation.shipped(home, key, job)
+            await deletion.delete(home, MPIJOBS, key, job.metadata.uid)
+            if shipped:
+                return await creation.with_code(home, key, fresh, shipped)
+            return await creation.create(home, key, fresh)
 
     async def _emptied(self, key: Key) -> bool:
         """Whether a suspended job gave up its pods; False where it came to its end before."""
@@ -226,15 +240,3 @@ async def _running(home: Home, key: Key, name: str) -> seen.Pod:
 
 def _uid(found: Any) -> str:
     return str(found["metadata"]["uid"])
-
-
-def _again(job: MPIJob) -> MPIJob:
-    """The same job as a new one: what the server and controllers wrote is left behind."""
-    meta = job.metadata
-    notes = {k: v for k, v in meta.annotations.items() if not k.endswith("/record")}
-    before = notes.get(RESTARTS, "")
-    notes[RESTARTS] = str(1 + (int(before) if before.isdecimal() else 0))
-    fresh = type(meta)(
-        name=meta.name, namespace=meta.namespace, labels=meta.labels, annotations=notes
-    )
-    return replace(job, metadata=fresh, status=type(job.status)())

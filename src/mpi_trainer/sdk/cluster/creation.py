@@ -1,0 +1,89 @@
+"""A new job on the cluster, alone or with the code that it runs.
+
+The job comes first, because the ConfigMap with its code belongs to it from its first moment and
+so never outlives it; pods wait for the ConfigMap by themselves. Guarantee: where the code cannot
+be stored, the job is taken back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from mpi_trainer.api.annotations import CODE, RECORD, RESTARTS
+from mpi_trainer.api.meta import ObjectMeta
+from mpi_trainer.api.mpijob import JobStatus, MPIJob, to_wire
+from mpi_trainer.kube import requests
+from mpi_trainer.kube.errors import AlreadyExists, KubeError, NotFound
+from mpi_trainer.kube.resources import CONFIGMAPS, MPIJOBS
+from mpi_trainer.sdk.backend import Key
+from mpi_trainer.sdk.cluster import code, seen
+from mpi_trainer.sdk.cluster.homes import Home
+
+replace = msgspec.structs.replace
+_PATIENCE: Final = 60.0
+_PAUSE: Final = 0.25
+
+
+async def create(home: Home, key: Key, job: MPIJob) -> MPIJob:
+    body = to_wire(replace(job, status=JobStatus()))
+    body.pop("status", None)
+    return seen.job(await home.call(requests.create(MPIJOBS, key.namespace, body)))
+
+
+async def with_code(home: Home, key: Key, job: MPIJob, data: Mapping[str, str]) -> MPIJob:
+    """`job` is as `code.with_code` made it."""
+    made = await create(home, key, job)
+    try:
+        await _store(home, key, made, data)
+    except BaseException:
+        request = requests.delete(MPIJOBS, key.namespace, key.name, uid=made.metadata.uid)
+        await asyncio.shield(asyncio.ensure_future(_quietly(home, request)))
+        raise
+    return made
+
+
+async def _store(home: Home, key: Key, made: MPIJob, data: Mapping[str, str]) -> None:
+    request = requests.create(CONFIGMAPS, key.namespace, code.config_map(made, data))
+    async with asyncio.timeout(_PATIENCE):
+        while True:
+            try:
+                await home.call(request, None)
+                return
+            except AlreadyExists:
+                # An earlier job's of this name and content, which goes with that job.
+                await asyncio.sleep(_PAUSE)
+
+
+async def _quietly(home: Home, request: requests.Request) -> None:
+    try:
+        await home.client.call(request, None)
+    except KubeError:
+        return
+
+
+async def shipped(home: Home, key: Key, job: MPIJob) -> dict[str, str]:
+    """The code that was shipped with a job; nothing where none was."""
+    name = job.metadata.annotations.get(CODE, "")
+    if not name:
+        return {}
+    try:
+        found: dict[str, Any] = await home.call(requests.get(CONFIGMAPS, key.namespace, name))
+    except NotFound:
+        return {}
+    return dict(found.get("binaryData") or {})
+
+
+def again(job: MPIJob) -> MPIJob:
+    """The same job as a new one: what the server and controllers wrote is left behind."""
+    meta = job.metadata
+    notes = {k: v for k, v in meta.annotations.items() if k != RECORD}
+    before = notes.get(RESTARTS, "")
+    notes[RESTARTS] = str(1 + (int(before) if before.isdecimal() else 0))
+    fresh = ObjectMeta(
+        name=meta.name, namespace=meta.namespace, labels=meta.labels, annotations=notes
+    )
+    return replace(job, metadata=fresh, status=JobStatus())

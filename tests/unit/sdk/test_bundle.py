@@ -1,0 +1,101 @@
+"""What travels with a job, what stays at home, and what is refused."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from mpi_trainer.sdk.bundle import Bundle, bundle
+from mpi_trainer.sdk.errors import NotShippable
+from mpi_trainer.sdk.ignoring import ignored
+
+
+def fill(folder: Path, **files: str) -> Path:
+    for name, text in files.items():
+        path = folder / name.replace("__", "/").replace("_dot_", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def names(packed: Bundle) -> list[str]:
+    with tarfile.open(fileobj=io.BytesIO(packed.data)) as archive:
+        return archive.getnames()
+
+
+def test_same_content_has_the_same_name(tmp_path: Path) -> None:
+    one = fill(tmp_path / "one", train_dot_py="x", lib__a_dot_py="y")
+    other = fill(tmp_path / "other", lib__a_dot_py="y", train_dot_py="x")
+    os.utime(other / "train.py", (1, 1))
+    assert bundle(one) == bundle(other)
+    (other / "train.py").write_text("z")
+    assert bundle(one).digest != bundle(other).digest
+
+
+def test_secrets_and_rubbish_stay_at_home(tmp_path: Path) -> None:
+    fill(tmp_path, train_dot_py="x", _dot_env="TOKEN=1", _dot_git__config="x")
+    fill(tmp_path / "__pycache__", a="x")
+    fill(tmp_path / ".ssh", id_rsa="x")
+    assert names(bundle(tmp_path)) == ["train.py"]
+
+
+def test_program_stays_a_program_and_a_link_a_link(tmp_path: Path) -> None:
+    fill(tmp_path, run="x", data__a="x")
+    (tmp_path / "run").chmod(0o700)
+    (tmp_path / "here").symlink_to("data/a")
+    with tarfile.open(fileobj=io.BytesIO(bundle(tmp_path).data)) as archive:
+        assert archive.getmember("run").mode == 0o755
+        assert archive.getmember("here").linkname == "data/a"
+
+
+@pytest.mark.parametrize("target", ["/etc/passwd", "../outside"])
+def test_link_that_leads_out_is_refused(tmp_path: Path, target: str) -> None:
+    (tmp_path / "link").symlink_to(target)
+    with pytest.raises(NotShippable, match="link is a link to"):
+        bundle(tmp_path)
+
+
+def test_what_is_too_large_is_named(tmp_path: Path) -> None:
+    (tmp_path / "weights.bin").write_bytes(os.urandom(900 * 1024))
+    with pytest.raises(NotShippable, match=r"900 KiB compressed.*weights.bin \(900 KiB\)") as found:
+        bundle(tmp_path)
+    assert ".odhignore" in found.value.hint and "PersistentVolumeClaim" in found.value.hint
+    (tmp_path / ".odhignore").write_text("*.bin\n")
+    assert bundle(tmp_path).files == 0
+
+
+def test_no_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(NotShippable, match="is not a folder"):
+        bundle(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("lines", "path", "folder", "stays"),
+    [
+        (["data"], "data", True, True),
+        (["data"], "a/data", False, True),
+        (["/data"], "a/data", False, False),
+        (["data/"], "data", False, False),
+        (["a/*.csv"], "a/x.csv", False, True),
+        (["a/*.csv"], "a/b/x.csv", False, False),
+        (["a/**/x"], "a/b/c/x", False, True),
+        (["a/**/x"], "a/x", False, True),
+        (["**/x"], "x", False, True),
+        (["*.bin", "!keep.bin"], "keep.bin", False, False),
+        (["*.bin", "!keep.bin"], "other.bin", False, True),
+        (["# no", ""], "# no", False, False),
+        (["[ab].txt"], "a.txt", False, True),
+        (["[!ab].txt"], "a.txt", False, False),
+        (["?.txt"], "ab.txt", False, False),
+        (["a.c"], "abc", False, False),
+        (["!.env"], ".env", False, False),
+    ],
+)
+def test_ignore_file_is_read_as_git_reads_its_own(
+    lines: list[str], path: str, folder: bool, stays: bool
+) -> None:
+    assert ignored(lines)(path, folder=folder) is stays
