@@ -43,10 +43,10 @@ ranges are refused.
 <!-- Made by `python -m tools.clidocs`; change the commands' own help instead. -->
 """
 
-WHERE = """Options that every command takes, before it or after it, as kubectl has them. Without any, jobs are
-on the cluster that kubectl would use: `KUBECONFIG`, else `~/.kube/config`, else the workbench's or the
-pod's own account. Where there is none they are on this machine. `MPI_TRAINER_BACKEND=local` (or
-`cluster`) says it once for a whole shell.
+WHERE = """Options that every command takes, before it or after it, as kubectl has them. Without
+any, jobs are on the cluster that kubectl would use: `KUBECONFIG`, else `~/.kube/config`, else the
+workbench's or the pod's own account. Where there is none they are on this machine.
+`MPI_TRAINER_BACKEND=local` (or `cluster`) says it once for a whole shell.
 """
 
 

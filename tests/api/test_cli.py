@@ -1,0 +1,303 @@
+"""The command line against a real API server: every verb that needs no node, and every bad day.
+
+SC-004, AC-1, AC-6, AC-8, AC-17. What needs pods that really run is in tests/e2e.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.api.accounts import account
+from tests.api.admin import JOBS, Admin, Object
+from tests.api.kubelet import Kubelet, is_launcher
+from tests.api.lab import admin, controller, kubelet, served
+from tests.api.odh import Odh
+from tests.api.running import Controller, job
+from tests.cluster import Kubectl
+from tools.cluster.spec import Spec
+
+__all__ = ["admin", "controller", "kubelet", "served"]
+
+RUN = ("--image", "registry.example.com/train:1", "-w", "2", "--", "python", "train.py")
+
+
+@pytest.fixture
+def odh(admin: Admin) -> Odh:
+    return Odh(admin.spec.kubeconfig, admin.namespace)
+
+
+def someone(admin: Admin, folder: Path, role: str = "") -> Odh:
+    """The program in the hands of an account with that ClusterRole in the namespace."""
+    who = account(Kubectl(admin.spec, admin.namespace), f"u{secrets.token_hex(3)}", role)
+    return Odh(who.kubeconfig(folder), admin.namespace)
+
+
+@pytest.fixture
+def viewer(admin: Admin) -> Iterator[str]:
+    """A role that sees jobs and nothing else."""
+    name = f"viewer-{secrets.token_hex(3)}"
+    rules = [{"apiGroups": ["kubeflow.org"], "resources": ["mpijobs"],
+              "verbs": ["get", "list", "watch"]}]  # fmt: skip
+    body = {"metadata": {"name": name}, "rules": rules}
+    path = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+    admin.call("POST", path, body)
+    yield name
+    admin.call("DELETE", f"{path}/{name}")
+
+
+# --- the life of a job ---------------------------------------------------------------------------
+
+
+def test_a_job_is_made_seen_changed_and_removed(odh: Odh, admin: Admin) -> None:
+    """AC-1, AC-6, AC-8: the id and the time of submission; the six states by the same words."""
+    made = odh("mpijob", "create", "train", *RUN)
+    stored = admin.job("train")
+    assert made.stdout == (
+        f"mpijob.kubeflow.org/train created at {stored['metadata']['creationTimestamp']}, "
+        f"id {stored['metadata']['uid']}\n"
+    )
+    assert f"logs --follow train -n {admin.namespace}" in made.stderr
+    listed = odh("mpijob", "list").stdout.splitlines()
+    assert listed[0].split() == ["NAME", "STATE", "WORKERS", "PROGRESS", "AGE", "DURATION"]
+    assert listed[1].split()[:3] == ["train", "Created", "2"]
+    assert odh("mpijob", "get", "train").stdout.splitlines()[1].split()[:3] == listed[1].split()[:3]
+    got = odh.json("mpijob", "get", "train")
+    assert got["metadata"]["uid"] == stored["metadata"]["uid"]
+    assert "managedFields" not in got["metadata"]
+    odh("mpijob", "suspend", "train")
+    assert admin.job("train")["spec"]["runPolicy"]["suspend"] is True
+    odh("mpijob", "resume", "train")
+    assert admin.job("train")["spec"]["runPolicy"]["suspend"] is False
+    assert odh("mpijob", "delete", "train").stdout == "mpijob.kubeflow.org/train deleted\n"
+    assert admin.get(f"{JOBS}/mpijobs/train") is None
+
+
+def test_a_file_goes_as_it_is_with_its_config_map(odh: Odh, admin: Admin) -> None:
+    manifest = {**job(1, "filed"), "spec": {**job(1)["spec"], "slotsPerWorker": 2}}
+    settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"},
+                "data": {"a": "1"}}  # fmt: skip
+    text = "\n---\n".join(map(json.dumps, (settings, manifest)))
+    odh("mpijob", "create", "-f", "-", data=text)
+    assert admin.job("filed")["spec"]["slotsPerWorker"] == 2
+    found = admin.get("api/v1/configmaps/settings")
+    assert found is not None
+    assert found["data"] == {"a": "1"}
+    again = odh("mpijob", "create", "other", "-f", "-", data=text)
+    assert "configmap/settings exists already and is used as it is" in again.stderr
+
+
+def test_wait_ends_with_the_job_and_says_meanwhile_why_it_waits(
+    odh: Odh, kubelet: Kubelet, controller: Controller
+) -> None:
+    """AC-8, SC-012: one watch; the reason has numbers."""
+    kubelet.why = "0/4 nodes are available: 4 Insufficient nvidia.com/gpu."
+    kubelet.hold = lambda pod: not held.is_set()
+    held = _Flag()
+    with subprocess.Popen(
+        odh.command("mpijob", "create", "train", "--wait", "--timeout", "100s", *RUN),
+        env=odh.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as waiting:  # fmt: skip
+        assert waiting.stderr is not None
+        said = next(line for line in waiting.stderr if "waits:" in line)
+        assert "3 of 3 pods have no node" in said
+        assert "of 4 nodes 4 have too little nvidia.com/gpu left" in said
+        held.set()
+        kubelet.finish = lambda pod: 0 if is_launcher(pod) else None
+        assert waiting.wait(60) == 0
+        assert "Succeeded after" in waiting.stderr.read()
+
+
+class _Flag:
+    def __init__(self) -> None:
+        self._set = False
+
+    def set(self) -> None:
+        self._set = True
+
+    def is_set(self) -> bool:
+        return self._set
+
+
+def test_a_failed_job_ends_the_wait_at_once_with_its_reason(
+    odh: Odh, kubelet: Kubelet, controller: Controller, admin: Admin
+) -> None:
+    kubelet.finish = lambda pod: 3 if is_launcher(pod) else None
+    admin.create(f"{JOBS}/mpijobs", job(1, "bad", backoffLimit=0))
+    ended = odh("mpijob", "wait", "bad", "--timeout", "60s", code=1)
+    assert "Failed after" in ended.stderr
+
+
+def test_describe_says_why_a_job_waits(odh: Odh, admin: Admin) -> None:
+    odh("mpijob", "create", "train", *RUN)
+    assert "nothing seems to serve it" in odh("mpijob", "describe", "train").stdout
+    odh("mpijob", "suspend", "train")
+    assert "starts when somebody resumes it" in odh("mpijob", "describe", "train").stdout
+
+
+def test_every_kind_that_the_cluster_has_is_in_one_list(odh: Odh, admin: Admin) -> None:
+    """AC-17: kinds that are not there are no error."""
+    odh("mpijob", "create", "train", *RUN)
+    rows = odh("training", "list").stdout.splitlines()
+    assert rows[0].split() == ["KIND", "NAME", "STATE", "AGE", "DURATION"]
+    assert rows[1].split()[:3] == ["MPIJob", "train", "Created"]
+    assert "no jobs" in odh("training", "list", "pytorchjob").stderr
+    assert "is not a kind of training job" in odh("training", "list", "cronjob", code=2).stderr
+
+
+# --- refusals ------------------------------------------------------------------------------------
+
+
+def test_a_taken_name_and_a_missing_job_say_what_to_do(odh: Odh) -> None:
+    odh("mpijob", "create", "train", *RUN)
+    assert "exists already" in odh("mpijob", "create", "train", *RUN, code=2).stderr
+    assert "Did you mean `train`?" in odh("mpijob", "get", "trian", code=2).stderr
+    assert "there is no job" in odh("mpijob", "delete", "nobody", code=2).stderr
+
+
+def test_the_server_s_own_refusal_is_readable(odh: Odh, admin: Admin) -> None:
+    """A quota on the number of jobs, which no check on this side can know."""
+    few = {"metadata": {"name": "few"}, "spec": {"hard": {"count/mpijobs.kubeflow.org": "0"}}}
+    admin.create("api/v1/resourcequotas", few)
+    path = "api/v1/resourcequotas/few"
+    deadline = time.monotonic() + 30
+    while not ((admin.get(path) or {}).get("status") or {}).get("hard"):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    text = json.dumps(job(1, "much"))
+    said = odh("validate", "--server", "-f", "-", data=text, code=2).stderr
+    assert "quota `few` has no room" in said
+    assert "quota `few` has no room" in odh("mpijob", "create", "-f", "-", data=text, code=2).stderr
+    assert admin.get(f"{JOBS}/mpijobs/much") is None
+
+
+def test_validate_asks_the_server_and_makes_nothing(odh: Odh, admin: Admin) -> None:
+    text = json.dumps(job(1, "fine"))
+    said = odh("validate", "--server", "-f", "-", data=text).stdout
+    assert said == "-: valid (fine), and the cluster would take it\n"
+    assert admin.get(f"{JOBS}/mpijobs/fine") is None
+
+
+def test_whoever_may_not_is_told_which_right_is_missing(
+    admin: Admin, viewer: str, tmp_path: Path
+) -> None:
+    someone_else = someone(admin, tmp_path, viewer)
+    assert "no jobs in namespace" in someone_else("mpijob", "list").stderr
+    refused = someone_else("mpijob", "create", "train", *RUN, code=2).stderr
+    assert f"may not create mpijobs.kubeflow.org in namespace {admin.namespace}" in refused
+    assert "the role mpijob-user has it" in refused
+    elsewhere = someone_else("mpijob", "list", "-n", "kube-system", code=2).stderr
+    assert "may not list mpijobs.kubeflow.org in namespace kube-system" in elsewhere
+
+
+def test_an_administrator_acts_as_somebody_else(odh: Odh) -> None:
+    refused = odh("mpijob", "list", "--as", "nobody-at-all", code=2).stderr
+    assert "you (nobody-at-all) may not list mpijobs" in refused
+
+
+def test_a_refused_login_says_log_in_again(odh: Odh, admin: Admin, tmp_path: Path) -> None:
+    stranger = someone(admin, tmp_path)
+    text = stranger.kubeconfig.read_text()
+    config = json.loads(text)
+    config["users"][0]["user"]["token"] = "expired"
+    stranger.kubeconfig.write_text(json.dumps(config))
+    for verb in (("list",), ("create", "x", *RUN), ("delete", "x")):
+        assert "Log in again" in stranger("mpijob", *verb, code=2).stderr, verb
+
+
+def test_a_wrong_context_and_a_missing_file_are_told(odh: Odh) -> None:
+    wrong = odh("mpijob", "list", "--context", "nope", code=2).stderr
+    assert "there is no context 'nope'; choose another one (there are: default)" in wrong
+    absent = odh("mpijob", "list", "--kubeconfig", "/nowhere/config", code=2).stderr
+    assert "/nowhere/config: no such file" in absent
+
+
+def test_a_server_that_is_not_there_is_told_at_once(odh: Odh, tmp_path: Path) -> None:
+    config = {
+        "apiVersion": "v1", "kind": "Config", "current-context": "it",
+        "clusters": [{"name": "it", "cluster": {"server": "https://127.0.0.1:1"}}],
+        "users": [], "contexts": [{"name": "it", "context": {"cluster": "it"}}],
+    }  # fmt: skip
+    (tmp_path / "config").write_text(json.dumps(config))
+    for verb in (("list",), ("delete", "x")):
+        began = time.monotonic()
+        said = odh("mpijob", *verb, "--kubeconfig", str(tmp_path / "config"), code=2).stderr
+        assert "no connection to https://127.0.0.1:1" in said
+        assert time.monotonic() - began < 20
+
+
+def test_two_who_delete_at_once_do_no_harm(odh: Odh, admin: Admin) -> None:
+    odh("mpijob", "create", "train", *RUN)
+    both = [
+        subprocess.Popen(
+            odh.command("mpijob", "delete", "train", "--ignore-not-found"),
+            env=odh.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for _ in range(2)
+    ]  # fmt: skip
+    for one in both:
+        _, said = one.communicate(timeout=60)
+        assert one.returncode == 0, said
+    assert admin.get(f"{JOBS}/mpijobs/train") is None
+
+
+def test_a_job_deleted_while_it_is_waited_for_ends_the_waiting(odh: Odh, admin: Admin) -> None:
+    odh("mpijob", "create", "train", *RUN)
+    with subprocess.Popen(
+        odh.command("mpijob", "wait", "train", "--verbose"),
+        env=odh.environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as waiting:
+        assert waiting.stderr is not None
+        assert "train is Created" in waiting.stderr.readline()
+        admin.delete(f"{JOBS}/mpijobs/train")
+        assert waiting.wait(60) == 2
+        assert "was deleted before it was Succeeded" in waiting.stderr.read()
+
+
+# --- the cluster itself --------------------------------------------------------------------------
+
+
+def test_doctor_says_what_the_cluster_has_and_what_one_may_not(
+    odh: Odh, admin: Admin, viewer: str, tmp_path: Path
+) -> None:
+    ended = odh("doctor", "-o", "json", code=1)
+    found: list[Object] = json.loads(ended.stdout)
+    by_name = {each["what"]: each for each in found}
+    assert by_name["MPIJob"]["level"] == "ok"
+    assert by_name["login"]["says"].startswith("admin")
+    assert by_name["dns"]["level"] == "missing"
+    assert by_name["dns"]["mend"]
+    limited = someone(admin, tmp_path, viewer)("doctor").stdout
+    assert "you may not submit jobs" in limited
+    assert "ask an administrator for the role mpijob-user" in limited
+
+
+def test_the_plugin_names_call_the_same_program(odh: Odh) -> None:
+    for name in ("oai-cli", "kubectl-odh", "oc-odh"):
+        words = odh.command("mpijob", "get", "nobody")
+        words[0] = str(Path(words[0]).with_name(name))
+        ended = subprocess.run(
+            words, env=odh.environment(), capture_output=True, text=True, timeout=60, check=False
+        )
+        assert ended.returncode == 2
+        assert name.replace("-odh", " odh") in ended.stderr
+
+
+def test_local_jobs_stay_reachable_beside_a_cluster(odh: Odh, tmp_path: Path) -> None:
+    local = Odh(odh.kubeconfig, odh.namespace, {"XDG_STATE_HOME": str(tmp_path)})
+    assert "no jobs in namespace" in local("mpijob", "list", "--backend", "local").stderr
+
+
+def test_an_api_server_without_the_definition_says_how_to_install(served: Spec) -> None:
+    odh = Odh(served.kubeconfig, "default")
+    refused = odh("runtime", "list", code=2).stderr
+    assert "does not know trainingruntimes" in refused
+    assert "docs/install.md" in refused
