@@ -17,6 +17,10 @@ from tests.cluster import Kubectl, eventually
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 GROUPS = {
     "mpijobs": "kubeflow.org",
+    "trainjobs": "trainer.kubeflow.org",
+    "trainingruntimes": "trainer.kubeflow.org",
+    "clustertrainingruntimes": "trainer.kubeflow.org",
+    "jobsets": "jobset.x-k8s.io",
     "jobs": "batch",
     "deployments": "apps",
     "leases": "coordination.k8s.io",

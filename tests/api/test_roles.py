@@ -26,6 +26,11 @@ MATRIX = {
         "mpijobs": READ,
         "mpijobs/status": READ,
         "mpijobs/finalizers": "",
+        "trainjobs": READ,
+        "trainjobs/status": READ,
+        "trainjobs/finalizers": "",
+        "trainingruntimes": READ,
+        "jobsets": READ,
         "pods": READ,
         "pods/log": "get",
         "events": READ,
@@ -36,6 +41,11 @@ MATRIX = {
         "mpijobs": WRITE,
         "mpijobs/status": READ,
         "mpijobs/finalizers": "",
+        "trainjobs": WRITE,
+        "trainjobs/status": READ,
+        "trainjobs/finalizers": "",
+        "trainingruntimes": READ,
+        "jobsets": READ,
         "pods": READ,
         "pods/log": "get",
         "events": READ,
@@ -46,6 +56,11 @@ MATRIX = {
         "mpijobs": f"{WRITE} deletecollection",
         "mpijobs/status": f"{READ} update patch",
         "mpijobs/finalizers": "update",
+        "trainjobs": f"{WRITE} deletecollection",
+        "trainjobs/status": f"{READ} update patch",
+        "trainjobs/finalizers": "update",
+        "trainingruntimes": WRITE,
+        "jobsets": READ,
         "pods": f"{READ} patch delete",
         "pods/log": "get",
         "pods/exec": "get create",
@@ -59,6 +74,11 @@ CONTROLLER = {
     "mpijobs": "list watch patch delete",
     "mpijobs/status": "patch",
     "mpijobs/finalizers": "update",
+    "trainjobs": "list watch patch delete",
+    "trainjobs/status": "patch",
+    "trainjobs/finalizers": "update",
+    "trainingruntimes": "get",
+    "jobsets": "get list watch create patch delete",
     "pods": "get list watch create patch delete",
     "pods/log": "get",
     "pods/exec": "",
@@ -159,7 +179,9 @@ def test_the_controller_may_do_what_is_listed_and_no_more(
     assert _named(controller, "leases", HOME, "mpi-operator") == "get patch"
     assert _named(controller, "leases", HOME, "another") == ""
     assert _named(controller, "leases", namespace.namespace, "mpi-operator") == "get"
+    assert _named(controller, "leases", namespace.namespace, "trainer.kubeflow.org") == "get"
     assert _named(controller, "deployments", "mpi-operator", "mpi-operator") == "get"
+    assert controller.rights(["clustertrainingruntimes"], "") == {"clustertrainingruntimes": "get"}
 
 
 def _named(who: Account, resource: str, namespace: str, name: str) -> str:
@@ -196,6 +218,7 @@ def test_both_variants_of_the_controller_s_rights_are_the_same_rules() -> None:
     def rules(kind: str) -> list[Object]:
         text = (MANIFESTS / "rights" / kind / "rights.yaml").read_text()
         found: list[Object] = next(yaml.safe_load_all(text))["rules"]
-        return [rule for rule in found if "resourceNames" not in rule]
+        of_cluster = ["clustertrainingruntimes"]
+        return [r for r in found if "resourceNames" not in r and r["resources"] != of_cluster]
 
     assert rules("cluster") == rules("namespace")

@@ -1,8 +1,9 @@
-"""Whether the public MPI operator runs on this cluster: two controllers would fight over each job.
+"""Whether a public controller of our kinds runs here: two controllers would fight over each job.
 
-It is found by its Lease, renewed a moment ago by a holder that is not one of ours, or by its
-Deployment with pods. What our rights do not let us see cannot be found; the Lease in our own lock
-namespace always can. Clocks may differ: a Lease counts as fresh for a minute.
+The MPI operator is found by its Lease, renewed a moment ago by a holder that is not one of ours,
+or by its Deployment with pods; the trainer by its Lease alone. What our rights do not let us see
+cannot be found; the Lease in our own lock namespace always can. Clocks may differ: a Lease counts
+as fresh for a minute.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ T = TypeVar("T")
 
 LEASE = "mpi-operator"
 NAMESPACE = "mpi-operator"
+TRAINER_LEASE = "trainer.kubeflow.org"
+TRAINER_NAMESPACES = ("kubeflow-system", "opendatahub", "redhat-ods-applications")
+"""where the trainer is installed by its own manifests and by OpenShift AI's"""
 MARK = "mpi-trainer"
 """is part of the identity of each of our processes"""
 FRESH = timedelta(minutes=1)
@@ -56,13 +60,20 @@ class Deployment(Partial, frozen=True, gc=False):
 
 
 class UpstreamRuns(Exception):
-    """Another controller of MPIJobs is at work."""
+    """Another controller of our kinds is at work."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, who: str, what: str, otherwise: str) -> None:
         super().__init__(
-            f"the public MPI operator is at work here: {what}; scale it down first (its jobs are "
-            "taken over as they are), or say --beside-upstream and give it namespaces of its own"
+            f"the public {who} is at work here: {what}; scale it down first (its jobs are taken "
+            f"over as they are), or say {otherwise}"
         )
+
+
+OPERATOR = ("MPI operator", "--beside-upstream and give it namespaces of its own")
+TRAINER = (
+    "trainer",
+    "--trainjob-runtimes=NAME,… which runtimes are this one's, or --trainjobs=off",
+)
 
 
 async def check(client: Client, lock_namespace: str) -> None:
@@ -71,10 +82,22 @@ async def check(client: Client, lock_namespace: str) -> None:
         lease = await _read(client, requests.get(LEASES, namespace, LEASE), Lease)
         if lease is not None and holds(lease, datetime.now(UTC)):
             holder = lease.spec.holder_identity
-            raise UpstreamRuns(f"lease {namespace}/{LEASE} is held by {holder}")
+            who, otherwise = OPERATOR
+            raise UpstreamRuns(who, f"lease {namespace}/{LEASE} is held by {holder}", otherwise)
         found = await _read(client, requests.get(DEPLOYMENTS, namespace, LEASE), Deployment)
         if found is not None and serves(found):
-            raise UpstreamRuns(f"deployment {namespace}/{LEASE} has pods")
+            who, otherwise = OPERATOR
+            raise UpstreamRuns(who, f"deployment {namespace}/{LEASE} has pods", otherwise)
+
+
+async def check_trainer(client: Client, lock_namespace: str) -> None:
+    """Raises UpstreamRuns where the public trainer has a live Lease."""
+    for namespace in dict.fromkeys((lock_namespace, *TRAINER_NAMESPACES)):
+        lease = await _read(client, requests.get(LEASES, namespace, TRAINER_LEASE), Lease)
+        if lease is not None and holds(lease, datetime.now(UTC)):
+            who, otherwise = TRAINER
+            held = f"lease {namespace}/{TRAINER_LEASE} is held by {lease.spec.holder_identity}"
+            raise UpstreamRuns(who, held, otherwise)
 
 
 def holds(lease: Lease, now: datetime) -> bool:

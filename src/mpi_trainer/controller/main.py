@@ -80,6 +80,8 @@ async def _run(flags: Flags) -> int:
             await guard.check(client, flags.lock_namespace)
         lacking = await served.missing(client) if flags.trainjobs else ()
         _tell(lacking)
+        if flags.trainjobs and not lacking and not flags.runtimes:
+            await guard.check_trainer(client, flags.lock_namespace)
         identity = f"{socket.gethostname()}_{guard.MARK}_{uuid.uuid4().hex[:12]}"
         elector = _elector(flags, aside, metrics, identity)
         writer = client.until(elector.remaining) if elector else client

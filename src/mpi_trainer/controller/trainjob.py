@@ -19,6 +19,7 @@ from mpi_trainer.api.validation import fitting
 from mpi_trainer.controller.claims import NameTaken, Predecessor
 from mpi_trainer.controller.furniture import Furniture
 from mpi_trainer.controller.objects import Pod, StoredJob
+from mpi_trainer.controller.train import tally
 from mpi_trainer.controller.train.desired import Desired, desired
 from mpi_trainer.controller.train.hands import Refused, TrainHands, Work
 from mpi_trainer.controller.train.jobs import Loaded, TrainReadings
@@ -34,6 +35,7 @@ from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.recorder import About, Recorder
 from mpi_trainer.runtime.store import Store, by_label
+from mpi_trainer.runtime.trainmetrics import TrainMetrics
 from mpi_trainer.runtime.workers import DONE, Result
 
 log = logging.getLogger(__name__)
@@ -68,6 +70,7 @@ class TrainTools(msgspec.Struct, frozen=True):
     furniture: Furniture
     hands: TrainHands
     recorder: Recorder
+    metrics: TrainMetrics
     domain: str = ""
     only: frozenset[str] = frozenset()
 
@@ -184,7 +187,9 @@ class TrainJobs:
 
     async def _carry_out(self, work: Work, wanted: Desired | None) -> Result:
         hands, step = self._tools.hands, work.step
+        framework = "" if wanted is None else wanted.effective.policy
         if await hands.store(work):
+            tally.tell(self._tools.metrics, work.job, framework, step)
             for event in step.events:
                 self._record(work.job, event.type, event.reason, event.message)
         if step.delete_job:
@@ -220,6 +225,8 @@ class TrainJobs:
             self._record(work.job, "Warning", NOT_CREATED, _cut(str(error)))
             return Result(REFUSED_AGAIN)
         self._troubles.pop(uid, None)
+        metrics, policy = self._tools.metrics, wanted.effective.policy
+        metrics.created.labels(work.key.namespace, policy).inc()
         return None
 
     def _record(self, job: TrainJob, weight: str, reason: str, message: str) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-_DURATIONS = (10.0, 30.0, 60.0, 300.0, 900.0, 1800.0, 3600.0, 4 * 3600.0, 12 * 3600.0, 86400.0)
-_STARTS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 900.0)
+DURATIONS = (10.0, 30.0, 60.0, 300.0, 900.0, 1800.0, 3600.0, 4 * 3600.0, 12 * 3600.0, 86400.0)
+STARTS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 900.0)
 _RUN = "training_operator_mpijob_"
 _UPSTREAM = "mpi_operator_"
 
@@ -30,8 +30,8 @@ class JobMetrics:
         self._succeeded = count(f"{_RUN}succeeded_total", "MPIJobs that succeeded.", "namespace")
         self._failed = count(f"{_RUN}failed_total", "MPIJobs that failed.", "namespace")
         self._restarted = count(f"{_RUN}restarted_total", "New attempts.", "namespace")
-        self._duration = histogram("duration_seconds", "From start to end.", _DURATIONS)
-        self._to_running = histogram("time_to_running_seconds", "Creation to running.", _STARTS)
+        self._duration = histogram("duration_seconds", "From start to end.", DURATIONS)
+        self._to_running = histogram("time_to_running_seconds", "Creation to running.", STARTS)
         self._all_created = count(f"{_UPSTREAM}jobs_created_total", "MPIJobs accepted.")
         self._all_succeeded = count(f"{_UPSTREAM}jobs_successful_total", "MPIJobs that succeeded.")
         self._all_failed = count(f"{_UPSTREAM}jobs_failed_total", "MPIJobs that failed.")

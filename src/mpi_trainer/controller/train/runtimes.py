@@ -18,7 +18,7 @@ from mpi_trainer.api.trainjob import KIND, TrainJob
 from mpi_trainer.controller.claims import check, claim
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
-from mpi_trainer.kube.errors import NotFound
+from mpi_trainer.kube.errors import Forbidden, NotFound
 from mpi_trainer.kube.resources import (
     CLUSTER_TRAINING_RUNTIMES,
     CONFIGMAPS,
@@ -67,6 +67,11 @@ class Runtimes:
         place = "" if cluster else job.namespace
         try:
             data = await self._client.call(requests.get(resource, place, ref.name), dict[str, Any])
+        except Forbidden as error:
+            raise NoRuntime(
+                f"spec.runtimeRef: this controller may not read it ({error.message}); name a "
+                "TrainingRuntime of the job's namespace, or have the right granted"
+            ) from None
         except NotFound:
             where = "" if cluster else f" in namespace {place}"
             raise NoRuntime(

@@ -26,6 +26,7 @@ from mpi_trainer.runtime.metrics import Metrics
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.recorder import Recorder
 from mpi_trainer.runtime.reflector import Reflector
+from mpi_trainer.runtime.trainmetrics import TrainMetrics
 from mpi_trainer.runtime.workers import Settings, Workers
 from mpi_trainer.runtime.workqueue import WorkQueue
 
@@ -54,6 +55,7 @@ def parts(flags: Flags, shared: Shared) -> tuple[Workers[Key], list[Reflector[An
             furniture=furniture,
             hands=TrainHands(writer, furniture, freshness, shared.pace),
             recorder=shared.recorder,
+            metrics=TrainMetrics(shared.metrics.registry),
             domain=flags.cluster_domain,
             only=frozenset(flags.runtimes),
         ),

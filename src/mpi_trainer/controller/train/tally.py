@@ -1,0 +1,28 @@
+"""Which counts a stored look at a TrainJob moves: what it says and the one before it did not."""
+
+from __future__ import annotations
+
+from mpi_trainer.api.trainjob import TrainJob
+from mpi_trainer.decide import findings as f
+from mpi_trainer.decide.trainseen import Step
+from mpi_trainer.runtime.trainmetrics import TrainMetrics
+
+
+def tell(metrics: TrainMetrics, job: TrainJob, framework: str, step: Step) -> None:
+    """To be called once findings and status are stored; `job` has those before them."""
+    old, new = f.read(job.metadata.annotations), step.findings
+    where = (job.namespace, framework)
+    if new.phase == old.phase:
+        return
+    if new.phase == f.SUSPENDED:
+        metrics.suspended.labels(*where).inc()
+    elif new.phase == f.RUNNING:
+        metrics.running.labels(*where).inc()
+        born, started = job.metadata.creation_timestamp, f.parsed(new.start_time)
+        if born is not None and started is not None and not job.status.conditions:
+            metrics.to_running.labels(*where).observe(max((started - born).total_seconds(), 0.0))
+    elif new.phase in (f.SUCCEEDED, f.FAILED):
+        (metrics.succeeded if new.phase == f.SUCCEEDED else metrics.failed).labels(*where).inc()
+        started, ended = f.parsed(new.start_time), f.parsed(new.completion_time)
+        if started is not None and ended is not None:
+            metrics.duration.labels(*where).observe((ended - started).total_seconds())

@@ -1,0 +1,258 @@
+"""TrainJobs on a real API server: what the controller makes of them, and what it says."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+from tests.api.admin import Admin
+from tests.api.running import Controller
+from tests.api.trainlab import (
+    OURS,
+    SETS,
+    TRAIN,
+    admin,
+    api_server,
+    condition,
+    controller,
+    end,
+    finding,
+    job_of,
+    job_set,
+    mpi_runtime,
+    runtime,
+    submit,
+    train_job,
+    until,
+)
+from tests.cluster import eventually
+
+__all__ = ["admin", "api_server", "controller"]
+
+
+def test_an_mpi_job_gets_what_upstream_makes_under_the_same_names(
+    admin: Admin, controller: Controller
+) -> None:
+    """API-2"""
+    submit(admin, train_job(trainer={"numNodes": 3, "numProcPerNode": 2}))
+    made = job_set(admin)
+    counts = {
+        job["name"]: (job["template"]["spec"]["parallelism"], job["replicas"])
+        for job in made["spec"]["replicatedJobs"]
+    }
+    assert counts == {"node": (3, 1), "launcher": (1, 1)}
+    hostfile = admin.get("api/v1/configmaps/pi-mpi-hostfile")
+    assert hostfile is not None
+    lines = [f"pi-node-0-{i}.pi slots=2\n" for i in range(3)]
+    assert hostfile["data"]["hostfile"] == "".join(lines)
+    secret = admin.get("api/v1/secrets/pi-mpi-ssh-auth")
+    assert secret is not None
+    assert secret["type"] == "kubernetes.io/ssh-auth"
+    assert {"ssh-privatekey", "ssh-publickey"} <= secret["data"].keys()
+    snapshot = admin.get("api/v1/configmaps/pi-runtime-snapshot")
+    assert snapshot is not None
+    assert json.loads(snapshot["data"]["runtime"])["metadata"]["name"] == "mpi"
+    uid = job_of(admin)["metadata"]["uid"]
+    for child in (made, hostfile, secret, snapshot):
+        (owner,) = child["metadata"]["ownerReferences"]
+        assert (owner["uid"], owner["controller"]) == (uid, True)
+
+
+def test_a_torch_job_gets_torchrun_s_variables_and_a_plain_one_nothing(
+    admin: Admin, controller: Controller
+) -> None:
+    """API-2"""
+    submit(admin, train_job("torch", "torch", trainer={"numNodes": 2, "numProcPerNode": 4}))
+    submit(admin, train_job("plain", "plain", trainer={"numNodes": 2}))
+    environments = {}
+    for name in ("torch", "plain"):
+        (job,) = job_set(admin, name)["spec"]["replicatedJobs"]
+        assert job["template"]["spec"]["parallelism"] == 2
+        (container,) = job["template"]["spec"]["template"]["spec"]["containers"]
+        environments[name] = {v["name"]: v.get("value") for v in container.get("env", [])}
+    assert environments["plain"] == {}
+    assert environments["torch"] == {
+        "PET_NNODES": "2",
+        "PET_NPROC_PER_NODE": "4",
+        "PET_NODE_RANK": None,
+        "PET_MASTER_ADDR": "torch-node-0-0.torch",
+        "PET_MASTER_PORT": "29500",
+    }
+    assert admin.get("api/v1/secrets/torch-mpi-ssh-auth") is None
+
+
+def test_a_job_ends_as_its_jobset_does_and_its_key_with_it(
+    admin: Admin, controller: Controller
+) -> None:
+    """API-2, AC-19, CTL-12; a JobSet that is gone after the end is not made again."""
+    submit(admin, train_job())
+    job_set(admin)
+    end(admin, "Completed", "AllJobsCompleted")
+    told = until(admin, "Complete")
+    assert (told["reason"], told["message"]) == ("AllJobsCompleted", "AllJobsCompleted it was")
+    assert job_of(admin)["status"]["jobsStatus"][0]["succeeded"] == 1
+    assert finding(admin, "phase") == "Succeeded"
+    assert finding(admin, "completion-time")
+    eventually("key is gone", lambda: admin.get("api/v1/secrets/pi-mpi-ssh-auth") is None)
+    labels = f'{{framework="mpi",namespace="{admin.namespace}"}}'
+    assert controller.metric(f"kubeflow_trainer_trainjob_created_total{labels}") == 1
+    assert controller.metric(f"kubeflow_trainer_trainjob_succeeded_total{labels}") == 1
+    admin.delete(f"{SETS}/jobsets/pi")
+    submit(admin, train_job("later"))
+    job_set(admin, "later")
+    assert admin.get(f"{SETS}/jobsets/pi") is None
+
+
+def test_a_failure_keeps_the_jobset_s_reason(admin: Admin, controller: Controller) -> None:
+    submit(admin, train_job())
+    job_set(admin)
+    end(admin, "Failed", "FailedJobs")
+    assert until(admin, "Failed")["reason"] == "FailedJobs"
+    assert finding(admin, "phase") == "Failed"
+    assert finding(admin, "cause") == "FailedJobs it was"
+    assert ("Warning", "FailedJobs", "FailedJobs it was") in admin.events("TrainJob")
+
+
+def test_a_suspended_job_rests_and_comes_back_as_it_was_changed(
+    admin: Admin, controller: Controller
+) -> None:
+    """As Kueue does it: the place is written while the job rests, and both in one request."""
+    submit(admin, train_job(suspend=True))
+    assert job_set(admin)["spec"]["suspend"] is True
+    assert until(admin, "Suspended")["reason"] == "Suspended"
+    uid = job_set(admin)["metadata"]["uid"]
+    place = {"nodeSelector": {"zone": "a"}}
+    changed = [{"name": "node", "template": {"spec": {"template": {"spec": place}}}}]
+    kueue = {
+        "manager": "kueue.x-k8s.io/manager",
+        "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": changed}}},
+    }
+    admin.patch(f"{TRAIN}/trainjobs/pi", {"spec": {"runtimePatches": [kueue], "suspend": False}})
+    assert until(admin, "Suspended", "False")["reason"] == "Resumed"
+    eventually("goes on", lambda: job_set(admin)["spec"]["suspend"] is False)
+    (node, launcher) = (
+        job["template"]["spec"]["template"]["spec"].get("nodeSelector")
+        for job in job_set(admin)["spec"]["replicatedJobs"]
+    )
+    assert (node, launcher) == ({"zone": "a"}, None)
+    assert job_set(admin)["metadata"]["uid"] == uid
+    admin.patch(f"{TRAIN}/trainjobs/pi", {"spec": {"suspend": True}})
+    eventually("rests", lambda: job_set(admin)["spec"]["suspend"] is True)
+    assert finding(admin, "phase") == "Suspended"
+
+
+def test_a_runtime_that_is_edited_or_deleted_changes_no_job_that_has_begun(
+    admin: Admin, controller: Controller
+) -> None:
+    """CTL-13: also when the controller is another one by then."""
+    submit(admin, train_job(suspend=True))
+    before = job_set(admin)
+    edited = mpi_runtime()
+    edited["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["backoffLimit"] = 9
+    admin.patch(f"{TRAIN}/trainingruntimes/mpi", {"spec": edited["spec"]})
+    controller.stop()
+    controller.start()
+    admin.patch(f"{TRAIN}/trainjobs/pi", {"spec": {"suspend": False}})
+    eventually("goes on", lambda: job_set(admin)["spec"]["suspend"] is False)
+    admin.delete(f"{TRAIN}/trainingruntimes/mpi")
+    admin.patch(f"{TRAIN}/trainjobs/pi", {"spec": {"suspend": True}})
+    eventually("rests", lambda: job_set(admin)["spec"]["suspend"] is True)
+    after = job_set(admin)
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert after["spec"] == before["spec"]
+
+
+def test_a_job_past_its_deadline_fails_and_leaves_nothing_running(
+    admin: Admin, controller: Controller
+) -> None:
+    submit(admin, train_job(activeDeadlineSeconds=2))
+    job_set(admin)
+    told = until(admin, "Failed")
+    assert told["reason"] == "DeadlineExceeded"
+    assert "2 s" in told["message"]
+    eventually("JobSet is gone", lambda: admin.get(f"{SETS}/jobsets/pi") is None)
+
+
+def test_a_finished_job_is_deleted_when_its_runtime_says_so(
+    admin: Admin, controller: Controller
+) -> None:
+    """AC-4, by an annotation: neither job nor runtime has a field for it."""
+    notes = {f"{OURS}/ttl-seconds-after-finished": "1"}
+    admin.create(f"{TRAIN}/trainingruntimes", mpi_runtime("short", annotations=notes))
+    submit(admin, train_job(runtime="short"))
+    job_set(admin)
+    end(admin, "Completed", "AllJobsCompleted")
+    eventually("deleted", lambda: admin.get(f"{TRAIN}/trainjobs/pi") is None)
+
+
+def test_a_job_that_another_controller_manages_is_left_alone(
+    admin: Admin, controller: Controller
+) -> None:
+    submit(admin, train_job("theirs", managedBy="kueue.x-k8s.io/multikueue"))
+    submit(admin, train_job())
+    job_set(admin)
+    assert admin.get(f"{SETS}/jobsets/theirs") is None
+    assert "status" not in job_of(admin, "theirs")
+
+
+def test_a_job_waits_for_a_runtime_that_is_missing_and_says_so(
+    admin: Admin, controller: Controller
+) -> None:
+    submit(admin, train_job(runtime="late"))
+    eventually("says so", lambda: "there is no TrainingRuntime 'late'" in finding(admin, "cause"))
+    assert finding(admin, "phase") == "Pending"
+    admin.create(f"{TRAIN}/trainingruntimes", mpi_runtime("late"))
+    job_set(admin)
+
+
+def test_a_policy_that_is_not_served_is_refused_by_name(
+    admin: Admin, controller: Controller
+) -> None:
+    admin.create(f"{TRAIN}/trainingruntimes", runtime("jax", {"jax": {}}))
+    submit(admin, train_job(runtime="jax"))
+    told = until(admin, "Failed")
+    assert told["reason"] == "TrainingRuntimeNotSupported"
+    assert "`jax` is not served" in told["message"]
+    assert admin.get(f"{SETS}/jobsets/pi") is None
+
+
+def test_another_s_jobset_of_the_name_is_never_touched(
+    admin: Admin, controller: Controller
+) -> None:
+    theirs = {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": "pi"},
+        "spec": {"replicatedJobs": []},
+    }
+    made = admin.create(f"{SETS}/jobsets", theirs)
+    submit(admin, train_job())
+    told = until(admin, "Failed")
+    assert "JobSet pi already exists and is not managed by this TrainJob" in told["message"]
+    assert job_set(admin)["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+
+
+def test_only_the_runtimes_that_are_told_are_served(admin: Admin) -> None:
+    only = "--trainjob-runtimes=plain"
+    with Controller.alone(admin.spec.kubeconfig, admin.namespace, only):
+        submit(admin, train_job("theirs"))
+        submit(admin, train_job("ours", "plain"))
+        job_set(admin, "ours")
+        assert admin.get(f"{SETS}/jobsets/theirs") is None
+        assert condition(admin, "Suspended", "theirs") is None
+
+
+def test_the_controller_does_not_start_beside_a_live_trainer(admin: Admin) -> None:
+    lock = (f"--lock-namespace={admin.namespace}",)
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.000000Z")
+    held = {"holderIdentity": "go", "leaseDurationSeconds": 15, "renewTime": now}
+    lease = {"metadata": {"name": "trainer.kubeflow.org"}, "spec": held}
+    admin.create("apis/coordination.k8s.io/v1/leases", lease)
+    alone = Controller.alone(admin.spec.kubeconfig, admin.namespace, *lock, wait=False)
+    code, said = alone.outcome()
+    assert code == 1
+    assert "the public trainer is at work here" in said
+    assert "--trainjob-runtimes" in said
+    told = (*lock, "--trainjobs=off")
+    with Controller.alone(admin.spec.kubeconfig, admin.namespace, *told):
+        submit(admin, train_job())
