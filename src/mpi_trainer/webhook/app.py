@@ -1,4 +1,4 @@
-"""The admission endpoints: `/mutate-mpijob`, `/validate-mpijob`, `/validate-child`.
+"""The admission endpoints: `/mutate-…` and `/validate-…` for each kind, and `/validate-child`.
 
 One handler for each; all speak AdmissionReview v1. Guarantee: a review that can be read gets an
 answer, and a fault of ours is a 500, which the API server treats by the failurePolicy, never a
@@ -8,6 +8,7 @@ silent yes.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -15,8 +16,9 @@ from aiohttp import web
 
 from mpi_trainer.api.errors import FORBIDDEN, FieldError
 from mpi_trainer.layout.mpijob import LABEL_OPERATOR
-from mpi_trainer.webhook import mpijob, review
+from mpi_trainer.webhook import mpijob, review, trainjob
 from mpi_trainer.webhook.asks import Asks
+from mpi_trainer.webhook.trainasks import TrainAsks
 
 LARGEST = 8 * 1024 * 1024
 
@@ -32,8 +34,11 @@ JOB_CONTROLLERS = frozenset(
 class Door:
     """Who may come in. `queues` tells whether Kueue is there; `maker` makes our children."""
 
-    def __init__(self, asks: Asks, queues: Callable[[], bool], maker: str) -> None:
+    def __init__(
+        self, asks: Asks, train_asks: TrainAsks, queues: Callable[[], bool], maker: str
+    ) -> None:
         self._asks = asks
+        self._train_asks = train_asks
         self._queues = queues
         self._maker = maker
 
@@ -46,9 +51,22 @@ class Door:
         if verdict.job is not None:
             asked, told = await self._asks.about(verdict.job, request.user_info)
             errors, warnings = (*errors, *asked), (*warnings, *told)
-        if errors:
-            return review.refused(request, errors, warnings)
-        return review.allowed(request, warnings)
+        return _answer(request, errors, warnings)
+
+    async def mutate_trainjob(self, request: review.Request) -> dict[str, Any]:
+        return review.allowed(request, patch=trainjob.stamps(request, datetime.now(UTC)))
+
+    async def validate_trainjob(self, request: review.Request) -> dict[str, Any]:
+        verdict = trainjob.judge(request)
+        errors, warnings = verdict.errors, verdict.warnings
+        if verdict.job is not None:
+            asked, told = await self._train_asks.about(verdict.job, request.user_info)
+            errors, warnings = (*errors, *asked), (*warnings, *told)
+        return _answer(request, errors, warnings)
+
+    async def validate_runtime(self, request: review.Request) -> dict[str, Any]:
+        verdict = trainjob.judge_runtime(request)
+        return _answer(request, verdict.errors, verdict.warnings)
 
     async def validate_child(self, request: review.Request) -> dict[str, Any]:
         """Our labels open a job's network and its Service: only its controller may set them.
@@ -72,8 +90,19 @@ def app(door: Door) -> web.Application:
     served = web.Application(client_max_size=LARGEST)
     served.router.add_post("/mutate-mpijob", _handler(door.mutate))
     served.router.add_post("/validate-mpijob", _handler(door.validate))
+    served.router.add_post("/mutate-trainjob", _handler(door.mutate_trainjob))
+    served.router.add_post("/validate-trainjob", _handler(door.validate_trainjob))
+    served.router.add_post("/validate-runtime", _handler(door.validate_runtime))
     served.router.add_post("/validate-child", _handler(door.validate_child))
     return served
+
+
+def _answer(
+    request: review.Request, errors: tuple[FieldError, ...], warnings: tuple[FieldError, ...]
+) -> dict[str, Any]:
+    if errors:
+        return review.refused(request, errors, warnings)
+    return review.allowed(request, warnings)
 
 
 def _handler(judge: Judge) -> Callable[[web.Request], Awaitable[web.Response]]:

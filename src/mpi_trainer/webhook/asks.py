@@ -8,7 +8,7 @@ the user must hold: without an answer, no.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 import msgspec
@@ -53,7 +53,7 @@ class PodList(ApiValue, frozen=True):
 
 
 class Asks:
-    """The questions about one kind of job, over one client."""
+    """The questions about MPIJobs, over one client, and those that other kinds share."""
 
     def __init__(self, client: Client, domain: str = "", seconds: float = SECONDS) -> None:
         self._client = client
@@ -63,8 +63,8 @@ class Asks:
     async def about(self, job: MPIJob, user: User) -> Findings:
         """Errors and warnings, from all questions at once."""
         found = await asyncio.gather(
-            self._bounded(self._quota(job), "the namespace's quota"),
-            self._bounded(self._pods(job), "whether the cluster would take the pods"),
+            self.bounded(self._quota(job), "the namespace's quota"),
+            self.bounded(self._pods(job), "whether the cluster would take the pods"),
             self._rights(job, user),
         )
         errors, warnings = zip(*found, strict=True)
@@ -81,7 +81,8 @@ class Asks:
             return False
         return LABEL_OPERATOR in owner.metadata.labels
 
-    async def _bounded(self, question: Awaitable[Findings], what: str) -> Findings:
+    async def bounded(self, question: Awaitable[Findings], what: str) -> Findings:
+        """The answer to `question`, or a warning where it does not come in time."""
         try:
             async with asyncio.timeout(self._seconds):
                 return await question
@@ -107,29 +108,36 @@ class Asks:
         if conflicts:
             return conflicts, ()
         made = render.children(plan, job, render.Facts(domain=self._domain))
-        roles = [(LAUNCHER, _nameless(made.launcher_job["spec"]["template"]))]
+        roles = [(LAUNCHER, made.launcher_job["spec"]["template"])]
         if made.workers:
-            roles.append((WORKER, _nameless(made.workers[0])))
+            roles.append((WORKER, made.workers[0]))
         found = await asyncio.gather(*(self._pod(job, role, pod) for role, pod in roles))
         return tuple(error for errors in found for error in errors), ()
 
     async def _pod(self, job: MPIJob, role: str, pod: Object) -> tuple[FieldError, ...]:
+        refusal = await self.refusal(job.namespace, pod)
+        return refusals.errors(role, refusal) if refusal else ()
+
+    async def refusal(self, namespace: str, pod: Object) -> str:
+        """Why the API server would not take such a pod; empty where it would, or would later."""
+        tried = requests.create(PODS, namespace, nameless(pod), dry_run=True)
         try:
-            await self._call(requests.create(PODS, job.namespace, pod, dry_run=True), None)
+            await self._call(tried, None)
         except (Forbidden, Invalid) as error:
-            if refusals.about_quota(error.message):
-                return ()
-            return refusals.errors(role, error.message)
+            return "" if refusals.about_quota(error.message) else error.message
         except ApiError as error:
             if error.code == 400:
-                return refusals.errors(role, error.message)
+                return error.message
             raise
-        return ()
+        return ""
 
     async def _rights(self, job: MPIJob, user: User) -> Findings:
-        claims = deputy.claims(job)
+        return await self.held(deputy.claims(job), job.namespace, user)
+
+    async def held(self, claims: Sequence[deputy.Claim], namespace: str, user: User) -> Findings:
+        """An error for each claim that `user` has no right to."""
         wanted = {right for claim in claims for right in claim.rights}
-        answers = await asyncio.gather(*(self._may(user, job.namespace, r) for r in wanted))
+        answers = await asyncio.gather(*(self._may(user, namespace, r) for r in wanted))
         held = {right for right, yes in zip(wanted, answers, strict=True) if yes}
         refused = (c.refusal(user.username) for c in claims if held.isdisjoint(c.rights))
         return tuple(refused), ()
@@ -165,11 +173,10 @@ class Asks:
         return await self._client.call(msgspec.structs.replace(request, tries=1), kind)
 
 
-def _nameless(pod: Object) -> Object:
+def nameless(pod: Object) -> Object:
     """A pod to be tried and not made: under no name that may be taken, and nobody's child."""
-    meta = {
-        key: pod["metadata"][key] for key in ("labels", "annotations") if key in pod["metadata"]
-    }
+    given = pod.get("metadata") or {}
+    meta = {key: given[key] for key in ("labels", "annotations") if key in given}
     return {
         "apiVersion": "v1",
         "kind": "Pod",

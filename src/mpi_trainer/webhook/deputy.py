@@ -12,13 +12,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import msgspec
+from msgspec.structs import replace
 
-from mpi_trainer.api.errors import FORBIDDEN, FieldError, Path
+from mpi_trainer.api.effective import Effective, effective
+from mpi_trainer.api.errors import FORBIDDEN, FieldError, Path, field
 from mpi_trainer.api.mpijob import LAUNCHER, WORKER, MPIJob
 from mpi_trainer.api.pods import Container, PodSpec
+from mpi_trainer.api.runtime import CLUSTER, Runtime
+from mpi_trainer.api.trainjob import TrainJob
 
 DEFAULT_ACCOUNT = "default"
 KEY_SUFFIX = "-ssh"
+TRAIN_KEY_SUFFIX = "-mpi-ssh-auth"
 
 
 class Right(msgspec.Struct, frozen=True):
@@ -52,6 +57,11 @@ class Claim(msgspec.Struct, frozen=True):
         remedy = "remove it, or ask an administrator for that right"
         return FieldError(self.path, FORBIDDEN, self.value, rule, remedy)
 
+    @property
+    def ask(self) -> tuple[str | int, object, str]:
+        """The role, what is asked for, and why it matters; not the place in a list."""
+        return self.path[0], self.value, self.wish
+
 
 def claims(job: MPIJob) -> tuple[Claim, ...]:
     roles = ((LAUNCHER, job.launcher), (WORKER, job.worker))
@@ -59,11 +69,33 @@ def claims(job: MPIJob) -> tuple[Claim, ...]:
     for role, replica in roles:
         if role in (job.spec.mpi_replica_specs or {}):
             path: Path = ("spec", "mpiReplicaSpecs", role, "template", "spec")
-            found += _pod(path, replica.template.view.spec, job)
+            found += _pod(path, replica.template.view.spec, f"{job.name}{KEY_SUFFIX}")
     return tuple(found)
 
 
-def _pod(path: Path, spec: PodSpec, job: MPIJob) -> Iterator[Claim]:
+def train_claims(job: TrainJob, runtime: Runtime) -> tuple[Claim, ...]:
+    """What the job's patches and variables ask for, and its runtime where users write that too.
+
+    A ClusterTrainingRuntime is an administrator's word: whoever may create a job may use it.
+    """
+    own = f"{job.name}{TRAIN_KEY_SUFFIX}"
+    plain = replace(job, spec=replace(job.spec, trainer=None, initializer=None, runtime_patches=()))
+    given = {claim.ask for claim in _together(effective(plain, runtime), own)}
+    trusted = given if runtime.kind == CLUSTER else set()
+    found = []
+    for claim in _together(effective(job, runtime), own):
+        if claim.ask not in trusted:
+            path = ("spec", "runtimeRef", "name") if claim.ask in given else ("spec",)
+            found.append(replace(claim, path=path, wish=f"{field(claim.path)}: {claim.wish}"))
+    return tuple(found)
+
+
+def _together(job: Effective, own: str) -> Iterator[Claim]:
+    for one in job.jobs:
+        yield from _pod((one.name,), one.template.view.spec, own)
+
+
+def _pod(path: Path, spec: PodSpec, own: str) -> Iterator[Claim]:
     account = spec.service_account_name
     if account and account != DEFAULT_ACCOUNT:
         rights = (MAKE_PODS, Right("impersonate", "serviceaccounts", name=account))
@@ -86,30 +118,30 @@ def _pod(path: Path, spec: PodSpec, job: MPIJob) -> Iterator[Claim]:
         wish = "the pods could push others off their nodes"
         yield Claim((*path, "priorityClassName"), spec.priority_class_name, wish, rights)
     shared = {"hostNetwork": spec.host_network, "hostPID": spec.host_pid, "hostIPC": spec.host_ipc}
-    for field, on in shared.items():
+    for name, on in shared.items():
         if on:
             wish = "the pods would share this with their node"
-            yield Claim((*path, field), on, wish, (MAKE_PODS,))
-    yield from _volumes(path, spec, job)
-    for field, listed in (
+            yield Claim((*path, name), on, wish, (MAKE_PODS,))
+    yield from _volumes(path, spec, own)
+    for kind, listed in (
         ("initContainers", spec.init_containers),
         ("containers", spec.containers),
     ):
         for n, container in enumerate(listed):
-            yield from _container((*path, field, n), container, job)
+            yield from _container((*path, kind, n), container, own)
 
 
-def _volumes(path: Path, spec: PodSpec, job: MPIJob) -> Iterator[Claim]:
+def _volumes(path: Path, spec: PodSpec, own: str) -> Iterator[Claim]:
     for n, volume in enumerate(spec.volumes):
         where = (*path, "volumes", n)
         if volume.host_path is not None:
             wish = "the pods would see this folder of their node"
             yield Claim((*where, "hostPath", "path"), volume.host_path.path, wish, (MAKE_PODS,))
         if volume.secret is not None:
-            yield from _key((*where, "secret", "secretName"), volume.secret.secret_name, job)
+            yield from _key((*where, "secret", "secretName"), volume.secret.secret_name, own)
 
 
-def _container(path: Path, container: Container, job: MPIJob) -> Iterator[Claim]:
+def _container(path: Path, container: Container, own: str) -> Iterator[Claim]:
     if container.security_context.privileged:
         wish = "the container would own its node"
         where = (*path, "securityContext", "privileged")
@@ -118,15 +150,15 @@ def _container(path: Path, container: Container, job: MPIJob) -> Iterator[Claim]
         ref = variable.value_from.secret_key_ref if variable.value_from else None
         if ref is not None:
             where = (*path, "env", n, "valueFrom", "secretKeyRef", "name")
-            yield from _key(where, ref.name, job)
+            yield from _key(where, ref.name, own)
     for n, source in enumerate(container.env_from):
         if source.secret_ref is not None:
             where = (*path, "envFrom", n, "secretRef", "name")
-            yield from _key(where, source.secret_ref.name, job)
+            yield from _key(where, source.secret_ref.name, own)
 
 
-def _key(path: Path, secret: str, job: MPIJob) -> Iterator[Claim]:
-    """`<job>-ssh` opens every pod of that job: only its own job may hold it."""
-    if secret.endswith(KEY_SUFFIX) and secret != f"{job.name}{KEY_SUFFIX}":
+def _key(path: Path, secret: str, own: str) -> Iterator[Claim]:
+    """Such a Secret opens every pod of its job: only that job may hold it."""
+    if secret.endswith((KEY_SUFFIX, TRAIN_KEY_SUFFIX)) and secret != own:
         wish = "a Secret of this name holds the keys of another job"
         yield Claim(path, secret, wish, (Right("get", "secrets", name=secret),))

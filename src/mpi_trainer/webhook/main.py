@@ -29,6 +29,7 @@ from mpi_trainer.webhook.asks import SECONDS, Asks
 from mpi_trainer.webhook.keeper import Keeper, Place
 from mpi_trainer.webhook.meters import middleware
 from mpi_trainer.webhook.tls import Shown
+from mpi_trainer.webhook.trainasks import TrainAsks
 
 _KUEUE = Request("GET", "/apis/kueue.x-k8s.io", timeout=5.0, tries=1)
 _LOOK_SECONDS = 60.0
@@ -85,7 +86,8 @@ async def _serve(flags: argparse.Namespace) -> None:
         )
         background = [tasks.create_task(kept), tasks.create_task(queues.run())]
         asks = Asks(client, flags.cluster_domain, flags.ask_seconds)
-        door = Door(asks, lambda: queues.there, flags.maker)
+        train_asks = TrainAsks(client, asks, flags.ask_seconds)
+        door = Door(asks, train_asks, lambda: queues.there, flags.maker)
         served = app(door)
         served.middlewares.append(middleware(metrics.registry))
         runner = web.AppRunner(served, access_log=None, handle_signals=False)

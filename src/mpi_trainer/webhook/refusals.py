@@ -27,7 +27,11 @@ def about_quota(message: str) -> bool:
 
 def errors(role: str, message: str) -> tuple[FieldError, ...]:
     """What a refusal of this role's pod means for the job."""
-    path: Path = ("spec", "mpiReplicaSpecs", role, "template", "spec")
+    return at(("spec", "mpiReplicaSpecs", role, "template", "spec"), message)
+
+
+def at(path: Path, message: str) -> tuple[FieldError, ...]:
+    """What a refusal of a pod means, where `path` is that of its spec."""
     return tuple(_read(path, message.strip()))
 
 

@@ -99,6 +99,12 @@ def warnings(job: TrainJob, runtime: Runtime) -> Iterator[FieldError]:
         yield FieldError((*TRAINER_FIELDS, "numNodes"), SUSPICIOUS, 1, rule, remedy)
 
 
+def in_pods(job: str, error: FieldError) -> FieldError:
+    """A fault of the pods of one replicated job, told to who wrote the TrainJob."""
+    rule = f"in the pods of `{job}`, {error.field}: {error.rule}"
+    return replace(error, path=(*REF, "name"), rule=rule)
+
+
 def _at_the_ref(error: FieldError) -> FieldError:
     """A fault of the runtime, told to who wrote the job."""
     rule = f"the runtime cannot be used: {error.field}: {error.rule}"
@@ -212,8 +218,7 @@ def _pods(runtime: Runtime, together: Effective) -> rules.Errors:
             *volumes.errors((), spec, _given(together, job, claims)),
             *security.errors((), spec),
         ):
-            rule = f"in the pods of `{job.name}`, {error.field}: {error.rule}"
-            yield replace(error, path=(*REF, "name"), rule=rule)
+            yield in_pods(job.name, error)
 
 
 def _given(together: Effective, job: ReplicatedJob, claims: Sequence[str]) -> Given:
