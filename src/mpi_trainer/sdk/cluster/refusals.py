@@ -105,7 +105,7 @@ def _forbidden(error: Forbidden) -> K8sApiException:
 
 
 def _role(verb: str, resource: str) -> str:
-    if resource in ("pods/exec", "pods") and verb not in _READS:
+    if resource == "pods/exec" or (resource == "pods" and verb not in _READS):
         return "mpijob-admin"
     return "mpijob-viewer" if verb in _READS and resource != "configmaps" else "mpijob-user"
 
@@ -116,11 +116,19 @@ def _missing(error: NotFound, key: Key | None) -> JobError:
         name = error.details.get("name") or (key.namespace if key else "")
         return _refused(f"there is no namespace {name}", error, "Name another with -n, or make it.")
     if not error.details.get("name"):
-        what = error.path.partition("?")[0].split("/")[-1]
-        return _refused(f"this cluster does not know {what}: {error.path}", error, _INSTALL)
+        return _refused(f"this cluster does not know {_kind(error.path)}", error, _INSTALL)
     if key is not None:
         return no_job(key)
     return _refused(f"there is no {kind} {error.details['name']}", error)
+
+
+def _kind(path: str) -> str:
+    """`mpijobs.kubeflow.org` of any path to them."""
+    root, *parts = path.strip("/").split("/")
+    group = parts[0] if root == "apis" else ""
+    rest = parts[2:] if group else parts[1:]
+    rest = rest[2:] if rest[:1] == ["namespaces"] and len(rest) > 2 else rest
+    return f"{rest[0]}.{group}" if group and rest else "".join(rest[:1]) or path
 
 
 def no_job(key: Key) -> JobNotFound:
