@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from mpi_trainer.api import load
+from mpi_trainer.api.runtime import Runtime
 from mpi_trainer.local.errors import LocalError
 
 LARGEST = 4 * 1024 * 1024
@@ -15,9 +17,9 @@ def read(path: str) -> load.JobFile:
     return load.jobs(_text(path), "standard input" if path == "-" else path)
 
 
-def objects(path: str) -> load.JobFile:
-    """TrainJobs and runtimes too."""
-    return load.objects(_text(path), "standard input" if path == "-" else path)
+def objects(path: str, runtimes: Sequence[Runtime] = ()) -> load.JobFile:
+    """TrainJobs and runtimes too; `runtimes` are known beside those of the file."""
+    return load.objects(_text(path), "standard input" if path == "-" else path, runtimes)
 
 
 def _text(path: str) -> str:

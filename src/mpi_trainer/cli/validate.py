@@ -1,11 +1,13 @@
 """`odh validate`: every mistake in a job file at once, without running anything.
 
+A TrainJob is judged with its runtime where one of the files has it, or we ship it.
 With `--server` a cluster is asked as well, by a dry run: its schema, its admission, its quotas. The
 cluster is not asked about a file that is wrong already.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import TYPE_CHECKING
 
@@ -13,15 +15,21 @@ import click
 import msgspec
 
 from mpi_trainer.api.errors import InvalidJob, line
+from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.runtime import Runtime, serves
+from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.cli import jobfiles, place, terminal
 from mpi_trainer.cli.main import USAGE
 from mpi_trainer.cli.mpijob import options
+from mpi_trainer.local import shipped
 from mpi_trainer.local.errors import LocalError
 
 if TYPE_CHECKING:
     from mpi_trainer.cli.quick import Quick
 
 replace = msgspec.structs.replace
+_ALONE = "TrainJob {}: its runtime {} is not here, so only the job itself was checked"
+_UNASKED = "TrainJob {}: the cluster was not asked; `kubectl apply --dry-run=server` asks it"
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -41,7 +49,8 @@ class Finding(msgspec.Struct, frozen=True):
 def command(paths: tuple[str, ...], server: bool, namespace: str, output: str) -> int:
     """Check job files without running anything."""
     cluster = _cluster() if server else None
-    findings = [_finding(path, cluster, namespace) for path in paths]
+    known = _runtimes(paths)
+    findings = [_finding(path, known, cluster, namespace) for path in paths]
     if output == "json":
         click.echo(json.dumps(msgspec.to_builtins(findings), indent=2))
     else:
@@ -56,23 +65,47 @@ def _cluster() -> Quick:
     return Quick(place.config())
 
 
-def _finding(path: str, cluster: Quick | None, namespace: str) -> Finding:
+def _runtimes(paths: tuple[str, ...]) -> tuple[Runtime, ...]:
+    """All that the files bring along, and what we ship; a file that is wrong is told of later."""
+    found: list[Runtime] = []
+    for path in paths if len(paths) > 1 else ():
+        if path != "-":
+            with contextlib.suppress(LocalError, InvalidJob):
+                found += jobfiles.objects(path).runtimes
+    ours = (shipped.runtime(name) for name in shipped.names())
+    return (*found, *(one for one in ours if one is not None))
+
+
+def _finding(
+    path: str, known: tuple[Runtime, ...], cluster: Quick | None, namespace: str
+) -> Finding:
     try:
-        file = jobfiles.read(path)
+        file = jobfiles.objects(path, known)
     except LocalError as error:
         return Finding(path, errors=(f"{error.problem}; {error.hint}",))
     except InvalidJob as invalid:
         wrong = tuple(line(e) for e in invalid.errors)
         return Finding(path, errors=wrong, warnings=tuple(line(w) for w in invalid.warnings))
-    names = tuple(job.name or f"{job.metadata.generate_name}…" for job in file.jobs)
-    finding = Finding(path, names, warnings=tuple(line(w) for w in file.warnings))
+    named: tuple[MPIJob | TrainJob | Runtime, ...] = (
+        *file.jobs,
+        *file.train_jobs,
+        *file.runtimes,
+    )
+    names = tuple(one.name or f"{one.metadata.generate_name}…" for one in named)
+    alone = tuple(
+        _ALONE.format(job.name, job.spec.runtime_ref.name)
+        for job in file.train_jobs
+        if not any(serves(one, job) for one in (*file.runtimes, *known))
+    )
+    finding = Finding(path, names, warnings=(*(line(w) for w in file.warnings), *alone))
     if cluster is None:
         return finding
     refused: list[str] = []
     for job in file.jobs:
         where = replace(job.metadata, namespace=job.namespace or namespace)
         refused += cluster.refusals(replace(job, metadata=where))
-    return replace(finding, errors=tuple(refused))
+    unasked = tuple(_UNASKED.format(job.name) for job in file.train_jobs)
+    return replace(finding, errors=tuple(refused), warnings=(*finding.warnings, *unasked))
 
 
 def _tell(finding: Finding, *, asked: bool) -> None:
