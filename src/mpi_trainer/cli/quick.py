@@ -11,32 +11,21 @@ from typing import Any
 
 import msgspec
 
+from mpi_trainer.api.decode import decode
 from mpi_trainer.api.mpijob import MPIJob, to_wire
-from mpi_trainer.diagnose.refusals import lines
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.config import Config
-from mpi_trainer.kube.errors import AlreadyExists, ApiError, Gone, KubeError
+from mpi_trainer.kube.errors import AlreadyExists, ApiError, KubeError
 from mpi_trainer.kube.oneshot import OneShot
 from mpi_trainer.kube.requests import Request
 from mpi_trainer.kube.resources import CONFIGMAPS, MPIJOBS, SECRETS
 from mpi_trainer.sdk.backend import JobSummary, Key
-from mpi_trainer.sdk.cluster import seen
 from mpi_trainer.sdk.cluster.refusals import told, translated
 
 replace = msgspec.structs.replace
-PAGE = 500
 _REFUSALS = (400, 403, 422)
 _COMPANIONS = {"ConfigMap": CONFIGMAPS, "Secret": SECRETS}
 STRICT = ("fieldValidation", "Strict")
-
-
-class _Meta(msgspec.Struct, frozen=True):
-    continue_: str = msgspec.field(default="", name="continue")
-
-
-class _Listed(msgspec.Struct, frozen=True):
-    items: tuple[seen.Listed, ...] | None = None
-    metadata: _Meta = _Meta()
 
 
 class Quick:
@@ -50,7 +39,7 @@ class Quick:
         """Submits; the server says at once whatever is wrong, unknown fields included."""
         key = Key(job.namespace or self.config.namespace, job.name)
         with told(key):
-            return seen.job(self._server.call(creation(key, job, dry_run=dry_run)))
+            return decode(MPIJob, self._server.call(creation(key, job, dry_run=dry_run))).value
 
     def refusals(self, job: MPIJob) -> tuple[str, ...]:
         """What the server would refuse the job for; nothing is made."""
@@ -62,6 +51,8 @@ class Quick:
         except ApiError as error:
             if error.code not in _REFUSALS:
                 raise translated(error, key) from error
+            from mpi_trainer.diagnose.refusals import lines
+
             return lines(error.message, error.details.get("causes") or ())
         except KubeError as error:
             raise translated(error, key) from error
@@ -82,29 +73,14 @@ class Quick:
     def get(self, key: Key) -> MPIJob:
         with told(key):
             found = self._server.call(requests.get(MPIJOBS, key.namespace, key.name))
-            return seen.job(found)
+            return decode(MPIJob, found).value
 
     def list(self, namespace: str | None) -> Sequence[JobSummary]:
         """Newest first; of every namespace where none is named."""
-        with told():
-            found = [seen.summary(job) for job in self._pages(namespace or "", PAGE)]
-        return sorted(found, key=lambda job: job.created, reverse=True)
+        from mpi_trainer.cli.listing import listed
 
-    def _pages(self, namespace: str, limit: int) -> Sequence[seen.Listed]:
-        items: tuple[seen.Listed, ...] = ()
-        token = ""
-        while True:
-            request = requests.list_page(MPIJOBS, namespace, limit=limit, continue_=token)
-            try:
-                page = self._server.call(request, _Listed)
-            except Gone:
-                if not token:
-                    raise
-                return self._pages(namespace, 0)
-            items += page.items or ()
-            token = page.metadata.continue_
-            if not token:
-                return items
+        with told():
+            return listed(self._server, namespace or "")
 
 
 def creation(key: Key, job: MPIJob, *, dry_run: bool = False) -> Request:

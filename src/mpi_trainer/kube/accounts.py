@@ -12,7 +12,6 @@ from urllib.parse import quote
 from mpi_trainer.kube.credentials import Credentials, Fixed, TokenFile, basic, bearer
 from mpi_trainer.kube.errors import ConfigError
 from mpi_trainer.kube.kubeconfig import User
-from mpi_trainer.kube.plugins import Plugin
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -30,6 +29,9 @@ def credentials(user: User, folder: Path, cluster: Mapping[str, Any]) -> Credent
     if user.username or user.password:
         return Fixed(basic(user.username, user.password))
     if user.exec:
+        # Programs are run only for accounts that have one.
+        from mpi_trainer.kube.plugins import Plugin
+
         return Plugin(user.exec, folder, cluster)
     return Fixed()
 

@@ -1,14 +1,12 @@
 """One request at a time, without an event loop: what a short command needs of an API server.
 
 The same `Request` values, errors, credentials and rules for repeating as `kube.client`; importing
-this costs a fifth of it, which is most of what a command line takes. One connection is kept from
+this costs a tenth of it, which is most of what a command line takes. One connection is kept from
 call to call. Danger: it blocks, and it neither streams nor watches; use it in one thread.
 """
 
 from __future__ import annotations
 
-import gzip
-import http.client
 import random
 import socket
 import ssl
@@ -16,7 +14,7 @@ import time
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar, overload
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import msgspec
 
@@ -24,6 +22,7 @@ from mpi_trainer import __version__
 from mpi_trainer.kube.config import Config
 from mpi_trainer.kube.credentials import Credential, basic
 from mpi_trainer.kube.errors import Garbled, KubeError, Unauthorized, Unreachable, from_answer
+from mpi_trainer.kube.plainhttp import Answer, Broken, answered, asking, tunnelled
 from mpi_trainer.kube.requests import Request
 from mpi_trainer.kube.retries import wait_before
 from mpi_trainer.kube.trust import Contexts
@@ -44,7 +43,7 @@ class OneShot:
             "Accept": "application/json",
             "Accept-Encoding": "gzip" if config.compress else "identity",
         }
-        self._connection: http.client.HTTPConnection | None = None
+        self._connection: socket.socket | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -99,69 +98,71 @@ class OneShot:
 
     def _exchange(self, request: Request, headers: Mapping[str, str]) -> bytes:
         credential = self.config.credentials.ready() or self.config.credentials.fetch()
-        fresh = self._connection is None
+        reused = self._connection is not None
         try:
-            answer = self._sent(request, credential, headers)
-            body = _read(answer)
-        except (http.client.HTTPException, OSError) as error:
+            answer = self._answer(request, credential, headers)
+        except OSError as error:
             self.close()
-            if not fresh and isinstance(error, http.client.RemoteDisconnected):
+            if reused and isinstance(error, Broken) and error.fresh:
                 # The server had closed the idle connection: nothing of this request was read.
                 return self._exchange(request, headers)
             raise unreachable(request, error, self.config.server) from error
-        if answer.will_close:
+        if answer.closes:
             self.close()
         if 200 <= answer.status < 300:
-            return body
-        raise from_answer(request, answer.status, body, answer.getheader("Retry-After", ""))
+            return answer.body
+        later = answer.headers.get("retry-after", "")
+        raise from_answer(request, answer.status, answer.body, later)
 
-    def _sent(
-        self, request: Request, credential: Credential, extra: Mapping[str, str]
-    ) -> http.client.HTTPResponse:
-        connection = self._connection = self._connection or self._opened(credential)
-        assert connection.sock is not None
-        connection.sock.settimeout(request.timeout or None)
-        connection.putrequest(request.method, self._target(request), skip_accept_encoding=True)
-        headers = {**self._headers, **extra}
+    def _answer(self, request: Request, credential: Credential, extra: Mapping[str, str]) -> Answer:
+        server = urlsplit(self.config.server)
+        connection = self._connection = self._connection or self._opened(server, credential)
+        connection.settimeout(request.timeout or None)
+        headers = {"Host": server.netloc, **self._headers, **extra}
         if request.content_type:
             headers["Content-Type"] = request.content_type
         if credential.authorization:
             headers["Authorization"] = credential.authorization
         if request.body or request.writes:
             headers["Content-Length"] = str(len(request.body))
-        for name, value in (*headers.items(), *self.config.impersonation):
-            connection.putheader(name, value)
-        connection.endheaders(request.body or None)
-        return connection.getresponse()
+        given = (*headers.items(), *self.config.impersonation)
+        target = server.path.rstrip("/") + request.target
+        connection.sendall(asking(request.method, target, given, request.body))
+        return answered(connection)
 
-    def _target(self, request: Request) -> str:
-        return urlsplit(self.config.server).path.rstrip("/") + request.target
-
-    def _opened(self, credential: Credential) -> http.client.HTTPConnection:
-        server = urlsplit(self.config.server)
+    def _opened(self, server: SplitResult, credential: Credential) -> socket.socket:
         host, port = server.hostname or "", server.port or _PORTS[server.scheme]
-        proxy = urlsplit(self.config.proxy) if self.config.proxy else None
-        via = (proxy.hostname or "", proxy.port or _PORTS[proxy.scheme]) if proxy else (host, port)
-        made = http.client.HTTPConnection(*via, timeout=_CONNECT)
-        if proxy:
-            login = {}
-            if proxy.username:
-                name, password = unquote(proxy.username), unquote(proxy.password or "")
-                login["Proxy-Authorization"] = basic(name, password)
-            made.set_tunnel(host, port, login)
-        made.connect()
-        sock: socket.socket = made.sock
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if server.scheme == "https":
-            trusted = self._contexts.current(credential)
-            name = self.config.trust.server_name or host
-            made.sock = trusted.wrap_socket(sock, server_hostname=name)
-        return made
+        proxy = self.config.proxy
+        made = (
+            through(proxy, host, port)
+            if proxy
+            else socket.create_connection((host, port), _CONNECT)
+        )
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if server.scheme != "https":
+            return made
+        trusted = self._contexts.current(credential)
+        return trusted.wrap_socket(made, server_hostname=self.config.trust.server_name or host)
 
 
-def _read(answer: http.client.HTTPResponse) -> bytes:
-    body = answer.read()
-    return gzip.decompress(body) if answer.getheader("Content-Encoding") == "gzip" else body
+def through(proxy: str, host: str, port: int) -> socket.socket:
+    """A connection to the host by way of an HTTP proxy."""
+    parts = urlsplit(proxy)
+    made = socket.create_connection(
+        (parts.hostname or "", parts.port or _PORTS[parts.scheme]), _CONNECT
+    )
+    if parts.scheme == "https":
+        made = ssl.create_default_context().wrap_socket(made, server_hostname=parts.hostname)
+    headers = [("Host", f"{host}:{port}")]
+    if parts.username:
+        login = basic(unquote(parts.username), unquote(parts.password or ""))
+        headers.append(("Proxy-Authorization", login))
+    made.sendall(asking("CONNECT", f"{host}:{port}", headers, b""))
+    status = tunnelled(made)
+    if status != 200:
+        made.close()
+        raise ConnectionRefusedError(0, f"the proxy refuses it with {status}")
+    return made
 
 
 def unreachable(request: Request, error: BaseException, server: str) -> Unreachable:
