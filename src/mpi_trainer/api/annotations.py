@@ -42,6 +42,15 @@ def bound(name: str) -> str:
 
 KNOWN = (*CHOICES, *(bound(name) for name in BOUNDS), RECORD, RESTARTS, CODE)
 
+TTL = f"{DOMAIN}/ttl-seconds-after-finished"
+"""a TrainJob is deleted so long after its end; on the job or its runtime"""
+CLEAN = f"{DOMAIN}/clean-pod-policy"
+"""which pods of a TrainJob go when it has ended; on the job or its runtime"""
+CLEAN_CHOICES = ("Running", "All")
+WRITTEN = ("phase", "start-time", "completion-time", "cause", "placement")
+"""what the controller writes onto a TrainJob; a copy of a job brings it along"""
+TRAIN_KNOWN = (*KNOWN, TTL, CLEAN, *(f"{DOMAIN}/{name}" for name in WRITTEN))
+
 
 def ours(given: Mapping[str, str]) -> dict[str, str]:
     """Those of `given` that carry our prefix, known or not."""

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from mpi_trainer.api import load
+from mpi_trainer.api.annotations import CLEAN, TRAIN_KNOWN, TTL
 from mpi_trainer.api.errors import FieldError
 from mpi_trainer.api.runtime import Runtime
 from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.api.validation import fitting
+from mpi_trainer.decide import findings
 from tests.unit.api import traincases
 from tests.unit.api.traincases import RUNTIMES, RUNTIMES_REFUSED, RUNTIMES_TAKEN, Refused, Taken
 from tests.unit.api.trainers import loaded, loaded_runtime, runtime, train_job
@@ -85,3 +87,12 @@ def test_runtime_of_the_wrong_shape_refuses_its_jobs_and_raises_nothing(spec: An
 def test_table_is_as_long_as_it_should_be() -> None:
     """Issue 9, Shows 5."""
     assert len(traincases.REFUSED) + len(traincases.TAKEN) >= 60
+
+
+def test_every_annotation_that_the_controller_writes_is_known() -> None:
+    """Or a copy of a finished job could not be submitted."""
+    names = (name for name in vars(findings) if name.isupper() and not name.startswith("_"))
+    values = (getattr(findings, name) for name in names)
+    written = {value for value in values if isinstance(value, str) and "/" in value}
+    assert written <= set(TRAIN_KNOWN)
+    assert {TTL, CLEAN} <= written

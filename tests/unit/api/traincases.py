@@ -39,7 +39,9 @@ MODEL: Path = ("spec", "initializer", "model")
 REF: Path = ("spec", "runtimeRef")
 META: Path = ("metadata",)
 RESOURCES: Path = (*TRAINER, "resourcesPerNode")
-NOTE: Final = "mpi-trainer.opendatahub.io/mpi-implementation"
+DOMAIN: Final = "mpi-trainer.opendatahub.io"
+NOTE: Final = f"{DOMAIN}/mpi-implementation"
+TTL: Final = f"{DOMAIN}/ttl-seconds-after-finished"
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -212,6 +214,11 @@ REFUSED: list[Refused] = [
         ],
         "the pod has no volume of this name",
     ),
+    # annotations of ours
+    no("mpi", (*META, "annotations"), {f"{DOMAIN}/ttl-seconds": "1"}, "has no such annotation"),
+    no("mpi", (*META, "annotations"), {TTL: "1h"}, "must be whole seconds"),
+    no("mpi", (*META, "annotations"), {f"{DOMAIN}/clean-pod-policy": "all"}, "did you mean `All`?"),
+    no("mpi", (*META, "annotations"), {f"{DOMAIN}/agent": "none"}, "full, environment, off"),
     # the rest
     no("mpi", (*SPEC, "activeDeadlineSeconds"), 0, "must be at least 1", SCHEMA),
     no("mpi", (*SPEC, "managedBy"), "me", "managedBy: Unsupported value", SCHEMA),
@@ -250,6 +257,7 @@ TAKEN: list[Taken] = [
     yes("mpi", ((*SPEC, "activeDeadlineSeconds"), 1)),
     yes("mpi", ((*SPEC, "managedBy"), "kueue.x-k8s.io/multikueue")),
     yes("mpi", ((*SPEC, "suspend"), True)),
+    yes("mpi", ((*META, "annotations"), {TTL: "3600", f"{DOMAIN}/phase": "Succeeded"})),
 ]
 
 _CONTAINERS: Path = ("template", "spec", "template", "spec", "containers")

@@ -13,12 +13,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from mpi_trainer.api import names
+from mpi_trainer.api.annotations import TRAIN_KNOWN
 from mpi_trainer.api.decode import decode
 from mpi_trainer.api.errors import DUPLICATE, INVALID, TOO_LONG, FieldError, Path
 from mpi_trainer.api.pods import Resources
 from mpi_trainer.api.runtime import KINDS
 from mpi_trainer.api.trainjob import GROUP, MANAGERS, RuntimeRef, Source, Trainer, TrainJob
-from mpi_trainer.api.validation import containers, patching, resources, rules
+from mpi_trainer.api.validation import containers, patching, resources, rules, wishes
 
 SPEC: Path = ("spec",)
 GENERATED = "xxxxx"
@@ -29,6 +30,7 @@ _MOST_ITEMS = 128
 
 def errors(job: TrainJob) -> rules.Errors:
     yield from _metadata(job)
+    yield from wishes.errors(job.metadata.annotations, TRAIN_KNOWN)
     yield from _runtime_ref((*SPEC, "runtimeRef"), job.spec.runtime_ref)
     wanted = job.spec.initializer
     if wanted is not None:

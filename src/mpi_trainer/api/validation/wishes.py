@@ -11,9 +11,12 @@ from collections.abc import Mapping, Sequence
 from mpi_trainer.api.annotations import (
     BOUNDS,
     CHOICES,
+    CLEAN,
+    CLEAN_CHOICES,
     DOMAIN,
     KNOWN,
     LONGEST_SECONDS,
+    TTL,
     bound,
     ours,
     seconds,
@@ -35,6 +38,11 @@ def errors(given: Mapping[str, str], known: Sequence[str] = KNOWN) -> rules.Erro
             yield _unknown(where, key, known)
         elif key in CHOICES:
             yield from rules.one_of(where, value, CHOICES[key])
+        elif key == CLEAN:
+            yield from rules.one_of(where, value, CLEAN_CHOICES)
+        elif key == TTL and not (value.isascii() and value.isdecimal()):
+            rule = "must be whole seconds"
+            yield FieldError(where, INVALID, value, rule, 'write for example `"3600"`')
         elif key in _SECONDS and seconds(value) is None:
             rule = f"must be whole seconds, from 0 to {LONGEST_SECONDS}"
             yield FieldError(where, INVALID, value, rule, 'write for example `"120"`')
