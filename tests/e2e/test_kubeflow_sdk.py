@@ -1,0 +1,21 @@
+"""One life of a job by the public Kubeflow SDK, unmodified; every row is in full/."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cluster import Kubectl
+from tests.e2e.kubeflow_sdk import Sdk
+
+
+@pytest.mark.timeout(300, func_only=True)
+def test_the_public_sdk_runs_a_function_on_two_nodes(
+    kubeflow_sdk: Sdk, shipped_runtimes: tuple[str, ...], namespace: Kubectl
+) -> None:
+    """API-2: train, wait for Running and Complete, follow the log, events, delete."""
+    found, _ = kubeflow_sdk("function", namespace)
+    assert found["running"]["status"] == "Running"
+    assert found["done"]["status"] == "Complete"
+    assert len({line for line in found["followed"] if line.startswith("rank ")}) == 2
+    assert {"Running", "Complete"} <= set(found["events"])
+    assert found["left"] == 0
