@@ -54,6 +54,7 @@ REFUSED: list[Refused] = [
     one(2, ("spec", "slotsPerWorker"), -4, "set it to the number of ranks per worker"),
     one(2, (*ROLES, "Worker", "replicas"), 0, "Worker.replicas: Invalid value: 0"),
     one(2, (*ROLES, "Worker", "replicas"), -2, "must be at least 1"),
+    one(2, (*ROLES, "Worker", "replicas"), 2**31 - 1, "must be at most 10000"),
     one(2, (*ROLES, "Launcher", "replicas"), 2, "a job has one launcher pod"),
     # 3 implementation and MPI settings
     one(3, ("spec", "mpiImplementation"), "OpenMpi", "mpiImplementation: Unsupported value"),

@@ -173,7 +173,10 @@ def mutated(draw: st.DrawFn) -> Object:
 
 
 def _scramble(draw: st.DrawFn, data: Object) -> None:
-    holder, key = draw(st.sampled_from(list(_places(data))))
+    places = list(_places(data))
+    if not places:
+        return
+    holder, key = draw(st.sampled_from(places))
     kind = draw(st.sampled_from(("value", "value", "gone", "twice", "misspelt")))
     if kind == "gone":
         del holder[key]

@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[3]
 NAMESPACE = "mpi-trainer"
 ACCOUNT = f"system:serviceaccount:{NAMESPACE}:mpi-trainer"
 CONFIGURATION = "admission.mpi-trainer.opendatahub.io"
+PROGRAM = ("-m", "mpi_trainer.webhook")
 
 
 class Server(msgspec.Struct, frozen=True):
@@ -34,6 +35,7 @@ class Server(msgspec.Struct, frozen=True):
     probe_port: int
 
     def ready(self) -> bool:
+        assert self.process.poll() is None, "the webhook has ended; its log says why"
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.probe_port}/readyz", timeout=2):
                 return True
@@ -103,26 +105,31 @@ def configure(kubectl: Kubectl, port: int) -> None:
 
 
 @contextmanager
-def serving(spec: Spec, folder: Path, port: int, *flags: str) -> Iterator[Server]:
+def serving(
+    spec: Spec, folder: Path, port: int, *flags: str, program: tuple[str, str] = PROGRAM
+) -> Iterator[Server]:
     """A replica, from its start until the end of the block; its log lies in `folder`."""
     kubectl = Kubectl(spec)
-    server = start(spec, folder, port, *flags)
+    # First, so that the webhook finds where to tell of its authority when it first looks.
+    configure(kubectl, port)
+    server = start(spec, folder, port, *flags, program=program)
     try:
         eventually("the webhook is ready", server.ready)
-        configure(kubectl, port)
         eventually("its authority is known", lambda: _trusted(kubectl), 40)
         yield server
     finally:
         server.stop()
 
 
-def start(spec: Spec, folder: Path, port: int, *flags: str) -> Server:
+def start(
+    spec: Spec, folder: Path, port: int, *flags: str, program: tuple[str, str] = PROGRAM
+) -> Server:
     """The process alone."""
     probe_port = port + 1
     account = with_token(Kubectl(spec, NAMESPACE), "mpi-trainer").kubeconfig(folder)
     log = (folder / f"webhook-{port}.log").open("ab")
     command = [
-        *(sys.executable, "-m", "mpi_trainer.webhook", "--kubeconfig", str(account)),
+        *(sys.executable, *program, "--kubeconfig", str(account)),
         *("--port", str(port), "--probe-port", str(probe_port), "--namespace", NAMESPACE),
         *("--host-name", "localhost", "--maker", ACCOUNT, "--grace-seconds", "0.5"),
         *flags,

@@ -14,6 +14,8 @@ from mpi_trainer.api.validation import containers, rules, security, volumes
 
 SPECS = ("spec", "mpiReplicaSpecs")
 RESTART_POLICIES = (NEVER, ON_FAILURE)
+MOST_WORKERS = 10_000
+"""every one costs memory wherever a job is read: without a bound one job could stop them all"""
 
 _ROLES = (LAUNCHER, WORKER)
 
@@ -46,6 +48,9 @@ def _replica(job: MPIJob, name: str, spec: ReplicaSpec) -> rules.Errors:
     elif name == WORKER:
         remedy = "set replicas to the number of worker pods"
         yield from rules.at_least(path, spec.replicas, 1, remedy)
+        if spec.replicas > MOST_WORKERS:
+            rule = f"must be at most {MOST_WORKERS}: the names of more fit no ConfigMap"
+            yield FieldError(path, INVALID, spec.replicas, rule, "use fewer, larger workers")
     path = (*SPECS, name, "restartPolicy")
     yield from rules.one_of(path, spec.restart_policy, RESTART_POLICIES)
     yield from _template(job, name, spec.template)
