@@ -16,10 +16,9 @@ from typing import Any
 import msgspec
 
 from mpi_trainer.api import patches, quantities, tailoring
-from mpi_trainer.api.decode import decode
-from mpi_trainer.api.jobset import JobSetView, ReplicatedJobView
+from mpi_trainer.api.jobset import ReplicatedJobView
 from mpi_trainer.api.pods import PodTemplate
-from mpi_trainer.api.runtime import MPI, SSH_AUTH_MOUNT_PATH, TORCH, Runtime
+from mpi_trainer.api.runtime import MPI, SSH_AUTH_MOUNT_PATH, TORCH, Runtime, jobset_view
 from mpi_trainer.api.tailoring import NODE_CONTAINER, Cut
 from mpi_trainer.api.trainjob import Source, TrainJob
 
@@ -94,7 +93,7 @@ def effective(job: TrainJob, runtime: Runtime) -> Effective:
     template = runtime.spec.template
     changes = job.spec.runtime_patches
     given = [patches.patched(one, changes) for one in template.spec.get("replicatedJobs") or ()]
-    view = decode(JobSetView, {**template.spec, "replicatedJobs": given}).value
+    view = jobset_view({**template.spec, "replicatedJobs": given})
     trainer = next((one for one in view.replicated_jobs if one.ancestor == TRAINER), None)
     jobs = tuple(
         _replicated(job, runtime, raw, one, one is trainer)

@@ -232,12 +232,13 @@ class PodTemplate:
 
     @property
     def view(self) -> TemplateView:
-        return msgspec.convert(_without_nulls(self.content), TemplateView)
+        return msgspec.convert(without_nulls(self.content), TemplateView)
 
 
-def _without_nulls(value: Any) -> Any:
+def without_nulls(value: Any) -> Any:
+    """null means "not set", as the API server has it."""
     if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):
-        return [_without_nulls(item) for item in value]
+        return [without_nulls(item) for item in value]
     return value

@@ -16,6 +16,7 @@ import msgspec
 from mpi_trainer.api.decode import decode
 from mpi_trainer.api.jobset import JobSetView
 from mpi_trainer.api.meta import ApiValue, Int32, ObjectMeta
+from mpi_trainer.api.pods import PodTemplate, without_nulls
 from mpi_trainer.api.trainjob import API_VERSION, TrainJob
 
 NAMESPACED = "TrainingRuntime"
@@ -142,7 +143,21 @@ class Runtime(ApiValue, frozen=True):
 
     @property
     def jobset(self) -> JobSetView:
-        return decode(JobSetView, self.spec.template.spec).value
+        return jobset_view(self.spec.template.spec)
+
+
+def jobset_view(spec: Mapping[str, Any]) -> JobSetView:
+    """The quick way for a spec that is sound; the lenient one for any other."""
+    try:
+        return msgspec.convert(without_nulls(spec), JobSetView, dec_hook=_template)
+    except (msgspec.ValidationError, TypeError):
+        return decode(JobSetView, spec).value
+
+
+def _template(_kind: type, content: Any) -> PodTemplate:
+    if not isinstance(content, Mapping):
+        raise TypeError("a pod template is an object")
+    return PodTemplate.of(content)
 
 
 def serves(runtime: Runtime, job: TrainJob) -> bool:

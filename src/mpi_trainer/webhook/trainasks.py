@@ -14,6 +14,7 @@ import msgspec
 from mpi_trainer.api import load
 from mpi_trainer.api.effective import effective
 from mpi_trainer.api.errors import INVALID, FieldError, Path
+from mpi_trainer.api.mpijob import MULTIKUEUE
 from mpi_trainer.api.runtime import CLUSTER, Runtime
 from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.api.validation import fitting
@@ -37,6 +38,7 @@ class TrainAsks:
         self._seconds = seconds
 
     async def about(self, job: TrainJob, user: User) -> Findings:
+        """Errors and warnings; of a job that runs on another cluster only what is known here."""
         try:
             async with asyncio.timeout(self._seconds):
                 runtime = await self._runtime(job)
@@ -47,7 +49,7 @@ class TrainAsks:
             remedy = "the job is taken; look at its status"
             return (), (FieldError(REF, UNANSWERED, rule=rule, remedy=remedy),)
         errors = fitting.errors(job, runtime)
-        if errors:
+        if errors or job.spec.managed_by == MULTIKUEUE:
             return errors, ()
         found = await asyncio.gather(
             self._asks.held(deputy.train_claims(job, runtime), job.namespace, user),
