@@ -33,7 +33,7 @@ _TOKEN = re.compile(r"kube-api-access-\w{5}")
 _NAMED_BY = ("mountPath", "path", "name")
 # Where one side has nothing, these count as empty, so that what is in them differs one by one.
 _COLLECTIONS = re.compile(
-    r".*(annotations|labels|initContainers|volumes|env|volumeMounts|dnsConfig)", re.DOTALL
+    r".*(metadata|annotations|labels|initContainers|volumes|env|volumeMounts|dnsConfig)", re.DOTALL
 )
 
 

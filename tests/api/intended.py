@@ -272,10 +272,10 @@ leaves all of this section out.
 
 
 def page() -> str:
-    return "\n".join((_HEAD, "## Always\n", _table(ALWAYS), _AGENT, _table(AGENT))).rstrip() + "\n"
+    return "\n".join((_HEAD, "## Always\n", table(ALWAYS), _AGENT, table(AGENT))).rstrip() + "\n"
 
 
-def _table(listed: tuple[Intended, ...]) -> str:
+def table(listed: tuple[Intended, ...]) -> str:
     rows = (f"| {one.what} | {one.why} | {_where(one)} |" for one in listed)
     return "\n".join(("| difference | why | where |", "|---|---|---|", *rows, ""))
 

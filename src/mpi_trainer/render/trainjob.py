@@ -12,9 +12,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from mpi_trainer.api.effective import Effective
+from mpi_trainer.api.effective import TRAINER, Effective
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.runtime import MPI, TORCH, Runtime
+from mpi_trainer.api.tailoring import NODE_CONTAINER
 from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.layout import torch
 from mpi_trainer.layout.model import Layout
@@ -48,6 +49,7 @@ def children(
     if effective.policy == TORCH:
         for name, container in torch.targets(effective, runtime):
             _give(pods.get(name, {}), container, effective)
+        _open(pods, effective)
     if effective.policy != MPI or layout is None:
         return Children(job_set(job, effective, pods))
     shared = _frame(layout, job, facts)
@@ -106,3 +108,14 @@ def _give(pod: Object, container: str, effective: Effective) -> None:
         if one.get("name") == container:
             kept = [v for v in one.get("env") or () if v.get("name") not in names]
             one["env"] = [*kept, *ours]
+
+
+def _open(pods: Mapping[str, Object], effective: Effective) -> None:
+    """The port where nodes meet, on the container that listens there."""
+    trainer = effective.job(TRAINER)
+    spec: Object = pods[trainer.name].get("spec") or {} if trainer is not None else {}
+    for one in spec.get("containers") or ():
+        ports: list[Object] = one.get("ports") or []
+        open_already = any(p.get("containerPort") == torch.MASTER_PORT for p in ports)
+        if one.get("name") == NODE_CONTAINER and not open_already:
+            one["ports"] = [*ports, {"containerPort": torch.MASTER_PORT, "protocol": "TCP"}]
