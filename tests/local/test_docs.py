@@ -51,6 +51,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     shutil.copy(ROOT / "examples/hello/hello.py", tmp_path / "train.py")
     shutil.copy(ROOT / "examples/hello/mpijob.yaml", tmp_path / "mpijob.yaml")
+    (tmp_path / "manifests").mkdir()
+    runtime = ROOT / "src/mpi_trainer/local/runtimes/mpi-mpich-cpu.yaml"
+    shutil.copy(runtime, tmp_path / "manifests/team-runtime.yaml")
     (tmp_path / "solver").write_text('#!/bin/sh\ntest "$1" = input.dat && cat "$1"\n')
     (tmp_path / "solver").chmod(0o755)
     (tmp_path / "input.dat").touch()
