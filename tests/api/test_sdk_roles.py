@@ -82,7 +82,7 @@ REFUSED: dict[str, dict[str, str]] = {
     "mpijob-admin": EVERYWHERE,
     "": EVERYWHERE
     | dict.fromkeys(VERBS, f"get {MPIJOBS}")
-    | {"create": f"create {MPIJOBS}", "list": f"list {MPIJOBS}", "wait": f"list {MPIJOBS}"}
+    | {"create": f"create {MPIJOBS}", "list": f"list {MPIJOBS}"}
     | EVERYWHERE,
 }
 """what each role is refused, by verb; a role without a name is somebody else's"""

@@ -218,8 +218,10 @@ def test_failure_is_heard_at_once_by_everybody() -> None:
     async def script(node: Node, backend: ClusterBackend, said: list[str]) -> None:
         node.job("Running")
         waits = [asyncio.create_task(until_finished(backend, KEY, 20, None)) for _ in range(50)]
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(1.0)
         before = len(node.requests)
+        await asyncio.sleep(1.0)
+        assert len(node.requests) == before, "nobody asks while nothing happens"
         node.job("Failed")
         states = await asyncio.gather(*waits)
         assert all(isinstance(failure(state), JobFailed) for state in states)

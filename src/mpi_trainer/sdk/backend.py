@@ -40,6 +40,7 @@ class JobSummary(msgspec.Struct, frozen=True):
     slots: int = 0
     implementation: str = ""
     progress: Progress | None = None
+    kind: str = "MPIJob"
 
 
 class PodInfo(msgspec.Struct, frozen=True):

@@ -20,17 +20,17 @@ import msgspec
 
 from mpi_trainer.api import conditions as c
 from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.kube import lists, requests
+from mpi_trainer.kube import requests
 from mpi_trainer.kube.config import Config
-from mpi_trainer.kube.resources import MPIJOBS
 from mpi_trainer.sdk.backend import JobDetails, JobSummary, Key, LogLine, LogQuery
 from mpi_trainer.sdk.bundle import bundle
 from mpi_trainer.sdk.cluster import code, creation, deletion, entering, joblogs, seen
 from mpi_trainer.sdk.cluster.adapting import IMAGE, for_cluster
 from mpi_trainer.sdk.cluster.details import details
+from mpi_trainer.sdk.cluster.finding import find, summaries
 from mpi_trainer.sdk.cluster.homes import Home, Homes
 from mpi_trainer.sdk.cluster.outages import Say
-from mpi_trainer.sdk.cluster.refusals import no_job, told
+from mpi_trainer.sdk.cluster.refusals import told
 from mpi_trainer.sdk.errors import JobError
 
 replace = msgspec.structs.replace
@@ -78,50 +78,45 @@ class ClusterBackend:
     async def get(self, key: Key) -> MPIJob:
         with told(key):
             async with self._homes.home() as home:
-                return await _read(home, key)
+                return (await find(home, key)).job
+
+    async def manifest(self, key: Key) -> dict[str, Any]:
+        """The job as its own API has it."""
+        with told(key):
+            async with self._homes.home() as home:
+                return (await find(home, key)).data
 
     async def details(self, key: Key) -> JobDetails:
         with told(key):
             async with self._homes.home() as home:
-                return await details(home, key, await _read(home, key))
+                return await details(home, key, await find(home, key))
 
     async def list(self, namespace: str | None = None) -> Sequence[JobSummary]:
         with told():
             async with self._homes.home() as home:
-                page = await home.outages.through(
-                    lambda: lists.whole(
-                        home.client, MPIJOBS, seen.Listed, namespace=namespace or ""
-                    ),
-                    again=True,
-                )
-        found = [seen.summary(job) for job in page.items]
-        return sorted(found, key=lambda job: job.created, reverse=True)
+                return await summaries(home, namespace or "")
 
     async def watch(self, key: Key) -> AsyncIterator[MPIJob]:
-        uid, last = "", None
+        last = None
         with told(key):
-            async with (
-                self._homes.home() as home,
-                aclosing(home.watches.follow(MPIJOBS, key)) as states,
-            ):
-                async for found in states:
-                    if found is None and not uid:
-                        raise no_job(key)
-                    if found is None or found["metadata"]["uid"] != (uid or _uid(found)):
-                        return
-                    uid = _uid(found)
-                    job = seen.job(found)
-                    if job.status != last:
-                        last = job.status
-                        yield job
-                    if c.finished(job.status.conditions):
-                        return
+            async with self._homes.home() as home:
+                first = await find(home, key)
+                async with aclosing(home.watches.follow(first.kind.resource, key)) as states:
+                    async for found in states:
+                        if found is None or found["metadata"]["uid"] != first.uid:
+                            return
+                        job = first.kind.job(found)
+                        if job.status != last:
+                            last = job.status
+                            yield job
+                        if c.finished(job.status.conditions):
+                            return
 
     async def logs(self, key: Key, query: LogQuery) -> AsyncIterator[LogLine]:
         with told(key):
             async with self._homes.home() as home:
-                await _read(home, key)
-                async with aclosing(joblogs.lines(home, key, query)) as lines:
+                job = await find(home, key)
+                async with aclosing(joblogs.lines(home, key, job, query)) as lines:
                     async for line in lines:
                         yield line
 
@@ -134,33 +129,29 @@ class ClusterBackend:
     async def _suspend(self, key: Key, wanted: bool) -> MPIJob:
         with told(key):
             async with self._homes.home() as home:
-                job = await _read(home, key)
-                if c.finished(job.status.conditions):
+                found = await find(home, key)
+                if found.finished:
                     verb = "suspended" if wanted else "resumed"
                     raise JobError(
                         f"job {key} has ended and cannot be {verb}",
                         f"Run it again: `odh mpijob restart {key.name}`.",
                     )
-                change = {
-                    "metadata": {"uid": job.metadata.uid},
-                    "spec": {"runPolicy": {"suspend": wanted}},
-                }
-                request = requests.patch(MPIJOBS, key.namespace, key.name, change, "merge")
-                return seen.job(await home.call(request))
+                kind = found.kind
+                change = {"metadata": {"uid": found.uid}, **kind.suspended(wanted)}
+                request = requests.patch(kind.resource, key.namespace, key.name, change, "merge")
+                return kind.job(await home.call(request))
 
     async def restart(self, key: Key) -> MPIJob:
-        job = await self.get(key)
-        if not c.finished(job.status.conditions):
+        if not c.finished((await self.get(key)).status.conditions):
             await self.suspend(key)
             if await self._emptied(key):
                 return await self.resume(key)
-            job = await self.get(key)
-        async with self._submitting(creation.again(job)) as (home, key, fresh):
-            shipped = await creation.shipped(home, key, job)
-            await deletion.delete(home, MPIJOBS, key, job.metadata.uid)
-            if shipped:
-                return await creation.with_code(home, key, fresh, shipped)
-            return await creation.create(home, key, fresh)
+        with told(key):
+            async with self._homes.home() as home:
+                found = await find(home, key)
+                shipped = await creation.shipped(home, key, found.job)
+                await deletion.delete(home, found.kind.resource, key, found.uid)
+                return await creation.again(home, key, found, shipped)
 
     async def _emptied(self, key: Key) -> bool:
         """Whether a suspended job gave up its pods; False where it came to its end before."""
@@ -174,15 +165,16 @@ class ClusterBackend:
                     break
         with told(key):
             async with self._homes.home() as home:
-                while await joblogs.pods_of(home, key):  # noqa: ASYNC110 - a kubelet acts
+                kind = (await find(home, key)).kind
+                while await joblogs.pods_of(home, key, kind):  # noqa: ASYNC110 - a kubelet acts
                     await asyncio.sleep(joblogs.FIRST_LOOK)
         return True
 
     async def delete(self, key: Key) -> None:
         with told(key):
             async with self._homes.home() as home:
-                job = await _read(home, key)
-                await deletion.delete(home, MPIJOBS, key, job.metadata.uid)
+                found = await find(home, key)
+                await deletion.delete(home, found.kind.resource, key, found.uid)
 
     async def run_in(self, key: Key, pod: str, command: Sequence[str]) -> int:
         with told(key):
@@ -219,14 +211,10 @@ class ClusterBackend:
         return gone
 
 
-async def _read(home: Home, key: Key) -> MPIJob:
-    return seen.job(await home.call(requests.get(MPIJOBS, key.namespace, key.name)))
-
-
 async def _inside(home: Home, key: Key) -> list[seen.Pod]:
     """The pods of the job that can be entered."""
-    await _read(home, key)
-    return [p for p in await joblogs.pods_of(home, key) if p.status.phase == "Running"]
+    kind = (await find(home, key)).kind
+    return [p for p in await joblogs.pods_of(home, key, kind) if p.status.phase == "Running"]
 
 
 async def _running(home: Home, key: Key, name: str) -> seen.Pod:
@@ -236,7 +224,3 @@ async def _running(home: Home, key: Key, name: str) -> seen.Pod:
             return pod
     running = ", ".join(p.name for p in pods) or "none"
     raise JobError(f"pod {name} does not run", f"Pods that run: {running}.")
-
-
-def _uid(found: Any) -> str:
-    return str(found["metadata"]["uid"])

@@ -14,16 +14,24 @@ from typing import Any, Final
 import msgspec
 
 from mpi_trainer.api.annotations import CODE, RECORD, RESTARTS
-from mpi_trainer.api.meta import ObjectMeta
 from mpi_trainer.api.mpijob import JobStatus, MPIJob, to_wire
+from mpi_trainer.decide.findings import (
+    CAUSE,
+    COMPLETION_TIME,
+    PHASE,
+    PLACEMENT,
+    START_TIME,
+)
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.errors import AlreadyExists, KubeError, NotFound
 from mpi_trainer.kube.resources import CONFIGMAPS, MPIJOBS
 from mpi_trainer.sdk.backend import Key
 from mpi_trainer.sdk.cluster import code, seen
+from mpi_trainer.sdk.cluster.finding import Found
 from mpi_trainer.sdk.cluster.homes import Home
 
 replace = msgspec.structs.replace
+_THEIRS: Final = frozenset({RECORD, PHASE, START_TIME, COMPLETION_TIME, CAUSE, PLACEMENT})
 _PATIENCE: Final = 60.0
 _PAUSE: Final = 0.25
 
@@ -37,13 +45,17 @@ async def create(home: Home, key: Key, job: MPIJob) -> MPIJob:
 async def with_code(home: Home, key: Key, job: MPIJob, data: Mapping[str, str]) -> MPIJob:
     """`job` is as `code.with_code` made it."""
     made = await create(home, key, job)
+    await _or_nothing(home, key, made, data)
+    return made
+
+
+async def _or_nothing(home: Home, key: Key, made: MPIJob, data: Mapping[str, str]) -> None:
     try:
         await _store(home, key, made, data)
     except BaseException:
         request = requests.delete(MPIJOBS, key.namespace, key.name, uid=made.metadata.uid)
         await asyncio.shield(asyncio.ensure_future(_quietly(home, request)))
         raise
-    return made
 
 
 async def _store(home: Home, key: Key, made: MPIJob, data: Mapping[str, str]) -> None:
@@ -77,13 +89,25 @@ async def shipped(home: Home, key: Key, job: MPIJob) -> dict[str, str]:
     return dict(found.get("binaryData") or {})
 
 
-def again(job: MPIJob) -> MPIJob:
+async def again(home: Home, key: Key, found: Found, shipped: Mapping[str, str]) -> MPIJob:
     """The same job as a new one: what the server and controllers wrote is left behind."""
-    meta = job.metadata
-    notes = {k: v for k, v in meta.annotations.items() if k != RECORD}
+    meta: dict[str, Any] = found.data["metadata"]
+    notes = {k: v for k, v in (meta.get("annotations") or {}).items() if k not in _THEIRS}
     before = notes.get(RESTARTS, "")
     notes[RESTARTS] = str(1 + (int(before) if before.isdecimal() else 0))
-    fresh = ObjectMeta(
-        name=meta.name, namespace=meta.namespace, labels=meta.labels, annotations=notes
-    )
-    return replace(job, metadata=fresh, status=JobStatus())
+    body = {
+        "apiVersion": found.kind.resource.api_version,
+        "kind": found.kind.resource.kind,
+        "metadata": {
+            "name": key.name,
+            "namespace": key.namespace,
+            "labels": meta.get("labels") or {},
+            "annotations": notes,
+        },
+        "spec": found.data["spec"],
+    }
+    made = await home.call(requests.create(found.kind.resource, key.namespace, body))
+    job = found.kind.job(made)
+    if shipped:
+        await _or_nothing(home, key, job, shipped)
+    return job

@@ -10,6 +10,7 @@ import asyncio
 from typing import Final
 
 from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.decide import findings
 from mpi_trainer.diagnose.progress import Progress, Tracker
 from mpi_trainer.diagnose.waiting import why
 from mpi_trainer.kube import lists, requests
@@ -20,23 +21,32 @@ from mpi_trainer.local.output import Stream
 from mpi_trainer.sdk.backend import EventInfo, JobDetails, Key
 from mpi_trainer.sdk.cluster import seen
 from mpi_trainer.sdk.cluster.evidence import gathered, waits
+from mpi_trainer.sdk.cluster.finding import Found
 from mpi_trainer.sdk.cluster.homes import Home
 from mpi_trainer.sdk.cluster.joblogs import pods_of
+from mpi_trainer.sdk.cluster.kinds import MPIJOB, Kind
 from mpi_trainer.sdk.cluster.places import Place
 
 LINES: Final = 200
 
 
-async def details(home: Home, key: Key, job: MPIJob) -> JobDetails:
-    pods, events = await asyncio.gather(_pods(home, key), _events(home, key, job.metadata.uid))
+async def details(home: Home, key: Key, found: Found) -> JobDetails:
+    job, kind = found.job, found.kind
+    pods, events = await asyncio.gather(_pods(home, key, kind), _events(home, key, found.uid))
     return JobDetails(
         job=job,
         pods=tuple(seen.pod(p) for p in sorted(pods, key=lambda p: (p.role, p.attempt, p.index))),
         ranks=seen.ranks(pods),
         events=events,
         progress=await _progress(home, pods),
-        waits_for=await _waits_for(home, key, job),
+        waits_for=await _waits_for(home, key, job) if kind is MPIJOB else _cause(job),
     )
+
+
+def _cause(job: MPIJob) -> str:
+    """What a TrainJob's controller says that it waits for."""
+    told = findings.read(job.metadata.annotations)
+    return told.cause if told.phase == findings.PENDING else ""
 
 
 async def _waits_for(home: Home, key: Key, job: MPIJob) -> str:
@@ -45,9 +55,9 @@ async def _waits_for(home: Home, key: Key, job: MPIJob) -> str:
     return why(await gathered(home, key, job)) or said if waits(job) else said
 
 
-async def _pods(home: Home, key: Key) -> tuple[seen.Pod, ...]:
+async def _pods(home: Home, key: Key, kind: Kind) -> tuple[seen.Pod, ...]:
     try:
-        return await pods_of(home, key)
+        return await pods_of(home, key, kind)
     except Forbidden:
         return ()
 

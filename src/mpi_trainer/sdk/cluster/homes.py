@@ -17,6 +17,8 @@ from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.config import Config
 from mpi_trainer.kube.errors import ApiError
 from mpi_trainer.kube.requests import Request
+from mpi_trainer.sdk.backend import Key
+from mpi_trainer.sdk.cluster.kinds import Kind
 from mpi_trainer.sdk.cluster.outages import Outages, Say
 from mpi_trainer.sdk.cluster.watches import Watches
 
@@ -25,12 +27,13 @@ IDLE: Final = 60.0
 
 
 class Home:
-    """One loop's client, what it knows of outages, and its watches."""
+    """One loop's client, what it knows of outages, its watches, and jobs that are no MPIJobs."""
 
     def __init__(self, client: Client, say: Say) -> None:
         self.client = client
         self.outages = Outages(client.config.server, say)
         self.watches = Watches(client, self.outages)
+        self.kinds: dict[Key, Kind] = {}
         self.users = 0
         self.used_at = asyncio.get_running_loop().time()
 

@@ -16,15 +16,16 @@ from typing import Final
 
 import msgspec
 
-from mpi_trainer.api import conditions as c
 from mpi_trainer.kube import lists
 from mpi_trainer.kube.errors import ApiError, NotFound
-from mpi_trainer.kube.resources import MPIJOBS, PODS
+from mpi_trainer.kube.resources import PODS
 from mpi_trainer.local.output import Stream
 from mpi_trainer.local.reports import Line
 from mpi_trainer.sdk.backend import Key, LogLine, LogQuery
 from mpi_trainer.sdk.cluster import seen
+from mpi_trainer.sdk.cluster.finding import Found
 from mpi_trainer.sdk.cluster.homes import Home
+from mpi_trainer.sdk.cluster.kinds import Kind
 from mpi_trainer.sdk.cluster.places import Entry
 from mpi_trainer.sdk.cluster.podlogs import PodLog
 from mpi_trainer.sdk.errors import JobError
@@ -47,7 +48,9 @@ class _Filter(msgspec.Struct, frozen=True):
             and (self.pattern is None or self.pattern.search(line.text) is not None)
         )
 
-    def reads(self, pod: seen.Pod) -> bool:
+    def reads(self, pod: seen.Pod, headless: bool) -> bool:
+        if headless and self.role == "launcher":
+            return True
         return pod.role == self.role and (self.index is None or pod.index == self.index)
 
 
@@ -96,12 +99,12 @@ class _Reader:
                 yield line
 
 
-async def lines(home: Home, key: Key, query: LogQuery) -> AsyncGenerator[LogLine, None]:
-    """The job must have been there a moment ago."""
+async def lines(home: Home, key: Key, job: Found, query: LogQuery) -> AsyncGenerator[LogLine, None]:
+    """`job` is as it was a moment ago."""
     wanted = _filter(query)
     readers: dict[str, _Reader] = {}
     last: deque[LogLine] | None = None if query.tail is None else deque(maxlen=query.tail)
-    for reader in await _new(home, key, wanted, readers):
+    for reader in await _new(home, key, job, wanted, readers):
         async with aclosing(reader.lines(follow=False)) as found:
             async for line in found:
                 if last is None:
@@ -112,26 +115,28 @@ async def lines(home: Home, key: Key, query: LogQuery) -> AsyncGenerator[LogLine
         yield line
     if not query.follow:
         return
-    async with aclosing(_followed(home, key, wanted, readers)) as later:
+    async with aclosing(_followed(home, key, job, wanted, readers)) as later:
         async for line in later:
             yield line
 
 
 async def _followed(
-    home: Home, key: Key, wanted: _Filter, readers: dict[str, _Reader]
+    home: Home, key: Key, job: Found, wanted: _Filter, readers: dict[str, _Reader]
 ) -> AsyncGenerator[LogLine, None]:
-    job = home.watches.follow(MPIJOBS, key)
-    changed = asyncio.ensure_future(anext(job))
-    uid, over, pause = "", False, FIRST_LOOK
+    states = home.watches.follow(job.kind.resource, key)
+    changed = asyncio.ensure_future(anext(states))
+    over, pause = False, FIRST_LOOK
     try:
         while True:
             if changed.done():
                 found, pause = changed.result(), FIRST_LOOK
-                uid = uid or (found["metadata"]["uid"] if found else "")
-                over = found is None or found["metadata"]["uid"] != uid or _finished(found)
-                changed = asyncio.ensure_future(anext(job))
+                over = found is None or found["metadata"]["uid"] != job.uid
+                if found is not None and not over:
+                    job = Found(job.kind, dict(found))
+                    over = job.finished
+                changed = asyncio.ensure_future(anext(states))
             ended = over
-            await _new(home, key, wanted, readers)
+            await _new(home, key, job, wanted, readers)
             for reader in [*readers.values()]:
                 if not reader.log.over:
                     async with aclosing(reader.lines(follow=True)) as entries:
@@ -145,23 +150,25 @@ async def _followed(
     finally:
         changed.cancel()
         await asyncio.gather(changed, return_exceptions=True)
-        await job.aclose()
+        await states.aclose()
 
 
-async def _new(home: Home, key: Key, wanted: _Filter, readers: dict[str, _Reader]) -> list[_Reader]:
+async def _new(
+    home: Home, key: Key, job: Found, wanted: _Filter, readers: dict[str, _Reader]
+) -> list[_Reader]:
     """Readers for the pods that have come since, oldest first."""
-    pods = await pods_of(home, key)
-    fresh = [p for p in pods if wanted.reads(p) and p.metadata.uid not in readers]
+    pods, headless = await pods_of(home, key, job.kind), job.kind.headless(job.data)
+    fresh = [p for p in pods if wanted.reads(p, headless) and p.metadata.uid not in readers]
     fresh.sort(key=lambda p: (p.attempt, p.metadata.creation_timestamp))
     made = {pod.metadata.uid: _Reader(home, pod, wanted) for pod in fresh}
     readers.update(made)
     return [*made.values()]
 
 
-async def pods_of(home: Home, key: Key) -> tuple[seen.Pod, ...]:
+async def pods_of(home: Home, key: Key, kind: Kind) -> tuple[seen.Pod, ...]:
     async def once() -> lists.Page[seen.Pod]:
         return await lists.whole(
-            home.client, PODS, seen.Pod, namespace=key.namespace, labels=seen.selector(key)
+            home.client, PODS, seen.Pod, namespace=key.namespace, labels=kind.selector(key)
         )
 
     try:
@@ -169,10 +176,6 @@ async def pods_of(home: Home, key: Key) -> tuple[seen.Pod, ...]:
     except ApiError:
         home.outages.over()
         raise
-
-
-def _finished(found: seen.Object) -> bool:
-    return c.finished(seen.job(found).status.conditions)
 
 
 def _filter(query: LogQuery) -> _Filter:

@@ -25,6 +25,9 @@ from mpi_trainer.render.names import ATTEMPT
 from mpi_trainer.sdk.backend import EventInfo, JobSummary, Key, PodInfo, RankInfo
 
 Object = Mapping[str, Any]
+_ROLES = ("jobset.sigs.k8s.io/replicatedjob-name", "training.kubeflow.org/replica-type")
+_COMPLETION = "batch.kubernetes.io/job-completion-index"
+_FIRST = frozenset({"launcher", "master", "chief"})
 _LONG_AGO = datetime.fromtimestamp(0, UTC)
 
 
@@ -111,11 +114,15 @@ class Pod(ApiValue, frozen=True):
 
     @property
     def role(self) -> Literal["launcher", "worker"]:
-        return "launcher" if self.metadata.labels.get(LABEL_ROLE) == "launcher" else "worker"
+        """By the labels of whichever kind the job is of; a master speaks for its workers too."""
+        labels = self.metadata.labels
+        first = {labels.get(name, "").lower() for name in (LABEL_ROLE, *_ROLES)} & _FIRST
+        return "launcher" if first else "worker"
 
     @property
     def index(self) -> int:
-        found = self.metadata.labels.get(LABEL_INDEX, "")
+        labels = self.metadata.labels
+        found = labels.get(LABEL_INDEX) or labels.get(_COMPLETION, "")
         return int(found) if found.isdecimal() else 0
 
     @property
@@ -185,6 +192,24 @@ def summary(found: Listed) -> JobSummary:
         workers=worker.replicas or 0,
         slots=1 if spec.slots_per_worker is None else spec.slots_per_worker,
         implementation=spec.mpi_implementation or OPEN_MPI,
+    )
+
+
+def summary_of(found: MPIJob) -> JobSummary:
+    """Of a job that stands for one of another kind."""
+    status, meta = found.status, found.metadata
+    current = c.find(status.conditions, c.state(status.conditions))
+    return JobSummary(
+        key=Key(meta.namespace, meta.name),
+        state=c.state(status.conditions),
+        created=meta.creation_timestamp or _LONG_AGO,
+        reason=current.reason if current else "",
+        message=current.message if current else "",
+        started=status.start_time,
+        completed=status.completion_time,
+        workers=found.workers,
+        slots=found.slots,
+        kind=found.kind,
     )
 
 

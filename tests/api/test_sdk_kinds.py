@@ -1,0 +1,155 @@
+"""One client for training jobs of every kind: list, get, wait, suspend, delete (AC-17)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mpi_trainer.sdk.cluster.backend import ClusterBackend
+from openshift_ai_sdk.training import JobNotFound, TrainingClient, connect
+from tests.api.admin import JOBS, Admin, Object
+from tests.api.lab import admin, served
+from tests.api.running import job
+from tests.cluster import Kubectl, eventually
+from tools.cluster.spec import Spec
+
+__all__ = ["admin", "served"]
+
+CRDS = Path(__file__).parents[2] / "manifests/crds"
+TRAIN = "apis/trainer.kubeflow.org/v1alpha1"
+OLDER = "apis/kubeflow.org/v1"
+
+
+def definition(kind: str) -> Object:
+    """One of the training operator's older kinds, as far as our reading of them needs it."""
+    plural = f"{kind.lower()}s"
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": anything},
+        "subresources": {"status": {}},
+    }
+    names = {"kind": kind, "plural": plural, "singular": kind.lower()}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.kubeflow.org"},
+        "spec": {
+            "group": "kubeflow.org",
+            "names": names,
+            "scope": "Namespaced",
+            "versions": [version],
+        },
+    }
+
+
+@pytest.fixture(scope="module")
+def every_kind(served: Spec) -> Iterator[Spec]:
+    kubectl = Kubectl(served)
+    kubectl("apply", "--server-side", "-k", str(CRDS))
+    kubectl.apply(definition("PyTorchJob"))
+    for plural in ("trainjobs", "pytorchjobs"):
+        eventually(plural, lambda p=plural: not kubectl.attempt("get", p).returncode)  # type: ignore[misc]
+    yield served
+    kubectl("delete", "crd", "pytorchjobs.kubeflow.org")
+
+
+@pytest.fixture
+def client(every_kind: Spec, admin: Admin) -> TrainingClient:
+    """With an MPIJob, a TrainJob and a PyTorchJob in its namespace."""
+    admin.create(f"{JOBS}/mpijobs", job(name="mpi"))
+    train: Object = {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "TrainJob",
+        "metadata": {"name": "train"},
+        "spec": {"runtimeRef": {"name": "torch-distributed"}, "trainer": {"numNodes": 3}},
+    }
+    admin.create(f"{TRAIN}/trainjobs", train)
+    torch: Object = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": "torch"},
+        "spec": {"pytorchReplicaSpecs": {"Master": {"replicas": 1}, "Worker": {"replicas": 2}}},
+    }
+    admin.create(f"{OLDER}/pytorchjobs", torch)
+    backend = connect(kubeconfig=every_kind.kubeconfig, namespace=admin.namespace)
+    return TrainingClient(backend=backend)
+
+
+def holds(kind: str, **more: Any) -> Object:
+    time = "2026-01-31T12:00:00Z"
+    return {
+        "type": kind,
+        "status": "True",
+        "reason": "R",
+        "message": "m",
+        "lastTransitionTime": time,
+        **more,
+    }
+
+
+def test_one_list_has_jobs_of_every_kind(client: TrainingClient) -> None:
+    found = {one.key.name: (one.kind, one.state, one.workers) for one in client.list_jobs()}
+    assert found == {
+        "mpi": ("MPIJob", "Created", 2),
+        "train": ("TrainJob", "Created", 3),
+        "torch": ("PyTorchJob", "Created", 3),
+    }
+
+
+def test_state_of_each_is_told_in_the_same_words(client: TrainingClient, admin: Admin) -> None:
+    counts = {"ready": 1, "succeeded": 0, "failed": 0, "active": 1, "suspended": 0}
+    running = {"status": {"jobsStatus": [{"name": "node", **counts}]}}
+    admin.patch(f"{TRAIN}/trainjobs/train/status", running)
+    assert client.get_job_status("train").state == "Running"
+    admin.patch(f"{TRAIN}/trainjobs/train/status", {"status": {"conditions": [holds("Complete")]}})
+    ended = client.wait_for_job_completion("train", timeout=20)
+    assert ended.succeeded and ended.completed is not None
+    failed = {"status": {"conditions": [holds("Failed", message="exit code 3")]}}
+    admin.patch(f"{OLDER}/pytorchjobs/torch/status", failed)
+    with pytest.raises(RuntimeError, match="exit code 3"):
+        client.wait_for_job_completion("torch", timeout=20)
+
+
+def test_each_is_suspended_where_its_kind_has_it(client: TrainingClient, admin: Admin) -> None:
+    for name in ("train", "torch"):
+        client.suspend_job(name)
+    train, torch = admin.get(f"{TRAIN}/trainjobs/train"), admin.get(f"{OLDER}/pytorchjobs/torch")
+    assert train is not None and train["spec"]["suspend"] is True
+    assert torch is not None and torch["spec"]["runPolicy"]["suspend"] is True
+
+
+def test_finished_job_is_run_anew_as_what_it_is(client: TrainingClient, admin: Admin) -> None:
+    admin.patch(f"{TRAIN}/trainjobs/train/status", {"status": {"conditions": [holds("Complete")]}})
+    before = admin.get(f"{TRAIN}/trainjobs/train")
+    client.restart_job("train")
+    after = admin.get(f"{TRAIN}/trainjobs/train")
+    assert before is not None and after is not None
+    assert after["metadata"]["uid"] != before["metadata"]["uid"]
+    assert after["spec"] == before["spec"] and "status" not in after
+
+
+def test_each_is_deleted_and_its_logs_are_empty_without_pods(
+    client: TrainingClient, admin: Admin
+) -> None:
+    for name in ("mpi", "train", "torch"):
+        assert list(client.get_job_logs(name)) == []
+        client.delete_job(name)
+        with pytest.raises(JobNotFound, match=f"{admin.namespace}/{name}"):
+            client.get_job(name)
+    assert client.list_jobs() == ()
+
+
+def test_manifest_is_the_kind_s_own(client: TrainingClient, admin: Admin) -> None:
+    from mpi_trainer.sdk import background
+    from mpi_trainer.sdk.backend import Key
+
+    backend = client.backend
+    assert isinstance(backend, ClusterBackend)
+    found = background.run(backend.manifest(Key(admin.namespace, "train")))
+    assert (found["kind"], found["spec"]["trainer"]) == ("TrainJob", {"numNodes": 3})
