@@ -13,15 +13,17 @@ import msgspec
 
 from mpi_trainer.api import load
 from mpi_trainer.api.effective import effective
-from mpi_trainer.api.errors import INVALID, FieldError, Path
+from mpi_trainer.api.errors import INVALID, FieldError, InvalidJob, Path
 from mpi_trainer.api.mpijob import MULTIKUEUE
-from mpi_trainer.api.runtime import CLUSTER, Runtime
+from mpi_trainer.api.runtime import CLUSTER, MPI, Runtime
 from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.api.validation import fitting
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import KubeError, NotFound
 from mpi_trainer.kube.resources import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
+from mpi_trainer.layout.trainjob import layout
+from mpi_trainer.render import trainjob as render
 from mpi_trainer.webhook import deputy, refusals
 from mpi_trainer.webhook.asks import SECONDS, UNANSWERED, Asks, Findings
 from mpi_trainer.webhook.review import User
@@ -60,13 +62,22 @@ class TrainAsks:
         return asked, (*told, *fitting.warnings(job, runtime))
 
     async def _pods(self, job: TrainJob, runtime: Runtime) -> Findings:
-        """A pod of each job, tried as its template has it."""
-        parts = effective(job, runtime).jobs
+        """A pod of each job, tried as the controller would have it made."""
+        together = effective(job, runtime)
+        plan = layout(job, together) if together.policy == MPI else None
+        try:
+            made = render.children(job, together, runtime, plan, render.Facts())
+        except InvalidJob as invalid:
+            return invalid.errors, ()
+        parts = made.job_set["spec"]["replicatedJobs"]
         answers = await asyncio.gather(
-            *(self._asks.refusal(job.namespace, part.template.content) for part in parts)
+            *(
+                self._asks.refusal(job.namespace, part["template"]["spec"]["template"])
+                for part in parts
+            )
         )
         return tuple(
-            fitting.in_pods(part.name, error)
+            fitting.in_pods(part["name"], error)
             for part, why in zip(parts, answers, strict=True)
             if why
             for error in refusals.at((), why)

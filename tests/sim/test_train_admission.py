@@ -1,0 +1,60 @@
+"""A TrainJob at the door while the API server is slow or broken: bounded, and told."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from mpi_trainer.kube.client import Client
+from mpi_trainer.kube.resources import CLUSTER_TRAINING_RUNTIMES
+from mpi_trainer.webhook.asks import Asks, Findings
+from mpi_trainer.webhook.review import User
+from mpi_trainer.webhook.trainasks import TrainAsks
+from tests.sim.faults import Fault
+from tests.sim.server import Server
+from tests.unit.api.traincases import PATCHES
+from tests.unit.api.trainers import loaded, patch, runtime, train_job
+
+SECONDS = 0.4
+
+
+def asked(*faults: Fault, there: bool = True, **pod: str) -> Findings:
+    """What is found of a job whose runtime `there` is, or is not."""
+
+    async def run() -> Findings:
+        async with Server(faults) as server, Client(server.config) as client:
+            if there:
+                server.put(CLUSTER_TRAINING_RUNTIMES, runtime())
+            asks = TrainAsks(client, Asks(client, seconds=SECONDS), SECONDS)
+            job = loaded(train_job((PATCHES, [patch("node", **pod)])))
+            return await asks.about(job, User(username="eve"))
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("kind", ["hang", "drop", "answer"])
+def test_job_is_taken_with_a_warning_where_its_runtime_cannot_be_asked_for(kind: str) -> None:
+    began = time.monotonic()
+    errors, warnings = asked(Fault(kind, path="clustertrainingruntimes", times=9))  # type: ignore[arg-type]
+    assert time.monotonic() - began < 5 * SECONDS + 2
+    assert errors == ()
+    assert "the runtime could not be asked for in 0.4 s" in str(warnings[0])
+
+
+def test_missing_runtime_refuses_the_job() -> None:
+    errors, _ = asked(there=False)
+    assert "there is no ClusterTrainingRuntime of this name" in str(errors[0])
+
+
+def test_right_that_cannot_be_asked_for_is_not_granted() -> None:
+    hang = Fault("hang", path="subjectaccessreviews", times=9)
+    errors, _ = asked(hang, serviceAccountName="admin")
+    assert "act as this service account, and eve may not" in str(errors[0])
+
+
+def test_pods_that_cannot_be_tried_are_a_warning() -> None:
+    errors, warnings = asked(Fault("hang", path="/pods", times=9))
+    assert errors == ()
+    assert any("whether the cluster would take the pods" in str(one) for one in warnings)
