@@ -89,8 +89,8 @@ def _launcher_failure(job: MPIJob, seen: Seen) -> Failure | None:
         name = launcher.name
         if launcher.end is not None and launcher.end.reason in reasons.OF_AGENT:
             return Failure(attempt, launcher.end.reason, blame.verdict(launcher.end), name)
-        said = launcher.end is not None and launcher.end.message
-        text = blame.words("Launcher", launcher) + ("" if said else blame.culprit(seen))
+        text = blame.words("Launcher", launcher)
+        text += blame.culprit(seen, text)
     else:
         return None
     return Failure(attempt, reasons.LAUNCHER_FAILED, text, name)

@@ -14,8 +14,11 @@ def verdict(end: End) -> str:
     return f"{words[0].upper()}{words[1:]}; so the agent has ended the launcher."
 
 
-def culprit(seen: Seen) -> str:
-    """The rank that ended badly before the others, which mpirun then took down."""
+def culprit(seen: Seen, said: str = "") -> str:
+    """The rank that ended badly before the others, which mpirun then took down.
+
+    Empty where `said` names it already.
+    """
     bad = [
         rank
         for rank in seen.ranks
@@ -24,6 +27,8 @@ def culprit(seen: Seen) -> str:
     if not bad:
         return ""
     first = min(bad, key=lambda r: (r.ended is None, r.ended, r.rank))
+    if f"rank {first.rank} on {first.pod}" in said:
+        return ""
     words = first.end.words() if first.end is not None else ""
     return f"; rank {first.rank} on {first.pod} was the first to fail, with {words}"
 

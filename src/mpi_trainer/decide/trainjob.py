@@ -208,8 +208,8 @@ def _cause(effective: Effective, pods: Seen) -> str:
     if launcher is not None and launcher.end is not None:
         if launcher.end.reason in reasons.OF_AGENT:
             return blame.verdict(launcher.end)
-        said = launcher.end.message
-        return blame.words("Launcher", launcher) + ("" if said else blame.culprit(pods))
+        text = blame.words("Launcher", launcher)
+        return text + blame.culprit(pods, text)
     name = "Worker" if effective.policy == MPI else "Pod"
     return blame.words(name, failed[0]) if failed else ""
 

@@ -280,3 +280,15 @@ def test_the_rank_that_failed_first_is_named() -> None:
     seen = replace(look_at(launcher("Failed"), worker(0), worker(1)), ranks=ranks)
     (failure,) = decide(job, seen, at(5)).record.failures
     assert "rank 2 on pi-worker-1 was the first to fail, with signal 9 (SIGKILL)" in failure.message
+
+
+def test_the_rank_is_named_beside_the_launcher_s_own_words_unless_they_name_it() -> None:
+    """OBS-2: on a cluster the end of the launcher's log is there too, and says less."""
+    job, _ = running_job()
+    ranks = (RankSeen(2, 4, "pi-worker-1", end=End(code=1), ended=10.1),)
+    for said, named in (("MPI_ABORT was invoked", 1), ("rank 2 on pi-worker-1 raised E", 0)):
+        pod = launcher("Failed", end=End(code=1, message=said))
+        seen = replace(look_at(pod, worker(0), worker(1)), ranks=ranks)
+        (failure,) = decide(job, seen, at(5)).record.failures
+        assert said in failure.message and "rank 2 on pi-worker-1" in failure.message
+        assert failure.message.count("was the first to fail") == named
