@@ -1,4 +1,4 @@
-"""MPI training jobs from Python: on this machine, with real MPI.
+"""MPI training jobs from Python: on a cluster where one is configured, else on this machine.
 
     from openshift_ai_sdk.training import MPIJob
 
@@ -16,6 +16,9 @@
     for line in job.get_logs(rank=0):
         print(line.text)
     job.delete()
+
+Which cluster, and as whom, is found as `connect()` says; `MPI_TRAINER_BACKEND=local` means this
+machine, where jobs run with real MPI too.
 
 Each class has an asynchronous twin (`AsyncMPIJob`, `AsyncTrainingClient`, `AsyncMPIJobClient`)
 with the same methods to `await` or iterate with `async for`. The synchronous ones may also be used
