@@ -77,8 +77,13 @@ def test_a_newcomer_runs_the_first_job_by_the_command_line(newcomer: dict[str, s
     assert "hello from rank 3 of 4" in printed
 
 
-def test_a_newcomer_runs_the_first_job_from_python(newcomer: dict[str, str]) -> None:
+def test_a_newcomer_runs_the_first_job_from_python(
+    newcomer: dict[str, str], tmp_path: Path
+) -> None:
     (program,) = blocks("python")
-    printed = run([sys.executable, "-c", program], newcomer)
-    assert "hello-notebook-worker-0" in printed
-    assert "hello-notebook-worker-1" in printed
+    cell = tmp_path / "cell.py"  # a notebook's cell has a source, as a file has
+    cell.write_text(program)
+    began = time.monotonic()
+    printed = run([sys.executable, str(cell)], newcomer)
+    assert printed.splitlines() == [f"epoch {n}/3 loss {2 / n:.3f}" for n in (1, 2, 3)]
+    assert time.monotonic() - began < PROMISED_SECONDS
