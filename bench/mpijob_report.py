@@ -30,7 +30,9 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     refused: dict[str, int] = {}
 
 
-_COLUMNS: Final[dict[str, Callable[[Sample], float | None]]] = {
+Columns = dict[str, Callable[[Sample], float | None]]
+
+_COLUMNS: Final[Columns] = {
     "pods exist s": lambda s: s.times.get("workers_exist"),
     "pods run s": lambda s: s.times.get("workers_running"),
     "launchers s": lambda s: s.times.get("launchers"),
@@ -44,14 +46,16 @@ _COLUMNS: Final[dict[str, Callable[[Sample], float | None]]] = {
 }
 
 
-def report(samples: list[Sample], load_before: float, target: Path) -> None:
+def report(
+    samples: list[Sample], load_before: float, target: Path, columns: Columns = _COLUMNS
+) -> None:
     """Print the table and write the file."""
     groups: dict[tuple[str, str], list[Sample]] = {}
     for sample in samples:
         groups.setdefault((sample.scene, sample.contestant), []).append(sample)
-    rows = [_row(*key, group) for key, group in groups.items()]
-    print(f"| scene | contestant | n | {' | '.join(_COLUMNS)} |")
-    print("|---" * (len(_COLUMNS) + 3) + "|")
+    rows = [_row(*key, group, columns) for key, group in groups.items()]
+    print(f"| scene | contestant | n | {' | '.join(columns)} |")
+    print("|---" * (len(columns) + 3) + "|")
     for row in sorted(rows, key=lambda row: _order(row[0])):
         print(f"| {' | '.join(row)} |")
     target.parent.mkdir(exist_ok=True)
@@ -59,8 +63,8 @@ def report(samples: list[Sample], load_before: float, target: Path) -> None:
     target.write_bytes(msgspec.json.format(msgspec.json.encode(document)) + b"\n")
 
 
-def _row(scene: str, contestant: str, group: list[Sample]) -> list[str]:
-    cells = [_cell([read(sample) for sample in group]) for read in _COLUMNS.values()]
+def _row(scene: str, contestant: str, group: list[Sample], columns: Columns) -> list[str]:
+    cells = [_cell([read(sample) for sample in group]) for read in columns.values()]
     return [scene, contestant, str(len(group)), *cells]
 
 

@@ -23,7 +23,7 @@ UID = "00000000-0000-4000-8000-000000000000"
 UPSTREAM_FILES = ("hostfile", "discover_hosts.sh")
 
 
-class _Dumper(yaml.SafeDumper):
+class Dumper(yaml.SafeDumper):
     """Texts of several lines as block scalars, and no anchors."""
 
     def ignore_aliases(self, data: Any) -> bool:
@@ -35,7 +35,7 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
-_Dumper.add_representer(str, _text)
+Dumper.add_representer(str, _text)
 
 
 def read(case: Path) -> tuple[MPIJob, str]:
@@ -64,7 +64,9 @@ def projection(case: Path) -> str:
         *(_difference(one, objects.workers[0]) for one in objects.workers[1:]),
         objects.launcher_job,
     ]
-    return yaml.dump_all(map(_without_scripts, shown), Dumper=_Dumper, sort_keys=False, width=100, allow_unicode=True)
+    return yaml.dump_all(
+        map(_without_scripts, shown), Dumper=Dumper, sort_keys=False, width=100, allow_unicode=True
+    )
 
 
 def _without_scripts(value: Any, key: str = "") -> Any:

@@ -1,0 +1,60 @@
+"""The objects of a TrainJob as YAML that a person can read, and their writer. As in ../render."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from mpi_trainer.api import load
+from mpi_trainer.api.runtime import Runtime
+from mpi_trainer.api.trainjob import TrainJob
+from mpi_trainer.controller.train.desired import Desired, desired
+from mpi_trainer.render.trainjob import secret
+from tests.golden.render.objects import UID, Dumper
+
+FOLDER = Path(__file__).parent
+CASES = sorted(path.parent for path in FOLDER.glob("*/in.yaml"))
+
+
+def read(case: Path) -> tuple[TrainJob, Runtime]:
+    """The job as an API server would return it, and its runtime."""
+    found = load.objects((case / "in.yaml").read_text(), "in.yaml")
+    ([job], [runtime]) = found.train_jobs, found.runtimes
+    meta = msgspec.structs.replace(job.metadata, namespace="default", uid=UID)
+    return msgspec.structs.replace(job, metadata=meta), runtime
+
+
+def made(case: Path) -> Desired:
+    return desired(*read(case), "")
+
+
+def projection(case: Path) -> str:
+    wanted = made(case)
+    shown = [wanted.children.job_set]
+    if wanted.layout is not None and wanted.children.config_map is not None:
+        plan = wanted.layout
+        keys = {key.part: key.part for pod in plan.pods for key in pod.keys}
+        shown += [wanted.children.config_map, secret(plan, wanted.job, keys)]
+    return yaml.dump_all(
+        map(_without_scripts, shown), Dumper=Dumper, sort_keys=False, width=100, allow_unicode=True
+    )
+
+
+def _without_scripts(value: Any, key: str = "") -> Any:
+    if isinstance(value, list):
+        return [_without_scripts(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if key == "data" and "hostfile" in value:
+        return {"hostfile": value["hostfile"], "…": "and the agent's files"}
+    if value.get("name") == "etc-mpi-agent" and "configMap" in value:
+        return {**value, "configMap": {**value["configMap"], "items": "…"}}
+    return {name: _without_scripts(item, name) for name, item in value.items()}
+
+
+if __name__ == "__main__":
+    for each in CASES:
+        (each / "objects.yaml").write_text(projection(each))

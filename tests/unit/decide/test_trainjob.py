@@ -1,0 +1,305 @@
+"""The life of a TrainJob, decided: when it has a JobSet, when it rests, and what became of it."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from mpi_trainer.api.effective import Effective, effective
+from mpi_trainer.api.meta import ObjectMeta
+from mpi_trainer.api.runtime import MLPolicy, MPIPolicy, Runtime, RuntimeSpec, Template, TorchPolicy
+from mpi_trainer.api.trainjob import (
+    Condition,
+    JobStatus,
+    RuntimeRef,
+    Trainer,
+    TrainJob,
+    TrainJobSpec,
+)
+from mpi_trainer.decide import End, PodSeen, RankSeen, Seen, findings
+from mpi_trainer.decide.trainjob import decide, over, refused, stalled
+from mpi_trainer.decide.trainseen import JobSetSeen, Step, TrainSeen
+from mpi_trainer.decide.trainstory import find
+from mpi_trainer.layout.agent.summary import OnHost, Summary
+
+T0 = datetime(2026, 3, 1, 12, tzinfo=UTC)
+UP = JobSetSeen("set", rendered="a")
+REST = replace(UP, suspended=True)
+DONE = Condition(
+    type="Completed",
+    status="True",
+    reason="AllJobsCompleted",
+    message="jobset completed successfully",
+    last_transition_time=T0,
+)
+BROKEN = replace(DONE, type="Failed", reason="FailedJobs", message="jobset failed")
+
+
+def at(seconds: float) -> datetime:
+    return T0 + timedelta(seconds=seconds)
+
+
+def make_job(annotations: dict[str, str] | None = None, **spec: Any) -> TrainJob:
+    meta = ObjectMeta(
+        name="pi",
+        namespace="ns",
+        uid="u",
+        creation_timestamp=T0,
+        annotations=annotations or {},
+    )
+    trainer = Trainer(num_nodes=2, command=("mpirun", "x"))
+    ref = RuntimeRef(name="r", kind="ClusterTrainingRuntime")
+    return TrainJob(metadata=meta, spec=TrainJobSpec(runtime_ref=ref, trainer=trainer, **spec))
+
+
+def whole(job: TrainJob, torch: bool = False) -> Effective:
+    def replicated(name: str, labels: dict[str, str]) -> dict[str, Any]:
+        pod = {"spec": {"containers": [{"name": "node", "image": "x"}]}}
+        return {
+            "name": name,
+            "template": {"metadata": {"labels": labels}, "spec": {"template": pod}},
+        }
+
+    trainer = {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
+    jobs = [replicated("node", {}), replicated("launcher", trainer)]
+    policy = MLPolicy(mpi=MPIPolicy(mpi_implementation="OpenMPI"))
+    if torch:
+        jobs, policy = [replicated("node", trainer)], MLPolicy(torch=TorchPolicy())
+    spec = RuntimeSpec(ml_policy=policy, template=Template(spec={"replicatedJobs": jobs}))
+    runtime = Runtime(kind="ClusterTrainingRuntime", metadata=ObjectMeta(name="r"), spec=spec)
+    return effective(job, runtime)
+
+
+def look(job: TrainJob, now: datetime = T0, torch: bool = False, **seen: Any) -> Step:
+    return decide(job, whole(job, torch), TrainSeen(wanted="a", **seen), now)
+
+
+def pod(name: str, phase: Any = "Running", **more: Any) -> PodSeen:
+    role: Any = "launcher" if "launcher" in name else "worker"
+    return PodSeen(name=name, role=role, uid=name, phase=phase, **more)
+
+
+def pods(phase: Any = "Running") -> tuple[PodSeen, ...]:
+    return tuple(pod(n, phase) for n in ("pi-launcher-0-0", "pi-node-0-0", "pi-node-0-1"))
+
+
+def stored(job: TrainJob, step: Step) -> TrainJob:
+    """The job after the step's status and findings were written."""
+    notes = findings.changes(findings.read(job.metadata.annotations), step.findings)
+    merged = {**job.metadata.annotations, **notes}
+    kept = {name: text for name, text in merged.items() if text is not None}
+    return replace(job, status=step.status, metadata=replace(job.metadata, annotations=kept))
+
+
+def test_a_new_job_gets_a_jobset_and_says_nothing_yet() -> None:
+    step = look(make_job())
+    assert step.make
+    assert step.status.conditions == ()
+    assert step.findings == findings.Findings()
+
+
+def test_a_suspended_job_gets_one_that_rests() -> None:
+    job = make_job(suspend=True)
+    step = look(job)
+    assert step.make
+    told = find(step.status, "Suspended")
+    assert told is not None
+    assert (told.status, told.reason) == ("True", "Suspended")
+    assert step.findings.phase == "Suspended"
+    again = look(stored(job, step), at(5), job_set=REST)
+    assert not again.acts
+    assert again.status == step.status
+
+
+def test_a_running_jobset_is_put_to_rest() -> None:
+    assert look(make_job(suspend=True), job_set=UP).suspend is True
+
+
+@pytest.mark.parametrize(
+    ("rendered", "suspend", "renew"),
+    [("a", False, False), ("", False, False), ("b", None, True)],
+    ids=["the same", "another controller's", "another"],
+)
+def test_a_job_that_comes_back_goes_on_as_it_should_be(
+    rendered: str, suspend: bool | None, renew: bool
+) -> None:
+    job = stored(make_job(), look(make_job(suspend=True)))
+    step = look(job, at(9), job_set=replace(REST, rendered=rendered))
+    assert (step.suspend, step.renew) == (suspend, renew)
+    told = find(step.status, "Suspended")
+    assert told is not None
+    assert (told.status, told.reason, told.last_transition_time) == ("False", "Resumed", at(9))
+
+
+def test_a_job_runs_once_all_its_pods_do() -> None:
+    job = make_job()
+    few = Seen(pods()[:2])
+    assert look(job, job_set=UP, pods=few).findings.phase == ""
+    step = look(job, at(4), job_set=UP, pods=Seen(pods()))
+    assert step.findings.phase == "Running"
+    assert step.findings.start_time == "2026-03-01T12:00:04Z"
+    later = look(stored(job, step), at(9), job_set=UP, pods=few)
+    assert later.findings == step.findings
+
+
+def test_counts_are_the_jobset_s_and_nothing_is_active_without_it() -> None:
+    counts = (JobStatus(name="node", active=1, ready=1), JobStatus(name="launcher", succeeded=1))
+    step = look(make_job(), job_set=replace(UP, jobs=counts))
+    assert step.status.jobs_status == counts
+    gone = look(stored(make_job(), step), at(1))
+    assert [(one.active, one.ready) for one in gone.status.jobs_status] == [(0, 0), (0, 0)]
+
+
+def test_a_job_says_what_it_waits_for_after_ten_seconds() -> None:
+    stuck = Seen((pod("pi-node-0-0", "Pending", why="0/3 nodes are available"),))
+    early = look(make_job(), at(3), job_set=UP, pods=stuck)
+    assert early.findings.cause == ""
+    assert early.look_again == timedelta(seconds=7)
+    step = look(make_job(), at(10), job_set=UP, pods=stuck)
+    assert step.findings.cause == "pi-node-0-0: 0/3 nodes are available"
+    assert step.findings.phase == "Pending"
+
+
+def complete(ranks: tuple[RankSeen, ...] = (), **more: Any) -> Step:
+    ended = pod("pi-launcher-0-0", "Succeeded", end=End(code=0))
+    seen = Seen((ended,), ranks)
+    return look(make_job(), at(1), job_set=replace(UP, completed=DONE), pods=seen, **more)
+
+
+def rank(number: int, where: str, code: int | None = 0) -> RankSeen:
+    end = None if code is None else End(code=code)
+    return RankSeen(number, 2, where, end=end, ended=1.0)
+
+
+def test_a_complete_jobset_is_a_complete_job() -> None:
+    step = complete((rank(0, "pi-node-0-0"), rank(1, "pi-node-0-1")), placement='{"x":"0"}')
+    told = find(step.status, "Complete")
+    assert told is not None
+    assert (told.reason, told.message) == ("AllJobsCompleted", "jobset completed successfully")
+    assert step.findings.phase == "Succeeded"
+    assert step.findings.completion_time == "2026-03-01T12:00:01Z"
+    assert step.findings.placement == '{"x":"0"}'
+
+
+@pytest.mark.parametrize(
+    ("ranks", "reason"),
+    [
+        ((rank(0, "pi-node-0-0"), rank(1, "pi-node-0-1", 9)), "RankFailed"),
+        ((rank(0, "pi-node-0-0"), rank(1, "pi-node-0-1", None)), "RanksLost"),
+        ((rank(0, "pi-launcher-0-0"), rank(1, "pi-launcher-0-0")), "PlacementWrong"),
+    ],
+)
+def test_a_launcher_that_returned_0_proves_no_success(
+    ranks: tuple[RankSeen, ...], reason: str
+) -> None:
+    """The JobSet is complete; the ranks say otherwise."""
+    told = find(complete(ranks).status, "Failed")
+    assert told is not None
+    assert told.reason == reason
+
+
+def test_the_launcher_s_end_is_waited_for_a_moment() -> None:
+    """The JobSet's end may be seen first, and without the launcher's nothing is proven."""
+    ended = replace(UP, completed=DONE)
+    early = look(make_job(), at(1), job_set=ended, pods=Seen(pods()))
+    assert find(early.status, "Complete") is None
+    assert early.look_again is not None
+    late = look(make_job(), at(6), job_set=ended, pods=Seen(pods()))
+    assert find(late.status, "Complete") is not None
+
+
+def test_a_failure_tells_the_jobset_s_reason_and_the_pod_to_blame() -> None:
+    bad = pod("pi-node-0-1", "Failed", end=End(code=137, reason="OOMKilled"))
+    step = look(make_job(), job_set=replace(UP, failed=BROKEN), pods=Seen((*pods()[:2], bad)))
+    told = find(step.status, "Failed")
+    assert told is not None
+    cause = "Worker pi-node-0-1 ended with exit code 137 (OOMKilled)"
+    assert (told.reason, told.message) == ("FailedJobs", f"jobset failed; {cause}")
+    assert step.findings.cause == cause
+
+
+def test_the_deadline_counts_from_creation_or_from_the_last_resumption() -> None:
+    job = make_job(active_deadline_seconds=10)
+    assert look(job, at(4), job_set=UP).look_again == timedelta(seconds=6)
+    told = find(look(job, at(10), job_set=UP).status, "Failed")
+    assert told is not None
+    assert told.reason == "DeadlineExceeded"
+    resumed = stored(job, look(stored(job, look(replace_suspend(job, True))), at(8)))
+    assert find(look(resumed, at(17), job_set=UP).status, "Failed") is None
+    assert find(look(resumed, at(18), job_set=UP).status, "Failed") is not None
+
+
+def replace_suspend(job: TrainJob, suspend: bool) -> TrainJob:
+    return replace(job, spec=replace(job.spec, suspend=suspend))
+
+
+def ended_job(**seen: Any) -> TrainJob:
+    job = make_job()
+    step = look(job, at(1), torch=True, job_set=replace(UP, completed=DONE), **seen)
+    return stored(job, step)
+
+
+def test_an_ended_job_stays_as_it_is_and_needs_no_runtime() -> None:
+    """Also once its JobSet is gone: it is not made again."""
+    job = ended_job()
+    step = over(job, None, at(3600))
+    assert not step.acts
+    assert step.status.conditions == job.status.conditions
+    assert step.look_again is None
+
+
+def test_what_still_runs_of_an_ended_job_goes() -> None:
+    assert over(ended_job(), UP, at(2)).remove
+    assert not over(ended_job(), replace(UP, completed=DONE), at(2)).remove
+
+
+@pytest.mark.parametrize("whose", ["job", "runtime"])
+def test_an_ended_job_is_deleted_after_its_time(whose: str) -> None:
+    """AC-4: the runtime's wish becomes the job's own at its end."""
+    wish = {findings.TTL: "60"}
+    job = ended_job(wishes=wish) if whose == "runtime" else ended_job()
+    if whose == "job":
+        notes = {**job.metadata.annotations, **wish}
+        job = replace(job, metadata=replace(job.metadata, annotations=notes))
+    assert over(job, None, at(31)).look_again == timedelta(seconds=30)
+    assert over(job, None, at(61)).delete_job
+
+
+def test_an_ended_job_gives_its_pods_back_where_that_is_wished() -> None:
+    job = ended_job(wishes={findings.CLEAN: "All"})
+    assert over(job, replace(UP, completed=DONE), at(2)).remove
+
+
+@pytest.mark.parametrize("manager", ["kueue.x-k8s.io/multikueue", "example.org/other"])
+def test_another_s_job_is_left_alone(manager: str) -> None:
+    step = look(make_job(managed_by=manager))
+    assert not step.acts
+    assert step.status.conditions == ()
+
+
+def test_a_job_that_cannot_be_carried_out_fails_with_the_words_why() -> None:
+    told = find(refused(make_job(), "TrainingRuntimeNotSupported", "no", T0).status, "Failed")
+    assert told is not None
+    assert (told.reason, told.message) == ("TrainingRuntimeNotSupported", "no")
+
+
+def test_a_job_without_its_runtime_waits_and_may_still_be_suspended() -> None:
+    step = stalled(make_job(), "there is no runtime", T0)
+    assert (step.findings.phase, step.findings.cause) == ("Pending", "there is no runtime")
+    held = stalled(make_job(suspend=True), "there is no runtime", T0)
+    assert find(held.status, "Suspended") is not None
+
+
+def test_placement_is_ranks_by_host_in_ranges() -> None:
+    summary = Summary(hosts=(OnHost("a", (0, 1, 2, 8)), OnHost("b", (3,))))
+    assert json.loads(findings.placement(summary)) == {"a": "0-2,8", "b": "3"}
+    assert findings.placement(Summary()) == ""
+
+
+def test_a_torch_job_runs_without_a_launcher() -> None:
+    nodes = Seen((pod("pi-node-0-0"), pod("pi-node-0-1")))
+    assert look(make_job(), torch=True, job_set=UP, pods=nodes).findings.phase == "Running"
