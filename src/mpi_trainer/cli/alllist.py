@@ -11,7 +11,7 @@ from mpi_trainer.cli.formats import Format
 from mpi_trainer.cli.mpijob import options
 from mpi_trainer.cli.voice import say, voiced
 from mpi_trainer.kube.oneshot import OneShot
-from mpi_trainer.kube.resources import Resource
+from mpi_trainer.sdk.cluster.kinds import KINDS, Kind
 from mpi_trainer.sdk.cluster.refusals import told
 
 
@@ -23,14 +23,14 @@ from mpi_trainer.sdk.cluster.refusals import told
 @voiced
 def command(*, kinds: tuple[str, ...], namespace: str, everywhere: bool, form: Format) -> None:
     """List training jobs of every kind, newest first, or of the kinds that are named."""
-    wanted = [_kind(word) for word in kinds] or list(everykind.KINDS)
+    wanted = [_kind(word) for word in kinds] or list(KINDS)
     with OneShot(place.config()) as server, told():
-        rows, closed = everykind.listed(server, "" if everywhere else namespace, wanted)
+        jobs, closed = everykind.listed(server, "" if everywhere else namespace, wanted)
     if form.structured:
-        click.echo(formats.rendered(everykind.data(rows), form))
-    elif rows:
+        click.echo(formats.rendered(everykind.data(jobs), form))
+    elif jobs:
         now = datetime.now(UTC)
-        lines = [everykind.cells(each, now, everywhere=everywhere) for each in rows]
+        lines = [everykind.row(job, now, everywhere=everywhere) for job in jobs]
         click.echo(terminal.table(everykind.columns(everywhere=everywhere), lines))
     else:
         say("no jobs" if everywhere else f"no jobs in namespace {namespace}")
@@ -38,9 +38,9 @@ def command(*, kinds: tuple[str, ...], namespace: str, everywhere: bool, form: F
         say(f"not shown, because you may not list them: {', '.join(closed)}")
 
 
-def _kind(word: str) -> Resource:
-    found = everykind.resource(word)
+def _kind(word: str) -> Kind:
+    found = everykind.kind_of(word)
     if found is None:
-        known = ", ".join(kind.kind.lower() for kind in everykind.KINDS)
+        known = ", ".join(kind.resource.kind.lower() for kind in KINDS)
         raise click.UsageError(f"{word!r} is not a kind of training job; there are {known}")
     return found

@@ -56,7 +56,9 @@ def summaries(namespace: str | None) -> list[JobSummary]:
 def answer(work: Coroutine[Any, Any, T]) -> T:
     """Runs the work to its end; a job that is not there is answered with what was meant."""
     import asyncio
+    import gc
 
+    gc.enable()  # from here on it may take hours
     return known(lambda: asyncio.run(work))
 
 

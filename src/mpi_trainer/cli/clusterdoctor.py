@@ -117,7 +117,7 @@ def _kinds(server: OneShot, groups: set[str]) -> Iterator[Finding]:
             mend = f"{_INSTALL}: `kubectl apply -k manifests/crds`"
             yield Finding(kind.kind, level, f"is not defined here: {without}", mend)
     if "trainer.kubeflow.org" in groups and "jobset.x-k8s.io" not in groups:
-        yield Finding("JobSet", "missing", "is not defined here, and TrainJobs need it", _INSTALL)
+        yield Finding("JobSet", "limited", "is not defined here, and TrainJobs need it", _INSTALL)
 
 
 def _served(server: OneShot, kind: Resource) -> bool:

@@ -82,11 +82,6 @@ def placed(function: F) -> F:
     return function
 
 
-def here(ctx: click.Context) -> None:
-    """This machine is meant, unless something else is said."""
-    _noted("backend")(ctx, click.Option(["--backend"]), said(ctx).backend or LOCAL)
-
-
 def said(ctx: click.Context | None = None) -> Place:
     """What the command line says so far."""
     ctx = ctx or click.get_current_context(silent=True)

@@ -6,6 +6,12 @@ import sys
 from pathlib import PurePath
 
 MPIJOB, TRAINJOB = "mpijob", "trainjob"
+GROUPS = {
+    MPIJOB: "kubeflow.org",
+    TRAINJOB: "trainer.kubeflow.org",
+    "pytorchjob": "kubeflow.org",
+    "tfjob": "kubeflow.org",
+}
 _PLUGINS = {"kubectl-odh": "kubectl odh", "oc-odh": "oc odh", "oai-cli": "oai-cli"}
 
 
@@ -15,7 +21,8 @@ def name() -> str:
 
 def kind() -> str:
     """The kind of jobs that the command line is about."""
-    return next((word for word in sys.argv[1:] if word in (MPIJOB, TRAINJOB)), MPIJOB)
+    said = (word.lower().removesuffix("s") for word in sys.argv[1:])
+    return next((word for word in said if word in GROUPS), MPIJOB)
 
 
 def call(verb: str, job: str = "", namespace: str = "default") -> str:

@@ -7,7 +7,7 @@ because starting the large one takes longer than everything else that these comm
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -18,9 +18,12 @@ from mpi_trainer.kube.config import Config
 from mpi_trainer.kube.errors import AlreadyExists, ApiError, KubeError
 from mpi_trainer.kube.oneshot import OneShot
 from mpi_trainer.kube.requests import Request
-from mpi_trainer.kube.resources import CONFIGMAPS, MPIJOBS, SECRETS
+from mpi_trainer.kube.resources import CONFIGMAPS, MPIJOBS, SECRETS, TRAINJOBS, Resource
 from mpi_trainer.sdk.backend import JobSummary, Key
 from mpi_trainer.sdk.cluster.refusals import told, translated
+
+if TYPE_CHECKING:
+    from mpi_trainer.api.trainjob import TrainJob
 
 replace = msgspec.structs.replace
 _REFUSALS = (400, 403, 422)
@@ -40,6 +43,17 @@ class Quick:
         key = Key(job.namespace or self.config.namespace, job.name)
         with told(key):
             return decode(MPIJob, self._server.call(creation(key, job, dry_run=dry_run))).value
+
+    def create_train(self, job: TrainJob) -> dict[str, Any]:
+        """Submits a TrainJob; as the server has it."""
+        from mpi_trainer.api.trainjob import to_wire
+
+        key = Key(job.namespace or self.config.namespace, job.name)
+        with told(key):
+            made: dict[str, Any] = self._server.call(
+                _posted(TRAINJOBS, key, to_wire(job), dry_run=False)
+            )
+        return made
 
     def refusals(self, job: MPIJob) -> tuple[str, ...]:
         """What the server would refuse the job for; nothing is made."""
@@ -85,8 +99,11 @@ class Quick:
 
 def creation(key: Key, job: MPIJob, *, dry_run: bool = False) -> Request:
     """The request that submits a job, as the user wrote it and never with a status."""
-    body: dict[str, Any] = to_wire(job)
+    return _posted(MPIJOBS, key, to_wire(job), dry_run=dry_run)
+
+
+def _posted(resource: Resource, key: Key, body: dict[str, Any], *, dry_run: bool) -> Request:
     body.pop("status", None)
     body["metadata"]["namespace"] = key.namespace
-    request = requests.create(MPIJOBS, key.namespace, body, dry_run=dry_run)
+    request = requests.create(resource, key.namespace, body, dry_run=dry_run)
     return replace(request, query=(*request.query, STRICT))

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 COLUMNS = ("NAME", "STATE", "WORKERS", "PROGRESS", "AGE", "DURATION")
 WIDE = ("SLOTS", "MPI", "REASON", "MESSAGE")
 LONGEST = 80
-GROUPS = {program.MPIJOB: "kubeflow.org", program.TRAINJOB: "trainer.kubeflow.org"}
 
 
 def columns(*, wide: bool, everywhere: bool) -> tuple[str, ...]:
@@ -105,7 +104,7 @@ def moment(time: datetime | None) -> str | None:
 
 def full_name(name: str) -> str:
     kind = program.kind()
-    return f"{kind}.{GROUPS[kind]}/{name}"
+    return f"{kind}.{program.GROUPS[kind]}/{name}"
 
 
 def one_line(text: str) -> str:

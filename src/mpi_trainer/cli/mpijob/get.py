@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mpi_trainer.api.mpijob import MPIJob, to_wire
-from mpi_trainer.cli import formats
+from mpi_trainer.cli import formats, program
 from mpi_trainer.cli.backend import answer, connect, known, quick
 from mpi_trainer.cli.formats import Format
 from mpi_trainer.cli.mpijob import options, summaries
@@ -42,7 +42,7 @@ def command(
     if watch and len(names) != 1:
         raise click.UsageError("--watch follows one job; give one name")
     keys = [Key(namespace, name) for name in names]
-    cluster = quick()
+    cluster = quick() if program.kind() == program.MPIJOB else None
     if cluster is not None and not watch:
         click.echo(_asked(cluster, keys, form, headers=not no_headers))
         return

@@ -21,6 +21,8 @@ from mpi_trainer.cli.formats import Format
 from mpi_trainer.cli.voice import detail, say
 
 if TYPE_CHECKING:
+    from mpi_trainer.api.trainjob import TrainJob
+    from mpi_trainer.cli.quick import Quick
     from mpi_trainer.local.settings import Settings
     from mpi_trainer.sdk.backend import Backend, Key
 
@@ -72,15 +74,31 @@ def to_the_cluster(jobs: list[MPIJob], others: list[dict[str, Any]], order: Orde
     cluster = quick()
     assert cluster is not None, "a cluster was chosen"
     jobs = [checked(job) for job in jobs]
-    for each in others:
-        made = cluster.companion(each)
-        name = f"{each['kind'].lower()}/{each['metadata']['name']}"
-        say(f"{name} created" if made else f"{name} exists already and is used as it is")
+    _bring(cluster, others)
     for job in jobs:
         # The name is the server's where the job has only the beginning of one.
         stored = known(partial(cluster.create, job))
         _tell(stored, order)
     return _afterwards(connect, stored, order)
+
+
+def train_to_the_cluster(job: TrainJob, others: list[dict[str, Any]], order: Order) -> int:
+    """A TrainJob; its runtime is the cluster's."""
+    from mpi_trainer.sdk.cluster.kinds import TRAINJOB
+
+    cluster = quick()
+    assert cluster is not None, "a cluster was chosen"
+    _bring(cluster, others)
+    stored = known(partial(cluster.create_train, job))
+    _tell(TRAINJOB.job(stored), order, stored)
+    return _afterwards(connect, TRAINJOB.job(stored), order)
+
+
+def _bring(cluster: Quick, others: list[dict[str, Any]]) -> None:
+    for each in others:
+        made = cluster.companion(each)
+        name = f"{each['kind'].lower()}/{each['metadata']['name']}"
+        say(f"{name} created" if made else f"{name} exists already and is used as it is")
 
 
 def submitted(jobs: list[MPIJob], settings: Settings, order: Order) -> int:
@@ -136,10 +154,10 @@ async def _to_the_end(backend: Backend, key: Key, order: Order) -> int:
     return await endings.within(order.timeout, work, key, "Finished")
 
 
-def _tell(job: MPIJob, order: Order) -> None:
+def _tell(job: MPIJob, order: Order, stored: dict[str, Any] | None = None) -> None:
     """AC-1: the job's id and when it was submitted; then what to do next."""
     if order.form.structured:
-        click.echo(formats.rendered(to_wire(job), order.form))
+        click.echo(formats.rendered(stored or to_wire(job), order.form))
     elif order.form.kind == "name":
         click.echo(words.full_name(job.name))
     else:

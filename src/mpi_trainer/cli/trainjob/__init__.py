@@ -1,13 +1,14 @@
-"""`odh trainjob VERB …`: TrainJobs of this machine, by the verbs of MPI jobs.
+"""`odh trainjob VERB …`: TrainJobs, by the verbs of MPI jobs.
 
-Jobs of both kinds share one list and one set of names here, so only `create` differs.
+Jobs of both kinds share one set of names on this machine, so only `create` and, on a cluster,
+`list` differ.
 """
 
 from __future__ import annotations
 
 import click
 
-from mpi_trainer.cli import place
+from mpi_trainer.cli import place, program
 from mpi_trainer.cli.lazy import group
 from mpi_trainer.cli.mpijob import VERBS as OF_MPIJOBS
 
@@ -17,12 +18,22 @@ VERBS = {
 }
 
 
-@click.group(cls=group(VERBS))
-@click.pass_context
-def command(ctx: click.Context) -> None:
-    """TrainJobs on this machine: submit, follow, stop, repeat.
+class _OfTrainJobs(group(VERBS)):  # type: ignore[misc]
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        if name == "list" and place.on_cluster(place.told_by(ctx, args)):
+            from mpi_trainer.cli.alllist import command as everything
 
-    They run with a runtime that we ship, or with one from a file. A cluster's are reached with
-    kubectl.
+            return name, everything, [program.TRAINJOB, *rest]
+        return name, command, rest
+
+
+@click.group(cls=_OfTrainJobs)
+def command() -> None:
+    """TrainJobs: submit, follow, stop, repeat.
+
+    On this machine they run with a runtime that we ship, or with one from a file; on a cluster
+    with one that `odh runtime list` names.
     """
-    place.here(ctx)

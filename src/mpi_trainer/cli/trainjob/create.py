@@ -1,4 +1,4 @@
-"""`odh trainjob create`: a TrainJob from a file, with its runtime, submitted to this machine."""
+"""`odh trainjob create`: a TrainJob from a file, submitted; on this machine with its runtime."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 from mpi_trainer.api.errors import line
 from mpi_trainer.api.trainjob import TrainJob, to_wire
-from mpi_trainer.cli import formats, jobfiles, runtimes
+from mpi_trainer.cli import formats, jobfiles, place, runtimes
 from mpi_trainer.cli.backend import answer
 from mpi_trainer.cli.formats import Format, FormatType
 from mpi_trainer.cli.installing import ensure
@@ -57,6 +57,12 @@ def command(**given: Any) -> int:
     if len(file.train_jobs) != 1:
         raise click.UsageError(f"{given['path']} holds {len(file.train_jobs)} TrainJobs; give one")
     job = _wanted(file.train_jobs[0], given)
+    order = submitting.Order(given["follow"], given["wait"], given["timeout"], given["form"])
+    if given["dry_run"]:
+        click.echo(formats.rendered(to_wire(job), given["form"]))
+        return 0
+    if place.on_cluster(place.said()):
+        return submitting.train_to_the_cluster(job, submitting.companions(file), order)
     runtime = runtimes.chosen(job, file, given["runtime"])
     settings = replace(
         here(),
@@ -68,13 +74,9 @@ def command(**given: Any) -> int:
         ),
     )
     local = prepare_train(job, runtime, settings)
-    if given["dry_run"]:
-        click.echo(formats.rendered(to_wire(job), given["form"]))
-        return 0
     for note in local.notes:
         detail(note)
     ensure(local.distribution)
-    order = submitting.Order(given["follow"], given["wait"], given["timeout"], given["form"])
     backend = LocalBackend(settings)
     return submitting.followed(backend, answer(backend.create_train(job, runtime)), order)
 
