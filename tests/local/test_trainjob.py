@@ -5,9 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 import yaml
 
+from mpi_trainer.sdk.local import LocalBackend
+from mpi_trainer.sdk.specs import MPIJobSpec, ReplicaSpec
+from mpi_trainer.sdk.syncclient import TrainingClient
+from mpi_trainer.sdk.syncjob import MPIJob
 from tests.local.cli import cli
 from tests.local.odh import run
 
@@ -191,3 +196,34 @@ def test_a_job_in_the_background_has_the_life_of_any_job_and_keeps_its_runtime(
         said("restart", "job")
         said("wait", "job", "--timeout", "60s")
         assert "deleted" in said("delete", "job")
+
+
+def test_the_sdk_makes_a_trainjob_of_a_spec_and_an_mpijob_of_an_mpijob(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two workers are two nodes, of which the launcher is one."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    pod = ReplicaSpec(env={"GIVEN": "here"})
+    spec = MPIJobSpec(
+        launcher=msgspec.structs.replace(pod, command=("python", "-c", HELLO)),
+        worker=msgspec.structs.replace(pod, replicas=2),
+        mpi_implementation="MPICH",
+    )
+    client = TrainingClient(backend=LocalBackend())
+    try:
+        job = client.create_mpi_job(spec, name="spec")
+        job.wait_for_completion(60)
+        assert sorted(rank.pod for rank in job.describe().ranks) == [
+            "spec-launcher-0-0",
+            "spec-node-0-0",
+        ]
+        assert sum("sum 1 on spec-" in line.text for line in job.get_logs()) == 2
+        own = MPIJob.from_spec("own", spec, backend=client.backend)
+        client.create_mpi_job(own).wait_for_completion(60)
+        assert {rank.pod for rank in client.describe_job("own").ranks} == {
+            "own-worker-0",
+            "own-worker-1",
+        }
+    finally:
+        for one in client.list_jobs():
+            client.delete_job(one.key.name)

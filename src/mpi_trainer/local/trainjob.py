@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from mpi_trainer.api import mpijob, runtime, trainjob
+from mpi_trainer.api.annotations import TTL
 from mpi_trainer.api.decode import decode
 from mpi_trainer.api.effective import (
     DATASET,
@@ -41,7 +42,6 @@ from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.settings import Train
 
 LOCAL_MPI = "mpi-trainer.opendatahub.io/local-mpi"
-TTL = "mpi-trainer.opendatahub.io/ttl-seconds-after-finished"
 
 replace = msgspec.structs.replace
 

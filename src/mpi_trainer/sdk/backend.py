@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.diagnose.progress import Progress
 
 
@@ -125,6 +126,9 @@ class Backend(Protocol):
 
     async def ship(self, job: MPIJob, workdir: str) -> MPIJob:
         """Submits; what the folder `workdir` holds now is the job's working directory."""
+
+    async def train(self, job: TrainJob) -> MPIJob | None:
+        """Submits a TrainJob; None where its API, or its runtime, is not there."""
 
     async def get(self, key: Key) -> MPIJob: ...
 

@@ -169,7 +169,37 @@ class AsyncMPIJobClient(Client):
 class AsyncTrainingClient(Client):
     __doc__ = Client.__doc__
 
-    create_mpi_job = AsyncMPIJobClient.create
+    async def create_mpi_job(
+        self: Client,
+        job: Job | MPIJobSpec | Mapping[str, Any] | str,
+        name: str | None = None,
+        namespace: str | None = None,
+    ) -> AsyncMPIJob:
+        """Submits a job and returns it.
+
+        A spec becomes a TrainJob where that API and our runtimes are there and a TrainJob can say
+        all of it, and else an MPIJob. What is an MPIJob already stays one.
+
+        Args:
+            job: An MPIJob, an MPIJobSpec (then `name` is needed), or a manifest: its text, or
+                the same as a dict.
+            name: The job's name, for a spec.
+            namespace: The job's namespace, for a spec.
+
+        Raises:
+            ValueError: The job makes no sense, or (JobExists) its name is taken.
+        """
+        if isinstance(job, MPIJobSpec) and name:
+            from mpi_trainer.sdk import trainjobs
+
+            described = trainjobs.of(job, name, namespace or self.namespace)
+            stored = await self.backend.train(described) if described else None
+            if stored is not None:
+                made = AsyncMPIJob.of(stored, self.backend)
+                made._note(stored)
+                return made
+        return await AsyncMPIJobClient.create(self, job, name, namespace)
+
     get_job = AsyncMPIJobClient.get
     list_jobs = AsyncMPIJobClient.list
     get_job_status = AsyncMPIJobClient.status

@@ -21,7 +21,15 @@ from mpi_trainer.api import conditions
 from mpi_trainer.api.mpijob import MPIJob, to_wire
 from mpi_trainer.api.runtime import Runtime
 from mpi_trainer.api.trainjob import TrainJob
-from mpi_trainer.local import distributions, inside, logfile, store, trainjob, trainstatus
+from mpi_trainer.local import (
+    distributions,
+    inside,
+    logfile,
+    shipped,
+    store,
+    trainjob,
+    trainstatus,
+)
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.jobdir import Damaged, JobDir, PodState, State
 from mpi_trainer.local.prepare import LocalRun, prepare, prepare_train
@@ -62,6 +70,10 @@ class LocalBackend:
 
     async def create(self, job: MPIJob) -> MPIJob:
         return await asyncio.to_thread(self.create_now, job)
+
+    async def train(self, job: TrainJob) -> MPIJob | None:
+        runtime = shipped.runtime(job.spec.runtime_ref.name)
+        return None if runtime is None else await self.create_train(job, runtime)
 
     async def create_train(self, job: TrainJob, runtime: Runtime) -> MPIJob:
         """Submits a TrainJob with its runtime; the job that stands in for it, as stored."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mpi_trainer.sdk.client import AsyncMPIJobClient as Verbs
-from mpi_trainer.sdk.client import Client
+from mpi_trainer.sdk.client import AsyncTrainingClient, Client
 from mpi_trainer.sdk.face import blocking, converting, iterating
 from mpi_trainer.sdk.syncjob import MPIJob
 
@@ -30,7 +30,7 @@ class MPIJobClient(Client):
 class TrainingClient(Client):
     __doc__ = Client.__doc__
 
-    create_mpi_job = converting(Verbs.create, MPIJob.like)
+    create_mpi_job = converting(AsyncTrainingClient.create_mpi_job, MPIJob.like)
     get_job = converting(Verbs.get, MPIJob.like)
     list_jobs = blocking(Verbs.list)
     get_job_status = blocking(Verbs.status)

@@ -20,11 +20,12 @@ import msgspec
 
 from mpi_trainer.api import conditions as c
 from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.config import Config
 from mpi_trainer.sdk.backend import JobDetails, JobSummary, Key, LogLine, LogQuery
 from mpi_trainer.sdk.bundle import bundle
-from mpi_trainer.sdk.cluster import code, creation, deletion, entering, joblogs, seen
+from mpi_trainer.sdk.cluster import code, creation, deletion, entering, joblogs, seen, training
 from mpi_trainer.sdk.cluster.adapting import IMAGE, for_cluster
 from mpi_trainer.sdk.cluster.details import details
 from mpi_trainer.sdk.cluster.finding import find, summaries
@@ -60,6 +61,13 @@ class ClusterBackend:
         ready = for_cluster(job, os.environ.get(IMAGE, ""), sys.executable)
         async with self._submitting(ready) as (home, key, placed):
             return await creation.create(home, key, placed)
+
+    async def train(self, job: TrainJob) -> MPIJob | None:
+        key = Key(job.namespace or self.namespace, job.name)
+        placed = replace(job, metadata=replace(job.metadata, namespace=key.namespace))
+        with told(key):
+            async with self._homes.home() as home:
+                return await training.create(home, key, placed)
 
     async def ship(self, job: MPIJob, workdir: str) -> MPIJob:
         packed = await asyncio.to_thread(bundle, workdir)

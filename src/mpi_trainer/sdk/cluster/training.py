@@ -1,0 +1,24 @@
+"""A new TrainJob on the cluster, with a runtime that must be there already."""
+
+from __future__ import annotations
+
+from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.trainjob import TrainJob, to_wire
+from mpi_trainer.kube import requests
+from mpi_trainer.kube.errors import Forbidden, NotFound
+from mpi_trainer.kube.resources import CLUSTER_TRAINING_RUNTIMES, TRAINJOBS
+from mpi_trainer.sdk.backend import Key
+from mpi_trainer.sdk.cluster.homes import Home
+from mpi_trainer.sdk.cluster.kinds import TRAINJOB
+
+
+async def create(home: Home, key: Key, job: TrainJob) -> MPIJob | None:
+    """The job as every kind is told; None where its API, or its runtime, is not there for us."""
+    wanted = requests.get(CLUSTER_TRAINING_RUNTIMES, "", job.spec.runtime_ref.name)
+    try:
+        await home.call(wanted)
+    except (NotFound, Forbidden):
+        return None
+    body = to_wire(job)
+    body.pop("status", None)
+    return TRAINJOB.job(await home.call(requests.create(TRAINJOBS, key.namespace, body)))
