@@ -1,7 +1,8 @@
 """The webhook's process: flags, certificates, server.
 
 Every replica serves; none leads. On SIGTERM it stops being ready and serves on for a while, until
-the API servers have heard of it, so that no request is lost while replicas are replaced.
+the API servers have heard of it and have left their connections, so that no request is lost while
+replicas are replaced.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from aiohttp import web
+from aiohttp.typedefs import Middleware
 
 from mpi_trainer.kube import config
 from mpi_trainer.kube.client import Client
@@ -89,7 +91,7 @@ async def _serve(flags: argparse.Namespace) -> None:
         train_asks = TrainAsks(client, asks, flags.ask_seconds)
         door = Door(asks, train_asks, lambda: queues.there, flags.maker)
         served = app(door)
-        served.middlewares.append(middleware(metrics.registry))
+        served.middlewares.extend((middleware(metrics.registry), _parting(stop)))
         runner = web.AppRunner(served, access_log=None, handle_signals=False)
         await runner.setup()
         site = web.TCPSite(runner, None, flags.port, ssl_context=shown.context)
@@ -101,6 +103,24 @@ async def _serve(flags: argparse.Namespace) -> None:
         await runner.cleanup()
         for task in background:
             task.cancel()
+
+
+def _parting(stop: asyncio.Event) -> Middleware:
+    """After the signal every answer is its connection's last, and says so.
+
+    A connection that we closed unannounced would fail the request that is just being sent on it.
+    """
+
+    @web.middleware
+    async def part(
+        request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        response = await handler(request)
+        if stop.is_set():
+            response.force_close()
+        return response
+
+    return part
 
 
 def _place(flags: argparse.Namespace, client: Client) -> Place:
