@@ -242,13 +242,13 @@ FAULTS = (
     Fault(
         "program-not-found",
         "no worker has the program",
-        all_alike(*FAILED, "CommandFailed"),
+        all_alike(*FAILED, "CommandFailed", "StartFailed"),
         ("/state/none", "run"),
     ),
     Fault(
         "program-not-executable",
         "the program is a file without the x bit",
-        all_alike(*FAILED, "CommandFailed"),
+        all_alike(*FAILED, "CommandFailed", "StartFailed"),
         ("/state/rank.py", "run"),
     ),
     Fault(

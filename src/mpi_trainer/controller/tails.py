@@ -13,10 +13,11 @@ from mpi_trainer.controller import redact
 from mpi_trainer.controller.ending import launcher_end
 from mpi_trainer.controller.look import Owned, attempt
 from mpi_trainer.controller.objects import Pod
-from mpi_trainer.decide import Record
+from mpi_trainer.decide import Record, testimony
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import KubeError
+from mpi_trainer.layout.agent import lastwords
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +60,8 @@ class Tails:
 
     async def _fetch(self, job: MPIJob, pod: Pod) -> str:
         environment = _environment(job)
-        said = launcher_end(pod)[0].message
+        end, summary = launcher_end(pod)
+        said, charge = end.message, ""
         if not said:
             container = pod.spec.containers[0].name if pod.spec.containers else ""
             options = requests.LogOptions(container=container, tail=_LINES, limit_bytes=_BYTES)
@@ -71,7 +73,8 @@ class Tails:
             except (KubeError, TimeoutError) as error:
                 log.info("no log of %s: %s", pod.metadata.name, error)
                 return ""
-        return redact.tail(said, environment)
+            charge = testimony.accused(summary, lastwords.first(said.splitlines())).text
+        return "\n".join(filter(None, (charge, redact.tail(said, environment))))
 
 
 def _words(log: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 from mpi_trainer.decide.seen import End, PodSeen, Seen
 
 # What a program says is told as far as a status or a record has room for it.
@@ -17,7 +19,8 @@ def verdict(end: End) -> str:
 def culprit(seen: Seen, said: str = "") -> str:
     """The rank that ended badly before the others, which mpirun then took down.
 
-    Empty where `said` names it already.
+    Empty where `said` names it already, or another worker: SIGTERM is what mpirun sends to those
+    that are left.
     """
     bad = [
         rank
@@ -28,6 +31,13 @@ def culprit(seen: Seen, said: str = "") -> str:
         return ""
     first = min(bad, key=lambda r: (r.ended is None, r.ended, r.rank))
     if f"rank {first.rank} on {first.pod}" in said:
+        return ""
+    others = (p.name for p in seen.pods if p.role == "worker" and p.name != first.pod)
+    if (
+        first.end is not None
+        and first.end.signal == signal.SIGTERM
+        and any(o in said for o in others)
+    ):
         return ""
     words = first.end.words() if first.end is not None else ""
     return f"; rank {first.rank} on {first.pod} was the first to fail, with {words}"

@@ -9,13 +9,15 @@ from msgspec.structs import replace
 
 from mpi_trainer.decide import reasons
 from mpi_trainer.decide.seen import End, RankSeen
-from mpi_trainer.layout.agent.aborts import Abort
+from mpi_trainer.layout.agent.lastwords import Abort, NoProgram, Word
 from mpi_trainer.layout.agent.summary import BadRank, Cause, Summary
 
 OOM_KILLED = "OOMKilled"
 # What the agent says where it saw ranks go and not why. A rank that it does blame stays blamed:
 # ranks that lose another print the same line.
 _UNEXPLAINED = frozenset({"RanksLost", "CommandFailed"})
+# mpirun ends its daemons when a program is missing, and one may look lost to the agent.
+_FOLLOWS = _UNEXPLAINED | {"StartFailed", "DaemonLost", "DaemonFailed", "ConnectionLost"}
 
 
 def ranks(summary: Summary, attempt: int) -> tuple[RankSeen, ...]:
@@ -44,19 +46,25 @@ def end(given: End, summary: Summary) -> End:
     return replace(given, reason=reason, message=summary.text or _raised(summary))
 
 
-def accused(summary: Summary, abort: Abort | None) -> Summary:
-    """The summary with the rank to blame that has said itself, in the log, that it ends all."""
+def accused(summary: Summary, word: Word | None) -> Summary:
+    """The summary with the culprit that the log names, where the agent saw none."""
     cause = summary.cause
-    if abort is None or cause is None or cause.reason not in _UNEXPLAINED or cause.rank is not None:
+    if word is None or cause is None or cause.rank is not None:
         return summary
-    there = (host.pod for host in summary.hosts if abort.rank in host.ranks)
-    pod = next(there, "")
-    words = f"rank {abort.rank}" + (f" on {pod}" if pod else "")
-    return replace(
-        summary,
-        cause=Cause("RankFailed", abort.rank, pod),
-        text=summary.text or f"{words} has ended all ranks by MPI_Abort({abort.code})",
-    )
+    if cause.reason not in (_FOLLOWS if isinstance(word, NoProgram) else _UNEXPLAINED):
+        return summary
+    found, text = _charge(summary, word)
+    return replace(summary, cause=found, text=text)
+
+
+def _charge(summary: Summary, word: Word) -> tuple[Cause, str]:
+    match word:
+        case Abort(rank, code):
+            pod = next((host.pod for host in summary.hosts if rank in host.ranks), "")
+            who = f"rank {rank}" + (f" on {pod}" if pod else "")
+            return Cause("RankFailed", rank, pod), f"{who} has ended all ranks by MPI_Abort({code})"
+        case NoProgram(program, pod):
+            return Cause("StartFailed", None, pod), f"{pod} has no {program} that it could run"
 
 
 def _raised(summary: Summary) -> str:

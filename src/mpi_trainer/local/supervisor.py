@@ -30,7 +30,7 @@ from mpi_trainer.decide import (
     reasons,
     testimony,
 )
-from mpi_trainer.layout.agent import aborts, summary
+from mpi_trainer.layout.agent import lastwords, summary
 from mpi_trainer.layout.model import Layout, PodLayout
 from mpi_trainer.local import ranks, reports, sshd
 from mpi_trainer.local.follower import Follower, Look
@@ -93,7 +93,7 @@ class Supervisor:
         self._launcher_waits: int | None = None  # the attempt whose launcher waits for workers
         self._ranks: tuple[RankSeen, ...] = ()
         self._said = summary.Summary()
-        self._abort: aborts.Abort | None = None
+        self._log = lastwords.Listener()
         self._selector = selectors.DefaultSelector()
         self._pending: list[reports.Report] = []
         self._unkept = True  # pods have changed since the last look was kept
@@ -219,7 +219,7 @@ class Supervisor:
             self._launcher_waits = None
             self._ranks = ()
             self._said = summary.Summary()
-            self._abort = None
+            self._log = lastwords.Listener()
             for held in self._held.values():
                 ranks.clear(held.running.share)
             self._start([self._layout.launcher])
@@ -298,7 +298,8 @@ class Supervisor:
             lines = [replace(line, rank=node) for line in lines]
         self._pending += lines
         if held.layout.role == "launcher":
-            self._abort = self._abort or aborts.first(line.text for line in lines)
+            for line in lines:
+                self._log.hear(line.text)
             return
         if not held.ready and sshd.LISTENING in data:
             held.ready = True
@@ -319,7 +320,7 @@ class Supervisor:
         self._look_at = 0.0
         if held.layout.role == "launcher":
             said = summary.parse(_text(f"{held.running.share}/{SUMMARY}"))
-            said = testimony.accused(said, self._abort)
+            said = testimony.accused(said, self._log.word)
             held.end = testimony.end(held.end, said)
             self._said = said
             if not held.end.well or said.cause is not None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpi_trainer.decide import End, testimony
-from mpi_trainer.layout.agent import aborts
+from mpi_trainer.layout.agent import lastwords
 from mpi_trainer.layout.agent.summary import (
     BadRank,
     Cause,
@@ -129,7 +129,7 @@ LOG = (
 
 def test_a_rank_that_called_abort_is_blamed_by_its_own_words() -> None:
     """Hydra ends every rank at once, with whoever would have recorded the end."""
-    said = testimony.accused(parse(LOST), aborts.first(LOG))
+    said = testimony.accused(parse(LOST), lastwords.first(LOG))
     assert said.cause == Cause("RankFailed", 1, "train-worker-1")
     assert said.text == "rank 1 on train-worker-1 has ended all ranks by MPI_Abort(42)"
 
@@ -137,8 +137,23 @@ def test_a_rank_that_called_abort_is_blamed_by_its_own_words() -> None:
 def test_a_rank_that_was_seen_to_fail_stays_blamed() -> None:
     """Ranks that lose another print the same line."""
     text = LOST.replace("RanksLost - -", "RankKilled 0 train-worker-0")
-    assert testimony.accused(parse(text), aborts.first(LOG)) == parse(text)
+    assert testimony.accused(parse(text), lastwords.first(LOG)) == parse(text)
 
 
 def test_a_log_without_an_abort_accuses_nobody() -> None:
-    assert testimony.accused(parse(LOST), aborts.first(LOG[:1])) == parse(LOST)
+    assert testimony.accused(parse(LOST), lastwords.first(LOG[:1])) == parse(LOST)
+
+
+@pytest.mark.parametrize("indent", ["", "   "], ids=["openmpi4", "openmpi5"])
+def test_the_worker_that_lacks_the_program_is_named(indent: str) -> None:
+    """Open MPI's daemons look for it themselves, so that no rank is ever seen there."""
+    box = [
+        "mpirun was unable to launch the specified application as it could not access",
+        f"{indent}Executable: /app/train",
+        f"{indent}Node: train-worker-1.train.default.svc",
+    ]
+    said = parse(LOST.replace("RanksLost - -", "CommandFailed - -"))
+    found = testimony.accused(said, lastwords.first(box))
+    assert found.cause == Cause("StartFailed", None, "train-worker-1")
+    assert found.text == "train-worker-1 has no /app/train that it could run"
+    assert testimony.accused(said, lastwords.first(["Node: train-worker-1"])) == said
