@@ -158,6 +158,18 @@ def test_what_cannot_run_here_is_refused_with_what_to_do(
     assert words in ended.stderr
 
 
+def test_a_patch_for_a_job_that_the_runtime_lacks_is_refused_with_those_it_has(
+    tmp_path: Path,
+) -> None:
+    asked = job("mpi-openmpi-cpu", command=["mpirun", "hostname"])
+    jobs = {"template": {"spec": {"replicatedJobs": [{"name": "worker"}]}}}
+    patch = {"manager": "example.com/team", "trainingRuntimeSpec": jobs}
+    asked["spec"]["runtimePatches"] = [patch]  # type: ignore[index]
+    ended = run("run", "-f", written(tmp_path, asked))
+    assert ended.returncode == 2, ended.stderr
+    assert "launcher" in ended.stderr
+
+
 def test_a_policy_that_we_do_not_serve_is_refused_by_name(tmp_path: Path) -> None:
     asked = job("ours", command=["x"])
     ended = run("run", "-f", written(tmp_path, asked, plain(jax={})))

@@ -18,6 +18,7 @@ from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.api.runtime import Runtime
 from mpi_trainer.api.trainjob import TrainJob
+from mpi_trainer.api.validation import fitting
 from mpi_trainer.layout.agent import Choice
 from mpi_trainer.layout.model import Layout
 from mpi_trainer.layout.mpijob import choose, layout
@@ -93,6 +94,9 @@ def prepare(job: MPIJob, settings: Settings) -> LocalRun:
 def prepare_train(job: TrainJob, runtime: Runtime, settings: Settings) -> LocalRun:
     """The same for a TrainJob with this runtime."""
     job = _named(job)
+    errors = fitting.errors(job, runtime)
+    if errors:
+        raise InvalidJob(errors)
     build = runtime.metadata.annotations.get(trainjob.LOCAL_MPI)
     settings = msgspec.structs.replace(
         settings,

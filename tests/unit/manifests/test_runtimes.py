@@ -13,6 +13,7 @@ from mpi_trainer.api.jobset import ANCESTOR_LABEL
 from mpi_trainer.api.meta import ObjectMeta
 from mpi_trainer.api.runtime import CLUSTER, MPI, Runtime
 from mpi_trainer.api.trainjob import RuntimeRef, Trainer, TrainJob, TrainJobSpec
+from mpi_trainer.api.validation.runtime import errors, warnings
 from mpi_trainer.layout.mpi import implementation
 from mpi_trainer.local import shipped
 from tools.cluster.user_images import USER_IMAGES
@@ -54,7 +55,9 @@ def test_a_cluster_gets_exactly_the_runtimes_that_local_runs_read() -> None:
     assert (MANIFESTS / "runtimes" / base).resolve() == shipped.FOLDER
 
 
-def test_each_is_a_cluster_runtime_named_as_its_file(runtime: Runtime) -> None:
+def test_each_is_a_sound_cluster_runtime_named_as_its_file(runtime: Runtime) -> None:
+    assert list(errors(runtime)) == []
+    assert list(warnings(runtime)) == []
     assert runtime.kind == CLUSTER
     assert runtime.name in WANTED
 
