@@ -11,7 +11,7 @@ import msgspec
 from mpi_trainer.api.defaults import OPEN_MPI
 from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.api.trainjob import TrainJob
-from mpi_trainer.cli import terminal
+from mpi_trainer.cli import place, terminal
 from mpi_trainer.cli.installing import ensure
 from mpi_trainer.cli.main import FAILED, INTERRUPTED
 from mpi_trainer.cli.parameters import Mount, Pair
@@ -55,6 +55,8 @@ replace = msgspec.structs.replace
     default="auto",
     help="How workers are kept apart. `loopback` shares your network.",
 )
+@click.option("--image", help="On a cluster: the image that the command runs in.")
+@place.placed
 @click.option("--dry-run", is_flag=True, help="Print the layout of the job and run nothing.")
 @click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text")
 @click.option("-q", "--quiet", is_flag=True, help="Only the program's own output, and errors.")
@@ -68,8 +70,16 @@ def command(**options: Any) -> int:
     odh run -f trainjob.yaml                  a TrainJob, with a runtime that we ship
 
     A command that does not start ranks by itself runs as `mpirun -n WORKERS×SLOTS COMMAND`.
-    Ctrl-C stops the job and cleans up; a second Ctrl-C kills it.
+    Ctrl-C stops the job and cleans up; a second Ctrl-C kills it. Where a cluster is named (with
+    --backend cluster or --context) the job runs there with what this folder holds, and is removed
+    at its end.
     """
+    from mpi_trainer.cli import remote
+
+    if remote.wanted():
+        return remote.run(options)
+    if options["image"]:
+        raise click.UsageError("--image is for clusters: here a job runs with your own programs")
     order = _order(options)
     if options["dry_run"]:
         click.echo(_dry(order, options["output"]))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -70,6 +73,10 @@ POLICIES = {"retries": "backoff_limit", "ttl": "ttl_seconds_after_finished"}
 @click.option("--retries", type=click.IntRange(0), help="Attempts after the first.  [default: 6]")
 @click.option("--ttl", type=options.Span(), help="Delete the job so long after its end.")
 @click.option("--suspended", is_flag=True, help="Create it, but let it wait for `resume`.")
+@click.option(
+    "--workdir", type=click.Path(exists=True, file_okay=False),
+    help="Send this folder along: the job works in it, wherever it runs.",
+)  # fmt: skip
 @click.option("--as-is", is_flag=True, help="Do not put `mpirun -n RANKS` before the command.")
 @click.option("--follow", is_flag=True, help="Print its output; the exit code is the job's.")
 @click.option("--wait", is_flag=True, help="Wait for its end; the exit code is the job's.")
@@ -103,8 +110,14 @@ def command(**given: Any) -> int:
         return submitting.shown(jobs, given["form"])
     if place.on_cluster(place.said()):
         _check_for_a_cluster(given)
+        jobs = jobs if file else [_for_a_cluster(job) for job in jobs]
+        if given["workdir"]:
+            return submitting.shipped(jobs, given["workdir"], order)
         return submitting.to_the_cluster(jobs, submitting.companions(file), order)
-    return submitting.submitted(jobs, _settings(given, file), order)
+    settings = _settings(given, file)
+    if given["workdir"]:
+        settings = msgspec.structs.replace(settings, cwd=str(Path(given["workdir"]).resolve()))
+    return submitting.submitted(jobs, settings, order)
 
 
 def _from_words(given: dict[str, Any]) -> MPIJob:
@@ -161,14 +174,21 @@ def _from_file(given: dict[str, Any], file: JobFile) -> list[MPIJob]:
     return jobs
 
 
+def _for_a_cluster(job: MPIJob) -> MPIJob:
+    """As the SDK sends it: the image where none is named, and lines with their ranks."""
+    from mpi_trainer.sdk.cluster.adapting import IMAGE, for_cluster
+
+    return for_cluster(job, os.environ.get(IMAGE, ""), sys.executable)
+
+
 def _check_for_a_cluster(given: dict[str, Any]) -> None:
     for option, why in OF_THIS_MACHINE.items():
         if given[option]:
             raise click.UsageError(why)
-    if not given["path"] and not given["image"]:
+    if not given["path"] and not given["image"] and not os.environ.get("MPI_TRAINER_IMAGE"):
         raise click.UsageError(
-            "give --image: on a cluster every job runs in an image, which must have its program "
-            "and MPI; `--backend local` runs it on this machine without one"
+            "give --image, or set MPI_TRAINER_IMAGE: on a cluster every job runs in an image, "
+            "which must have its program and MPI; `--backend local` runs it here without one"
         )
 
 

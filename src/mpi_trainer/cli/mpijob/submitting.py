@@ -82,6 +82,15 @@ def to_the_cluster(jobs: list[MPIJob], others: list[dict[str, Any]], order: Orde
     return _afterwards(connect, stored, order)
 
 
+def shipped(jobs: list[MPIJob], workdir: str, order: Order) -> int:
+    """Jobs with a folder of this machine, which travels with each of them."""
+    backend = connect()
+    for job in [checked(job) for job in jobs]:
+        stored = answer(backend.ship(job, workdir))
+        _tell(stored, order)
+    return _afterwards(lambda: backend, stored, order)
+
+
 def train_to_the_cluster(job: TrainJob, others: list[dict[str, Any]], order: Order) -> int:
     """A TrainJob; its runtime is the cluster's."""
     from mpi_trainer.sdk.cluster.kinds import TRAINJOB
