@@ -14,11 +14,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.api import trainlab
 from tests.api.accounts import Account, with_token
 from tests.api.admin import JOBS, Admin, Object
 from tests.api.kubelet import Kubelet
 from tests.api.lab import admin, kubelet, served, submit, until
 from tests.api.running import Controller, job
+from tests.api.trainlab import TRAIN
 from tests.cluster import Kubectl, api_spec, eventually, shared_cluster
 from tools.cluster.spec import Spec
 
@@ -27,7 +29,10 @@ __all__ = ["admin", "kubelet", "served"]
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 HOME = "mpi-trainer"
 USER = f"system:serviceaccount:{HOME}:{HOME}"
-BY_ADMISSION = {("kubeflow.org", "mpijobs/finalizers", "update")}
+BY_ADMISSION = {
+    ("kubeflow.org", "mpijobs/finalizers", "update"),
+    ("trainer.kubeflow.org", "trainjobs/finalizers", "update"),
+}
 """never asked for: checked by the API server when a child blocks the deletion of its owner"""
 
 Right = tuple[str, str, str]
@@ -42,6 +47,7 @@ def api_server() -> Iterator[Spec]:
 
 @pytest.fixture
 def installed(admin: Admin) -> Account:
+    trainlab.install(Kubectl(admin.spec))
     kubectl = Kubectl(admin.spec, HOME)
     kubectl("apply", "-k", str(MANIFESTS / "overlays" / "kubernetes"))
     return with_token(kubectl, HOME)
@@ -84,6 +90,7 @@ def test_the_controller_uses_each_of_its_rights_and_misses_none(
     with Controller(config, lock) as controller:
         _fail_suspend_resume_succeed(admin, kubelet)
         _meet_taken_names(admin)
+        _train(admin)
         submit(admin, job(1, "handed-over"))
         until(admin, "Running", "handed-over")
         assert '"logger":"mpi_trainer.runtime.workers","msg":"failed' not in controller.log()
@@ -113,6 +120,30 @@ def _fail_suspend_resume_succeed(admin: Admin, kubelet: Kubelet) -> None:
     until(admin, "Running", seconds=30)
     kubelet.exit(_launcher(admin, "pi"))
     eventually("deleted by its TTL", lambda: admin.get(f"{JOBS}/mpijobs/pi") is None, 30)
+
+
+def _train(admin: Admin) -> None:
+    """A TrainJob that rests, goes on and is deleted by its TTL, one past its deadline, and one
+    whose name is taken."""
+    of_cluster = {**trainlab.runtime("rights-used", {}), "kind": "ClusterTrainingRuntime"}
+    admin.call("POST", "/apis/trainer.kubeflow.org/v1alpha1/clustertrainingruntimes", of_cluster)
+    admin.create(f"{TRAIN}/trainingruntimes", trainlab.mpi_runtime())
+    ttl = {"annotations": {f"{trainlab.OURS}/ttl-seconds-after-finished": "0"}}
+    trainlab.submit(admin, trainlab.train_job("trained", suspend=True, metadata=ttl))
+    trainlab.until(admin, "Suspended", name="trained")
+    trainlab.job_set(admin, "trained")
+    admin.patch(f"{TRAIN}/trainjobs/trained", {"spec": {"suspend": False}})
+    trainlab.until(admin, "Suspended", "False", "trained")
+    trainlab.end(admin, "Completed", "AllJobsCompleted", "trained")
+    eventually("deleted by its TTL", lambda: admin.get(f"{TRAIN}/trainjobs/trained") is None)
+    late = trainlab.train_job("late", "rights-used", activeDeadlineSeconds=1)
+    late["spec"]["runtimeRef"] = {"name": "rights-used"}
+    trainlab.submit(admin, late)
+    trainlab.until(admin, "Failed", name="late")
+    theirs = {"metadata": {"name": "theirs"}, "spec": {"replicatedJobs": []}}
+    admin.create(f"{trainlab.SETS}/jobsets", theirs)
+    trainlab.submit(admin, trainlab.train_job("theirs"))
+    trainlab.until(admin, "Failed", name="theirs")
 
 
 def _succeed(admin: Admin, kubelet: Kubelet, name: str) -> None:

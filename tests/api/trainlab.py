@@ -30,17 +30,17 @@ KINDS = ("trainjobs", "trainingruntimes", "clustertrainingruntimes", "jobsets", 
 def api_server() -> Iterator[Spec]:
     """One of these tests' own: others want one without JobSets."""
     for spec in shared_cluster(api_spec("test-train")):
-        kubectl = Kubectl(spec)
-        sets = build([JOBSET])["jobset"].source / "config/components/crd/bases"
-        kubectl("apply", "--server-side", "-k", str(CRDS))
-        kubectl("apply", "--server-side", "-f", str(sets))
-        _serves(kubectl)
+        install(Kubectl(spec))
         yield spec
 
 
-def _serves(kubectl: Kubectl) -> None:
-    # Not `kubectl wait`: it fails where a definition has no conditions yet.
+def install(kubectl: Kubectl) -> None:
+    """The definitions of TrainJobs, runtimes and JobSets."""
+    sets = build([JOBSET])["jobset"].source / "config/components/crd/bases"
+    kubectl("apply", "--server-side", "--force-conflicts", "-k", str(CRDS))
+    kubectl("apply", "--server-side", "-f", str(sets))
     for kind in KINDS:
+        # Not `kubectl wait`: it fails where a definition has no conditions yet.
         eventually(kind, lambda kind=kind: not kubectl.attempt("get", kind).returncode)  # type: ignore[misc]
 
 

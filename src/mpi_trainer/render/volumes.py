@@ -9,6 +9,7 @@ elsewhere (an overlay) is mounted by itself, unless the template mounts somethin
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import TypeVar
 
@@ -53,8 +54,20 @@ def mounted(container: Object) -> frozenset[str]:
     return frozenset(plain(m.get("mountPath", "")) for m in container.get("volumeMounts") or ())
 
 
+# Taking paths apart was most of what rendering cost, and nearly all jobs have the same ones.
+@lru_cache(1024)
 def plain(path: str) -> str:
     return str(PurePosixPath(path))
+
+
+@lru_cache(1024)
+def folder_of(path: str) -> str:
+    return str(PurePosixPath(path).parent)
+
+
+@lru_cache(1024)
+def name_of(path: str) -> str:
+    return PurePosixPath(path).name
 
 
 def claimed(pod: PodLayout) -> tuple[str, ...]:
@@ -100,17 +113,14 @@ def _secret(name: str, keys: list[KeyFile]) -> Object:
 
 def _key_items(keys: list[KeyFile]) -> list[Object]:
     return [
-        {"key": KEYS[key.part], "path": PurePosixPath(key.path).name}
+        {"key": KEYS[key.part], "path": name_of(key.path)}
         | ({} if key.mode is None else {"mode": key.mode})
         for key in keys
     ]
 
 
 def _items(files: list[File], frame: Frame) -> list[Object]:
-    return [
-        {"key": frame.config_keys[f], "path": PurePosixPath(f.path).name, "mode": f.mode}
-        for f in files
-    ]
+    return [{"key": frame.config_keys[f], "path": name_of(f.path), "mode": f.mode} for f in files]
 
 
 def _overlays(pod: PodLayout, named: dict[str, str], used: frozenset[str]) -> Iterator[Object]:
@@ -127,5 +137,5 @@ def _overlays(pod: PodLayout, named: dict[str, str], used: frozenset[str]) -> It
 def _by_folder(listed: Iterable[T]) -> dict[str, list[T]]:
     found: dict[str, list[T]] = {}
     for one in listed:
-        found.setdefault(str(PurePosixPath(one.path).parent), []).append(one)
+        found.setdefault(folder_of(one.path), []).append(one)
     return found
