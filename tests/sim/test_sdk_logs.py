@@ -149,6 +149,16 @@ def test_attempts_follow_each_other() -> None:
     play(script)
 
 
+def test_earlier_attempt_whose_pod_is_gone_is_said_to_be() -> None:
+    async def script(node: Node, backend: ClusterBackend, said: list[str]) -> None:
+        node.job("Succeeded")
+        await node.pod("two", "Succeeded", attempt=2).write("a", "b")
+        lines = await read(backend, LogQuery())
+        assert [(line.text, line.lost) for line in lines] == [("a", 1), ("b", 0)]
+
+    play(script)
+
+
 def test_line_of_five_megabytes_comes_whole() -> None:
     async def script(node: Node, backend: ClusterBackend, said: list[str]) -> None:
         node.job("Succeeded")
@@ -218,7 +228,10 @@ def test_failure_is_heard_at_once_by_everybody() -> None:
     async def script(node: Node, backend: ClusterBackend, said: list[str]) -> None:
         node.job("Running")
         waits = [asyncio.create_task(until_finished(backend, KEY, 20, None)) for _ in range(50)]
-        await asyncio.sleep(1.0)
+        while len(node.sent("GET", "/pi")) < 50 or not any(  # noqa: ASYNC110 - clients act
+            one.query.get("watch") for one in node.requests
+        ):
+            await asyncio.sleep(0.1)
         before = len(node.requests)
         await asyncio.sleep(1.0)
         assert len(node.requests) == before, "nobody asks while nothing happens"

@@ -57,13 +57,13 @@ class _Filter(msgspec.Struct, frozen=True):
 class _Reader:
     """One pod's log as lines with ranks."""
 
-    def __init__(self, home: Home, pod: seen.Pod, wanted: _Filter) -> None:
+    def __init__(self, home: Home, pod: seen.Pod, wanted: _Filter, lost: int) -> None:
         since = wanted.since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if wanted.since else ""
         self.log = PodLog(home, pod, since)
         self._pod = pod
         self._stream = Stream(pod.name, pod.role, "stdout")
         self._wanted = wanted
-        self._lost = 0
+        self._lost = lost
         self._last = datetime.fromtimestamp(0, UTC)
 
     async def lines(self, *, follow: bool) -> AsyncGenerator[LogLine, None]:
@@ -160,9 +160,13 @@ async def _new(
     pods, headless = await pods_of(home, key, job.kind), job.kind.headless(job.data)
     fresh = [p for p in pods if wanted.reads(p, headless) and p.metadata.uid not in readers]
     fresh.sort(key=lambda p: (p.attempt, p.metadata.creation_timestamp))
-    made = {pod.metadata.uid: _Reader(home, pod, wanted) for pod in fresh}
-    readers.update(made)
-    return [*made.values()]
+    made: list[_Reader] = []
+    for pod in fresh:
+        # An earlier attempt's pod that nobody has read is gone, and its lines with it.
+        gone = int(not readers and pod.attempt > 1 and wanted.since is None)
+        readers[pod.metadata.uid] = _Reader(home, pod, wanted, gone)
+        made.append(readers[pod.metadata.uid])
+    return made
 
 
 async def pods_of(home: Home, key: Key, kind: Kind) -> tuple[seen.Pod, ...]:
