@@ -12,6 +12,7 @@ import contextlib
 import json
 import ssl
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -28,13 +29,14 @@ _HOP = ("host", "content-length", "transfer-encoding", "connection", "accept-enc
 
 
 class Write(NamedTuple):
-    """A write that reached the server. `name` and `uid` are the answer's."""
+    """A write that reached the server, and when. `name` and `uid` are the answer's."""
 
     method: str
     path: str
     code: int
     name: str = ""
     uid: str = ""
+    sent: float = 0.0
 
     @property
     def kind(self) -> str:
@@ -129,9 +131,10 @@ class CrashingProxy:
         if moment == "before":
             await self._crash()
             raise web.HTTPServiceUnavailable
+        sent = time.monotonic()
         async with self._forward(request) as answer:
             body = await answer.read()
-            self._note(request, answer.status, body)
+            self._note(request, answer.status, body, sent)
             if moment == "committed":
                 await self._crash()
             response = web.Response(status=answer.status, body=body, headers=_plain(answer.headers))
@@ -166,10 +169,10 @@ class CrashingProxy:
         await asyncio.get_running_loop().run_in_executor(None, self._kill)
         self.fired.set()
 
-    def _note(self, request: web.Request, code: int, body: bytes) -> None:
+    def _note(self, request: web.Request, code: int, body: bytes, sent: float) -> None:
         meta = json.loads(body).get("metadata", {}) if body.startswith(b"{") else {}
         name, uid = meta.get("name", ""), meta.get("uid", "")
-        self.writes.append(Write(request.method, request.path, code, name, uid))
+        self.writes.append(Write(request.method, request.path, code, name, uid, sent))
 
 
 def _plain(headers: Any) -> dict[str, str]:
