@@ -1,0 +1,54 @@
+"""Which place a command line means, before anything is asked of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+
+from mpi_trainer.cli.detection import configured
+from mpi_trainer.cli.place import Place, on_cluster, told_by
+
+
+@pytest.mark.parametrize(
+    ("place", "environ", "cluster"),
+    [
+        (Place(), {}, False),
+        (Place(), {"KUBECONFIG": "/nowhere"}, True),
+        (Place(), {"OPENSHIFT_API_URL": "https://api"}, True),
+        (Place(), {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, False),
+        (Place(), {"KUBECONFIG": "/nowhere", "MPI_TRAINER_BACKEND": "local"}, False),
+        (Place(), {"MPI_TRAINER_BACKEND": "cluster"}, True),
+        (Place(backend="local"), {"KUBECONFIG": "/nowhere"}, False),
+        (Place(backend="cluster"), {"MPI_TRAINER_BACKEND": "local"}, True),
+        (Place(context="c"), {}, True),
+        (Place(kubeconfig="f"), {}, True),
+        (Place(as_user="u"), {}, True),
+        (Place(namespace="n"), {}, False),
+    ],
+)
+def test_what_is_said_wins_over_what_is_found(
+    place: Place, environ: dict[str, str], cluster: bool
+) -> None:
+    assert on_cluster(place, environ) is cluster
+
+
+def test_a_kubeconfig_in_the_home_folder_is_found(tmp_path: Path) -> None:
+    assert not configured({"HOME": str(tmp_path)})
+    (tmp_path / ".kube").mkdir()
+    (tmp_path / ".kube/config").touch()
+    assert configured({"HOME": str(tmp_path)})
+
+
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [
+        (["list", "--context", "c"], Place(context="c")),
+        (["list", "--context=c", "--as=u"], Place(context="c", as_user="u")),
+        (["list", "--backend", "local", "x"], Place(backend="local")),
+        (["list", "--kubeconfig"], Place()),
+    ],
+)
+def test_words_that_nobody_has_read_yet_count_too(words: list[str], place: Place) -> None:
+    assert told_by(click.Context(click.Command("x")), words) == place
