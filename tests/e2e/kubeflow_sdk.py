@@ -40,7 +40,7 @@ class Sdk(msgspec.Struct, frozen=True):
             env=environment(kubectl.spec),
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=500,
             check=False,
         )
         assert ended.returncode == 0, f"{ended.stdout}\n{ended.stderr}"

@@ -15,7 +15,7 @@ from tests.cluster import Kubectl
 from tests.e2e.kubeflow_sdk import Sdk
 from tests.unit.manifests.test_runtimes import WANTED
 
-pytestmark = pytest.mark.timeout(400, func_only=True)
+pytestmark = pytest.mark.timeout(600, func_only=True)
 
 
 @pytest.fixture
