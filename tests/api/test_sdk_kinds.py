@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from mpi_trainer.sdk import background
+from mpi_trainer.sdk.backend import Key
 from mpi_trainer.sdk.cluster.backend import ClusterBackend
 from openshift_ai_sdk.training import JobNotFound, TrainingClient, connect
 from tests.api.admin import JOBS, Admin, Object
@@ -145,10 +147,16 @@ def test_each_is_deleted_and_its_logs_are_empty_without_pods(
     assert client.list_jobs() == ()
 
 
-def test_manifest_is_the_kind_s_own(client: TrainingClient, admin: Admin) -> None:
-    from mpi_trainer.sdk import background
-    from mpi_trainer.sdk.backend import Key
+def test_pruning_clears_away_mpijobs_only(client: TrainingClient, admin: Admin) -> None:
+    ended = {"conditions": [holds("Succeeded")], "completionTime": "2026-01-31T12:00:00Z"}
+    for path in (f"{JOBS}/mpijobs/mpi", f"{OLDER}/pytorchjobs/torch"):
+        admin.patch(f"{path}/status", {"status": ended})
+    gone = background.run(client.backend.prune(admin.namespace, 60))
+    assert [key.name for key in gone] == ["mpi"]
+    assert {*client.list_jobs().names} == {"train", "torch"}
 
+
+def test_manifest_is_the_kind_s_own(client: TrainingClient, admin: Admin) -> None:
     backend = client.backend
     assert isinstance(backend, ClusterBackend)
     found = background.run(backend.manifest(Key(admin.namespace, "train")))

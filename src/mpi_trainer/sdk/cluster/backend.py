@@ -30,6 +30,7 @@ from mpi_trainer.sdk.cluster.adapting import IMAGE, for_cluster
 from mpi_trainer.sdk.cluster.details import details
 from mpi_trainer.sdk.cluster.finding import find, summaries
 from mpi_trainer.sdk.cluster.homes import Home, Homes
+from mpi_trainer.sdk.cluster.kinds import MPIJOB
 from mpi_trainer.sdk.cluster.outages import Say
 from mpi_trainer.sdk.cluster.refusals import told
 from mpi_trainer.sdk.errors import JobError
@@ -212,7 +213,8 @@ class ClusterBackend:
     async def prune(self, namespace: str | None, older_than_seconds: float) -> Sequence[Key]:
         gone = []
         for job in await self.list(namespace):
-            ended = job.completed
+            # Other kinds have other owners' habits; nobody asked for theirs to be cleared away.
+            ended = job.completed if job.kind == MPIJOB.resource.kind else None
             if ended and (datetime.now(UTC) - ended).total_seconds() >= older_than_seconds:
                 await self.delete(job.key)
                 gone.append(job.key)
