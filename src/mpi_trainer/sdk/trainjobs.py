@@ -1,4 +1,4 @@
-"""TrainJobs as the interfaces make and change them. Pure.
+"""TrainJobs as the interfaces make and change them.
 
 `of` says a job's description as a TrainJob with a runtime that we ship, where a TrainJob can say
 all of it. `with_env` and `with_mounts` are what `odh run` adds to a job from a file: variables go
@@ -18,12 +18,14 @@ from mpi_trainer.api.runtime import Runtime
 from mpi_trainer.api.tailoring import NODE_CONTAINER
 from mpi_trainer.api.trainjob import API_VERSION, KIND, TrainJob
 from mpi_trainer.layout.launch import mpi_command
+from mpi_trainer.local import shipped
 from mpi_trainer.sdk.newjob import HostMount, add_mounts
 from mpi_trainer.sdk.resources import ResourceRequirements, amounts
 from mpi_trainer.sdk.specs import LOCAL_IMAGE, MPIJobSpec, ReplicaSpec, literal, variables
 from mpi_trainer.sdk.volumes import shown, source
 
-RUNTIMES = {"OpenMPI": "mpi-openmpi-cpu", "Intel": "mpi-intel-cpu", "MPICH": "mpi-mpich-cpu"}
+ANY_NODE = "-cpu"
+"""how the names of runtimes end that ask nothing of a node"""
 MANAGER = "mpi-trainer.opendatahub.io/sdk"
 
 replace = msgspec.structs.replace
@@ -34,7 +36,7 @@ def of(spec: MPIJobSpec, name: str, namespace: str) -> TrainJob | None:
 
     One node alone stays an MPIJob: the public API would make two of it.
     """
-    runtime = RUNTIMES.get(spec.mpi_implementation)
+    runtime = runtime_for(spec.mpi_implementation)
     nodes = spec.ranks // max(spec.slots, 1)
     if runtime is None or nodes < 2 or not _alike(spec) or not _simple(spec.run_policy):
         return None
@@ -68,6 +70,15 @@ def of(spec: MPIJobSpec, name: str, namespace: str) -> TrainJob | None:
         },
     }
     return decode(TrainJob, wire).value
+
+
+def runtime_for(implementation: str) -> str | None:
+    """The first of our runtimes that starts this MPI on any node."""
+    for name in shipped.names():
+        found = shipped.runtime(name) if name.endswith(ANY_NODE) else None
+        if found is not None and found.mpi_implementation == implementation:
+            return name
+    return None
 
 
 def _alike(spec: MPIJobSpec) -> bool:

@@ -137,11 +137,12 @@ def test_the_working_directory_is_the_containers_or_the_callers() -> None:
     assert launcher(workingDir="/data").cwd == "/data"
 
 
-def test_every_pod_knows_every_host_by_both_names() -> None:
+def test_every_pod_knows_every_host_by_all_its_names() -> None:
+    """MPIJobs use the first, TrainJobs the second, people the last."""
     for plan in plans().values():
         lines = plan.hosts.splitlines()
         assert "127.0.0.1 localhost" in lines
-        assert "10.0.0.4 train-worker-1.train.team.svc train-worker-1" in lines
+        assert "10.0.0.4 train-worker-1.train.team.svc train-worker-1.train train-worker-1" in lines
         assert len([line for line in lines if ".train.team.svc" in line]) == 3
 
 
