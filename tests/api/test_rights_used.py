@@ -140,7 +140,8 @@ def _train(admin: Admin) -> None:
     late["spec"]["runtimeRef"] = {"name": "rights-used"}
     trainlab.submit(admin, late)
     trainlab.until(admin, "Failed", name="late")
-    theirs = {"metadata": {"name": "theirs"}, "spec": {"replicatedJobs": []}}
+    kind = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet"}
+    theirs = {**kind, "metadata": {"name": "theirs"}, "spec": {"replicatedJobs": []}}
     admin.create(f"{trainlab.SETS}/jobsets", theirs)
     trainlab.submit(admin, trainlab.train_job("theirs"))
     trainlab.until(admin, "Failed", name="theirs")
