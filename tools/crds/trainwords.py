@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mpi_trainer.api import runtime, trainjob
+from mpi_trainer.api import defaults, runtime, trainjob
 
 _PATCH: Final = "What is laid over that part of the runtime."
 
@@ -178,8 +178,8 @@ DEFAULTS: Final[Mapping[type, Mapping[str, Any]]] = {
     trainjob.SecretRef: {"name": ""},
     runtime.MPIPolicy: {
         "numProcPerNode": 1,
-        "mpiImplementation": runtime.OPEN_MPI,
-        "sshAuthMountPath": runtime.SSH_AUTH_MOUNT_PATH,
+        "mpiImplementation": defaults.OPEN_MPI,
+        "sshAuthMountPath": defaults.SSH_AUTH_MOUNT_PATH,
         "runLauncherAsNode": False,
     },
     runtime.FluxPolicy: {"numProcPerNode": 1},
@@ -188,7 +188,7 @@ DEFAULTS: Final[Mapping[type, Mapping[str, Any]]] = {
 }
 VALUES: Final[Mapping[type, Mapping[str, list[str]]]] = {
     trainjob.Condition: {"status": ["True", "False", "Unknown"]},
-    runtime.MPIPolicy: {"mpiImplementation": [runtime.OPEN_MPI, ""]},
+    runtime.MPIPolicy: {"mpiImplementation": [defaults.OPEN_MPI, ""]},
     runtime.NetworkTopology: {"mode": ["hard", "soft"]},
 }
 REQUIRED: Final[Mapping[type, list[str]]] = {

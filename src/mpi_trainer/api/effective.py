@@ -16,9 +16,10 @@ from typing import Any
 import msgspec
 
 from mpi_trainer.api import patches, quantities, tailoring
+from mpi_trainer.api.defaults import SSH_AUTH_MOUNT_PATH
 from mpi_trainer.api.jobset import ReplicatedJobView
 from mpi_trainer.api.pods import PodTemplate
-from mpi_trainer.api.runtime import MPI, SSH_AUTH_MOUNT_PATH, TORCH, Runtime, jobset_view
+from mpi_trainer.api.runtime import MPI, TORCH, Runtime, jobset_view
 from mpi_trainer.api.tailoring import NODE_CONTAINER, Cut
 from mpi_trainer.api.trainjob import Source, TrainJob
 

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from mpi_trainer.api.decode import decode
+from mpi_trainer.api.defaults import OPEN_MPI
 from mpi_trainer.api.jobset import JobSetView
 from mpi_trainer.api.meta import ApiValue, Int32, ObjectMeta
 from mpi_trainer.api.pods import PodTemplate, without_nulls
@@ -30,9 +31,6 @@ SERVED = (MPI, TORCH, PLAIN)
 
 SUPPORT_LABEL = "trainer.kubeflow.org/support"
 IMPLEMENTATION_ANNOTATION = "mpi-trainer.opendatahub.io/mpi-implementation"
-
-OPEN_MPI = "OpenMPI"
-SSH_AUTH_MOUNT_PATH = "/root/.ssh"
 
 
 class EnvInjectionTarget(ApiValue, frozen=True):

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from mpi_trainer.api.runtime import CLUSTER, OPEN_MPI, SSH_AUTH_MOUNT_PATH, MPIPolicy, Runtime
+from mpi_trainer.api.defaults import OPEN_MPI, SSH_AUTH_MOUNT_PATH
+from mpi_trainer.api.runtime import CLUSTER, MPIPolicy, Runtime
 from mpi_trainer.api.trainjob import CONTROLLER_NAME, GROUP, TrainJob
 
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from mpi_trainer.api import names
 from mpi_trainer.api.decode import decode
+from mpi_trainer.api.defaults import OPEN_MPI
 from mpi_trainer.api.effective import DATASET, LAUNCHER, MODEL, NODE, TRAINER
 from mpi_trainer.api.errors import DUPLICATE, FORBIDDEN, INVALID, SUSPICIOUS, FieldError, Path
 from mpi_trainer.api.jobset import JobSetView, ReplicatedJobView
@@ -19,7 +20,6 @@ from mpi_trainer.api.runtime import (
     CLUSTER,
     IMPLEMENTATION_ANNOTATION,
     MPI,
-    OPEN_MPI,
     SERVED,
     SUPPORT_LABEL,
     MPIPolicy,
