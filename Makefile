@@ -110,10 +110,13 @@ manifests: setup ## Write the definitions of our kinds anew, from their types
 pod-schema: ## Write the list of pod fields anew, from the Kubernetes API's Go types
 	cd tools/podschema && go run . > ../../tests/unit/local/pod-schema.txt
 
-bench: setup ## Measure against bare mpirun and the Go operator; writes bench/results; by hand
+bench: setup ## Measure against bare mpirun, kubectl and the Go operators; writes bench/results; by hand
 	$(BIN)/python -m bench.local
 	$(BIN)/python -m bench.agent
 	$(BIN)/python -m bench.mpijob
+	$(BIN)/python -m bench.trainjob
+	$(BIN)/python -m bench.admission
+	$(BIN)/python -m bench.interfaces
 
 clean: ## Remove what building and testing made, .venv included
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .import_linter_cache build dist

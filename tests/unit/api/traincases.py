@@ -145,6 +145,7 @@ REFUSED: list[Refused] = [
     no("imageless", (*TRAINER, "args"), ["a"], "in the pods of `node`, containers[0].image"),
     # the trainer
     no("mpi", (*TRAINER, "numNodes"), 0, "trainer.numNodes: Invalid value: 0: must be at least 1"),
+    no("mpi", (*TRAINER, "numNodes"), 2**31 - 1, "makes 2147483647 pods, and a job has at most"),
     no("mpi", (*TRAINER, "numNodes"), -1, "trainer.numNodes: Invalid value: -1"),
     no("mpi", (*TRAINER, "numProcPerNode"), 0, "trainer.numProcPerNode: Invalid value: 0"),
     no("mpi", (*TRAINER, "image"), "x" * 501, "trainer.image: Too long", SCHEMA),

@@ -36,6 +36,7 @@ from mpi_trainer.api.runtime import MPI, SERVED, SUPPORT_LABEL, TORCH, Runtime
 from mpi_trainer.api.trainjob import Source, TrainJob
 from mpi_trainer.api.validation import containers, patching, rules, security, volumes
 from mpi_trainer.api.validation import runtime as runtimes
+from mpi_trainer.api.validation.replicas import MOST_WORKERS
 from mpi_trainer.api.validation.trainjob import GENERATED
 from mpi_trainer.api.validation.volumes import CONFIG_FOLDER, Given
 
@@ -78,6 +79,7 @@ def errors(job: TrainJob, runtime: Runtime) -> tuple[FieldError, ...]:
         return (FieldError((*REF, "name"), NOT_SUPPORTED, runtime.name, rule, remedy),)
     together = effective(job, runtime)
     return (
+        *_size(job, together),
         *_sources(job, together),
         *patching.fit(job.spec.runtime_patches, runtime.jobset),
         *_reserved(job, together),
@@ -109,6 +111,14 @@ def _at_the_ref(error: FieldError) -> FieldError:
     """A fault of the runtime, told to who wrote the job."""
     rule = f"the runtime cannot be used: {error.field}: {error.rule}"
     return replace(error, path=(*REF, "name"), rule=rule)
+
+
+def _size(job: TrainJob, together: Effective) -> rules.Errors:
+    if together.pods > MOST_WORKERS:
+        rule = f"makes {together.pods} pods, and a job has at most {MOST_WORKERS}"
+        given = job.trainer.num_nodes
+        path = (*TRAINER_FIELDS, "numNodes") if given is not None else (*REF, "name")
+        yield FieldError(path, INVALID, given or job.spec.runtime_ref.name, rule, "use fewer nodes")
 
 
 def _sources(job: TrainJob, together: Effective) -> rules.Errors:
