@@ -17,8 +17,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from mpi_trainer.cli import terminal, words
-from mpi_trainer.cli.detection import CHOICE, configured
 from mpi_trainer.local.places import jobs_dir
+from mpi_trainer.sdk.detection import CHOICE, configured
 
 if TYPE_CHECKING:
     from mpi_trainer.sdk.backend import JobSummary

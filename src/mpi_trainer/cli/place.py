@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from mpi_trainer.cli.detection import CHOICE, configured
+from mpi_trainer.sdk.detection import CHOICE, configured
 
 if TYPE_CHECKING:
     from mpi_trainer.kube.config import Config
@@ -117,9 +117,9 @@ def config(place: Place | None = None) -> Config:
 
 @lru_cache(maxsize=4)
 def _loaded(place: Place) -> Config:
-    from mpi_trainer.kube.config import load
+    from mpi_trainer.sdk.connect import cluster_config
 
-    return load(
+    return cluster_config(
         place.kubeconfig or None,
         place.context or None,
         place.namespace or None,

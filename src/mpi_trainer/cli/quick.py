@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from mpi_trainer.api.decode import decode
 from mpi_trainer.api.mpijob import MPIJob, to_wire
 from mpi_trainer.kube import requests
@@ -25,10 +23,8 @@ from mpi_trainer.sdk.cluster.refusals import told, translated
 if TYPE_CHECKING:
     from mpi_trainer.api.trainjob import TrainJob
 
-replace = msgspec.structs.replace
 _REFUSALS = (400, 403, 422)
 _COMPANIONS = {"ConfigMap": CONFIGMAPS, "Secret": SECRETS}
-STRICT = ("fieldValidation", "Strict")
 
 
 class Quick:
@@ -105,5 +101,4 @@ def creation(key: Key, job: MPIJob, *, dry_run: bool = False) -> Request:
 def _posted(resource: Resource, key: Key, body: dict[str, Any], *, dry_run: bool) -> Request:
     body.pop("status", None)
     body["metadata"]["namespace"] = key.namespace
-    request = requests.create(resource, key.namespace, body, dry_run=dry_run)
-    return replace(request, query=(*request.query, STRICT))
+    return requests.submit(resource, key.namespace, body, dry_run=dry_run)

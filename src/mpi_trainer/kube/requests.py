@@ -102,6 +102,12 @@ def create(resource: Resource, namespace: str, obj: Object, dry_run: bool = Fals
     )
 
 
+def submit(resource: Resource, namespace: str, obj: Object, dry_run: bool = False) -> Request:
+    """Make an object that a person wrote: a field that the server does not know is refused."""
+    request = create(resource, namespace, obj, dry_run)
+    return msgspec.structs.replace(request, query=(*request.query, ("fieldValidation", "Strict")))
+
+
 def replace(
     resource: Resource, namespace: str, name: str, obj: Object, sub: str = "", dry_run: bool = False
 ) -> Request:

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpi_trainer.sdk.backend import Backend
+from mpi_trainer.sdk.detection import CHOICE, configured, kubeconfig_exists
 
 if TYPE_CHECKING:
     from mpi_trainer.kube.config import Config
 
-CHOICE = "MPI_TRAINER_BACKEND"
 _told: list[str] = []
 
 
@@ -49,51 +49,50 @@ def connect(
     asked = kubeconfig is not None or context is not None or as_user is not None
     if local is None and not asked:
         local = True if os.environ.get(CHOICE) == "local" else None
-    if not local:
-        config = _cluster(kubeconfig, context, namespace, as_user, needed=asked or local is False)
-        if config is not None:
-            return _on_cluster(config, say)
+    if local is False or asked or (local is None and configured()):
+        return _on_cluster(_told_config(kubeconfig, context, namespace, as_user), say)
+    if local is None:
         _say_once("no cluster is configured here, so jobs run on this machine", say)
     from mpi_trainer.sdk.local import LocalBackend
 
     return LocalBackend()
 
 
-def _cluster(
+def cluster_config(
+    kubeconfig: str | Path | None = None,
+    context: str | None = None,
+    namespace: str | None = None,
+    as_user: str | None = None,
+) -> Config:
+    """The address of the cluster that is meant and our account there.
+
+    Raises:
+        ConfigError: There is none, or its configuration cannot be used.
+    """
+    from mpi_trainer.kube import config
+
+    asked = kubeconfig is not None or context is not None or as_user is not None
+    if not asked and not kubeconfig_exists():
+        from mpi_trainer.sdk import workbench
+
+        if workbench.has_login():
+            return workbench.config(namespace)
+    return config.load(kubeconfig, context, namespace, as_user)
+
+
+def _told_config(
     kubeconfig: str | Path | None,
     context: str | None,
     namespace: str | None,
     as_user: str | None,
-    *,
-    needed: bool,
-) -> Config | None:
-    """The configuration of the cluster that is meant; None where there is none to be found."""
-    if not needed and not _signs_of_a_cluster():
-        return None  # before anything is imported that reads YAML
-    from mpi_trainer.kube import config
+) -> Config:
     from mpi_trainer.kube.errors import ConfigError
-    from mpi_trainer.sdk import workbench
     from mpi_trainer.sdk.cluster.refusals import translated
 
     try:
-        if not needed and not _kubeconfig_exists() and workbench.has_login():
-            return workbench.config(namespace)
-        return config.load(kubeconfig, context, namespace, as_user)
+        return cluster_config(kubeconfig, context, namespace, as_user)
     except ConfigError as error:
         raise translated(error) from error
-
-
-def _signs_of_a_cluster() -> bool:
-    return (
-        _kubeconfig_exists()
-        or "KUBERNETES_SERVICE_HOST" in os.environ
-        or "OPENSHIFT_API_URL" in os.environ
-    )
-
-
-def _kubeconfig_exists() -> bool:
-    """`KUBECONFIG` is an answer even where its files are missing: then that is the error."""
-    return bool(os.environ.get("KUBECONFIG")) or (Path.home() / ".kube" / "config").exists()
 
 
 def _on_cluster(config: Config, say: Callable[[str], None] | None) -> Backend:

@@ -39,7 +39,7 @@ _PAUSE: Final = 0.25
 async def create(home: Home, key: Key, job: MPIJob) -> MPIJob:
     body = to_wire(replace(job, status=JobStatus()))
     body.pop("status", None)
-    return seen.job(await home.call(requests.create(MPIJOBS, key.namespace, body)))
+    return seen.job(await home.call(requests.submit(MPIJOBS, key.namespace, body)))
 
 
 async def with_code(home: Home, key: Key, job: MPIJob, data: Mapping[str, str]) -> MPIJob:

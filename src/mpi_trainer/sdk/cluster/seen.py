@@ -17,7 +17,7 @@ from mpi_trainer.api.decode import decode
 from mpi_trainer.api.defaults import OPEN_MPI
 from mpi_trainer.api.meta import ApiValue
 from mpi_trainer.api.mpijob import WORKER, JobStatus, MPIJob
-from mpi_trainer.decide import reasons
+from mpi_trainer.decide import reasons, testimony
 from mpi_trainer.decide.seen import End
 from mpi_trainer.layout.agent.summary import Summary, parse
 from mpi_trainer.layout.mpijob import LABEL_INDEX, LABEL_JOB, LABEL_ROLE
@@ -247,11 +247,10 @@ def ranks(pods: Iterable[Pod]) -> tuple[RankInfo, ...]:
     launchers = sorted((p for p in pods if p.role == "launcher"), key=lambda p: p.attempt)
     ended = launchers[-1].main.state.terminated if launchers else None
     said = parse(ended.message) if ended else Summary()
-    bad = {one.rank: End(code=one.status, signal=one.signal).words() for one in said.bad}
+    attempt = launchers[-1].attempt if launchers else 0
     return tuple(
-        RankInfo(rank, host.pod, "", 0, bad.get(rank, "exit code 0"))
-        for host in said.hosts
-        for rank in host.ranks
+        RankInfo(one.rank, one.pod, "", one.pid, one.end.words() if one.end else "")
+        for one in testimony.ranks(said, attempt)
     )
 
 

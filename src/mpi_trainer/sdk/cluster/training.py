@@ -21,4 +21,4 @@ async def create(home: Home, key: Key, job: TrainJob) -> MPIJob | None:
         return None
     body = to_wire(job)
     body.pop("status", None)
-    return TRAINJOB.job(await home.call(requests.create(TRAINJOBS, key.namespace, body)))
+    return TRAINJOB.job(await home.call(requests.submit(TRAINJOBS, key.namespace, body)))
