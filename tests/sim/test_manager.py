@@ -177,7 +177,7 @@ def test_a_standby_is_ready_but_does_nothing_until_the_leader_has_stopped() -> N
         assert scene.holder() == "one", "the lease is kept while work is finished"
         one.hold.set()
         assert await first == 0
-        assert one.wrote == ["a", "b"]
+        assert one.wrote[-1] == "b"
         await until(lambda: scene.by("a") == "two")
         two.manager.stop()
         assert await second == 0
