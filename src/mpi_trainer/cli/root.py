@@ -15,7 +15,7 @@ from mpi_trainer.cli.place import anywhere
 VERBS = {
     "run": ("run", "Run a command or a job file with real MPI on this machine."),
     "mpijob": ("mpijob", "MPI jobs: submit, follow, stop, repeat."),
-    "trainjob": ("trainjob", "TrainJobs on this machine, by the same verbs."),
+    "trainjob": ("trainjob", "TrainJobs, by the same verbs."),
     "training": ("training", "The same by verb and kind: `odh training list mpijob`."),
     "runtime": ("runtime", "Runtimes for TrainJobs: list and describe them."),
     "validate": ("validate", "Check job files without running anything."),
