@@ -25,6 +25,8 @@ NEEDS = {
     "suspend": "running",
     "resume": "suspended",
 }
+EXAMPLES = PAGE.parents[1] / "examples"
+RUNTIMES = PAGE.parents[1] / "src" / "mpi_trainer" / "local" / "runtimes"
 ON_JOBS = [line for line in examples() if line.startswith("odh mpijob ")]
 OTHERS = [line for line in examples() if line not in ON_JOBS]
 
@@ -40,6 +42,8 @@ def odh() -> Iterator[Cli]:
         (folder / "checkpoints").mkdir()
         manifest = program("mpijob", "create", "filed", "--dry-run", "-w", "1", "--", "true").stdout
         (folder / "mpijob.yaml").write_text(manifest)
+        shutil.copy(EXAMPLES / "manifests" / "simple-trainjob.yaml", folder / "trainjob.yaml")
+        shutil.copy(RUNTIMES / "mpi-openmpi-cpu.yaml", folder / "runtime.yaml")
         yield program
 
 
@@ -79,6 +83,8 @@ def test_examples_with_jobs_work(odh: Cli, line: str) -> None:
 @pytest.mark.parametrize("line", OTHERS)
 def test_other_examples_work(odh: Cli, line: str) -> None:
     """As they stand; where a shell is not installed, its completion is printed at least."""
+    if line.startswith("odh trainjob create"):
+        prepared(odh, "absent")
     shell = next((s for s in ("zsh", "fish") if f"completion {s}" in line), "bash")
     if shutil.which(shell) is None:
         shell, line = "bash", f"odh completion {shell}"
