@@ -22,7 +22,8 @@ PAGE = Path(__file__).parents[1] / "docs/cli.md"
 HEAD = """# The command line
 
 One program under four names: `odh`, `oai-cli`, `kubectl odh` and `oc odh`. Every command of
-`odh mpijob VERB …` can also be written `odh training VERB mpijob …`.
+`odh mpijob VERB …` can also be written `odh training VERB mpijob …`, and but for `clone` is there
+for TrainJobs as well: `odh trainjob VERB …`.
 
 Data goes to standard output, everything else to standard error. Colours appear on terminals only;
 `NO_COLOR` turns them off.
@@ -86,7 +87,12 @@ def _sections() -> Iterator[str]:
 
 def _commands() -> Iterator[tuple[click.Context, click.Command]]:
     root = click.Context(odh, info_name="odh")
-    yield from _below(root, odh)
+    told: set[int] = set()
+    for context, command in _below(root, odh):
+        # A verb that two groups share is told once.
+        if id(command) not in told:
+            yield context, command
+        told.add(id(command))
 
 
 def _below(

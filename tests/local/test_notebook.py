@@ -42,7 +42,8 @@ def text(outputs: list[Any]) -> str:
 
 
 def html(outputs: list[Any]) -> list[str]:
-    return [output["data"]["text/html"] for output in outputs if "text/html" in output.data]
+    shown = (output.get("data", {}) for output in outputs)
+    return [data["text/html"] for data in shown if "text/html" in data]
 
 
 def test_notebook_trains_shows_and_explains(executed: dict[str, Any]) -> None:
