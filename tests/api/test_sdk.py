@@ -7,6 +7,7 @@ Only the kubelet is played. What it takes a kubelet to show (logs, exec, real MP
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from mpi_trainer.sdk.backend import Key
 from openshift_ai_sdk.training import (
     AsyncTrainingClient,
     JobExists,
@@ -100,6 +102,19 @@ def test_failure_ends_the_wait_at_once_with_the_reason(
     with pytest.raises(JobFailed, match="exit code 3") as caught:
         made.wait_for_completion(timeout=PATIENCE)
     assert caught.value.reason
+
+
+def test_event_loop_that_ends_in_a_wait_leaves_no_socket(place: Admin) -> None:
+    """An open socket would be a warning, and warnings are errors here."""
+    job().create()
+
+    async def look() -> None:
+        async for _ in connect().watch(Key(place.namespace, "pi")):
+            return
+
+    for _ in range(5):
+        asyncio.run(look())
+        gc.collect()
 
 
 def test_wait_that_is_over_leaves_the_job(place: Admin, controller: Controller) -> None:

@@ -22,7 +22,19 @@ _PROBES: Final = {"TCP_KEEPIDLE": 20, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 
 def connector() -> aiohttp.TCPConnector:
     """A pool without a limit of its own: watches stay, and calls are counted by the client."""
-    return aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE, socket_factory=_socket)
+    return _Pool(limit=0, keepalive_timeout=_IDLE, socket_factory=_socket)
+
+
+class _Pool(aiohttp.TCPConnector):
+    """Drops a connection that cannot be used again, as that of a request that was cancelled.
+
+    A farewell in TLS would outlive the event loop, and the socket with it.
+    """
+
+    def _release(self, key: Any, protocol: Any, *, should_close: bool = False) -> None:
+        if should_close or protocol.should_close:
+            protocol.abort()
+        super()._release(key, protocol, should_close=should_close)
 
 
 def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
