@@ -107,12 +107,13 @@ def test_failure_ends_the_wait_at_once_with_the_reason(
 def test_event_loop_that_ends_in_a_wait_leaves_no_socket(place: Admin) -> None:
     """An open socket would be a warning, and warnings are errors here."""
     job().create()
+    backend = connect()
 
     async def look() -> None:
-        async for _ in connect().watch(Key(place.namespace, "pi")):
+        async for _ in backend.watch(Key(place.namespace, "pi")):
             return
 
-    for _ in range(5):
+    for _ in range(20):
         asyncio.run(look())
         gc.collect()
 
