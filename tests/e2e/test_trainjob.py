@@ -155,7 +155,9 @@ def jobs(home: Kubectl, image: Image) -> dict[str, Trained]:
             "command": ranks(directory, 4, ALLREDUCE),
             "env": environment(),
         }
-        made[directory] = submit(home, train_job(directory, runtime, trainer, patches=apart))
+        # An MPIJob of the same name would have the Service that the JobSet needs.
+        name = f"train-{directory}"
+        made[directory] = submit(home, train_job(name, runtime, trainer, patches=apart))
     reference = image("mpi-openmpi")
     meeting = {
         "image": reference,
@@ -185,7 +187,7 @@ def test_ranks_run_on_both_hosts_as_a_user_that_no_image_knows(
     assert job.until("Complete", seconds=300)["reason"] == "AllJobsCompleted"
     found = re.findall(r"rank=(\d) of=4 host=(\S+) good=True uid=(\d+)", job.log())
     assert sorted(rank for rank, *_ in found) == list("0123"), job.log()
-    hosts = {f"{directory}-launcher-0-0": "0-1", f"{directory}-node-0-0": "2-3"}
+    hosts = {f"{job.name}-launcher-0-0": "0-1", f"{job.name}-node-0-0": "2-3"}
     assert {host for _, host, _ in found} == set(hosts)
     assert {int(uid) for *_, uid in found} == {USER}
     assert json.loads(job.finding("placement")) == hosts
