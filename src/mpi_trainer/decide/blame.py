@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 
-from mpi_trainer.decide.seen import End, PodSeen, Seen
+from mpi_trainer.decide.seen import End, PodSeen, RankSeen, Seen
 
 # What a program says is told as far as a status or a record has room for it.
 LONGEST_DETAIL = 512
@@ -29,7 +29,7 @@ def culprit(seen: Seen, said: str = "") -> str:
     ]
     if not bad:
         return ""
-    first = min(bad, key=lambda r: (r.ended is None, r.ended, r.rank))
+    first = min(bad, key=lambda r: (_ended_by_mpirun(r), r.ended is None, r.ended, r.rank))
     if f"rank {first.rank} on {first.pod}" in said:
         return ""
     others = (p.name for p in seen.pods if p.role == "worker" and p.name != first.pod)
@@ -41,6 +41,10 @@ def culprit(seen: Seen, said: str = "") -> str:
         return ""
     words = first.end.words() if first.end is not None else ""
     return f"; rank {first.rank} on {first.pod} was the first to fail, with {words}"
+
+
+def _ended_by_mpirun(rank: RankSeen) -> bool:
+    return rank.end is not None and rank.end.signal == signal.SIGTERM
 
 
 def words(role: str, pod: PodSeen) -> str:
