@@ -404,7 +404,8 @@ def test_memory_limit_kills_and_is_counted() -> None:
 
     text, ended, (kills, peak), kept, not_applied = in_sandbox(0, body)
     assert (text, ended) == ("", ExitStatus(signal=signal.SIGKILL))
-    assert kills == kept == 1
+    # Once the first victim's memory is reaped, the kernel may choose the pod's init as well.
+    assert kills == kept >= 1
     assert 32 << 20 < peak <= 64 << 20
     assert not_applied == ()
 
