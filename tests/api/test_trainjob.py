@@ -232,6 +232,20 @@ def test_another_s_jobset_of_the_name_is_never_touched(
     assert job_set(admin)["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
 
 
+def test_a_name_that_an_mpijob_has_already_is_refused(admin: Admin, controller: Controller) -> None:
+    """JobSet would take the MPIJob's Service for its own."""
+    pod = {"containers": [{"name": "launcher", "image": "x"}]}
+    spec = {"mpiReplicaSpecs": {"Launcher": {"template": {"spec": pod}}}}
+    elder = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "metadata": {"name": "pi"}}
+    admin.create("apis/kubeflow.org/v2beta1/mpijobs", {**elder, "spec": spec})
+    eventually("its Service", lambda: admin.get("api/v1/services/pi") is not None)
+    submit(admin, train_job())
+    told = until(admin, "Failed")
+    assert told["reason"] == "ErrResourceExists"
+    assert "metadata.name: an MPIJob of this namespace is called 'pi' too" in told["message"]
+    assert admin.get(f"{SETS}/jobsets/pi") is None
+
+
 def test_only_the_runtimes_that_are_told_are_served(admin: Admin) -> None:
     only = "--trainjob-runtimes=plain"
     with Controller.alone(admin.spec.kubeconfig, admin.namespace, only):

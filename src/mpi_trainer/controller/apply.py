@@ -7,7 +7,6 @@ job's by its resourceVersion, a stop by the uid that was seen, a start by its fi
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 
@@ -19,6 +18,7 @@ from mpi_trainer.controller import record, status
 from mpi_trainer.controller.claims import NameTaken, claim
 from mpi_trainer.controller.desired import Desired
 from mpi_trainer.controller.furniture import Furniture
+from mpi_trainer.controller.jobwrites import JobWrites
 from mpi_trainer.controller.look import Look, attempt
 from mpi_trainer.controller.objects import Answer, Job, Pod
 from mpi_trainer.controller.pace import Pace
@@ -66,6 +66,7 @@ class Hands:
         self._furniture = furniture
         self._freshness = freshness
         self._pace = pace
+        self._job = JobWrites(client, MPIJOBS, freshness, pace)
 
     # --- what is stored of the job -----------------------------------------------------------
 
@@ -75,29 +76,17 @@ class Hands:
         version = work.metadata.resource_version
         if decision.record != work.look.seen.record:
             body = record.patch(decision.record, version)
-            version = await self._patch_job(work, body, "")
+            version = await self._job.patch(work.key, body)
         if _ends(job, decision):
             await self._furniture.take_key(work.metadata, names.secret(job.name))
         if status.wait(job.status, decision.status, work.now, work.since) != status.NOW:
             return False
         body = status.patch(job.status, decision.status, version)
-        await self._patch_job(work, body, "status")
+        await self._job.patch(work.key, body, "status")
         return True
 
     async def delete_job(self, work: Work) -> None:
-        meta = work.metadata
-        request = requests.delete(
-            MPIJOBS, meta.namespace, meta.name, meta.uid, meta.resource_version
-        )
-        with contextlib.suppress(NotFound):
-            await self._client.call(request, None)
-        self._freshness.deleted(work.key, MPIJOBS, meta.uid, meta.namespace)
-
-    async def _patch_job(self, work: Work, body: dict[str, object], sub: str) -> str:
-        place = (MPIJOBS, work.key.namespace, work.key.name)
-        answer = await self._client.call(requests.patch(*place, body, "merge", sub), Answer)
-        self._freshness.wrote(work.key, MPIJOBS, answer.metadata)
-        return answer.metadata.resource_version
+        await self._job.delete(work.key, work.metadata)
 
     # --- what goes ---------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Making sense of a stored MPIJob: typed, defaulted, validated.
+"""Making sense of a stored job of one kind: typed, defaulted, validated.
 
 Reading a spec costs a millisecond, and most looks see the same one again, so the last reading of
 each job is kept by its generation. Guarantee: nothing that a user can store makes this raise.
@@ -6,82 +6,91 @@ each job is kept by its generation. Guarantee: nothing that a user can store mak
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from mpi_trainer.api import load as reading
 from mpi_trainer.api.errors import FieldError
 from mpi_trainer.api.meta import ObjectMeta
-from mpi_trainer.api.mpijob import (
-    API_VERSION,
-    KIND,
-    JobStatus,
-    MPIJob,
-    MPIJobSpec,
-    SchedulingPolicy,
-)
+from mpi_trainer.api.mpijob import MPIJob, SchedulingPolicy
+from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.controller import status
 from mpi_trainer.controller.objects import StoredJob
 from mpi_trainer.runtime.partial import Meta
 
+J = TypeVar("J", MPIJob, TrainJob)
 replace = msgspec.structs.replace
 
 
-class Loaded(msgspec.Struct, frozen=True):
-    job: MPIJob
+class Found(Protocol):
+    """What `api.load` makes of plain data."""
+
+    @property
+    def value(self) -> object: ...
+    @property
+    def errors(self) -> tuple[FieldError, ...]: ...
+
+
+class Loaded(msgspec.Struct, Generic[J], frozen=True):
+    job: J
     errors: tuple[FieldError, ...] = ()
 
 
-class _Reading(msgspec.Struct, frozen=True):
-    generation: int
-    spec: MPIJobSpec
-    errors: tuple[FieldError, ...]
+class Jobs(Generic[J]):
+    """`read` is the kind's own in `api.load`; `filled` adds what the administrator has set."""
 
+    def __init__(
+        self,
+        kind: type[J],
+        read: Callable[[Mapping[str, Any]], Found],
+        filled: Callable[[J], J] = lambda job: job,
+    ) -> None:
+        self._kind: type[J] = kind
+        self._read_data = read
+        self._filled: Callable[[J], J] = filled
+        self._readings: dict[str, tuple[int, Loaded[J]]] = {}
 
-class Jobs:
-    """`timeout` is the administrator's default for scheduleTimeoutSeconds; 0 means none."""
-
-    def __init__(self, timeout: int = 0) -> None:
-        self._timeout = timeout
-        self._readings: dict[str, _Reading] = {}
-
-    def load(self, stored: StoredJob) -> Loaded:
+    def load(self, stored: StoredJob) -> Loaded[J]:
         meta = stored.metadata
-        read = self._readings.get(meta.uid)
-        if read is None or read.generation != meta.generation or not meta.generation:
-            read = self._readings[meta.uid] = self._read(stored)
-        job = MPIJob(
-            metadata=metadata(meta), spec=read.spec, status=status.read(stored.status, JobStatus)
-        )
-        return Loaded(job, read.errors)
+        generation, read = self._readings.get(meta.uid, (0, None))
+        if read is None or generation != meta.generation or not meta.generation:
+            read = self._read(stored)
+            self._readings[meta.uid] = (meta.generation, read)
+        now = status.read(stored.status, type(read.job.status))
+        return Loaded(replace(read.job, metadata=metadata(meta), status=now), read.errors)
 
     def forget(self, uid: str) -> None:
         self._readings.pop(uid, None)
 
-    def _read(self, stored: StoredJob) -> _Reading:
-        meta = stored.metadata
+    def _read(self, stored: StoredJob) -> Loaded[J]:
+        empty = self._kind()
         # Annotations change within a generation, and another version's must not stop a job.
-        judged = replace(metadata(meta), annotations={})
-        data: Mapping[str, Any] = {
-            "apiVersion": API_VERSION,
-            "kind": KIND,
-            "metadata": msgspec.to_builtins(judged),
-            "spec": msgspec.json.decode(stored.spec),
-        }
-        found = reading.job(data)
-        job = found.value if isinstance(found.value, MPIJob) else MPIJob()
-        return _Reading(meta.generation, _timed(job.spec, self._timeout), found.errors)
+        judged = replace(metadata(stored.metadata), annotations={})
+        found = self._read_data(
+            {
+                "apiVersion": empty.api_version,
+                "kind": empty.kind,
+                "metadata": msgspec.to_builtins(judged),
+                "spec": msgspec.json.decode(stored.spec),
+            }
+        )
+        job = found.value if isinstance(found.value, self._kind) else empty
+        return Loaded(self._filled(job), found.errors)
 
 
-def _timed(spec: MPIJobSpec, timeout: int) -> MPIJobSpec:
-    """With the administrator's limit where the job sets none; 0 in the job means no limit."""
-    policy = spec.run_policy.scheduling_policy or SchedulingPolicy()
-    if not timeout or policy.schedule_timeout_seconds is not None:
-        return spec
-    policy = replace(policy, schedule_timeout_seconds=timeout)
-    return replace(spec, run_policy=replace(spec.run_policy, scheduling_policy=policy))
+def timed(seconds: int) -> Callable[[MPIJob], MPIJob]:
+    """The administrator's scheduleTimeoutSeconds where a job sets none; 0 means no limit."""
+
+    def filled(job: MPIJob) -> MPIJob:
+        policy = job.spec.run_policy.scheduling_policy or SchedulingPolicy()
+        if not seconds or policy.schedule_timeout_seconds is not None:
+            return job
+        policy = replace(policy, schedule_timeout_seconds=seconds)
+        run_policy = replace(job.spec.run_policy, scheduling_policy=policy)
+        return replace(job, spec=replace(job.spec, run_policy=run_policy))
+
+    return filled
 
 
 def metadata(meta: Meta) -> ObjectMeta:

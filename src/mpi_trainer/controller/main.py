@@ -11,12 +11,14 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
+from mpi_trainer.api import load
+from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.controller import flags as command_line
 from mpi_trainer.controller import guard
 from mpi_trainer.controller.apply import Hands
 from mpi_trainer.controller.flags import Flags
 from mpi_trainer.controller.furniture import Furniture
-from mpi_trainer.controller.jobs import Jobs
+from mpi_trainer.controller.jobs import Jobs, timed
 from mpi_trainer.controller.mpijob import MPIJobs, Stores, Tools
 from mpi_trainer.controller.objects import Job, Pod, StoredJob
 from mpi_trainer.controller.pace import Pace
@@ -107,10 +109,11 @@ def _tell(lacking: Sequence[Resource]) -> None:
 
 
 def _parts(flags: Flags, shared: Shared, elector: Elector | None, trainjobs: bool) -> Parts:
-    workers, reflectors = _mpijobs(flags, shared)
+    stores = Stores.empty()
+    workers, reflectors = _mpijobs(flags, shared, stores)
     loops = [workers]
     if trainjobs:
-        more, watched = wiring.parts(flags, shared)
+        more, watched = wiring.parts(flags, shared, stores.mpijobs)
         loops.append(more)
         reflectors += watched
     return Parts(
@@ -123,8 +126,10 @@ def _parts(flags: Flags, shared: Shared, elector: Elector | None, trainjobs: boo
     )
 
 
-def _mpijobs(flags: Flags, shared: Shared) -> tuple[Workers[Key], list[Reflector[Any]]]:
-    stores, client, metrics = Stores.empty(), shared.client, shared.metrics
+def _mpijobs(
+    flags: Flags, shared: Shared, stores: Stores
+) -> tuple[Workers[Key], list[Reflector[Any]]]:
+    client, metrics = shared.client, shared.metrics
     freshness: Freshness[Key, Resource] = Freshness(
         {MPIJOBS: stores.mpijobs, PODS: stores.pods, JOBS: stores.jobs}, time.monotonic
     )
@@ -132,7 +137,7 @@ def _mpijobs(flags: Flags, shared: Shared) -> tuple[Workers[Key], list[Reflector
     loop = MPIJobs(
         stores,
         Tools(
-            jobs=Jobs(flags.schedule_timeout),
+            jobs=Jobs(MPIJob, load.job, timed(flags.schedule_timeout)),
             furniture=furniture,
             hands=Hands(shared.writer, furniture, freshness, shared.pace),
             tails=Tails(client, flags.log_tail),

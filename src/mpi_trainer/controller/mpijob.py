@@ -14,7 +14,7 @@ import msgspec
 
 from mpi_trainer.api import conditions as c
 from mpi_trainer.api.errors import InvalidJob
-from mpi_trainer.api.mpijob import API_VERSION, KIND, MPIJob
+from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.controller import record, status, tally
 from mpi_trainer.controller.apply import Hands, Refused, Work
 from mpi_trainer.controller.claims import NameTaken, Predecessor
@@ -23,13 +23,15 @@ from mpi_trainer.controller.furniture import Furniture
 from mpi_trainer.controller.jobs import Jobs, Loaded
 from mpi_trainer.controller.look import Owned, look, owned
 from mpi_trainer.controller.objects import Job, Pod, StoredJob
+from mpi_trainer.controller.succession import Succession
 from mpi_trainer.controller.tails import Tails
+from mpi_trainer.controller.telling import cut, joined, tell
 from mpi_trainer.decide import Decision, Seen, decide, ours, reasons, refused
 from mpi_trainer.kube.errors import Forbidden
 from mpi_trainer.layout.mpijob import LABEL_JOB
 from mpi_trainer.runtime.jobmetrics import JobMetrics
 from mpi_trainer.runtime.partial import Key
-from mpi_trainer.runtime.recorder import About, Recorder
+from mpi_trainer.runtime.recorder import Recorder
 from mpi_trainer.runtime.store import Store, by_label
 from mpi_trainer.runtime.workers import DONE, Result, Terminal
 
@@ -41,7 +43,6 @@ AGAIN = 0.5
 REFUSED_AGAIN = 10.0
 UNSURE_AGAIN = 30.0
 TERMINATING = "NamespaceTerminating"
-_LONGEST = 8192
 
 
 class Stores(msgspec.Struct, frozen=True):
@@ -65,7 +66,7 @@ class Stores(msgspec.Struct, frozen=True):
 class Tools(msgspec.Struct, frozen=True):
     """What the loop works with."""
 
-    jobs: Jobs
+    jobs: Jobs[MPIJob]
     furniture: Furniture
     hands: Hands
     tails: Tails
@@ -93,7 +94,7 @@ class MPIJobs:
         self._stores = stores
         self._tools = tools
         self._clock = clock
-        self._uids: dict[Key, str] = {}
+        self._names = Succession()
         self._since: dict[str, datetime] = {}
         self._verdicts: dict[str, Verdict] = {}
         self._refusals: dict[str, str] = {}
@@ -119,7 +120,9 @@ class MPIJobs:
             return DONE
         return await self._go_on(key, stored, loaded, mine)
 
-    async def _go_on(self, key: Key, stored: StoredJob, loaded: Loaded, mine: Owned) -> Result:
+    async def _go_on(
+        self, key: Key, stored: StoredJob, loaded: Loaded[MPIJob], mine: Owned
+    ) -> Result:
         job = loaded.job
         if loaded.errors and (mine.pods or c.finished(job.status.conditions)):
             # It was valid once, and what runs is not to suffer from a slip of the pen.
@@ -128,7 +131,7 @@ class MPIJobs:
         try:
             memory = record.read(job.metadata.annotations)
         except record.Unreadable as error:
-            self._record(job, "Warning", reasons.INVALID, str(error))
+            self._tell(job, "Warning", reasons.INVALID, str(error))
             raise Terminal(str(error)) from None
         verdict = self._verdict(loaded)
         tail = "" if verdict else await self._tools.tails.of(job, memory, mine)
@@ -156,7 +159,7 @@ class MPIJobs:
         if await hands.store(work):
             tally.tell(self._tools.metrics, work.job, decision.status)
             for event in decision.events:
-                self._record(work.job, event.type, event.reason, event.message)
+                self._tell(work.job, event.type, event.reason, event.message)
         if decision.delete_job:
             await hands.delete_job(work)
             return DONE
@@ -174,7 +177,7 @@ class MPIJobs:
             wanted = desired(work.job, work.decision.record.attempt, self._tools.domain)
             await self._tools.hands.start(work, wanted)
         except InvalidJob as error:
-            self._verdicts[uid] = Verdict(reasons.INVALID, _cut(str(error)))
+            self._verdicts[uid] = Verdict(reasons.INVALID, cut(str(error)))
         except NameTaken as error:
             self._verdicts[uid] = Verdict(reasons.NAME_TAKEN, str(error))
         except Predecessor as error:
@@ -187,41 +190,32 @@ class MPIJobs:
             return Result(REFUSED_AGAIN)
         except Refused as error:
             if error.final:
-                self._verdicts[uid] = Verdict(reasons.REFUSED, _cut(str(error)))
+                self._verdicts[uid] = Verdict(reasons.REFUSED, cut(str(error)))
             else:
-                self._refusals[uid] = _cut(str(error))
+                self._refusals[uid] = cut(str(error))
                 return Result(REFUSED_AGAIN)
         else:
             self._refusals.pop(uid, None)
             return None
         return Result(0.0)
 
-    def _verdict(self, loaded: Loaded) -> Verdict | None:
+    def _verdict(self, loaded: Loaded[MPIJob]) -> Verdict | None:
         if loaded.errors:
-            text = "; ".join(str(error) for error in loaded.errors)
-            return Verdict(reasons.INVALID, _cut(f"Found validation errors: {text}"))
+            text = f"Found validation errors: {joined(loaded.errors)}"
+            return Verdict(reasons.INVALID, cut(text))
         return self._verdicts.get(loaded.job.metadata.uid)
 
-    def _tell_invalid(self, loaded: Loaded) -> None:
-        text = "; ".join(str(error) for error in loaded.errors)
-        self._record(
-            loaded.job, "Warning", reasons.INVALID, f"The change is not carried out: {text}"
-        )
+    def _tell_invalid(self, loaded: Loaded[MPIJob]) -> None:
+        text = f"The change is not carried out: {joined(loaded.errors)}"
+        self._tell(loaded.job, "Warning", reasons.INVALID, text)
 
-    def _record(self, job: MPIJob, weight: str, reason: str, message: str) -> None:
-        about = About(API_VERSION, KIND, job.namespace, job.name, job.metadata.uid)
-        self._tools.recorder.record(
-            about, "Normal" if weight == "Normal" else "Warning", reason, message
-        )
+    def _tell(self, job: MPIJob, weight: str, reason: str, message: str) -> None:
+        tell(self._tools.recorder, job, weight, reason, message)
 
     def _forget(self, key: Key, uid: str) -> None:
         """Whatever is remembered of an earlier job of this name."""
-        before = self._uids.get(key)
-        if uid:
-            self._uids[key] = uid
-        else:
-            self._uids.pop(key, None)
-        if before is None or before == uid:
+        before = self._names.replaced(key, uid)
+        if not before:
             return
         self._since.pop(before, None)
         self._verdicts.pop(before, None)
@@ -253,8 +247,3 @@ def _sooner(one: Result, other: Result) -> Result:
 
 def _after(result: Result) -> float:
     return result.after or 0.0
-
-
-def _cut(text: str) -> str:
-    """A condition's message may be long, but not without end."""
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -12,17 +12,19 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from mpi_trainer.api.errors import FieldError, InvalidJob
+from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.runtime import MPI, Runtime
-from mpi_trainer.api.trainjob import API_VERSION, KIND, TrainJob
+from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.api.validation import fitting
 from mpi_trainer.controller.claims import NameTaken, Predecessor
 from mpi_trainer.controller.furniture import Furniture
+from mpi_trainer.controller.jobs import Jobs, Loaded
 from mpi_trainer.controller.objects import Pod, StoredJob
+from mpi_trainer.controller.succession import Succession
+from mpi_trainer.controller.telling import cut, joined, tell
 from mpi_trainer.controller.train import tally
 from mpi_trainer.controller.train.desired import Desired, desired
 from mpi_trainer.controller.train.hands import Refused, TrainHands, Work
-from mpi_trainer.controller.train.jobs import Loaded, TrainReadings
 from mpi_trainer.controller.train.look import look
 from mpi_trainer.controller.train.objects import JobSet, seen
 from mpi_trainer.controller.train.runtimes import BadRuntime, NoRuntime, Runtimes
@@ -32,8 +34,8 @@ from mpi_trainer.decide.trainseen import JobSetSeen, Step, TrainSeen
 from mpi_trainer.decide.trainstory import finished
 from mpi_trainer.kube.errors import Forbidden
 from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
-from mpi_trainer.runtime.partial import Key
-from mpi_trainer.runtime.recorder import About, Recorder
+from mpi_trainer.runtime.partial import Key, Meta
+from mpi_trainer.runtime.recorder import Recorder
 from mpi_trainer.runtime.store import Store, by_label
 from mpi_trainer.runtime.trainmetrics import TrainMetrics
 from mpi_trainer.runtime.workers import DONE, Result
@@ -47,25 +49,37 @@ REFUSED_AGAIN = 10.0
 UNSURE_AGAIN = 30.0
 NOT_SUPPORTED = "TrainingRuntimeNotSupported"
 NOT_CREATED = "TrainJobResourcesCreationFailed"
-_LONGEST = 8192
+_TAKEN = (
+    "metadata.name: an MPIJob of this namespace is called {!r} too, and both would have a Service "
+    "of that name; delete one of the two, or give it another name"
+)
 
 
 class TrainStores(msgspec.Struct, frozen=True):
-    """What the loop sees of the cluster."""
+    """What the loop sees of the cluster; `mpijobs` are the other loop's."""
 
     trainjobs: Store[StoredJob]
     jobsets: Store[JobSet]
     pods: Store[Pod]
+    mpijobs: Store[StoredJob]
 
     @classmethod
-    def empty(cls) -> TrainStores:
-        return cls(Store(), Store(), Store({BY_JOB: by_label(LABEL_TRAINJOB)}))
+    def beside(cls, mpijobs: Store[StoredJob]) -> TrainStores:
+        return cls(Store(), Store(), Store({BY_JOB: by_label(LABEL_TRAINJOB)}), mpijobs)
+
+    def has_elder(self, key: Key, meta: Meta) -> bool:
+        """An MPIJob had this name first, and so has the Service, which JobSet would share."""
+        other = self.mpijobs.get(key)
+        born = None if other is None else other.metadata.creation_timestamp
+        return born is not None and (
+            meta.creation_timestamp is None or born <= meta.creation_timestamp
+        )
 
 
 class TrainTools(msgspec.Struct, frozen=True):
     """What the loop works with. `only` are the runtimes that are ours; empty: all are."""
 
-    readings: TrainReadings
+    jobs: Jobs[TrainJob]
     runtimes: Runtimes
     furniture: Furniture
     hands: TrainHands
@@ -94,7 +108,7 @@ class TrainJobs:
         self._stores = stores
         self._tools = tools
         self._clock = clock
-        self._uids: dict[Key, str] = {}
+        self._names = Succession()
         self._plans: dict[str, _Plan] = {}
         self._verdicts: dict[str, tuple[str, str]] = {}
         self._troubles: dict[str, str] = {}
@@ -104,7 +118,7 @@ class TrainJobs:
         self._forget(key, "" if stored is None else stored.metadata.uid)
         if stored is None:
             return DONE
-        loaded = self._tools.readings.load(stored)
+        loaded = self._tools.jobs.load(stored)
         job = loaded.job
         if job.metadata.deletion_timestamp is not None or not self._is_ours(job):
             return DONE
@@ -116,7 +130,7 @@ class TrainJobs:
         try:
             plan = await self._plan(stored, loaded, job_set)
         except NoRuntime as error:
-            self._record(job, "Warning", NOT_CREATED, str(error))
+            self._tell(job, "Warning", NOT_CREATED, str(error))
             step = stalled(job, str(error), now)
             work = Work(key, job, stored.metadata, job_set, step, now)
             await self._carry_out(work, None)
@@ -131,18 +145,20 @@ class TrainJobs:
 
     # --- what it should be -------------------------------------------------------------------
 
-    async def _plan(self, stored: StoredJob, loaded: Loaded, job_set: JobSetSeen | None) -> _Plan:
+    async def _plan(
+        self, stored: StoredJob, loaded: Loaded[TrainJob], job_set: JobSetSeen | None
+    ) -> _Plan:
         meta, job = stored.metadata, loaded.job
         known = self._plans.get(meta.uid)
         if known is not None and known.generation == meta.generation:
             return known
         if loaded.errors:
-            return _Plan(meta.generation, None, reasons.INVALID, _words(loaded.errors))
+            return _Plan(meta.generation, None, reasons.INVALID, cut(joined(loaded.errors)))
         try:
             runtime = await self._tools.runtimes.of(job, meta, begun=job_set is not None)
             plan = self._planned(job, runtime, meta.generation)
         except BadRuntime as error:
-            plan = _Plan(meta.generation, None, NOT_SUPPORTED, _cut(str(error)))
+            plan = _Plan(meta.generation, None, NOT_SUPPORTED, cut(str(error)))
         except NameTaken as error:
             plan = _Plan(meta.generation, None, reasons.NAME_TAKEN, str(error))
         self._plans[meta.uid] = plan
@@ -151,11 +167,11 @@ class TrainJobs:
     def _planned(self, job: TrainJob, runtime: Runtime, generation: int) -> _Plan:
         wrong = fitting.errors(job, runtime)
         if wrong:
-            return _Plan(generation, None, NOT_SUPPORTED, _words(wrong))
+            return _Plan(generation, None, NOT_SUPPORTED, cut(joined(wrong)))
         try:
             return _Plan(generation, desired(job, runtime, self._tools.domain))
         except InvalidJob as error:
-            return _Plan(generation, None, reasons.INVALID, _cut(str(error)))
+            return _Plan(generation, None, reasons.INVALID, cut(str(error)))
 
     def _step(self, job: TrainJob, job_set: JobSetSeen | None, plan: _Plan, now: datetime) -> Step:
         verdict = self._verdicts.get(job.metadata.uid)
@@ -165,7 +181,7 @@ class TrainJobs:
             return refused(job, *verdict, now)
         if plan.desired is None:
             # It was valid once, and what runs is not to suffer from a slip of the pen.
-            self._record(
+            self._tell(
                 job, "Warning", plan.reason, f"The change is not carried out: {plan.message}"
             )
             return stalled(job, "", now)
@@ -191,7 +207,7 @@ class TrainJobs:
         if await hands.store(work):
             tally.tell(self._tools.metrics, work.job, framework, step)
             for event in step.events:
-                self._record(work.job, event.type, event.reason, event.message)
+                self._tell(work.job, event.type, event.reason, event.message)
         if step.delete_job:
             await hands.delete_job(work)
             return DONE
@@ -209,45 +225,41 @@ class TrainJobs:
 
     async def _make(self, work: Work, wanted: Desired) -> Result | None:
         uid = work.metadata.uid
+        if self._stores.has_elder(work.key, work.metadata):
+            self._verdicts[uid] = reasons.NAME_TAKEN, _TAKEN.format(work.key.name)
+            return Result(0.0)
         try:
             await self._tools.hands.make(work, wanted)
         except NameTaken as error:
             self._verdicts[uid] = reasons.NAME_TAKEN, str(error)
             return Result(0.0)
         except Refused as error:
-            self._verdicts[uid] = reasons.REFUSED_TRAINJOB, _cut(str(error))
+            self._verdicts[uid] = reasons.REFUSED_TRAINJOB, cut(str(error))
             return Result(0.0)
         except Predecessor as error:
             log.info("waiting: %s", error)
             return Result(AGAIN)
         except Forbidden as error:
-            self._troubles[uid] = _cut(str(error))
-            self._record(work.job, "Warning", NOT_CREATED, _cut(str(error)))
+            self._troubles[uid] = cut(str(error))
+            self._tell(work.job, "Warning", NOT_CREATED, cut(str(error)))
             return Result(REFUSED_AGAIN)
         self._troubles.pop(uid, None)
         metrics, policy = self._tools.metrics, wanted.effective.policy
         metrics.created.labels(work.key.namespace, policy).inc()
         return None
 
-    def _record(self, job: TrainJob, weight: str, reason: str, message: str) -> None:
-        about = About(API_VERSION, KIND, job.namespace, job.name, job.metadata.uid)
-        self._tools.recorder.record(
-            about, "Normal" if weight == "Normal" else "Warning", reason, message
-        )
+    def _tell(self, job: TrainJob, weight: str, reason: str, message: str) -> None:
+        tell(self._tools.recorder, job, weight, reason, message)
 
     def _forget(self, key: Key, uid: str) -> None:
         """Whatever is remembered of an earlier job of this name."""
-        before = self._uids.get(key)
-        if uid:
-            self._uids[key] = uid
-        else:
-            self._uids.pop(key, None)
-        if before is None or before == uid:
+        before = self._names.replaced(key, uid)
+        if not before:
             return
         self._plans.pop(before, None)
         self._verdicts.pop(before, None)
         self._troubles.pop(before, None)
-        self._tools.readings.forget(before)
+        self._tools.jobs.forget(before)
         self._tools.runtimes.forget(before)
         self._tools.furniture.forget(before)
 
@@ -258,12 +270,3 @@ def _next(step: Step) -> Result:
     if step.acts:
         waits.append(UNSURE_AGAIN)
     return Result(min(waits, default=None))
-
-
-def _words(errors: tuple[FieldError, ...]) -> str:
-    return _cut("; ".join(str(error) for error in errors))
-
-
-def _cut(text: str) -> str:
-    """A condition's message may be long, but not without end."""
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

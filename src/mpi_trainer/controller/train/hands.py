@@ -7,7 +7,6 @@ JobSet's by the uid that was seen, a making by its fixed name.
 
 from __future__ import annotations
 
-import contextlib
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +16,7 @@ from mpi_trainer.api.trainjob import KIND, TrainJob
 from mpi_trainer.controller import status
 from mpi_trainer.controller.claims import claim
 from mpi_trainer.controller.furniture import Furniture
+from mpi_trainer.controller.jobwrites import JobWrites
 from mpi_trainer.controller.objects import Answer
 from mpi_trainer.controller.pace import Pace
 from mpi_trainer.controller.train.desired import Desired
@@ -55,6 +55,7 @@ class TrainHands:
         self._furniture = furniture
         self._freshness = freshness
         self._pace = pace
+        self._job = JobWrites(client, TRAINJOBS, freshness, pace)
 
     async def store(self, work: Work) -> bool:
         """Findings and status; whether the status or the phase was written."""
@@ -63,30 +64,17 @@ class TrainHands:
         notes = findings.changes(old, work.step.findings)
         if notes:
             body: dict[str, Any] = {"resourceVersion": version, "annotations": notes}
-            version = await self._patch_job(work, {"metadata": body}, "")
+            version = await self._job.patch(work.key, {"metadata": body})
         if finished(work.step.status) and not finished(work.job.status):
             await self._furniture.take_key(work.metadata, secret_name(work.job.name))
         if work.step.status == work.job.status:
             return bool(notes)
         body = status.patch(work.job.status, work.step.status, version)
-        await self._patch_job(work, body, "status")
+        await self._job.patch(work.key, body, "status")
         return True
 
-    async def _patch_job(self, work: Work, body: dict[str, Any], sub: str) -> str:
-        place = (TRAINJOBS, work.key.namespace, work.key.name)
-        request = requests.patch(*place, body, "merge", sub)
-        answer = await self._pace.send(lambda: self._client.call(request, Answer))
-        self._freshness.wrote(work.key, TRAINJOBS, answer.metadata)
-        return answer.metadata.resource_version
-
     async def delete_job(self, work: Work) -> None:
-        meta = work.metadata
-        request = requests.delete(
-            TRAINJOBS, meta.namespace, meta.name, meta.uid, meta.resource_version
-        )
-        with contextlib.suppress(NotFound):
-            await self._client.call(request, None)
-        self._freshness.deleted(work.key, TRAINJOBS, meta.uid, meta.namespace)
+        await self._job.delete(work.key, work.metadata)
 
     async def rest(self, work: Work, suspend: bool) -> None:
         """Suspend the JobSet, or let it go on."""

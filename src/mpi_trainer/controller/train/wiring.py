@@ -7,13 +7,14 @@ from typing import Any
 
 import msgspec
 
-from mpi_trainer.api.trainjob import KIND
+from mpi_trainer.api import load
+from mpi_trainer.api.trainjob import KIND, TrainJob
 from mpi_trainer.controller.flags import Flags
 from mpi_trainer.controller.furniture import Furniture
+from mpi_trainer.controller.jobs import Jobs
 from mpi_trainer.controller.objects import Pod, StoredJob
 from mpi_trainer.controller.pace import Pace
 from mpi_trainer.controller.train.hands import TrainHands
-from mpi_trainer.controller.train.jobs import TrainReadings
 from mpi_trainer.controller.train.objects import JobSet
 from mpi_trainer.controller.train.runtimes import Runtimes
 from mpi_trainer.controller.train.wakeups import TrainWakeups
@@ -26,6 +27,7 @@ from mpi_trainer.runtime.metrics import Metrics
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.recorder import Recorder
 from mpi_trainer.runtime.reflector import Reflector
+from mpi_trainer.runtime.store import Store
 from mpi_trainer.runtime.trainmetrics import TrainMetrics
 from mpi_trainer.runtime.workers import Settings, Workers
 from mpi_trainer.runtime.workqueue import WorkQueue
@@ -41,8 +43,10 @@ class Shared(msgspec.Struct, frozen=True):
     pace: Pace
 
 
-def parts(flags: Flags, shared: Shared) -> tuple[Workers[Key], list[Reflector[Any]]]:
-    stores, writer = TrainStores.empty(), shared.writer
+def parts(
+    flags: Flags, shared: Shared, mpijobs: Store[StoredJob]
+) -> tuple[Workers[Key], list[Reflector[Any]]]:
+    stores, writer = TrainStores.beside(mpijobs), shared.writer
     freshness: Freshness[Key, Resource] = Freshness(
         {TRAINJOBS: stores.trainjobs, JOBSETS: stores.jobsets, PODS: stores.pods}, time.monotonic
     )
@@ -50,7 +54,7 @@ def parts(flags: Flags, shared: Shared) -> tuple[Workers[Key], list[Reflector[An
     loop = TrainJobs(
         stores,
         TrainTools(
-            readings=TrainReadings(),
+            jobs=Jobs(TrainJob, load.train_job),
             runtimes=Runtimes(writer),
             furniture=furniture,
             hands=TrainHands(writer, furniture, freshness, shared.pace),

@@ -1,0 +1,29 @@
+"""What people are told of a job of any kind: events, and words that fit into a condition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mpi_trainer.api.errors import FieldError
+from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.trainjob import TrainJob
+from mpi_trainer.runtime.recorder import About, Recorder
+
+_LONGEST = 8192
+
+
+def tell(
+    recorder: Recorder, job: MPIJob | TrainJob, weight: str, reason: str, message: str
+) -> None:
+    """An event about the job; any other weight than Normal is a Warning."""
+    about = About(job.api_version, job.kind, job.namespace, job.name, job.metadata.uid)
+    recorder.record(about, "Normal" if weight == "Normal" else "Warning", reason, message)
+
+
+def joined(errors: Iterable[FieldError]) -> str:
+    return "; ".join(str(error) for error in errors)
+
+
+def cut(text: str) -> str:
+    """A condition's message may be long, but not without end."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
