@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mpi_trainer.api import mpijob, runtime, trainjob
+from mpi_trainer.api import mpijob, trainerkinds
 from mpi_trainer.api.companions import CONFIG_MAP, CORE_VERSION, SECRET
 from mpi_trainer.api.errors import NOT_SUPPORTED, REQUIRED, FieldError
 from mpi_trainer.api.spelling import nearest
@@ -19,8 +19,8 @@ MPIJOB_FILE: Kinds = {
 }
 ANY_FILE: Kinds = {
     **MPIJOB_FILE,
-    trainjob.KIND: trainjob.API_VERSION,
-    **dict.fromkeys(runtime.KINDS, trainjob.API_VERSION),
+    trainerkinds.TRAIN_JOB: trainerkinds.API_VERSION,
+    **dict.fromkeys(trainerkinds.RUNTIMES, trainerkinds.API_VERSION),
 }
 
 _LEGACY = (

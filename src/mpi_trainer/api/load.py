@@ -9,11 +9,11 @@ known only where the runtime is: in the file, or given by the caller.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from mpi_trainer.api import companions, documents, identity, trainerdefaults, validation
+from mpi_trainer.api import companions, documents, identity, validation
 from mpi_trainer.api.companions import CONFIG_MAP, SECRET, ConfigMap, Secret
 from mpi_trainer.api.decode import Decoded, decode
 from mpi_trainer.api.defaults import with_defaults
@@ -27,16 +27,14 @@ from mpi_trainer.api.errors import (
     Position,
     under,
 )
+from mpi_trainer.api.found import Found, beyond, located
 from mpi_trainer.api.identity import ANY_FILE, MPIJOB_FILE, Kinds
 from mpi_trainer.api.mpijob import KIND, MPIJob
-from mpi_trainer.api.runtime import KINDS, Runtime, serves
-from mpi_trainer.api.trainjob import KIND as TRAIN_KIND
-from mpi_trainer.api.trainjob import TrainJob
-from mpi_trainer.api.validation import fitting
-from mpi_trainer.api.validation import runtime as runtime_rules
-from mpi_trainer.api.validation import trainjob as train_job_rules
+from mpi_trainer.api.trainerkinds import RUNTIMES, TRAIN_JOB
 
-Value = MPIJob | TrainJob | Runtime | ConfigMap | Secret
+if TYPE_CHECKING:
+    from mpi_trainer.api.runtime import Runtime
+    from mpi_trainer.api.trainjob import TrainJob
 
 
 class JobFile(msgspec.Struct, frozen=True):
@@ -46,15 +44,6 @@ class JobFile(msgspec.Struct, frozen=True):
     warnings: tuple[FieldError, ...] = ()
     train_jobs: tuple[TrainJob, ...] = ()
     runtimes: tuple[Runtime, ...] = ()
-
-
-class Found(msgspec.Struct, frozen=True):
-    """One object read, and what was found on the way. Not to be used where there are errors."""
-
-    value: Value | None
-    errors: tuple[FieldError, ...] = ()
-    warnings: tuple[FieldError, ...] = ()
-    named_at: Position | None = None
 
 
 def jobs(text: str, source: str) -> JobFile:
@@ -77,12 +66,12 @@ def job(data: Mapping[str, Any]) -> Found:
 
 def train_job(data: Mapping[str, Any]) -> Found:
     """A TrainJob from plain data, judged without its runtime; never raises."""
-    return _one(data, TRAIN_KIND)
+    return _one(data, TRAIN_JOB)
 
 
 def runtime(data: Mapping[str, Any]) -> Found:
     """A runtime of either kind from plain data; never raises."""
-    return _one(data, *KINDS)
+    return _one(data, *RUNTIMES)
 
 
 def _one(data: Mapping[str, Any], *kinds: str) -> Found:
@@ -97,25 +86,22 @@ def _one(data: Mapping[str, Any], *kinds: str) -> Found:
 def _job(data: Mapping[str, Any]) -> Found:
     decoded = decode(MPIJob, data)
     value = with_defaults(decoded.value)
-    errors = (*decoded.errors, *_beyond(decoded, validation.errors(value)))
+    errors = (*decoded.errors, *beyond(decoded, validation.errors(value)))
     wrong = [error.path for error in errors]
     suspicions = (w for w in validation.warnings(value) if not under(w.path, wrong))
-    return Found(value, errors, (*decoded.warnings, *_beyond(decoded, suspicions)))
+    return Found(value, errors, (*decoded.warnings, *beyond(decoded, suspicions)))
 
 
 def _train_job(data: Mapping[str, Any]) -> Found:
-    decoded = decode(TrainJob, data)
-    value = trainerdefaults.of_job(decoded.value)
-    errors = (*decoded.errors, *_beyond(decoded, train_job_rules.errors(value)))
-    return Found(value, errors, decoded.warnings)
+    from mpi_trainer.api import trainerload
+
+    return trainerload.train_job(data)
 
 
 def _runtime(data: Mapping[str, Any]) -> Found:
-    decoded = decode(Runtime, data)
-    value = trainerdefaults.of_runtime(decoded.value)
-    errors = (*decoded.errors, *_beyond(decoded, runtime_rules.errors(value)))
-    suspicions = () if errors else runtime_rules.warnings(value)
-    return Found(value, errors, (*decoded.warnings, *suspicions))
+    from mpi_trainer.api import trainerload
+
+    return trainerload.runtime(data)
 
 
 def _config_map(data: Mapping[str, Any]) -> Found:
@@ -128,29 +114,26 @@ def _secret(data: Mapping[str, Any]) -> Found:
 
 def _companion(kind: type[ConfigMap] | type[Secret], data: Mapping[str, Any]) -> Found:
     decoded: Decoded[Any] = decode(kind, data)
-    errors = (*decoded.errors, *_beyond(decoded, companions.errors(decoded.value)))
+    errors = (*decoded.errors, *beyond(decoded, companions.errors(decoded.value)))
     return Found(decoded.value, errors, decoded.warnings)
 
 
 _READERS = {
     KIND: _job,
-    TRAIN_KIND: _train_job,
-    **dict.fromkeys(KINDS, _runtime),
+    TRAIN_JOB: _train_job,
+    **dict.fromkeys(RUNTIMES, _runtime),
     CONFIG_MAP: _config_map,
     SECRET: _secret,
 }
 
 
-def _beyond(decoded: Decoded[Any], found: Iterable[FieldError]) -> list[FieldError]:
-    """`found`, less what only follows from a structural error."""
-    return [error for error in found if not under(error.path, decoded.doubtful)]
-
-
 def _file(text: str, source: str, kinds: Kinds, runtimes: Sequence[Runtime] = ()) -> JobFile:
     parsed = documents.parse(text, source)
     read = [_read(document, kinds) for document in parsed]
-    known = (*(f.value for f in read if isinstance(f.value, Runtime) and not f.errors), *runtimes)
-    read = [_fitted(found, document, known) for found, document in zip(read, parsed, strict=True)]
+    if TRAIN_JOB in kinds:
+        from mpi_trainer.api import trainerload
+
+        read = trainerload.fitted(read, parsed, runtimes)
     errors = [error for found in read for error in found.errors]
     warnings = tuple(warning for found in read for warning in found.warnings)
     values = [found.value for found in read if found.value is not None]
@@ -168,8 +151,7 @@ def _file(text: str, source: str, kinds: Kinds, runtimes: Sequence[Runtime] = ()
         tuple(value for value in values if isinstance(value, ConfigMap)),
         tuple(value for value in values if isinstance(value, Secret)),
         warnings,
-        tuple(value for value in values if isinstance(value, TrainJob)),
-        tuple(value for value in values if isinstance(value, Runtime)),
+        *(trainerload.apart(values) if TRAIN_JOB in kinds else ()),
     )
 
 
@@ -179,23 +161,10 @@ def _read(document: Document, kinds: Kinds) -> Found:
     found = Found(None, tuple(wrong)) if wrong else _READERS[data["kind"]](data)
     return Found(
         found.value,
-        _located(document, found.errors),
-        _located(document, found.warnings),
+        located(document, found.errors),
+        located(document, found.warnings),
         document.position(("metadata", "name")),
     )
-
-
-def _fitted(found: Found, document: Document, known: Iterable[Runtime]) -> Found:
-    """A sound TrainJob judged with its runtime, where that is known."""
-    job = found.value
-    if found.errors or not isinstance(job, TrainJob):
-        return found
-    runtime = next((one for one in known if serves(one, job)), None)
-    if runtime is None:
-        return found
-    errors = _located(document, fitting.errors(job, runtime))
-    told = () if errors else _located(document, fitting.warnings(job, runtime))
-    return Found(job, errors, (*found.warnings, *told), found.named_at)
 
 
 def _duplicates(read: Iterable[Found]) -> list[FieldError]:
@@ -214,8 +183,3 @@ def _duplicates(read: Iterable[Found]) -> list[FieldError]:
             errors.append(error)
         taken.add(key)
     return errors
-
-
-def _located(document: Document, found: Iterable[FieldError]) -> tuple[FieldError, ...]:
-    placed = (msgspec.structs.replace(e, position=document.position(e.path)) for e in found)
-    return tuple(sorted(placed, key=lambda e: e.position or document.position(())))

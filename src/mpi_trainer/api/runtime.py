@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from mpi_trainer.api import trainerkinds
 from mpi_trainer.api.decode import decode
 from mpi_trainer.api.defaults import OPEN_MPI
 from mpi_trainer.api.jobset import JobSetView
@@ -20,9 +21,9 @@ from mpi_trainer.api.meta import ApiValue, Int32, ObjectMeta
 from mpi_trainer.api.pods import PodTemplate, without_nulls
 from mpi_trainer.api.trainjob import API_VERSION, TrainJob
 
-NAMESPACED = "TrainingRuntime"
-CLUSTER = "ClusterTrainingRuntime"
-KINDS = (CLUSTER, NAMESPACED)
+NAMESPACED = trainerkinds.TRAINING_RUNTIME
+CLUSTER = trainerkinds.CLUSTER_TRAINING_RUNTIME
+KINDS = trainerkinds.RUNTIMES
 
 MPI = "mpi"
 TORCH = "torch"

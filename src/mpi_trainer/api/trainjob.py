@@ -13,12 +13,13 @@ from typing import Any
 
 import msgspec
 
+from mpi_trainer.api import trainerkinds
 from mpi_trainer.api.meta import ApiValue, Int32, Int64, ObjectMeta
 from mpi_trainer.api.mpijob import MULTIKUEUE
 
-GROUP = "trainer.kubeflow.org"
-API_VERSION = f"{GROUP}/v1alpha1"
-KIND = "TrainJob"
+GROUP = trainerkinds.GROUP
+API_VERSION = trainerkinds.API_VERSION
+KIND = trainerkinds.TRAIN_JOB
 
 CONTROLLER_NAME = "trainer.kubeflow.org/trainjob-controller"
 MANAGERS = (CONTROLLER_NAME, MULTIKUEUE)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mpi_trainer.api import load
-from mpi_trainer.api.runtime import Runtime
 from mpi_trainer.local.errors import LocalError
+
+if TYPE_CHECKING:
+    from mpi_trainer.api.runtime import Runtime
 
 LARGEST = 4 * 1024 * 1024
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import ssl
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -143,6 +142,8 @@ def _as_file(data: bytes) -> Iterator[str]:
             file.flush()
             yield f"/proc/self/fd/{file.fileno()}"
     else:
+        import tempfile
+
         # Created by the library with mode 0600, gone at the end of the block.
         with tempfile.NamedTemporaryFile() as file:
             file.write(data)
