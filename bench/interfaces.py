@@ -112,8 +112,15 @@ def prepared(spec: Spec, folder: Path, jobs: int) -> dict[str, str]:
         ("create", "namespace", NAMESPACE),
     ):
         subprocess.run(["kubectl", *words], env=env, check=True, stdout=subprocess.DEVNULL)
-    while subprocess.run(["kubectl", "get", "mpijobs"], env=env, capture_output=True).returncode:
+    # Not `kubectl wait`: it fails where a definition has no conditions yet.
+    for _ in range(150):
+        if not subprocess.run(
+            ["kubectl", "get", "mpijobs"], env=env, capture_output=True
+        ).returncode:
+            break
         time.sleep(0.2)
+    else:
+        raise SystemExit("bench: the definition of MPIJob is not served after 30 s")
     asyncio.run(filled(str(target), jobs))
     (folder / "job.yaml").write_text(MANIFEST)
     return env

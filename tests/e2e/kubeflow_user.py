@@ -53,7 +53,7 @@ def train(word: str) -> None:
     total = world.allreduce(world.rank)
     print("rank", world.rank, "sum", total, "on", socket.gethostname(), flush=True)
     print("words", word, os.environ["GIVEN"], flush=True)
-    time.sleep(10)
+    time.sleep(10)  # long enough to be seen running
 
 
 def fail() -> None:

@@ -24,12 +24,13 @@ def init_containers(spec: Object, main: Object, command: tuple[str, ...]) -> lis
     taken = {container.get("name") for container in (*own, *spec["containers"])}
     prepare: Object = {"name": names.unused(NAME, taken), "command": list(command)}
     prepare |= {field: deepcopy(main[field]) for field in _ALIKE if main.get(field)}
-    if resources := _resources(main.get("resources") or {}):
+    if resources := modest(main.get("resources") or {}):
         prepare["resources"] = resources
     return [*own, prepare]
 
 
-def _resources(given: Object) -> Object:
+def modest(given: Object) -> Object:
+    """What quotas ask for, and no device: those are for the ranks."""
     kept = {
         kind: {
             name: amount for name, amount in (given.get(kind) or {}).items() if name in _RESOURCES

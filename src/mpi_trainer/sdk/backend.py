@@ -6,6 +6,7 @@ themselves when there is nothing more to come. Errors are those of `sdk/errors.p
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from typing import Literal, Protocol
@@ -15,6 +16,7 @@ import msgspec
 from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.diagnose.progress import Progress
+from mpi_trainer.sdk.errors import JobError
 
 
 class Key(msgspec.Struct, frozen=True):
@@ -99,6 +101,15 @@ class LogQuery(msgspec.Struct, frozen=True):
     since: datetime | None = None
     tail: int | None = None
     grep: str | None = None
+
+    def pattern(self) -> re.Pattern[str] | None:
+        """What `grep` looks for; a JobError where it is not a regular expression."""
+        try:
+            return re.compile(self.grep) if self.grep else None
+        except re.error as error:
+            raise JobError(
+                f"{self.grep!r} is not a regular expression: {error}", "Escape special characters."
+            ) from error
 
 
 class JobDetails(msgspec.Struct, frozen=True):

@@ -419,17 +419,11 @@ class _Filter(msgspec.Struct, frozen=True):
 
 
 def _filter(query: LogQuery, key: Key) -> _Filter:
-    try:
-        pattern = re.compile(query.grep) if query.grep else None
-    except re.error as error:
-        raise JobError(
-            f"{query.grep!r} is not a regular expression: {error}", "Escape special characters."
-        ) from error
     return _Filter(
         pods=_writers(query, key),
         rank=query.rank,
         since=query.since.timestamp() if query.since else 0.0,
-        pattern=pattern,
+        pattern=query.pattern(),
     )
 
 

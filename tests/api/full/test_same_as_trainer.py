@@ -7,16 +7,12 @@ no others.
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
-import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 import yaml
 
@@ -28,6 +24,7 @@ from mpi_trainer.render.snapshots import snapshot
 from mpi_trainer.render.trainjob import secret
 from tests.api.comparison import Unlike, differences
 from tests.api.intended_trainjob import INTENDED, PAGE, page
+from tests.api.sides import Sides, Upstream, by_key
 from tests.api.test_render import create
 from tests.cluster import Kubectl, eventually, shared_cluster
 from tools.cluster import hosttrainer
@@ -36,7 +33,6 @@ from tools.cluster.components import JOBSET
 from tools.cluster.spec import Spec
 
 Object = dict[str, Any]
-Key = tuple[str, str]
 
 FOLDER = Path(__file__).parent / "trainjobs"
 JOBS = sorted(path.stem for path in FOLDER.glob("*.yaml") if path.stem != "runtimes")
@@ -45,13 +41,6 @@ LIKE_UPSTREAM = ("torch", "torch-on-gpus", "plain", "initializers")
 """jobs in whose pods nothing of MPI is"""
 
 pytestmark = pytest.mark.timeout(300, func_only=True)
-
-
-class Sides(msgspec.Struct, frozen=True):
-    """What each side made, by kind and name."""
-
-    theirs: dict[Key, Object]
-    ours: dict[Key, Object]
 
 
 @pytest.fixture(scope="module")
@@ -75,42 +64,12 @@ def sides(peer_server: Spec, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     inside = Kubectl(peer_server, name)
     runtimes = {one.name: one for one in submitted_runtimes(inside)}
     ours = [made for job in submitted_jobs(inside) for made in rendered(inside, job, runtimes)]
-    theirs = _upstream(peer_server, inside, {_key(one) for one in ours}, tmp_path_factory)
-    yield Sides(theirs, {_key(one): one for one in ours})
+    folder = tmp_path_factory.mktemp("trainer")
+    start = hosttrainer.prepared(peer_server, peer_server.kubeconfig, folder)
+    trainer = Upstream(start.argv, {**os.environ, **start.env}, KINDS)
+    mine = by_key(ours)
+    yield Sides(trainer.made(inside, set(mine), folder / "log"), mine)
     admin("delete", "namespace", name, "--wait=false")
-
-
-def _upstream(
-    spec: Spec, kubectl: Kubectl, wanted: set[Key], folders: pytest.TempPathFactory
-) -> dict[Key, Object]:
-    folder = folders.mktemp("trainer")
-    start = hosttrainer.prepared(spec, spec.kubeconfig, folder)
-    log = folder / "log"
-    seen: dict[Key, Object] = {}
-    with log.open("wb") as output:
-        trainer = subprocess.Popen(
-            start.argv, env={**os.environ, **start.env}, stdout=output, stderr=subprocess.STDOUT
-        )
-        try:
-
-            def all_there() -> bool:
-                assert trainer.poll() is None, f"upstream ended: {log.read_text()[-2000:]}"
-                seen.update(_listed(kubectl))
-                return wanted <= seen.keys()
-
-            try:
-                eventually("upstream's objects", all_there, seconds=90)
-            except AssertionError as error:
-                missing = sorted(wanted - seen.keys())
-                raise AssertionError(f"{error}: {missing}\n{log.read_text()[-3000:]}") from None
-        finally:
-            trainer.send_signal(signal.SIGTERM)
-            try:
-                trainer.wait(20)
-            except subprocess.TimeoutExpired:
-                trainer.kill()
-                trainer.wait()
-    return seen
 
 
 def submitted_runtimes(kubectl: Kubectl) -> list[Runtime]:
@@ -145,15 +104,6 @@ def rendered(kubectl: Kubectl, job: TrainJob, runtimes: dict[str, Runtime]) -> l
         keys = {key.part: "…" for pod in wanted.layout.pods for key in pod.keys}
         made += [wanted.children.config_map, secret(wanted.layout, job, keys)]
     return create(kubectl, made, "--dry-run=server")
-
-
-def _listed(kubectl: Kubectl) -> dict[Key, Object]:
-    items = json.loads(kubectl("get", KINDS, "-o", "json"))["items"]
-    return {_key(one): one for one in items}
-
-
-def _key(one: Object) -> Key:
-    return one["kind"], one["metadata"]["name"]
 
 
 def unlike(sides: Sides) -> list[tuple[str, Unlike]]:

@@ -6,15 +6,11 @@ dry-run create. They differ in the ways of `intended.INTENDED`, each of which oc
 
 from __future__ import annotations
 
-import json
 import secrets
-import signal
 import socket
-import subprocess
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
 import pytest
 import yaml
 
@@ -24,6 +20,7 @@ from mpi_trainer.layout.mpijob import layout
 from mpi_trainer.render.mpijob import Facts, children, secret
 from tests.api.comparison import Unlike, differences
 from tests.api.intended import ALWAYS, INTENDED, PAGE, page
+from tests.api.sides import Sides, Upstream, by_key
 from tests.api.test_render import create
 from tests.cluster import Kubectl, eventually, shared_cluster
 from tests.golden.render.objects import CASES
@@ -33,20 +30,12 @@ from tools.cluster.report import environment
 from tools.cluster.spec import Spec
 
 Object = dict[str, Any]
-Key = tuple[str, str]
 
 # One process serves one domain, and the objects' names are the same with and without it.
 COMPARED = [case for case in CASES if not (case / "cluster-domain").exists()]
 KINDS = "services,configmaps,secrets,pods,jobs"
 HEALTH_PORT = 8080
 AGENT_ANNOTATION = "mpi-trainer.opendatahub.io/agent"
-
-
-class Sides(msgspec.Struct, frozen=True):
-    """What each side made, by kind and name."""
-
-    theirs: dict[Key, Object]
-    ours: dict[Key, Object]
 
 
 @pytest.fixture(scope="module")
@@ -69,39 +58,20 @@ def sides(peer_server: Spec, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     inside("create", "serviceaccount", "reporter")
     eventually("default account", lambda: not inside.attempt("get", "sa", "default").returncode)
     ours = [made for job in submitted(inside) for made in rendered(inside, job)]
-    wanted = {_key(one) for one in ours}
-    log = tmp_path_factory.mktemp("upstream") / "operator.log"
-    with log.open("wb") as output:
-        eventually("port for upstream's health check", _port_is_free, seconds=100)
-        operator = subprocess.Popen(
-            [
-                built.bin / "mpi-operator",
-                f"--namespace={name}",
-                f"--lock-namespace={name}",
-                "--kube-api-qps=100",
-                "--kube-api-burst=100",
-            ],
-            env=environment(peer_server),
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-        try:
-            seen: dict[Key, Object] = {}
-
-            def all_there() -> bool:
-                assert operator.poll() is None, f"upstream ended: {log.read_text()[-2000:]}"
-                seen.update(_listed(inside))
-                return wanted <= seen.keys()
-
-            eventually(f"upstream's objects ({log})", all_there, seconds=60)
-        finally:
-            operator.send_signal(signal.SIGTERM)
-            try:
-                operator.wait(10)
-            except subprocess.TimeoutExpired:
-                operator.kill()
-                operator.wait()
-    yield Sides(seen, {_key(one): one for one in ours})
+    operator = Upstream(
+        (
+            str(built.bin / "mpi-operator"),
+            f"--namespace={name}",
+            f"--lock-namespace={name}",
+            "--kube-api-qps=100",
+            "--kube-api-burst=100",
+        ),
+        environment(peer_server),
+        KINDS,
+    )
+    mine = by_key(ours)
+    eventually("port for upstream's health check", _port_is_free, seconds=100)
+    yield Sides(operator.made(inside, set(mine), tmp_path_factory.mktemp("operator") / "log"), mine)
     admin("delete", "namespace", name, "--wait=false")
 
 
@@ -127,15 +97,6 @@ def rendered(kubectl: Kubectl, job: MPIJob) -> list[Object]:
     plan = layout(job)
     keys = secret(plan, job, {key.part: "…" for pod in plan.pods for key in pod.keys})
     return create(kubectl, [*children(plan, job, Facts()), keys], "--dry-run=server")
-
-
-def _listed(kubectl: Kubectl) -> dict[Key, Object]:
-    items = json.loads(kubectl("get", KINDS, "-o", "json"))["items"]
-    return {_key(one): one for one in items}
-
-
-def _key(one: Object) -> Key:
-    return one["kind"], one["metadata"]["name"]
 
 
 def _port_is_free() -> bool:

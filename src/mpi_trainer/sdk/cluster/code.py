@@ -17,6 +17,7 @@ import msgspec
 from mpi_trainer.api.annotations import CODE
 from mpi_trainer.api.mpijob import API_VERSION, KIND, MPIJob
 from mpi_trainer.api.pods import PodTemplate
+from mpi_trainer.render.preparation import modest
 from mpi_trainer.sdk.bundle import Bundle
 
 replace = msgspec.structs.replace
@@ -30,7 +31,6 @@ _UNPACK: Final = (
     'command -v tar >/dev/null && exec tar -xzf "$1" -C "$2"; exec python3 -m tarfile -e "$1" "$2"'
 )
 _ALIKE: Final = ("image", "imagePullPolicy", "securityContext")
-_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 
 
 def name_of(job: str, bundle: Bundle) -> str:
@@ -68,23 +68,12 @@ def _unpacking(template: Object, config_map: str) -> Object:
         "volumeMounts": [{"name": "mpi-code", "mountPath": _PACKED, "readOnly": True}, work],
         **{field: deepcopy(main[field]) for field in _ALIKE if main.get(field)},
     }
-    if needs := _resources(main.get("resources") or {}):
+    if needs := modest(main.get("resources") or {}):
         step["resources"] = needs
     spec["initContainers"] = [step, *(spec.get("initContainers") or ())]
     main["volumeMounts"] = [*(main.get("volumeMounts") or ()), work]
     main.setdefault("workingDir", FOLDER)
     return made
-
-
-def _resources(given: Object) -> Object:
-    """What quotas ask for, and no device: those are for the ranks."""
-    kept = {
-        kind: {
-            name: amount for name, amount in (given.get(kind) or {}).items() if name in _RESOURCES
-        }
-        for kind in ("requests", "limits")
-    }
-    return {kind: amounts for kind, amounts in kept.items() if amounts}
 
 
 def data(bundle: Bundle) -> dict[str, str]:

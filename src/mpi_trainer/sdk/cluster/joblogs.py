@@ -28,7 +28,6 @@ from mpi_trainer.sdk.cluster.homes import Home
 from mpi_trainer.sdk.cluster.kinds import Kind
 from mpi_trainer.sdk.cluster.places import Entry
 from mpi_trainer.sdk.cluster.podlogs import PodLog
-from mpi_trainer.sdk.errors import JobError
 
 FIRST_LOOK: Final = 0.25
 SLOWEST_LOOK: Final = 5.0
@@ -183,17 +182,11 @@ async def pods_of(home: Home, key: Key, kind: Kind) -> tuple[seen.Pod, ...]:
 
 
 def _filter(query: LogQuery) -> _Filter:
-    try:
-        pattern = re.compile(query.grep) if query.grep else None
-    except re.error as error:
-        raise JobError(
-            f"{query.grep!r} is not a regular expression: {error}", "Escape special characters."
-        ) from error
     worker = query.worker is not None and not query.launcher
     return _Filter(
         role="worker" if worker else "launcher",
         index=query.worker if worker else None,
         rank=query.rank,
         since=query.since,
-        pattern=pattern,
+        pattern=query.pattern(),
     )
