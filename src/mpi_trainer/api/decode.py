@@ -9,10 +9,9 @@ Danger: use `value` for anything but finding more errors only when `errors` is e
 
 from __future__ import annotations
 
-import functools
 import math
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
@@ -29,6 +28,7 @@ from mpi_trainer.api.errors import (
     kind_of,
 )
 from mpi_trainer.api.pods import PodTemplate, TemplateView
+from mpi_trainer.api.shapes import StructShape, fields, shape
 from mpi_trainer.api.spelling import nearest
 from mpi_trainer.api.wellknown import FIELDS
 
@@ -46,7 +46,7 @@ _WANTED = {
     mi.DateTimeType: "a time such as 2026-01-31T12:00:00Z",
     mi.VarTupleType: "a list",
     mi.DictType: "an object",
-    mi.StructType: "an object",
+    StructShape: "an object",
 }
 _PYTHON: dict[Any, Any] = {
     mi.StrType: str,
@@ -68,19 +68,10 @@ class Decoded(msgspec.Struct, Generic[T], frozen=True):
 def decode(kind: type[T], data: object) -> Decoded[T]:
     """`data` as a `kind`, which must be a Struct without required fields of its own."""
     work = _Decoder()
-    value = work.value(_info(kind), data, ())
+    value = work.value(shape(kind), data, ())
     doubtful = (*(error.path for error in work.errors), *work.doubtful)
     value = kind() if value is _BAD else value
     return Decoded(value, tuple(work.errors), tuple(work.warnings), doubtful)
-
-
-@functools.cache
-def _cached_info(kind: Hashable) -> mi.Type:
-    return mi.type_info(kind)
-
-
-def _info(kind: type) -> mi.Type:
-    return _cached_info(kind)
 
 
 class _Decoder:
@@ -92,7 +83,7 @@ class _Decoder:
     def value(self, kind: mi.Type, raw: Any, path: Path) -> Any:
         if isinstance(kind, mi.UnionType):
             return self._union(kind, raw, path)
-        if isinstance(kind, mi.StructType):
+        if isinstance(kind, StructShape):
             return self._struct(kind, raw, path)
         if isinstance(kind, mi.DictType):
             return self._mapping(kind.value_type, raw, path)
@@ -139,32 +130,34 @@ class _Decoder:
         except msgspec.ValidationError:
             return self._wrong(_WANTED[type(kind)], raw, path)
 
-    def _struct(self, kind: mi.StructType, raw: Any, path: Path) -> Any:
+    def _struct(self, kind: StructShape, raw: Any, path: Path) -> Any:
         if not isinstance(raw, Mapping):
-            return self._wrong(_WANTED[mi.StructType], raw, path)
-        fields = {field.encode_name: field for field in kind.fields}
+            return self._wrong(_WANTED[StructShape], raw, path)
+        known = fields(kind.cls)
         values: dict[str, Any] = {}
         for name, item in raw.items():
-            if not isinstance(name, str) or name not in fields:
+            if not isinstance(name, str) or name not in known:
                 self._unknown(kind, name, raw, path)
             elif item is not None:
-                got = self.value(fields[name].type, item, (*path, name))
+                got = self.value(known[name].shape, item, (*path, name))
                 if got is not _BAD:
-                    values[fields[name].name] = got
-        missing = [f for f in kind.fields if f.required and f.name not in values]
-        for field in missing:
-            where = (*path, field.encode_name)
-            if raw.get(field.encode_name) is None:
+                    values[known[name].name] = got
+        missing = [n for n, f in known.items() if f.required and f.name not in values]
+        for name in missing:
+            where = (*path, name)
+            if raw.get(name) is None:
                 self._error(where, REQUIRED, msgspec.UNSET, "must be set", "add it")
         return _BAD if missing else kind.cls(**values)
 
-    def _unknown(self, kind: mi.StructType, name: Any, raw: Mapping[Any, Any], path: Path) -> None:
+    def _unknown(self, kind: StructShape, name: Any, raw: Mapping[Any, Any], path: Path) -> None:
         text = str(name)
         here = (*path, text)
-        known = FIELDS.get(kind.cls, frozenset(field.encode_name for field in kind.fields))
+        known = FIELDS.get(kind.cls, frozenset(fields(kind.cls)))
+        if kind.cls in FIELDS and text in known:
+            return
         meant = nearest(text, sorted(known))
         if kind.cls in FIELDS:
-            if text not in known and meant is not None:
+            if meant is not None:
                 remedy = f"did you mean `{meant}`? It is passed on as it is"
                 rule = "no such field in a template"
                 self.warnings.append(FieldError(here, UNKNOWN, rule=rule, remedy=remedy))
@@ -197,11 +190,11 @@ class _Decoder:
 
     def _template(self, raw: Any, path: Path) -> Any:
         if not isinstance(raw, Mapping):
-            return self._wrong(_WANTED[mi.StructType], raw, path)
+            return self._wrong(_WANTED[StructShape], raw, path)
         if not self._plain(raw, path):
             return _BAD
         before = len(self.errors)
-        self.value(_info(TemplateView), raw, path)
+        self.value(shape(TemplateView), raw, path)
         faults = [error.path[len(path) :] for error in self.errors[before:]]
         template = PodTemplate.of(raw)
         return PodTemplate.of(_without(template.content, faults)) if faults else template

@@ -10,7 +10,6 @@ line. Danger: a value is shown to whoever reads the message; give none where it 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -85,6 +84,8 @@ def field(path: Path) -> str:
 
 
 def shorten(value: object) -> str:
+    import json
+
     try:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import os
 import traceback
 from pathlib import Path
 
 import click
 
 from mpi_trainer.api.errors import InvalidJob
+from mpi_trainer.cli.main import FAILED
 from mpi_trainer.kube.errors import ApiError, KubeError
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.sdk.errors import JobError, JobFailed, JobTimeout, K8sApiException
@@ -56,6 +58,15 @@ def misused(error: click.ClickException) -> str:
     context = error.ctx if isinstance(error, click.UsageError) else None
     help_of = context.command_path if context else "odh"
     return worded(text[:1].lower() + text[1:], f"See `{help_of} --help`.")
+
+
+def told(error: Exception) -> int:
+    """Says what went wrong; the exit code that follows from it."""
+    if os.environ.get("ODH_TRACEBACK"):
+        raise error
+    words = explained(error)
+    click.echo(words or fault(error), err=True)
+    return exit_code(error) if words else FAILED
 
 
 def exit_code(error: Exception) -> int:

@@ -2,7 +2,8 @@
 
 They may stand before the verb or after it; the last one said counts. Without any, a cluster is
 used where kubectl would find one, and else this machine. Danger: `odh mpijob list` must start
-fast, so nothing slow is imported here before it is known that a cluster is meant.
+fast, so nothing slow is imported here before it is known that a cluster is meant, and no click
+before an option is made of it.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-import click
-
 from mpi_trainer.sdk.detection import CHOICE, configured
 
 if TYPE_CHECKING:
+    import click
+
     from mpi_trainer.kube.config import Config
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -50,6 +51,8 @@ def _noted(field: str) -> Callable[[click.Context, click.Parameter, str | None],
 
 
 def _options(*, hidden: bool) -> list[Callable[[F], F]]:
+    import click
+
     shared: dict[str, Any] = {"expose_value": False, "is_eager": True, "hidden": hidden}
     return [
         click.option("--context", callback=_noted("context"), metavar="NAME",
@@ -66,6 +69,8 @@ def _options(*, hidden: bool) -> list[Callable[[F], F]]:
 
 def anywhere(function: F) -> F:
     """The options as they stand before the verb, with the namespace."""
+    import click
+
     both = click.option(
         "-n", "--namespace", callback=_noted("namespace"), expose_value=False, is_eager=True,
         help="Namespace of the jobs.  [default: the context's, or `default`]",
@@ -84,6 +89,8 @@ def placed(function: F) -> F:
 
 def said(ctx: click.Context | None = None) -> Place:
     """What the command line says so far."""
+    import click
+
     ctx = ctx or click.get_current_context(silent=True)
     found = ctx.meta.get(_KEY, Place()) if ctx else Place()
     assert isinstance(found, Place)

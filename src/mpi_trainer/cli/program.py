@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import PurePath
 
 MPIJOB, TRAINJOB = "mpijob", "trainjob"
 GROUPS = {
@@ -16,7 +15,7 @@ _PLUGINS = {"kubectl-odh": "kubectl odh", "oc-odh": "oc odh", "oai-cli": "oai-cl
 
 
 def name() -> str:
-    return _PLUGINS.get(PurePath(sys.argv[0]).name, "odh")
+    return _PLUGINS.get(sys.argv[0].rpartition("/")[2], "odh")
 
 
 def kind() -> str:

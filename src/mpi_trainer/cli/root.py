@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import sys
-
 import click
 
 from mpi_trainer import __version__
 from mpi_trainer.cli.lazy import group
-from mpi_trainer.cli.main import FAILED, INTERRUPTED, USAGE
+from mpi_trainer.cli.main import INTERRUPTED, USAGE
 from mpi_trainer.cli.place import anywhere
 
 VERBS = {
@@ -46,35 +43,21 @@ def odh() -> None:
     """
 
 
-def run() -> None:
-    """Runs the command that was called, and turns what went wrong into words and a code."""
+def run() -> int:
+    """Runs the command that was called; its exit code."""
     from mpi_trainer.cli import program
 
     try:
-        sys.exit(odh.main(prog_name=program.name(), standalone_mode=False) or 0)
+        return odh.main(prog_name=program.name(), standalone_mode=False) or 0
     except click.exceptions.Exit as done:
-        sys.exit(done.exit_code)
+        return done.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
-        sys.exit(USAGE)
+        return USAGE
     except click.ClickException as error:
         from mpi_trainer.cli import mistakes
 
         click.echo(mistakes.misused(error), err=True)
-        sys.exit(USAGE)
+        return USAGE
     except click.Abort:
-        sys.exit(INTERRUPTED)
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
-    except BrokenPipeError:
-        # The reader of our output went away (`odh … | head`); there is nobody left to tell.
-        sys.stderr.close()
-        sys.exit(FAILED)
-    except Exception as error:
-        from mpi_trainer.cli import mistakes
-
-        if os.environ.get("ODH_TRACEBACK"):
-            raise
-        words = mistakes.explained(error)
-        click.echo(words or mistakes.fault(error), err=True)
-        sys.exit(mistakes.exit_code(error) if words else FAILED)
+        return INTERRUPTED

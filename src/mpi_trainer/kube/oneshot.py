@@ -7,13 +7,12 @@ call to call. Danger: it blocks, and it neither streams nor watches; use it in o
 
 from __future__ import annotations
 
-import random
 import socket
 import ssl
 import time
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar, overload
+from typing import Any, Final, Self, TypeVar, cast, overload
 from urllib.parse import SplitResult, unquote, urlsplit
 
 import msgspec
@@ -91,6 +90,8 @@ class OneShot:
                 renewed = True
                 self.close()
             except KubeError as error:
+                import random
+
                 wait = wait_before(request, error, tried, random.random())
                 if wait is None:
                     raise
@@ -136,13 +137,18 @@ class OneShot:
         made = (
             through(proxy, host, port)
             if proxy
-            else socket.create_connection((host, port), _CONNECT)
+            else socket.create_connection((_plain(host), port), _CONNECT)
         )
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if server.scheme != "https":
             return made
-        trusted = self._contexts.current(credential)
-        return trusted.wrap_socket(made, server_hostname=self.config.trust.server_name or host)
+        trusted, name = self._contexts.current(credential), self.config.trust.server_name or host
+        return trusted.wrap_socket(made, server_hostname=_plain(name))
+
+
+def _plain(host: str) -> str:
+    """As bytes where that is possible: for text Python loads its rules for international names."""
+    return cast(str, host.encode()) if host.isascii() else host
 
 
 def through(proxy: str, host: str, port: int) -> socket.socket:

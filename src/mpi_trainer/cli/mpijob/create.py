@@ -13,7 +13,7 @@ import msgspec
 from mpi_trainer.api.defaults import OPEN_MPI
 from mpi_trainer.api.errors import line
 from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.cli import place, program
+from mpi_trainer.cli import place, program, sending
 from mpi_trainer.cli.formats import Format, FormatType
 from mpi_trainer.cli.mpijob import options, submitting
 from mpi_trainer.cli.mpijob.overrides import split_command
@@ -113,7 +113,8 @@ def command(**given: Any) -> int:
         jobs = jobs if file else [_for_a_cluster(job) for job in jobs]
         if given["workdir"]:
             return submitting.shipped(jobs, given["workdir"], order)
-        return submitting.to_the_cluster(jobs, submitting.companions(file), order)
+        others = sending.companions(file, given["namespace"])
+        return submitting.to_the_cluster(jobs, others, order)
     settings = _settings(given, file)
     if given["workdir"]:
         settings = msgspec.structs.replace(settings, cwd=str(Path(given["workdir"]).resolve()))
@@ -193,14 +194,11 @@ def _check_for_a_cluster(given: dict[str, Any]) -> None:
 
 
 def _in_namespace(job: MPIJob, namespace: str) -> MPIJob:
-    if job.namespace and namespace != place.DEFAULT_NAMESPACE and job.namespace != namespace:
+    if sending.elsewhere(job, namespace):
         raise click.UsageError(
             f"the file says namespace {job.namespace}, -n says {namespace}; change one of them"
         )
-    if job.namespace:
-        return job
-    meta = msgspec.structs.replace(job.metadata, namespace=namespace)
-    return msgspec.structs.replace(job, metadata=meta)
+    return sending.placed(job, namespace)
 
 
 def _with_policies(job: MPIJob, given: dict[str, Any]) -> MPIJob:

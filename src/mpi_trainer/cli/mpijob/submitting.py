@@ -6,23 +6,20 @@ What is submitted has been validated here, so a mistake costs no trip to anywher
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from mpi_trainer.api import load
-from mpi_trainer.api.errors import InvalidJob, line
+from mpi_trainer.api.errors import line
 from mpi_trainer.api.mpijob import MPIJob, to_wire
-from mpi_trainer.cli import formats, program, words
-from mpi_trainer.cli.backend import answer, connect, known, quick
+from mpi_trainer.cli import formats, sending, words
+from mpi_trainer.cli.backend import answer, connect, quick
 from mpi_trainer.cli.formats import Format
 from mpi_trainer.cli.voice import detail, say
 
 if TYPE_CHECKING:
     from mpi_trainer.api.trainjob import TrainJob
-    from mpi_trainer.cli.quick import Quick
     from mpi_trainer.local.settings import Settings
     from mpi_trainer.sdk.backend import Backend, Key
 
@@ -38,12 +35,10 @@ class Order(msgspec.Struct, frozen=True):
 
 def checked(job: MPIJob) -> MPIJob:
     """The job with defaults; raises InvalidJob with everything that is wrong with it."""
-    found = load.job(to_wire(job))
-    if found.errors or not isinstance(found.value, MPIJob):
-        raise InvalidJob(found.errors, found.warnings)
-    for warning in found.warnings:
+    sound, warnings = sending.checked(job)
+    for warning in warnings:
         say(f"warning: {line(warning)}")
-    return found.value
+    return sound
 
 
 def shown(jobs: list[MPIJob], form: Format) -> int:
@@ -60,24 +55,15 @@ def shown(jobs: list[MPIJob], form: Format) -> int:
     return 0
 
 
-def companions(file: load.JobFile | None) -> list[dict[str, Any]]:
-    """The ConfigMaps and Secrets of a file, as a cluster takes them."""
-    if file is None:
-        return []
-    maps = [("ConfigMap", msgspec.to_builtins(item)) for item in file.config_maps]
-    secrets = [("Secret", msgspec.to_builtins(item)) for item in file.secrets]
-    return [{"apiVersion": "v1", "kind": kind, **body} for kind, body in (*maps, *secrets)]
-
-
 def to_the_cluster(jobs: list[MPIJob], others: list[dict[str, Any]], order: Order) -> int:
     """One request for each object; only what comes after needs an event loop."""
     cluster = quick()
     assert cluster is not None, "a cluster was chosen"
     jobs = [checked(job) for job in jobs]
-    _bring(cluster, others)
+    sending.bring(cluster, others, say)
     for job in jobs:
         # The name is the server's where the job has only the beginning of one.
-        stored = known(partial(cluster.create, job))
+        stored = cluster.create(job)
         _tell(stored, order)
     return _afterwards(connect, stored, order)
 
@@ -97,17 +83,10 @@ def train_to_the_cluster(job: TrainJob, others: list[dict[str, Any]], order: Ord
 
     cluster = quick()
     assert cluster is not None, "a cluster was chosen"
-    _bring(cluster, others)
-    stored = known(partial(cluster.create_train, job))
+    sending.bring(cluster, others, say)
+    stored = cluster.create_train(job)
     _tell(TRAINJOB.job(stored), order, stored)
     return _afterwards(connect, TRAINJOB.job(stored), order)
-
-
-def _bring(cluster: Quick, others: list[dict[str, Any]]) -> None:
-    for each in others:
-        made = cluster.companion(each)
-        name = f"{each['kind'].lower()}/{each['metadata']['name']}"
-        say(f"{name} created" if made else f"{name} exists already and is used as it is")
 
 
 def submitted(jobs: list[MPIJob], settings: Settings, order: Order) -> int:
@@ -164,14 +143,12 @@ async def _to_the_end(backend: Backend, key: Key, order: Order) -> int:
 
 
 def _tell(job: MPIJob, order: Order, stored: dict[str, Any] | None = None) -> None:
-    """AC-1: the job's id and when it was submitted; then what to do next."""
+    """What was asked for, or else the receipt; then what to do next."""
     if order.form.structured:
         click.echo(formats.rendered(stored or to_wire(job), order.form))
     elif order.form.kind == "name":
         click.echo(words.full_name(job.name))
     else:
-        created = words.moment(job.metadata.creation_timestamp)
-        text = f"{words.full_name(job.name)} created at {created}, id {job.metadata.uid}"
-        click.echo(text, err=order.follow)
+        click.echo(sending.receipt(job), err=order.follow)
     if not (order.follow or order.wait):
-        say(f"follow it with `{program.call('logs --follow', job.name, job.namespace)}`")
+        say(sending.next_step(job))

@@ -9,7 +9,7 @@ import msgspec
 
 from mpi_trainer.api.errors import line
 from mpi_trainer.api.trainjob import TrainJob, to_wire
-from mpi_trainer.cli import formats, jobfiles, place, runtimes
+from mpi_trainer.cli import formats, jobfiles, place, runtimes, sending
 from mpi_trainer.cli.backend import answer
 from mpi_trainer.cli.formats import Format, FormatType
 from mpi_trainer.cli.installing import ensure
@@ -62,7 +62,8 @@ def command(**given: Any) -> int:
         click.echo(formats.rendered(to_wire(job), given["form"]))
         return 0
     if place.on_cluster(place.said()):
-        return submitting.train_to_the_cluster(job, submitting.companions(file), order)
+        others = sending.companions(file, given["namespace"])
+        return submitting.train_to_the_cluster(job, others, order)
     runtime = runtimes.chosen(job, file, given["runtime"])
     settings = replace(
         here(),

@@ -1,0 +1,75 @@
+"""The jobs of a file on their way to a cluster: placed, checked, sent, and told of.
+
+Whichever way a command line is read, by `dispatch` or by the commands themselves, jobs go through
+here, so both send the same and say the same. Danger: `odh mpijob create -f` must start fast, so
+this module imports nothing that is slow, and no click.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from mpi_trainer.api import load
+from mpi_trainer.api.errors import FieldError, InvalidJob
+from mpi_trainer.api.mpijob import MPIJob, to_wire
+from mpi_trainer.cli import program, words
+from mpi_trainer.cli.place import DEFAULT_NAMESPACE
+
+if TYPE_CHECKING:
+    from mpi_trainer.cli.quick import Quick
+
+Object = dict[str, Any]
+
+
+def elsewhere(job: MPIJob, namespace: str) -> bool:
+    """Whether the file and the command line name two namespaces."""
+    return bool(job.namespace) and namespace not in (DEFAULT_NAMESPACE, job.namespace)
+
+
+def placed(job: MPIJob, namespace: str) -> MPIJob:
+    """The job in the namespace that it names, else in this one."""
+    if job.namespace:
+        return job
+    meta = msgspec.structs.replace(job.metadata, namespace=namespace)
+    return msgspec.structs.replace(job, metadata=meta)
+
+
+def checked(job: MPIJob) -> tuple[MPIJob, tuple[FieldError, ...]]:
+    """The job with defaults, and its warnings; raises InvalidJob with everything that is wrong."""
+    found = load.job(to_wire(job))
+    if found.errors or not isinstance(found.value, MPIJob):
+        raise InvalidJob(found.errors, found.warnings)
+    return found.value, found.warnings
+
+
+def companions(file: load.JobFile | None, namespace: str) -> list[Object]:
+    """The ConfigMaps and Secrets of a file, as a cluster takes them: where its jobs go."""
+    if file is None:
+        return []
+    maps = [("ConfigMap", msgspec.to_builtins(item)) for item in file.config_maps]
+    secrets = [("Secret", msgspec.to_builtins(item)) for item in file.secrets]
+    made = [{"apiVersion": "v1", "kind": kind, **body} for kind, body in (*maps, *secrets)]
+    for each in made:
+        each["metadata"].setdefault("namespace", namespace)
+    return made
+
+
+def bring(cluster: Quick, others: list[Object], say: Callable[[str], None]) -> None:
+    """Makes what the jobs of a file mount, where it is not there yet."""
+    for each in others:
+        made = cluster.companion(each)
+        name = f"{each['kind'].lower()}/{each['metadata']['name']}"
+        say(f"{name} created" if made else f"{name} exists already and is used as it is")
+
+
+def receipt(job: MPIJob) -> str:
+    """AC-1: the job's id and when it was submitted."""
+    created = words.moment(job.metadata.creation_timestamp)
+    return f"{words.full_name(job.name)} created at {created}, id {job.metadata.uid}"
+
+
+def next_step(job: MPIJob) -> str:
+    return f"follow it with `{program.call('logs --follow', job.name, job.namespace)}`"
