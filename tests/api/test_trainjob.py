@@ -162,6 +162,38 @@ def test_a_runtime_that_is_edited_or_deleted_changes_no_job_that_has_begun(
     assert after["spec"] == before["spec"]
 
 
+def test_what_is_stored_of_a_runtime_wins_over_what_is_live(
+    admin: Admin, controller: Controller
+) -> None:
+    """CTL-13: the last controller died after the snapshot, and the runtime was edited since; all
+    that the next one makes, the key's parts included, is as the snapshot says."""
+    controller.stop()
+    job = submit(admin, train_job())
+    owner = {k: job[k] for k in ("apiVersion", "kind")} | {"name": "pi", "controller": True}
+    meta = {"name": "pi-runtime-snapshot"}
+    meta["ownerReferences"] = [owner | {"uid": job["metadata"]["uid"]}]  # type: ignore[assignment]
+    kept = mpi_runtime(namespace=admin.namespace)
+    stored = {"metadata": meta, "data": {"runtime": json.dumps(kept)}}
+    admin.create("api/v1/configmaps", stored)
+    edited = mpi_runtime()
+    node, launcher = edited["spec"]["template"]["spec"]["replicatedJobs"]
+    for one in (node, launcher):
+        one["template"]["metadata"]["labels"]["edited"] = "yes"
+    node["template"]["spec"]["template"]["spec"]["containers"][0]["command"] = ["sshd"]
+    admin.patch(f"{TRAIN}/trainingruntimes/mpi", {"spec": edited["spec"]})
+    controller.start()
+    jobs = job_set(admin)["spec"]["replicatedJobs"]
+    assert not any("edited" in one["template"]["metadata"].get("labels", {}) for one in jobs)
+    secret, texts = (
+        admin.get(f"api/v1/{path}")
+        for path in ("secrets/pi-mpi-ssh-auth", "configmaps/pi-mpi-hostfile")
+    )
+    assert secret is not None
+    assert texts is not None
+    assert "ssh-host-privatekey" in secret["data"]
+    assert "worker" in texts["data"]
+
+
 def test_a_job_past_its_deadline_fails_and_leaves_nothing_running(
     admin: Admin, controller: Controller
 ) -> None:

@@ -27,7 +27,7 @@ from mpi_trainer.controller.train.desired import Desired, desired
 from mpi_trainer.controller.train.hands import Refused, TrainHands, Work
 from mpi_trainer.controller.train.look import look
 from mpi_trainer.controller.train.objects import JobSet, seen
-from mpi_trainer.controller.train.runtimes import BadRuntime, NoRuntime, Runtimes
+from mpi_trainer.controller.train.runtimes import BadRuntime, NoRuntime, Runtimes, Superseded
 from mpi_trainer.decide import reasons
 from mpi_trainer.decide.trainjob import decide, ours, over, refused, stalled
 from mpi_trainer.decide.trainseen import JobSetSeen, Step, TrainSeen
@@ -129,15 +129,19 @@ class TrainJobs:
             return await self._carry_out(Work(key, job, stored.metadata, job_set, step, now), None)
         try:
             plan = await self._plan(stored, loaded, job_set)
+            step = self._step(job, job_set, plan, now)
+            work = Work(key, job, stored.metadata, job_set, step, now)
+            return await self._carry_out(work, plan.desired)
         except NoRuntime as error:
             self._tell(job, "Warning", NOT_CREATED, str(error))
             step = stalled(job, str(error), now)
             work = Work(key, job, stored.metadata, job_set, step, now)
             await self._carry_out(work, None)
             return Result(RUNTIME_AGAIN)
-        step = self._step(job, job_set, plan, now)
-        work = Work(key, job, stored.metadata, job_set, step, now)
-        return await self._carry_out(work, plan.desired)
+        except Superseded as error:
+            log.info("planning again with what is stored in %s", error)
+            self._plans.pop(job.metadata.uid, None)
+            return Result(0.0)
 
     def _is_ours(self, job: TrainJob) -> bool:
         only = self._tools.only
@@ -155,7 +159,8 @@ class TrainJobs:
         if loaded.errors:
             return _Plan(meta.generation, None, reasons.INVALID, cut(joined(loaded.errors)))
         try:
-            runtime = await self._tools.runtimes.of(job, meta, begun=job_set is not None)
+            begun = job_set is not None or bool(job.status.conditions)
+            runtime = await self._tools.runtimes.of(job, meta, begun)
             plan = self._planned(job, runtime, meta.generation)
         except BadRuntime as error:
             plan = _Plan(meta.generation, None, NOT_SUPPORTED, cut(str(error)))

@@ -78,8 +78,8 @@ class Story(msgspec.Struct, frozen=True):
         return replace(self, findings=found)._event("Normal", f.RUNNING, "TrainJob is running")
 
     def complete(self, reason: str, message: str) -> Story:
-        story = self._set(COMPLETE, TRUE, reason, message)._over(f.SUCCEEDED, "")
-        return story._event("Normal", COMPLETE, message)
+        """Told by the condition alone: the JobSet has an event of its own for it."""
+        return self._set(COMPLETE, TRUE, reason, message)._over(f.SUCCEEDED, "")
 
     def failed(self, reason: str, message: str, cause: str) -> Story:
         story = self._set(FAILED, TRUE, reason, message)._over(f.FAILED, cause)

@@ -7,7 +7,7 @@ another content or folder get longer keys. Deterministic: the launcher's files c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import PurePosixPath
+from posixpath import split
 
 from mpi_trainer.layout.model import File, Layout
 from mpi_trainer.render import names
@@ -27,8 +27,8 @@ def keys(layout: Layout) -> Mapping[File, str]:
 
 
 def _key(file: File, texts: Mapping[str, str]) -> str:
-    name = PurePosixPath(file.path).name
-    for key in (name, f"{names.label(str(PurePosixPath(file.path).parent))}.{name}"):
-        if texts.get(key, file.text) == file.text:
-            return key
-    return names.unused(name, texts)
+    folder, name = split(file.path)
+    if texts.get(name, file.text) == file.text:
+        return name
+    longer = f"{names.label(folder)}.{name}"
+    return longer if texts.get(longer, file.text) == file.text else names.unused(name, texts)

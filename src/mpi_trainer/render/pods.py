@@ -9,7 +9,7 @@ attempts; a kubelet that restarted a container would hide a failure from it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mpi_trainer.layout.model import PodLayout
@@ -61,11 +61,13 @@ def marked(given: Object, labels: Mapping[str, str]) -> Object:
 def _fill_main(main: Object, spec: Object, layout: PodLayout, frame: Frame) -> None:
     """What the container that runs the job gets: command, variables, files, probe."""
     own = folders(layout, frame, spec)
-    main["env"] = _variables(main.get("env") or [], layout)
+    given = main.get("env") or []
+    main["env"] = _variables(given, layout.env)
     spec["volumes"] = [*(spec.get("volumes") or ()), *own.volumes]
     main["volumeMounts"] = [*(main.get("volumeMounts") or ()), *own.mounts]
     if layout.prepare:
-        spec["initContainers"] = preparation.init_containers(spec, main, layout.prepare)
+        twin = {**main, "env": _variables(given, preparation.variables(layout.env))}
+        spec["initContainers"] = preparation.init_containers(spec, twin, layout.prepare)
     main["volumeMounts"] = [*main["volumeMounts"], *own.overlays]
     if layout.command != (*(main.get("command") or ()), *(main.get("args") or ())):
         main["command"] = list(layout.command)
@@ -84,9 +86,9 @@ def _ready_at(port: int) -> Object:
     }
 
 
-def _variables(given: list[Any], layout: PodLayout) -> list[Any]:
+def _variables(given: list[Any], added: Iterable[tuple[str, str]]) -> list[Any]:
     """Ours win. They take the place of the template's own, so that `$(NAME)` still finds them."""
-    ours = {name: {"name": name, "value": value} for name, value in layout.env}
+    ours = {name: {"name": name, "value": value} for name, value in added}
     replaced = set(ours)
     kept = (ours.pop(v["name"], None) if v.get("name") in replaced else v for v in given)
     return [*(v for v in kept if v is not None), *ours.values()]

@@ -1,13 +1,16 @@
 """The init container that makes ready what the main container's program will find.
 
-It is the main container's twin: same image, user, rights, variables and folders, so that whatever
-lets the one run lets the other, Pod Security included. Of the resources it takes processors,
-memory and local storage: quotas ask for them, they keep the pod's class of service, and being no
-larger than the main container's they cost nothing. It takes no device: those are for the ranks.
+It is the main container's twin: same image, user, rights and folders, and the template's variables,
+so that whatever lets the one run lets the other, Pod Security included. MPI's variables are not for
+it: checking them again was a third of what a JobSet costs the API server. Of the resources it takes
+processors, memory and local storage: quotas ask for them, they keep the pod's class of service, and
+being no larger than the main container's they cost nothing. It takes no device: those are for the
+ranks.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from copy import deepcopy
 
 from mpi_trainer.render import names
@@ -15,11 +18,12 @@ from mpi_trainer.render.frame import Object
 
 NAME = "mpi-prepare"
 _ALIKE = ("image", "imagePullPolicy", "securityContext", "env", "envFrom", "volumeMounts")
+_OF_DEVICES = "NVIDIA_"
 _RESOURCES = ("cpu", "memory", "ephemeral-storage")
 
 
 def init_containers(spec: Object, main: Object, command: tuple[str, ...]) -> list[Object]:
-    """The pod's init containers and, last, ours. The main container must be filled already."""
+    """The pod's init containers and, last, ours; `main` has its mounts already."""
     own: list[Object] = spec.get("initContainers") or []
     taken = {container.get("name") for container in (*own, *spec["containers"])}
     prepare: Object = {"name": names.unused(NAME, taken), "command": list(command)}
@@ -38,3 +42,8 @@ def modest(given: Object) -> Object:
         for kind in ("requests", "limits")
     }
     return {kind: amounts for kind, amounts in kept.items() if amounts}
+
+
+def variables(added: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Those of the main container's that keep devices from this one too."""
+    return tuple(one for one in added if one[0].startswith(_OF_DEVICES))

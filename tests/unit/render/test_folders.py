@@ -36,11 +36,20 @@ def volume(spec: Object, path: str) -> Object:
 
 def test_preparation_is_the_main_containers_twin() -> None:
     """AC-20: what lets the one run lets the other."""
-    spec = worker({"securityContext": RESTRICTED, "imagePullPolicy": "Never"})
+    env = [{"name": "HOME", "value": "/data"}]
+    spec = worker({"securityContext": RESTRICTED, "imagePullPolicy": "Never", "env": env})
     (prepare,), main = spec["initContainers"], spec["containers"][0]
     assert prepare["command"] == ["/bin/sh", "/etc/mpi-agent/prepare.sh"]
-    for field in ("image", "imagePullPolicy", "securityContext", "env"):
+    for field in ("image", "imagePullPolicy", "securityContext"):
         assert prepare[field] == main[field]
+    assert prepare["env"] == env
+
+
+def test_preparation_is_spared_mpi_s_variables() -> None:
+    spec = worker()
+    (prepare,), main = spec["initContainers"], spec["containers"][0]
+    assert main["env"]
+    assert "env" not in prepare
 
 
 def test_preparation_takes_no_device_and_no_more_than_the_pod_has() -> None:

@@ -1,12 +1,13 @@
 """Carrying out a step of a TrainJob. The only place that changes anything for TrainJobs.
 
-The order is fixed: findings, status, then the JobSet. Whoever dies between two steps leaves a state
-from which the next look goes on. Every write is guarded: the job's by its resourceVersion, the
-JobSet's by the uid that was seen, a making by its fixed name.
+The order is fixed: findings, status, snapshot and furniture, JobSet. Whoever dies between two steps
+leaves a state from which the next look goes on. Every write is guarded: the job's by its
+resourceVersion, the JobSet's by the uid that was seen, a making by its fixed name.
 """
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime
 from typing import Any
 
@@ -20,6 +21,7 @@ from mpi_trainer.controller.jobwrites import JobWrites
 from mpi_trainer.controller.objects import Answer
 from mpi_trainer.controller.pace import Pace
 from mpi_trainer.controller.train.desired import Desired
+from mpi_trainer.controller.train.runtimes import Runtimes, Superseded
 from mpi_trainer.decide import findings
 from mpi_trainer.decide.trainseen import JobSetSeen, Step
 from mpi_trainer.decide.trainstory import finished
@@ -49,9 +51,15 @@ class Refused(Exception):
 
 class TrainHands:
     def __init__(
-        self, client: Client, furniture: Furniture, freshness: Freshness[Key, Resource], pace: Pace
+        self,
+        client: Client,
+        runtimes: Runtimes,
+        furniture: Furniture,
+        freshness: Freshness[Key, Resource],
+        pace: Pace,
     ) -> None:
         self._client = client
+        self._runtimes = runtimes
         self._furniture = furniture
         self._freshness = freshness
         self._pace = pace
@@ -110,10 +118,9 @@ class TrainHands:
             self._freshness.deleted(work.key, JOBSETS, uid, work.key.namespace)
 
     async def make(self, work: Work, wanted: Desired) -> None:
-        """Furniture, then the JobSet."""
-        owner, pieces = work.metadata, wanted.pieces
-        if pieces is not None:
-            await self._furniture.provide(owner, pieces, int(wanted.rendered, 16))
+        """Snapshot and furniture, then the JobSet."""
+        owner = work.metadata
+        await self._furnish(work, wanted)
         desired = wanted.children.job_set
         try:
             made, _ = await self._pace.send(
@@ -122,6 +129,21 @@ class TrainHands:
         except Invalid as error:
             raise Refused(error.message) from None
         self._freshness.wrote(work.key, JOBSETS, made)
+
+    async def _furnish(self, work: Work, wanted: Desired) -> None:
+        """All at once: a look that finds a part of it makes the rest."""
+        owner, pieces = work.metadata, wanted.pieces
+        acts = [self._runtimes.keep(work.job, owner)]
+        if pieces is not None:
+            acts.append(self._furniture.provide(owner, pieces, int(wanted.rendered, 16)))
+        stored, *furnished = await asyncio.gather(*acts, return_exceptions=True)
+        if isinstance(stored, Superseded):
+            # A key of the wrong runtime may lack a part; what else there is will be replaced.
+            await self._furniture.take_key(owner, secret_name(work.job.name))
+            raise stored
+        for error in (*furnished, stored):
+            if error is not None:
+                raise error
 
     async def _patch_job_set(self, work: Work, body: dict[str, Any]) -> None:
         assert work.job_set is not None

@@ -1,7 +1,9 @@
 """The runtime of a job, as it was when the job began (CTL-13).
 
-The first look stores it in a ConfigMap of the job's, and every later one reads it there: once, for
-it never changes. What was stored wins over what is live, whoever stored it, also the Go trainer.
+It is stored in a ConfigMap of the job's before there is a JobSet; who knows nothing of a job that
+has begun reads it there, once, for it never changes. What was stored wins over what is live,
+whoever stored it, also the Go trainer. Live ones are read once for all jobs that wait for them, and
+never before the job was seen that wants them.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from mpi_trainer.api import documents, load
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.runtime import CLUSTER, Runtime, serves
 from mpi_trainer.api.trainjob import KIND, TrainJob
-from mpi_trainer.controller.claims import check, claim
+from mpi_trainer.controller.claims import Predecessor, check, claim
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Forbidden, NotFound
@@ -25,7 +27,8 @@ from mpi_trainer.kube.resources import (
     TRAINING_RUNTIMES,
 )
 from mpi_trainer.render import snapshots
-from mpi_trainer.runtime.partial import Meta, Partial
+from mpi_trainer.runtime.partial import Key, Meta, Partial
+from mpi_trainer.runtime.together import Together
 
 
 class NoRuntime(Exception):
@@ -36,60 +39,83 @@ class BadRuntime(Exception):
     """The runtime, or what was kept of it, cannot be used; it will not mend by itself."""
 
 
+class Superseded(Exception):
+    """Another runtime was stored for the job before: all that was made of this one is void."""
+
+
 class _Kept(Partial, frozen=True, gc=False):
     metadata: Meta = Meta()
     data: Mapping[str, str] = {}
 
 
 class Runtimes:
-    """Remembers the runtime of every job that is under way."""
+    """Remembers the runtime of every job that is under way, and whether it is stored."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._known: dict[str, Runtime] = {}
+        self._standing: set[str] = set()
+        self._live = Together(self._read)
 
     def forget(self, uid: str) -> None:
         self._known.pop(uid, None)
+        self._standing.discard(uid)
 
     async def of(self, job: TrainJob, owner: Meta, begun: bool) -> Runtime:
-        """`begun`: there is a JobSet, so most likely a snapshot too."""
-        known = self._known.get(owner.uid)
-        if known is None:
-            known = (await self._stored(job, owner)) if begun else None
-            known = known or await self._live(job, owner)
-            self._known[owner.uid] = known
-        return known
-
-    async def _live(self, job: TrainJob, owner: Meta) -> Runtime:
+        """`begun`: the job was acted upon before, so most likely there is a snapshot."""
+        uid = owner.uid
+        if uid in self._known:
+            return self._known[uid]
+        stored = await self._stored(job, owner) if begun or uid in self._standing else None
+        if stored is not None:
+            self._known[uid] = stored
+            self._standing.add(uid)
+            return stored
         ref = job.spec.runtime_ref
-        cluster = (ref.kind or CLUSTER) == CLUSTER
-        resource = CLUSTER_TRAINING_RUNTIMES if cluster else TRAINING_RUNTIMES
-        place = "" if cluster else job.namespace
+        of_cluster = (ref.kind or CLUSTER) == CLUSTER
+        live = await self._live.get(Key("" if of_cluster else job.namespace, ref.name))
+        self._known[uid] = live
+        if begun:
+            await self.keep(job, owner)
+        return live
+
+    async def keep(self, job: TrainJob, owner: Meta) -> None:
+        """Store what `of` gave. `Superseded` where something else is stored: ask `of` again."""
+        runtime = self._known[owner.uid]
+        if owner.uid in self._standing:
+            return
+        desired = snapshots.snapshot(job, runtime)
+        _, fresh = await claim(self._client, CONFIGMAPS, owner, desired, KIND)
+        kept = None if fresh else await self._config_map(job)
+        if kept is None and not fresh:
+            raise Predecessor(f"ConfigMap {snapshots.name(job.name)} was there a moment ago")
+        self._standing.add(owner.uid)
+        if kept is not None and kept.data != desired["data"]:
+            del self._known[owner.uid]
+            raise Superseded(snapshots.name(job.name))
+
+    async def _read(self, key: Key) -> Runtime:
+        """By its name; in no namespace: the cluster's own."""
+        resource = TRAINING_RUNTIMES if key.namespace else CLUSTER_TRAINING_RUNTIMES
         try:
-            data = await self._client.call(requests.get(resource, place, ref.name), dict[str, Any])
+            data = await self._client.call(requests.get(resource, *key), dict[str, Any])
         except Forbidden as error:
             raise NoRuntime(
                 f"spec.runtimeRef: this controller may not read it ({error.message}); name a "
                 "TrainingRuntime of the job's namespace, or have the right granted"
             ) from None
         except NotFound:
-            where = "" if cluster else f" in namespace {place}"
+            where = f" in namespace {key.namespace}" if key.namespace else ""
             raise NoRuntime(
-                f"spec.runtimeRef.name: there is no {resource.kind} {ref.name!r}{where}; "
+                f"spec.runtimeRef.name: there is no {resource.kind} {key.name!r}{where}; "
                 "create it, or delete the job and name another"
             ) from None
-        runtime = _runtime(data)
-        _, fresh = await claim(
-            self._client, CONFIGMAPS, owner, snapshots.snapshot(job, runtime), KIND
-        )
-        stored = None if fresh else await self._stored(job, owner)
-        return stored or runtime
+        return _runtime(data)
 
     async def _stored(self, job: TrainJob, owner: Meta) -> Runtime | None:
         name = snapshots.name(job.name)
-        try:
-            kept = await self._client.call(requests.get(CONFIGMAPS, job.namespace, name), _Kept)
-        except NotFound:
+        kept = await self._config_map(job)
+        if kept is None:
             return None
         check(CONFIGMAPS, owner, kept.metadata, KIND)
         runtime = _runtime(_parsed(kept.data.get(snapshots.KEY, ""), name))
@@ -99,6 +125,13 @@ class Runtimes:
                 "the job names; delete the ConfigMap, or the job"
             )
         return runtime
+
+    async def _config_map(self, job: TrainJob) -> _Kept | None:
+        place = (CONFIGMAPS, job.namespace, snapshots.name(job.name))
+        try:
+            return await self._client.call(requests.get(*place), _Kept)
+        except NotFound:
+            return None
 
 
 def _parsed(text: str, name: str) -> Mapping[str, Any]:

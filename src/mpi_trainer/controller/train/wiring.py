@@ -50,14 +50,14 @@ def parts(
     freshness: Freshness[Key, Resource] = Freshness(
         {TRAINJOBS: stores.trainjobs, JOBSETS: stores.jobsets, PODS: stores.pods}, time.monotonic
     )
-    furniture = Furniture(writer, KIND)
+    furniture, runtimes = Furniture(writer, KIND), Runtimes(writer)
     loop = TrainJobs(
         stores,
         TrainTools(
             jobs=Jobs(TrainJob, load.train_job),
-            runtimes=Runtimes(writer),
+            runtimes=runtimes,
             furniture=furniture,
-            hands=TrainHands(writer, furniture, freshness, shared.pace),
+            hands=TrainHands(writer, runtimes, furniture, freshness, shared.pace),
             recorder=shared.recorder,
             metrics=TrainMetrics(shared.metrics.registry),
             domain=flags.cluster_domain,
