@@ -19,7 +19,7 @@ def verdict(end: End) -> str:
 def culprit(seen: Seen, said: str = "") -> str:
     """The rank that ended badly before the others, which mpirun then took down.
 
-    Empty where `said` names it already, or another worker: SIGTERM is what mpirun sends to those
+    Empty where `said` names one already, or another worker: SIGTERM is what mpirun sends to those
     that are left.
     """
     bad = [
@@ -30,7 +30,7 @@ def culprit(seen: Seen, said: str = "") -> str:
     if not bad:
         return ""
     first = min(bad, key=lambda r: (_ended_by_mpirun(r), r.ended is None, r.ended, r.rank))
-    if f"rank {first.rank} on {first.pod}" in said:
+    if any(f"rank {rank.rank} on {rank.pod}" in said for rank in bad):
         return ""
     others = (p.name for p in seen.pods if p.role == "worker" and p.name != first.pod)
     if (

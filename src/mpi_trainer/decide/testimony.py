@@ -5,11 +5,13 @@ Used by every executor, so that the same last words mean the same everywhere.
 
 from __future__ import annotations
 
+import signal
+
 from msgspec.structs import replace
 
 from mpi_trainer.decide import reasons
 from mpi_trainer.decide.seen import End, RankSeen
-from mpi_trainer.layout.agent.lastwords import Abort, NoProgram, Word
+from mpi_trainer.layout.agent.lastwords import Abort, NoProgram, PeerLost, Word
 from mpi_trainer.layout.agent.summary import BadRank, Cause, Summary
 
 OOM_KILLED = "OOMKilled"
@@ -47,9 +49,13 @@ def end(given: End, summary: Summary) -> End:
 
 
 def accused(summary: Summary, word: Word | None) -> Summary:
-    """The summary with the culprit that the log names, where the agent saw none."""
+    """The summary with the culprit that the log names, where the agent saw none or a victim."""
     cause = summary.cause
-    if word is None or cause is None or cause.rank is not None:
+    if word is None or cause is None:
+        return summary
+    if isinstance(word, PeerLost):
+        return _acquitted(summary, cause, word.rank)
+    if cause.rank is not None:
         return summary
     if cause.reason not in (_FOLLOWS if isinstance(word, NoProgram) else _UNEXPLAINED):
         return summary
@@ -57,7 +63,17 @@ def accused(summary: Summary, word: Word | None) -> Summary:
     return replace(summary, cause=found, text=text)
 
 
-def _charge(summary: Summary, word: Word) -> tuple[Cause, str]:
+def _acquitted(summary: Summary, cause: Cause, victim: int) -> Summary:
+    """A rank that lost another is not to blame where one was killed: its end may be seen first."""
+    killed = next((b for b in summary.bad if b.signal == signal.SIGTERM), None)
+    if (cause.reason, cause.rank) != ("RankFailed", victim) or killed is None:
+        return summary
+    who = f"rank {killed.rank} on {killed.pod} was ended by signal 15 (SIGTERM)"
+    found = Cause("RankKilled", killed.rank, killed.pod)
+    return replace(summary, cause=found, text=f"{who}, and rank {victim} has lost it")
+
+
+def _charge(summary: Summary, word: Abort | NoProgram) -> tuple[Cause, str]:
     match word:
         case Abort(rank, code):
             pod = next((host.pod for host in summary.hosts if rank in host.ranks), "")

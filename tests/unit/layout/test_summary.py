@@ -157,3 +157,32 @@ def test_the_worker_that_lacks_the_program_is_named(indent: str) -> None:
     assert found.cause == Cause("StartFailed", None, "train-worker-1")
     assert found.text == "train-worker-1 has no /app/train that it could run"
     assert testimony.accused(said, lastwords.first(["Node: train-worker-1"])) == said
+
+
+VICTIM = """mpi-agent 1
+level full
+ended Command 14
+cause RankFailed 0 train-worker-0
+world size=3 started=3 ended=3 lost=0 runs=1
+bad 0 train-worker-0 status=14 pid=43 oom=0
+bad 1 train-worker-1 signal=15 pid=44 oom=0
+bad 2 train-worker-2 signal=15 pid=45 oom=0
+host train-worker-0 0 peak=- oom=-
+host train-worker-1 1 peak=- oom=-
+host train-worker-2 2 peak=- oom=-
+"""
+
+
+def test_a_rank_that_lost_a_killed_one_is_not_to_blame() -> None:
+    """Open MPI 5: leaving with a code may be seen sooner than dying by a signal."""
+    log = (
+        "[0] [train-worker-0:00000] *** An error occurred in Socket closed",
+        "[0] [train-worker-0:00000] *** reported by process [4020764673,0]",
+    )
+    said = testimony.accused(parse(VICTIM), lastwords.first(log))
+    assert said.cause == Cause("RankKilled", 1, "train-worker-1")
+    assert said.text == (
+        "rank 1 on train-worker-1 was ended by signal 15 (SIGTERM), and rank 0 has lost it"
+    )
+    # An exit code that the program chose itself.
+    assert testimony.accused(parse(VICTIM), lastwords.first(log[1:])) == parse(VICTIM)

@@ -120,7 +120,7 @@ collect() {
     read_now
     limit=$((now + 3))
     ask
-    while [ "${code:-0}" != 0 ] && [ "$now" -lt "$limit" ] && still_living; do
+    while [ "${code:-0}" != 0 ] && [ "$now" -lt "$limit" ] && { still_living || lone_daemon; }; do
         nap
         read_now
         ask
@@ -129,6 +129,19 @@ collect() {
 
 still_living() {
     [ "$worlds" -gt 0 ] && eval "[ \$((started_$worlds - ended_$worlds - lost_$worlds)) -gt 0 ]"
+}
+
+# One MPI daemon of several has failed, with a code of its own. Mostly all of them follow their
+# mpirun, and the others' ends are not known yet.
+lone_daemon() {
+    # shellcheck disable=SC2086 # numbers
+    set -- $daemons
+    [ $# -eq 1 ] || return 1
+    eval "status=\$daemon_$1"
+    case $status in 12[67] | 13[1-9]) return 1 ;; esac
+    # shellcheck disable=SC2086
+    set -- $numbers
+    [ $# -gt 2 ]
 }
 
 # Lets every host that answers tell all it knows.

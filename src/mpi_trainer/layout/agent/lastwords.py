@@ -1,8 +1,10 @@
-"""What only the launcher's log tells of a failure: who called MPI_Abort, where no program was.
+"""What only the launcher's log tells of a failure: who called MPI_Abort, or lost another rank, and
+where no program was.
 
 Hydra (MPICH, Intel MPI) ends every rank at once, and whatever would have recorded their ends with
 them; what is left is the line that the rank's own MPI library has printed before. Open MPI's
-daemons look for the program themselves, so nothing of ours runs where it is missing. Pure.
+daemons look for the program themselves, so nothing of ours runs where it is missing, and its ranks
+end themselves with a code when another's connection closes. Pure.
 """
 
 from __future__ import annotations
@@ -17,6 +19,10 @@ import msgspec
 _ABORT = re.compile(r"Abort\((?P<code>\d{1,10})\) on node (?P<rank>\d{1,7}) \(rank \d+ in comm ")
 # Open MPI's box: `Executable: /app/train`, and on the next line `Node: pi-worker-1`.
 _PROGRAM = re.compile(r"^ *Executable: (?P<program>\S.{0,400})$")
+# Open MPI 5: `[host:00000] *** An error occurred in Socket closed`, and on the next line
+# `*** reported by process [4020764673,0]`: the job, and the rank that lost another.
+_CLOSED = re.compile(r"\*\*\* An error occurred in Socket closed$")
+_REPORTER = re.compile(r"\*\*\* reported by process \[\d+,(?P<rank>\d{1,7})\]$")
 _NODE = re.compile(r"^ *Node: (?P<host>[A-Za-z0-9][-.A-Za-z0-9]{0,252})$")
 
 
@@ -32,7 +38,13 @@ class NoProgram(msgspec.Struct, frozen=True):
     pod: str
 
 
-Word = Abort | NoProgram
+class PeerLost(msgspec.Struct, frozen=True):
+    """`rank` has ended itself, since another was gone."""
+
+    rank: int
+
+
+Word = Abort | NoProgram | PeerLost
 
 
 class Listener:
@@ -41,6 +53,7 @@ class Listener:
     def __init__(self) -> None:
         self.word: Word | None = None
         self._program = ""
+        self._closed = False
 
     def hear(self, line: str) -> None:
         if self.word is None:
@@ -53,6 +66,10 @@ class Listener:
         node = _NODE.match(line) if self._program else None
         if node is not None:
             return NoProgram(self._program, node["host"].partition(".")[0])
+        reporter = _REPORTER.search(line) if self._closed else None
+        if reporter is not None:
+            return PeerLost(int(reporter["rank"]))
+        self._closed = _CLOSED.search(line) is not None
         program = _PROGRAM.match(line)
         self._program = program["program"] if program is not None else ""
         return None
