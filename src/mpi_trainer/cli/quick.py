@@ -16,11 +16,20 @@ from mpi_trainer.kube.config import Config
 from mpi_trainer.kube.errors import AlreadyExists, ApiError, KubeError
 from mpi_trainer.kube.oneshot import OneShot
 from mpi_trainer.kube.requests import Request
-from mpi_trainer.kube.resources import CONFIGMAPS, MPIJOBS, SECRETS, TRAINJOBS, Resource
+from mpi_trainer.kube.resources import (
+    CLUSTER_TRAINING_RUNTIMES,
+    CONFIGMAPS,
+    MPIJOBS,
+    SECRETS,
+    TRAINING_RUNTIMES,
+    TRAINJOBS,
+    Resource,
+)
 from mpi_trainer.sdk.backend import JobSummary, Key
 from mpi_trainer.sdk.cluster.refusals import told, translated
 
 if TYPE_CHECKING:
+    from mpi_trainer.api.runtime import Runtime
     from mpi_trainer.api.trainjob import TrainJob
 
 _REFUSALS = (400, 403, 422)
@@ -43,13 +52,27 @@ class Quick:
     def create_train(self, job: TrainJob) -> dict[str, Any]:
         """Submits a TrainJob; as the server has it."""
         from mpi_trainer.api.trainjob import to_wire
+        from mpi_trainer.sdk.cluster.adapting import with_ranks
 
         key = Key(job.namespace or self.config.namespace, job.name)
+        runtime = self._runtime(job, key.namespace)
+        body = to_wire(job if runtime is None else with_ranks(job, runtime))
         with told(key):
-            made: dict[str, Any] = self._server.call(
-                _posted(TRAINJOBS, key, to_wire(job), dry_run=False)
-            )
+            made: dict[str, Any] = self._server.call(_posted(TRAINJOBS, key, body, dry_run=False))
         return made
+
+    def _runtime(self, job: TrainJob, namespace: str) -> Runtime | None:
+        """None where we cannot have it; whether it is there at all is the server's to say."""
+        from mpi_trainer.api.runtime import NAMESPACED, Runtime
+
+        of_namespace = job.spec.runtime_ref.kind == NAMESPACED
+        resource = TRAINING_RUNTIMES if of_namespace else CLUSTER_TRAINING_RUNTIMES
+        place = namespace if of_namespace else ""
+        try:
+            found = self._server.call(requests.get(resource, place, job.spec.runtime_ref.name))
+        except KubeError:
+            return None
+        return decode(Runtime, found).value
 
     def refusals(self, job: MPIJob) -> tuple[str, ...]:
         """What the server would refuse the job for; nothing is made."""

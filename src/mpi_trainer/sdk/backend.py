@@ -169,6 +169,9 @@ class Backend(Protocol):
     async def fetch(self, key: Key, path: str, destination: str) -> None:
         """Copies a file or directory out of the job, also of one that has ended."""
 
+    async def places(self, key: Key) -> dict[int, str]:
+        """The pod of every rank, by rank; of a job that runs, only by entering its pods."""
+
     async def stacks(self, key: Key) -> dict[int, str]:
         """A stack dump of every rank that runs, by rank."""
 

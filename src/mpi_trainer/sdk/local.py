@@ -220,6 +220,9 @@ class LocalBackend:
         else:
             inside.copy(_kept(job, settings, path), path, destination)
 
+    async def places(self, key: Key) -> dict[int, str]:
+        return {one.rank: one.pod for one in (await self.details(key)).ranks}
+
     async def stacks(self, key: Key) -> dict[int, str]:
         folder = _find(key)
         with _readable(key):

@@ -11,7 +11,7 @@ from mpi_trainer.api.conditions import Condition
 from mpi_trainer.api.meta import ObjectMeta
 from mpi_trainer.api.mpijob import JobStatus, MPIJob
 from mpi_trainer.cli import words
-from mpi_trainer.cli.mpijob.exec import pod_of
+from mpi_trainer.cli.mpijob.exec import pod_of, pod_of_rank
 from mpi_trainer.cli.mpijob.liveview import view
 from mpi_trainer.cli.mpijob.stack import grouped
 from mpi_trainer.diagnose.progress import Progress
@@ -122,13 +122,14 @@ def test_many_pods_are_counted_instead_of_listed() -> None:
 
 
 def test_a_rank_names_its_pod() -> None:
-    assert pod_of(DETAILS, 1, None) == "train-worker-1"
-    assert pod_of(DETAILS, None, 0) == "train-worker-0"
-    assert pod_of(DETAILS, None, None) == "train-launcher"
+    key, places = Key("default", "train"), {0: "train-worker-0", 1: "train-worker-1"}
+    assert pod_of_rank(key, 1, places) == "train-worker-1"
+    assert pod_of(DETAILS, 0) == "train-worker-0"
+    assert pod_of(DETAILS, None) == "train-launcher"
     with pytest.raises(JobError, match="no rank 9"):
-        pod_of(DETAILS, 9, None)
+        pod_of_rank(key, 9, places)
     with pytest.raises(JobError, match="no worker 7"):
-        pod_of(DETAILS, None, 7)
+        pod_of(DETAILS, 7)
 
 
 def test_ranks_at_the_same_place_are_shown_together_the_loneliest_first() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from mpi_trainer.api import conditions
 from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.cli import words
 from mpi_trainer.cli.backend import answer, connect
@@ -34,10 +35,22 @@ def changed(
             click.echo(f"{words.full_name(key.name)} {done}")
         aim, limit = wait
         codes = [
-            await endings.within(limit, partial(until, backend, key, aim), key, aim)
+            await endings.within(limit, partial(_settled, backend, key, aim), key, aim)
             for key in keys
             if aim
         ]
         return max(codes, default=0)
 
     return answer(work())
+
+
+async def _settled(backend: Backend, key: Key, aim: str) -> int:
+    """A job is Suspended once its pods are told to end; what they hold is free when they have."""
+    code = await until(backend, key, aim)
+    while aim == conditions.SUSPENDED:
+        found = await backend.details(key)
+        at_work = any(not pod.end for pod in found.pods)
+        if not at_work or not conditions.holds(found.job.status.conditions, aim):
+            break
+        await endings.pause()
+    return code

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import click
 
 from mpi_trainer.cli.backend import answer, connect
@@ -44,17 +46,21 @@ def command(
 async def _run(
     backend: Backend, key: Key, rank: int | None, worker: int | None, words: tuple[str, ...]
 ) -> int:
-    pod = pod_of(await backend.details(key), rank, worker)
+    if rank is None:
+        pod = pod_of(await backend.details(key), worker)
+    else:
+        pod = pod_of_rank(key, rank, await backend.places(key))
     return await backend.run_in(key, pod, words)
 
 
-def pod_of(details: JobDetails, rank: int | None, worker: int | None) -> str:
-    if rank is not None:
-        places = {r.rank: r.pod for r in details.ranks}
-        if rank not in places:
-            known = f"ranks 0 to {max(places)}" if places else "no rank runs yet"
-            raise JobError(f"job {details.job.name} has no rank {rank}", f"There: {known}.")
-        return places[rank]
+def pod_of_rank(key: Key, rank: int, places: Mapping[int, str]) -> str:
+    if rank not in places:
+        known = f"ranks 0 to {max(places)}" if places else "no rank runs now"
+        raise JobError(f"job {key.name} has no rank {rank}", f"There: {known}.")
+    return places[rank]
+
+
+def pod_of(details: JobDetails, worker: int | None) -> str:
     role, index = ("launcher", 0) if worker is None else ("worker", worker)
     for pod in details.pods:
         if pod.role == role and (role == "launcher" or pod.index == index):

@@ -15,6 +15,8 @@ import msgspec
 from mpi_trainer.api.defaults import with_defaults
 from mpi_trainer.api.mpijob import LAUNCHER, MPIJob
 from mpi_trainer.api.pods import PodTemplate
+from mpi_trainer.api.runtime import MPI, Runtime
+from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.layout.mpi import REGISTRY
 from mpi_trainer.layout.mpijob import choose
 from mpi_trainer.sdk.errors import JobError
@@ -61,6 +63,16 @@ def _tag_option(job: MPIJob) -> str:
         return ""
     used = filled.spec.mpi_implementation
     return next((impl.tag_option for impl in REGISTRY if impl.name == used), "")
+
+
+def with_ranks(job: TrainJob, runtime: Runtime) -> TrainJob:
+    """The TrainJob with ranks before its lines, where its runtime starts ranks by an MPI."""
+    if runtime.policy != MPI or any(one.get("name") == TAG_OPTION for one in job.trainer.env):
+        return job
+    used = (impl for impl in REGISTRY if impl.name == runtime.mpi_implementation)
+    options = ({"name": TAG_OPTION, "value": impl.tag_option} for impl in used)
+    trainer = replace(job.trainer, env=(*job.trainer.env, *options))
+    return replace(job, spec=replace(job.spec, trainer=trainer))
 
 
 def _tagging(container: dict[str, Any], option: str) -> None:

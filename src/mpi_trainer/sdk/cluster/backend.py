@@ -201,6 +201,16 @@ class ClusterBackend:
                     )
                 await entering.fetch(home, pod, path, Path(destination))
 
+    async def places(self, key: Key) -> dict[int, str]:
+        found: dict[int, str] = {}
+        with told(key):
+            async with self._homes.home() as home:
+                pods = await _inside(home, key)
+                ranks = await asyncio.gather(*(entering.ranks(home, p) for p in pods))
+                for pod, there in zip(pods, ranks, strict=True):
+                    found |= dict.fromkeys(there, pod.name)
+        return found
+
     async def stacks(self, key: Key) -> dict[int, str]:
         found: dict[int, str] = {}
         with told(key):

@@ -32,6 +32,7 @@ from mpi_trainer.sdk.cluster.homes import Home
 
 replace = msgspec.structs.replace
 _THEIRS: Final = frozenset({RECORD, PHASE, START_TIME, COMPLETION_TIME, CAUSE, PLACEMENT})
+_KUEUE: Final = "kueue.x-k8s.io/manager"
 _PATIENCE: Final = 60.0
 _PAUSE: Final = 0.25
 
@@ -104,10 +105,17 @@ async def again(home: Home, key: Key, found: Found, shipped: Mapping[str, str]) 
             "labels": meta.get("labels") or {},
             "annotations": notes,
         },
-        "spec": found.data["spec"],
+        "spec": _own(found.data["spec"]),
     }
     made = await home.call(requests.create(found.kind.resource, key.namespace, body))
     job = found.kind.job(made)
     if shipped:
         await _or_nothing(home, key, job, shipped)
     return job
+
+
+def _own(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Without Kueue's patch of a TrainJob: it puts one into every new job, and two are refused."""
+    kept = [one for one in spec.get("runtimePatches") or () if one.get("manager") != _KUEUE]
+    rest = {field: value for field, value in spec.items() if field != "runtimePatches"}
+    return {**rest, "runtimePatches": kept} if kept else rest

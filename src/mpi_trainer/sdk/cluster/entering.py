@@ -27,8 +27,8 @@ from mpi_trainer.sdk.errors import JobError
 
 _CHUNK: Final = 1 << 16
 _STACK_SECONDS: Final = 40.0
-# Every rank that has a record of its start and still runs; the tools are those of the image.
-_STACKS: Final = """\
+# Every rank that has a record of its start and still runs.
+_RANKS: Final = """\
 for record in "$1"/ranks/*.start "$1"/ranks/done/*.start; do
     [ -r "$record" ] || continue
     rank= pid=
@@ -37,6 +37,7 @@ for record in "$1"/ranks/*.start "$1"/ranks/done/*.start; do
     done <"$record"
     [ -n "$pid" ] && [ -d "/proc/$pid" ] || continue
     echo "@rank $rank"
+    [ "$2" = stacks ] || continue
     py-spy dump --nonblocking --pid "$pid" 2>/dev/null && continue
     gdb -p "$pid" -batch -ex 'thread apply all bt' 2>/dev/null && continue
     read -r where <"/proc/$pid/wchan" || where=
@@ -150,9 +151,18 @@ def _unpack(file: IO[bytes], name: str, destination: Path) -> None:
         Path(folder, name).replace(target)
 
 
+async def ranks(home: Home, pod: Pod) -> tuple[int, ...]:
+    """The ranks that run in the pod."""
+    return tuple(await _at_work(home, pod, "ranks"))
+
+
 async def stacks(home: Home, pod: Pod) -> dict[int, str]:
-    """Where every rank of the pod is, by rank."""
-    words = ("/bin/sh", "-c", _STACKS, "stacks", SCRATCH)
+    """Where every rank of the pod is, by rank; the tools are those of the image."""
+    return await _at_work(home, pod, "stacks")
+
+
+async def _at_work(home: Home, pod: Pod, what: str) -> dict[int, str]:
+    words = ("/bin/sh", "-c", _RANKS, "ranks", SCRATCH, what)
     meta = pod.metadata
     done = await remote.run(
         home.client,

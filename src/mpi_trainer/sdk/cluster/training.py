@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from mpi_trainer.api.decode import decode
 from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.runtime import Runtime
 from mpi_trainer.api.trainjob import TrainJob, to_wire
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.errors import Forbidden, NotFound
 from mpi_trainer.kube.resources import CLUSTER_TRAINING_RUNTIMES, TRAINJOBS
 from mpi_trainer.sdk.backend import Key
+from mpi_trainer.sdk.cluster.adapting import with_ranks
 from mpi_trainer.sdk.cluster.homes import Home
 from mpi_trainer.sdk.cluster.kinds import TRAINJOB
 
@@ -16,9 +19,9 @@ async def create(home: Home, key: Key, job: TrainJob) -> MPIJob | None:
     """The job as every kind is told; None where its API, or its runtime, is not there for us."""
     wanted = requests.get(CLUSTER_TRAINING_RUNTIMES, "", job.spec.runtime_ref.name)
     try:
-        await home.call(wanted)
+        runtime = decode(Runtime, await home.call(wanted)).value
     except (NotFound, Forbidden):
         return None
-    body = to_wire(job)
+    body = to_wire(with_ranks(job, runtime))
     body.pop("status", None)
     return TRAINJOB.job(await home.call(requests.submit(TRAINJOBS, key.namespace, body)))
