@@ -14,9 +14,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
-import yaml
 
-from mpi_trainer.api import scalars
+from mpi_trainer.api import plainyaml, scalars, yamlevents
 from mpi_trainer.api.errors import (
     DUPLICATE,
     SYNTAX,
@@ -26,13 +25,14 @@ from mpi_trainer.api.errors import (
     Position,
     kind_of,
 )
+from mpi_trainer.api.yamlevents import Event, Malformed
 
 MAX_SIZE = 4 * 1024 * 1024
 MAX_NODES = 200_000
 MAX_DEPTH = 100
 
-_LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_UNPRINTABLE = "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+_SPACE = dict.fromkeys(map(ord, "\t\n\r"))
 _CORE = "tag:yaml.org,2002:"
 _SCALAR_TAGS = frozenset(_CORE + name for name in ("int", "float", "bool", "null", "timestamp"))
 _QUOTE = "put it in quotes"
@@ -69,8 +69,8 @@ def parse(text: str, source: str) -> tuple[Document, ...]:
     """Every document that is not empty, in order."""
     _check_text(text, source)
     try:
-        roots = list(_Composer(text, source).documents())
-    except yaml.MarkedYAMLError as error:
+        roots = list(_Composer(_events(text), source).documents())
+    except Malformed as error:
         raise InvalidJob([_syntax_error(error, text, source)]) from None
     roots = [root for root in roots if root.value is not None]
     if not roots:
@@ -83,32 +83,35 @@ def parse(text: str, source: str) -> tuple[Document, ...]:
     return tuple(Document(source, root.value, root) for root in roots)
 
 
-class _Composer:
-    """Builds nodes from parser events. One pass, one instance."""
+def _events(text: str) -> Iterator[Event]:
+    found = plainyaml.events(text)
+    return yamlevents.parsed(text) if found is None else iter(found)
 
-    def __init__(self, text: str, source: str) -> None:
-        self._events = _LOADER(text)
+
+class _Composer:
+    """Builds nodes from events. One pass, one instance."""
+
+    def __init__(self, events: Iterator[Event], source: str) -> None:
+        self._events = events
         self._source = source
         self._anchors: dict[str, Node] = {}
         self._total = 0
 
     def documents(self) -> Iterator[Node]:
-        while self._events.check_event():
-            event = self._events.get_event()
-            if isinstance(event, yaml.DocumentStartEvent):
-                self._anchors = {}
-                yield self._node(self._events.get_event(), 1)
+        for _document in self._events:
+            self._anchors = {}
+            yield self._node(next(self._events), 1)
 
-    def _node(self, event: Any, depth: int) -> Node:
+    def _node(self, event: Event, depth: int) -> Node:
         if depth > MAX_DEPTH:
             remedy = f"nest at most {MAX_DEPTH} levels"
             raise self._error(event, "the document is nested too deeply", remedy)
-        if isinstance(event, yaml.AliasEvent):
+        if event.kind == "alias":
             return self._alias(event, depth)
         self._count(event, 1)
-        if isinstance(event, yaml.ScalarEvent):
+        if event.kind == "scalar":
             node = self._scalar(event)
-        elif isinstance(event, yaml.SequenceStartEvent):
+        elif event.kind == "sequence":
             self._check_tag(event, "seq")
             node = self._sequence(event, depth)
         else:
@@ -118,8 +121,8 @@ class _Composer:
             self._anchors[event.anchor] = node
         return node
 
-    def _alias(self, event: Any, depth: int) -> Node:
-        node = self._anchors.get(event.anchor)
+    def _alias(self, event: Event, depth: int) -> Node:
+        node = self._anchors.get(event.anchor or "")
         if node is None:
             rule = f"the alias *{event.anchor} has no finished anchor before it"
             raise self._error(event, rule, f"write &{event.anchor} at an earlier value")
@@ -129,55 +132,53 @@ class _Composer:
         self._count(event, node.size)
         return node
 
-    def _count(self, event: Any, nodes: int) -> None:
+    def _count(self, event: Event, nodes: int) -> None:
         self._total += nodes
         if self._total > MAX_NODES:
             rule = f"the file expands to more than {MAX_NODES} values"
             raise self._error(event, rule, "use fewer aliases or a smaller file")
 
-    def _scalar(self, event: Any) -> Node:
+    def _scalar(self, event: Event) -> Node:
         value: scalars.Scalar = event.value
-        plain = event.implicit[0] and event.tag != "!"
-        if plain or event.tag in _SCALAR_TAGS:
+        if event.plain or event.tag in _SCALAR_TAGS:
             try:
                 value = scalars.plain(event.value)
             except ValueError as error:
                 raise self._error(event, str(error), f"{_QUOTE} if it is text") from None
         else:
             self._check_tag(event, "str")
-        return Node(value, event.start_mark.line, event.start_mark.column, 1, 1)
+        return Node(value, event.line, event.column, 1, 1)
 
-    def _check_tag(self, event: Any, name: str) -> None:
+    def _check_tag(self, event: Event, name: str) -> None:
         if event.tag not in (None, "!", _CORE + name):
             shown = event.tag.replace(_CORE, "!!")
             raise self._error(event, f"the tag {shown} is not allowed here", "remove the tag")
 
-    def _sequence(self, start: Any, depth: int) -> Node:
+    def _sequence(self, start: Event, depth: int) -> Node:
         parts: dict[str | int, tuple[int, int, Node]] = {}
-        event = self._events.get_event()
-        while not isinstance(event, yaml.SequenceEndEvent):
-            mark = event.start_mark
-            parts[len(parts)] = (mark.line, mark.column, self._node(event, depth + 1))
-            event = self._events.get_event()
+        event = next(self._events)
+        while event.kind != "end":
+            parts[len(parts)] = (event.line, event.column, self._node(event, depth + 1))
+            event = next(self._events)
         return _branch(start, [part[2].value for part in parts.values()], parts)
 
-    def _mapping(self, start: Any, depth: int) -> Node:
+    def _mapping(self, start: Event, depth: int) -> Node:
         own: dict[str | int, tuple[int, int, Node]] = {}
         merged: dict[str | int, tuple[int, int, Node]] = {}
-        event = self._events.get_event()
-        while not isinstance(event, yaml.MappingEndEvent):
+        event = next(self._events)
+        while event.kind != "end":
             key = self._node(event, depth + 1)
-            node = self._node(self._events.get_event(), depth + 1)
-            if key.value == "<<" and isinstance(event, yaml.ScalarEvent) and event.implicit[0]:
+            node = self._node(next(self._events), depth + 1)
+            if key.value == "<<" and event.plain:
                 merged = {**self._merge(event, node), **merged}
             else:
                 name = self._key(event, key.value, own)
-                own[name] = (event.start_mark.line, event.start_mark.column, node)
-            event = self._events.get_event()
+                own[name] = (event.line, event.column, node)
+            event = next(self._events)
         parts = {**merged, **own}
         return _branch(start, {name: part[2].value for name, part in parts.items()}, parts)
 
-    def _key(self, event: Any, key: object, taken: Mapping[str | int, object]) -> str:
+    def _key(self, event: Event, key: object, taken: Mapping[str | int, object]) -> str:
         if not isinstance(key, str):
             rule = f"a key must be a string, and this one is {kind_of(key)}"
             raise self._error(event, rule, _QUOTE)
@@ -186,7 +187,7 @@ class _Composer:
             raise self._error(event, rule, "keep one of the two", DUPLICATE)
         return key
 
-    def _merge(self, event: Any, node: Node) -> dict[str | int, tuple[int, int, Node]]:
+    def _merge(self, event: Event, node: Node) -> dict[str | int, tuple[int, int, Node]]:
         listed = isinstance(node.value, list)
         sources = [part[2] for part in node.parts.values()] if listed else [node]
         parts: dict[str | int, tuple[int, int, Node]] = {}
@@ -197,16 +198,15 @@ class _Composer:
             parts.update(source.parts)
         return parts
 
-    def _error(self, event: Any, rule: str, remedy: str, problem: str = SYNTAX) -> InvalidJob:
-        mark = event.start_mark
-        return _refuse(self._source, mark.line, mark.column, rule, remedy, problem)
+    def _error(self, event: Event, rule: str, remedy: str, problem: str = SYNTAX) -> InvalidJob:
+        return _refuse(self._source, event.line, event.column, rule, remedy, problem)
 
 
-def _branch(start: Any, value: Any, parts: Mapping[str | int, tuple[int, int, Node]]) -> Node:
+def _branch(start: Event, value: Any, parts: Mapping[str | int, tuple[int, int, Node]]) -> Node:
     inside = [part[2] for part in parts.values()]
     size = 1 + sum(node.size for node in inside)
     depth = 1 + max((node.depth for node in inside), default=0)
-    return Node(value, start.start_mark.line, start.start_mark.column, size, depth, parts)
+    return Node(value, start.line, start.column, size, depth, parts)
 
 
 def _refuse(
@@ -220,7 +220,9 @@ def _check_text(text: str, source: str) -> None:
     if len(text) > MAX_SIZE:
         rule = f"the file is larger than {MAX_SIZE // 1024 // 1024} MiB"
         raise _refuse(source, 0, 0, rule, "split it, or move data into volumes")
-    bad = _UNPRINTABLE.search(text.removeprefix("\ufeff"))
+    if text.isascii() and text.translate(_SPACE).isprintable():
+        return
+    bad = re.search(_UNPRINTABLE, text.removeprefix("\ufeff"))
     if bad:
         before = text.removeprefix("\ufeff")[: bad.start()]
         line, column = before.count("\n"), len(before) - before.rfind("\n") - 1
@@ -237,17 +239,12 @@ _REMEDIES = (
 )
 
 
-def _syntax_error(error: yaml.MarkedYAMLError, text: str, source: str) -> FieldError:
-    problem = " ".join(part for part in (error.context, error.problem) if part)
-    mark = error.problem_mark or error.context_mark
-    if "end of stream" in problem and error.context_mark:
-        mark = error.context_mark  # where it was opened says more than the end of the file
-    line, column = (mark.line, mark.column) if mark else (0, 0)
+def _syntax_error(error: Malformed, text: str, source: str) -> FieldError:
     lines = text.split("\n")
-    if line < len(lines) and "\t" in lines[line][: column + 1]:
+    if error.line < len(lines) and "\t" in lines[error.line][: error.column + 1]:
         rule, remedy = "a tab is used for indentation", "use spaces"
     else:
-        fitting = (remedy for part, remedy in _REMEDIES if part in problem)
-        rule, remedy = problem, next(fitting, "check quotes, brackets and indentation here")
-    place = Position(source, line + 1, column + 1)
+        fitting = (remedy for part, remedy in _REMEDIES if part in error.problem)
+        rule, remedy = error.problem, next(fitting, "check quotes, brackets and indentation here")
+    place = Position(source, error.line + 1, error.column + 1)
     return FieldError((), SYNTAX, rule=rule, remedy=remedy, position=place)
