@@ -136,6 +136,20 @@ def test_finished_job_is_run_anew_as_what_it_is(client: TrainingClient, admin: A
     assert after["spec"] == before["spec"] and "status" not in after
 
 
+def test_what_kueue_wrote_into_a_job_is_not_submitted_again(
+    client: TrainingClient, admin: Admin
+) -> None:
+    """Kueue puts its patch into every new TrainJob itself, and two of one manager are refused."""
+    own = {"manager": "me.example.com/mine", "trainingRuntimeSpec": {}}
+    patches = [own, {"manager": "kueue.x-k8s.io/manager", "trainingRuntimeSpec": {}}]
+    admin.patch(f"{TRAIN}/trainjobs/train", {"spec": {"runtimePatches": patches}})
+    admin.patch(f"{TRAIN}/trainjobs/train/status", {"status": {"conditions": [holds("Complete")]}})
+    client.restart_job("train")
+    after = admin.get(f"{TRAIN}/trainjobs/train")
+    assert after is not None
+    assert [one["manager"] for one in after["spec"]["runtimePatches"]] == [own["manager"]]
+
+
 def test_each_is_deleted_and_its_logs_are_empty_without_pods(
     client: TrainingClient, admin: Admin
 ) -> None:
