@@ -63,6 +63,7 @@ VERBS: dict[str, Act] = {
     "restart": lambda b, k: b.restart(Key(k.namespace, "ended")),
     "exec": lambda b, k: b.run_in(k, "pi-launcher", ["true"]),
     "copy": lambda b, k: b.fetch(k, "/model", "/nowhere"),
+    "places": lambda b, k: b.places(k),
     "stack": lambda b, k: b.stacks(k),
     "delete": lambda b, k: b.delete(k),  # last: nothing can be asked of a job that is gone
 }
@@ -73,7 +74,7 @@ WRITES = {
     "restart": "delete",
     "delete": "delete",
 }
-ENTERS = ("exec", "copy", "stack")
+ENTERS = ("exec", "copy", "places", "stack")
 EVERYWHERE = {"list all": f"list {MPIJOBS} of all namespaces"}
 NOT_ENTERED = dict.fromkeys(ENTERS, "pods/exec")
 REFUSED: dict[str, dict[str, str]] = {

@@ -43,3 +43,14 @@ def place(
     for job in client.list_jobs():
         client.delete_job(job.key.name)
     kubectl("delete", "namespace", kubectl.namespace, "--wait=false")
+
+
+@pytest.fixture
+def reads_runtimes(place: Kubectl, shipped_runtimes: tuple[str, ...]) -> Iterator[None]:
+    """The user may also read the runtimes of the cluster, which no role of a namespace can give."""
+    name, resource = place.namespace, "clustertrainingruntimes.trainer.kubeflow.org"
+    place("create", "clusterrole", name, "--verb=get,list,watch", f"--resource={resource}")
+    whom = f"--serviceaccount={place.namespace}:scientist"
+    place("create", "clusterrolebinding", name, f"--clusterrole={name}", whom)
+    yield
+    place("delete", "clusterrole,clusterrolebinding", name, "--wait=false")
