@@ -1,9 +1,10 @@
 """The YAML that most files are written in, read line by line, without a YAML library.
 
 Mappings and lists by indentation, `[a, b]` and `{a: b}` within a line, words and quoted text within
-a line, comments, and `---` between documents. Guarantee: the same events as `yamlevents.parsed`
-gives, or none at all; a test compares the two. Danger: whatever is added here must be YAML to the
-letter; text of several lines, escapes, anchors, tags and any mistake belong to the library.
+a line, text of several lines after `|`, comments, and `---` between documents. Guarantee: the same
+events as `yamlevents.parsed` gives, or none at all; a test compares the two. Danger: whatever is
+added here must be YAML to the letter; any other text of several lines, escapes, anchors, tags and
+every mistake belong to the library.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_")
 _WORD = _LETTERS | frozenset("0123456789./-")
 _STARTS = _LETTERS | frozenset("0123456789./$~(+<=^\\")
 _IN_FLOW = _WORD | frozenset("+=@$%^ ()~")
+_FLOW_STARTS = _LETTERS | frozenset("0123456789./")
+_WORD_AFTER_DASH = _FLOW_STARTS | frozenset("-")
 _LONGEST_KEY = 100
 _DEEPEST = 60
 
@@ -31,17 +34,18 @@ def events(text: str) -> list[Event] | None:
         return None
     found: list[Event] = []
     try:
-        for lines in _documents(text):
+        whole = text.split("\n")
+        for lines in _documents(whole):
             found.append(Event("document", lines[0][0], 0))
-            found += _Reader(lines).read()
+            found += _Reader(lines, whole).read()
     except _More:
         return None
     return found
 
 
-def _documents(text: str) -> list[list[Line]]:
+def _documents(whole: list[str]) -> list[list[Line]]:
     parts: list[list[Line]] = [[]]
-    for number, line in enumerate(text.split("\n")):
+    for number, line in enumerate(whole):
         content = line.strip(" ")
         if not content or content.startswith("#"):
             continue
@@ -57,8 +61,9 @@ def _documents(text: str) -> list[list[Line]]:
 class _Reader:
     """One document. Every construct must end in its line or by indentation."""
 
-    def __init__(self, lines: list[Line]) -> None:
+    def __init__(self, lines: list[Line], whole: list[str]) -> None:
         self._lines = lines
+        self._whole = whole
         self._at = 0
         self._depth = 0
         self._found: list[Event] = []
@@ -131,7 +136,9 @@ class _Reader:
         """What follows a key or a dash; a list may stand as far left as the key it belongs to."""
         number, column, content = rest
         text = content.lstrip(" ")
-        if text and not text.startswith("#"):
+        if text in ("|", "|-"):
+            self._literal(number, column + len(content) - len(text), text, indent)
+        elif text and not text.startswith("#"):
             self._inline(number, column + len(content) - len(text), text)
             if self._indent() > indent:
                 raise _More
@@ -141,6 +148,31 @@ class _Reader:
             self._sequence(indent)
         else:
             self._emit("scalar", number, column, "", True)
+
+    def _literal(self, number: int, column: int, mark: str, outside: int) -> None:
+        """The lines that are indented below `|`, as they stand; blank ones at the end are none."""
+        taken: list[str] = []
+        below = self._whole[number + 1 :]
+        first = next((line for line in below if line.strip(" ")), "")
+        indent = len(first) - len(first.lstrip(" "))
+        if indent <= outside or not first or self._whole[-1]:
+            raise _More
+        for line in below:
+            blank = not line.strip(" ")
+            if not blank and not line.startswith(" " * indent):
+                break
+            if blank and not any(taken) and len(line) > indent:
+                raise _More
+            taken.append(line[indent:])
+        end = number + 1 + len(taken)
+        while self._at < len(self._lines) and self._lines[self._at][0] < end:
+            self._at += 1
+        while not taken[-1]:
+            taken.pop()
+        value = "\n".join(taken) + ("\n" if mark == "|" else "")
+        self._emit("scalar", number, column, value)
+        if self._indent() > outside:
+            raise _More
 
     def _inline(self, number: int, column: int, text: str) -> None:
         """A value that ends in its line, and perhaps a comment after it."""
@@ -200,7 +232,8 @@ class _Reader:
         first = text[at : at + 1]
         if first in ("'", '"'):
             return self._quoted(number, column, text, at)
-        if not first or not (first in _LETTERS or first.isdigit() or first in "./"):
+        dashed = first == "-" and text[at + 1 : at + 2] in _WORD_AFTER_DASH
+        if not dashed and (not first or first not in _FLOW_STARTS):
             raise _More
         end = at
         while text[end : end + 1] in _IN_FLOW:
@@ -208,9 +241,6 @@ class _Reader:
         value = text[at:end].rstrip(" ")
         self._emit("scalar", number, column + at, value, True)
         return at + len(value)
-
-
-_WORD_AFTER_DASH = _LETTERS | frozenset("0123456789.-/")
 
 
 def _is_item(content: str) -> bool:

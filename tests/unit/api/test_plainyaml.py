@@ -22,7 +22,7 @@ VALUES = (
     *("'q'", '"q"', '"a: b"', "'it''s'", '"a\\n"', '"open', "'a' b", '"a"#', '"a" # c', "a #c"),
     *("a#c", "# c", "[]", "{}", "[a, b]", "[a,b]", "[a, ]", "[a", "{a: b}", "{a: 1, b: [x, y]}"),
     *("{a:b}", '{"a": 1}', '{"a":1}', "{a}", "{a: }", "[a: b]", "[x:1]", "[-1]", "[- a]", "?"),
-    *("[a] # c", "[a]#c", "[a] b", "[a #c]", "{a: b}: c", "*a", "&a x", "!t x", "|", ">", "%x"),
+    *("[a] # c", "[a]#c", "[a] b", "[a #c]", "{a: b}: c", "*a", "&a x", "!t x", "|", ">", "|-"),
     *("@x", "`x`", "[[a], b]", "? x", ": x", ":x", "a: b", "a:", "http://x/y", "$(A)", "<<", "="),
     *("[a b]", "[a  b , c]", "[ a ]", "{ a: b }", "[a.b/c-d, +1]", "[a=b]", "(x)", "x # y # z"),
     *("2024-01-01", "x ", "[a]]", "}", "]", ",", "a,b", "a]b", "x'y", 'x"y', "[x'y]", "~/x", ".5"),
@@ -84,6 +84,7 @@ def test_every_file_of_ours_is_read_as_the_library_reads_it() -> None:
         "# head\n---\na:   'x' # y\n---\n\nb: \"c\"\n",
         '{"a": 1, "b": [true, "x"]}',
         "- - a\n  - b\n-\n  c: d\n-\n",
+        "a: [mpirun, -n, --x, 4]\nb: |\n\n  # x\n    y: |\n\n  z\n\n# c\nd:\n- |-\n  p\n\n",
     ],
 )
 def test_the_usual_is_read(text: str) -> None:
@@ -92,7 +93,8 @@ def test_the_usual_is_read(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["a: |\n  x\n", "a: x\n y\n", "a: &b c\n", "a: 'x\n  y'\n", "a: [\n b]\n", "a:\tb\n", "é: 1\n",
+    ["a: >\n  x\n", "a: |+\n  x\n", "a: |\n  x", "a: |\nb: 1\n",
+     "a: x\n y\n", "a: &b c\n", "a: 'x\n  y'\n", "a: [\n b]\n", "a:\tb\n", "é: 1\n",
      "a: b: c\n", "a: 'it''s'\n", "a: \"x\\n\"\n", "a: 1\r\n", " a: 1\nb: 2\n", "a: !!str 1\n"],
 )  # fmt: skip
 def test_the_rest_is_left_to_the_library(text: str) -> None:
