@@ -99,7 +99,8 @@ def _build(options: Options) -> None:
 
 
 def _images(options: Options) -> None:
-    for image in _chosen("image", options.image, USER_IMAGES):
+    names = options.image or [name for name, one in USER_IMAGES.items() if not one.on_demand]
+    for image in _chosen("image", names, USER_IMAGES):
         print(build_image(image))
 
 

@@ -39,6 +39,8 @@ class UserImage(msgspec.Struct, frozen=True):
     parent: str = "mpi-base"
     sources: tuple[str, ...] = ()
     """what of the project goes in beside the directory; the build context is then the project"""
+    on_demand: bool = False
+    """built where it is asked for by name only: large, and nothing that CI runs needs it"""
 
 
 MPI_BASE: Final = UserImage("mpi-base", "localhost/mpi-base:bookworm", "")
@@ -50,6 +52,7 @@ USER_IMAGES: Final = {
         UserImage("mpi-openmpi5", "localhost/mpi-openmpi:5.0"),
         UserImage("mpi-mpich", "localhost/mpi-mpich:5.0"),
         UserImage("mpi-intel", "localhost/mpi-intel:2021.18"),
+        UserImage("mpi-torch", "localhost/mpi-torch:1.13", on_demand=True),
         UserImage(
             "mpi-trainer",
             f"localhost/mpi-trainer:{__version__}",
