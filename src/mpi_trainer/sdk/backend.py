@@ -9,14 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
 from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.diagnose.progress import Progress
 from mpi_trainer.sdk.errors import JobError
+
+if TYPE_CHECKING:
+    from mpi_trainer.api.trainjob import TrainJob
 
 
 class Key(msgspec.Struct, frozen=True):
