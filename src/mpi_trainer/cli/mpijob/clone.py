@@ -7,9 +7,7 @@ from typing import Any
 import click
 
 from mpi_trainer.cli.backend import answer, connect
-from mpi_trainer.cli.formats import Format
 from mpi_trainer.cli.mpijob import options, submitting
-from mpi_trainer.cli.mpijob.create import FORMATS
 from mpi_trainer.cli.mpijob.overrides import Overrides, clone, split_command
 from mpi_trainer.cli.parameters import Pair
 from mpi_trainer.cli.voice import voiced
@@ -34,14 +32,7 @@ class _Setting(Pair):
     "--set", "settings", type=_Setting("field"), multiple=True,
     help="Set any field, such as spec.runPolicy.backoffLimit=0.",
 )  # fmt: skip
-@click.option("--follow", is_flag=True, help="Print its output; the exit code is the job's.")
-@click.option("--wait", is_flag=True, help="Wait for its end; the exit code is the job's.")
-@options.timeout
-@click.option("--dry-run", is_flag=True, help="Check and print the manifest; submit nothing.")
-@click.option(
-    "-o", "--output", "form", type=FORMATS, default=Format(), show_default=False,
-    help="json, yaml, name or jsonpath=EXPRESSION: print the job as stored.",
-)  # fmt: skip
+@options.submission
 @voiced
 def command(**given: Any) -> int:
     """Submit a copy of a job, with changes.

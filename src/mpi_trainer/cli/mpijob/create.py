@@ -14,7 +14,6 @@ from mpi_trainer.api.defaults import OPEN_MPI
 from mpi_trainer.api.errors import line
 from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.cli import place, program, sending
-from mpi_trainer.cli.formats import Format, FormatType
 from mpi_trainer.cli.mpijob import options, submitting
 from mpi_trainer.cli.mpijob.overrides import split_command
 from mpi_trainer.cli.parameters import Mount, Mpi, Pair
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from mpi_trainer.api.load import JobFile
     from mpi_trainer.local.settings import Settings
 
-FORMATS = FormatType(("json", "yaml", "name"))
 OF_COMMANDS = (
     "workers",
     "slots",
@@ -78,14 +76,7 @@ POLICIES = {"retries": "backoff_limit", "ttl": "ttl_seconds_after_finished"}
     help="Send this folder along: the job works in it, wherever it runs.",
 )  # fmt: skip
 @click.option("--as-is", is_flag=True, help="Do not put `mpirun -n RANKS` before the command.")
-@click.option("--follow", is_flag=True, help="Print its output; the exit code is the job's.")
-@click.option("--wait", is_flag=True, help="Wait for its end; the exit code is the job's.")
-@options.timeout
-@click.option("--dry-run", is_flag=True, help="Check and print the manifest; submit nothing.")
-@click.option(
-    "-o", "--output", "form", type=FORMATS, default=Format(), show_default=False,
-    help="json, yaml, name or jsonpath=EXPRESSION: print the job as stored.",
-)  # fmt: skip
+@options.submission
 @voiced
 def command(**given: Any) -> int:
     """Submit a job from a command or a file; it goes on when this program ends.

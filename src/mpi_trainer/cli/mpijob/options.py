@@ -107,3 +107,24 @@ data_output = click.option(
 timeout = click.option(
     "--timeout", type=Span(), help="Give up after this long, with exit code 124."
 )
+
+
+def submission(function: F) -> F:
+    """What becomes of a job that a verb submits: followed, waited for, shown or only checked."""
+    for option in (
+        click.option(
+            "-o", "--output", "form", type=FormatType(("json", "yaml", "name")), default=Format(),
+            show_default=False,
+            help="json, yaml, name or jsonpath=EXPRESSION: print the job as stored.",
+        ),
+        click.option(
+            "--dry-run", is_flag=True, help="Check and print the manifest; submit nothing."
+        ),
+        timeout,
+        click.option("--wait", is_flag=True, help="Wait for its end; the exit code is the job's."),
+        click.option(
+            "--follow", is_flag=True, help="Print its output; the exit code is the job's."
+        ),
+    ):  # fmt: skip
+        function = option(function)
+    return function

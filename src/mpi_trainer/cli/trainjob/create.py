@@ -11,7 +11,6 @@ from mpi_trainer.api.errors import line
 from mpi_trainer.api.trainjob import TrainJob, to_wire
 from mpi_trainer.cli import formats, jobfiles, place, runtimes, sending
 from mpi_trainer.cli.backend import answer
-from mpi_trainer.cli.formats import Format, FormatType
 from mpi_trainer.cli.installing import ensure
 from mpi_trainer.cli.mpijob import options, submitting
 from mpi_trainer.cli.parameters import Mpi, Pair
@@ -21,7 +20,6 @@ from mpi_trainer.local.prepare import prepare_train
 from mpi_trainer.local.settings import here
 from mpi_trainer.sdk.local import LocalBackend
 
-FORMATS = FormatType(("json", "yaml", "name"))
 replace = msgspec.structs.replace
 
 
@@ -35,14 +33,7 @@ replace = msgspec.structs.replace
     help="Directory that stands for a PersistentVolumeClaim.",
 )  # fmt: skip
 @click.option("--suspended", is_flag=True, help="Create it, but let it wait for `resume`.")
-@click.option("--follow", is_flag=True, help="Print its output; the exit code is the job's.")
-@click.option("--wait", is_flag=True, help="Wait for its end; the exit code is the job's.")
-@options.timeout
-@click.option("--dry-run", is_flag=True, help="Check and print the manifest; submit nothing.")
-@click.option(
-    "-o", "--output", "form", type=FORMATS, default=Format(), show_default=False,
-    help="json, yaml, name or jsonpath=EXPRESSION: print the job as stored.",
-)  # fmt: skip
+@options.submission
 @voiced
 def command(**given: Any) -> int:
     """Submit a TrainJob from a file; it goes on when this program ends.
