@@ -11,8 +11,8 @@ import pytest
 from mpi_trainer.sdk import background
 from mpi_trainer.sdk.backend import Key
 from mpi_trainer.sdk.cluster.backend import ClusterBackend
-from openshift_ai_sdk.training import JobNotFound, TrainingClient, connect
-from tests.api.admin import JOBS, Admin, Object
+from openshift_ai_sdk.training import JobError, JobNotFound, TrainingClient, connect
+from tests.api.admin import JOBS, Admin, Object, Refusal
 from tests.api.lab import admin, served
 from tests.api.running import job
 from tests.cluster import Kubectl, eventually
@@ -148,6 +148,51 @@ def test_what_kueue_wrote_into_a_job_is_not_submitted_again(
     after = admin.get(f"{TRAIN}/trainjobs/train")
     assert after is not None
     assert [one["manager"] for one in after["spec"]["runtimePatches"]] == [own["manager"]]
+
+
+def test_a_job_that_would_be_refused_now_is_not_deleted_for_its_restart(
+    client: TrainingClient, admin: Admin
+) -> None:
+    policies = "/apis/admissionregistration.k8s.io/v1"
+    here = {"matchLabels": {"kubernetes.io/metadata.name": admin.namespace}}
+    rule = {
+        "apiGroups": ["trainer.kubeflow.org"],
+        "apiVersions": ["*"],
+        "operations": ["CREATE"],
+        "resources": ["trainjobs"],
+    }
+    spec = {
+        "matchConstraints": {"resourceRules": [rule], "namespaceSelector": here},
+        "validations": [{"expression": "false", "message": "no more of these"}],
+    }
+    bound = {"policyName": admin.namespace, "validationActions": ["Deny"]}
+    named = {"metadata": {"name": admin.namespace}}
+    before = admin.get(f"{TRAIN}/trainjobs/train")
+    assert before is not None
+    copy = {**before, "metadata": {"name": "copy"}}
+
+    def in_force() -> bool:
+        try:
+            admin.create(f"{TRAIN}/trainjobs", copy)
+        except Refusal as refusal:
+            return "no more of these" in str(refusal)
+        admin.delete(f"{TRAIN}/trainjobs/copy")
+        return False
+
+    admin.call("POST", f"{policies}/validatingadmissionpolicies", {**named, "spec": spec})
+    admin.call("POST", f"{policies}/validatingadmissionpolicybindings", {**named, "spec": bound})
+    try:
+        eventually("the policy is in force", in_force)
+        over = {"status": {"conditions": [holds("Complete")]}}
+        admin.patch(f"{TRAIN}/trainjobs/train/status", over)
+        with pytest.raises(JobError, match="no more of these"):
+            client.restart_job("train")
+    finally:
+        for kind in ("validatingadmissionpolicybindings", "validatingadmissionpolicies"):
+            admin.call("DELETE", f"{policies}/{kind}/{admin.namespace}")
+    after = admin.get(f"{TRAIN}/trainjobs/train")
+    assert after is not None
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
 
 
 def test_each_is_deleted_and_its_logs_are_empty_without_pods(

@@ -71,7 +71,7 @@ WRITES = {
     "create": "create",
     "suspend": "patch",
     "resume": "patch",
-    "restart": "delete",
+    "restart": "create",
     "delete": "delete",
 }
 ENTERS = ("exec", "copy", "places", "stack")

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import msgspec
 
+from mpi_trainer.api import typed
 from mpi_trainer.api.meta import ApiValue, Int32, Int64
 
 
@@ -232,7 +233,7 @@ class PodTemplate:
 
     @property
     def view(self) -> TemplateView:
-        return msgspec.convert(without_nulls(self.content), TemplateView)
+        return typed.convert(without_nulls(self.content), TemplateView)
 
 
 def without_nulls(value: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from mpi_trainer.api import trainerkinds
+from mpi_trainer.api import trainerkinds, typed
 from mpi_trainer.api.decode import decode
 from mpi_trainer.api.defaults import OPEN_MPI
 from mpi_trainer.api.jobset import JobSetView
@@ -148,7 +148,7 @@ class Runtime(ApiValue, frozen=True):
 def jobset_view(spec: Mapping[str, Any]) -> JobSetView:
     """The quick way for a spec that is sound; the lenient one for any other."""
     try:
-        return msgspec.convert(without_nulls(spec), JobSetView, dec_hook=_template)
+        return typed.convert(without_nulls(spec), JobSetView, _template)
     except (msgspec.ValidationError, TypeError):
         return decode(JobSetView, spec).value
 

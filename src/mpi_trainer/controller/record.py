@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from mpi_trainer.api import typed
 from mpi_trainer.controller import marks
 from mpi_trainer.decide import Record
 
@@ -23,7 +24,7 @@ def read(annotations: Mapping[str, str]) -> Record:
     if not text:
         return Record()
     try:
-        return msgspec.json.decode(text, type=Record)
+        return typed.decode(text, Record)
     except msgspec.MsgspecError as error:
         raise Unreadable(
             f"metadata.annotations[{marks.RECORD}]: cannot be read ({error}); remove the "

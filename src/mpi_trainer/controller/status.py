@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from mpi_trainer.api import conditions as c
+from mpi_trainer.api import typed
 from mpi_trainer.api.decode import decode
 from mpi_trainer.api.meta import ApiValue
 from mpi_trainer.api.mpijob import JobStatus
@@ -31,7 +32,7 @@ NOW = timedelta(0)
 def read(raw: bytes | msgspec.Raw, kind: type[T]) -> T:
     """The stored status; what another controller wrote strangely is read as far as it can be."""
     try:
-        return msgspec.json.decode(raw, type=kind)
+        return typed.decode(raw, kind)
     except msgspec.ValidationError:
         data = msgspec.json.decode(raw)
         return decode(kind, data if isinstance(data, dict) else {}).value

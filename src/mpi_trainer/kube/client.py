@@ -22,6 +22,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from mpi_trainer import __version__
+from mpi_trainer.api import typed
 from mpi_trainer.kube.config import Config
 from mpi_trainer.kube.connection import abandon, connector, unreachable
 from mpi_trainer.kube.credentials import Credential
@@ -64,7 +65,6 @@ class Client:
         self._observe = observe
         self._deadline = deadline
         self._contexts = Contexts(config.trust)
-        self._decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
         self._room = asyncio.Semaphore(parallel)
         self._login = asyncio.Lock()
         self._headers = CIMultiDict(
@@ -137,11 +137,8 @@ class Client:
 
     def decode(self, request: Request, body: bytes, kind: Any) -> Any:
         """An answer as a value."""
-        decoder = self._decoders.get(kind)
-        if decoder is None:
-            decoder = self._decoders[kind] = msgspec.json.Decoder(kind)
         try:
-            return decoder.decode(body)
+            return typed.decode(body, kind)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise Garbled(request, str(error)) from error
 

@@ -27,6 +27,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from mpi_trainer.api import typed
 from mpi_trainer.kube.requests import Request
 
 _SHOWN = 300
@@ -160,7 +161,7 @@ def from_status(request: Request, status: Status, retry_after: float | None = No
 def from_answer(request: Request, code: int, body: bytes, retry_after: str = "") -> ApiError:
     """The error that stands for an HTTP answer, be it a Status or some proxy's page."""
     try:
-        status = msgspec.json.decode(body, type=Status)
+        status = typed.decode(body, Status)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         text = " ".join(body[: 4 * _SHOWN].decode(errors="replace").split())
         status = Status(message=text[:_SHOWN])

@@ -16,6 +16,7 @@ from typing import Final, Literal
 import aiohttp
 import msgspec
 
+from mpi_trainer.api import typed
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Status, Unreachable, from_status
@@ -114,7 +115,7 @@ async def run(  # noqa: PLR0913 - which container, what, and how long
 
 def exit_code(request: Request, data: bytes) -> int:
     """The command's exit code from the Status that ends it; an ApiError if it never ran."""
-    status = msgspec.json.decode(data, type=_Ended)
+    status = typed.decode(data, _Ended)
     if status.status == "Success":
         return 0
     causes = (status.details or {}).get("causes") or ()

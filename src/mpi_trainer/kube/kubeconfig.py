@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from mpi_trainer.api import plainyaml
+from mpi_trainer.api import plainyaml, typed
 from mpi_trainer.api.yamlevents import Event
 from mpi_trainer.kube.errors import ConfigError
 
@@ -148,7 +148,7 @@ def read(paths: Sequence[Path]) -> Kubeconfig:
 
 def _parse(path: Path, text: bytes) -> _File:
     try:
-        return msgspec.convert(_document(path, text) or {}, _File)
+        return typed.convert(_document(path, text) or {}, _File)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{path}: not a kubeconfig: {error}") from None
 

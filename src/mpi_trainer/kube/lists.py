@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from mpi_trainer.api import typed
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Garbled, Gone
@@ -122,7 +123,7 @@ def read_page(client: Client, request: Request, body: bytes, kind: Any) -> Page[
     items, unreadable = [], []
     for raw in rough.items or ():
         try:
-            items.append(msgspec.json.decode(raw, type=kind))
+            items.append(typed.decode(raw, kind))
         except msgspec.ValidationError as error:
             headed = client.decode(request, bytes(raw), _Headed)
             unreadable.append(Unreadable("ADDED", headed.metadata, str(error)))

@@ -18,6 +18,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import msgspec
 
 from mpi_trainer import __version__
+from mpi_trainer.api import typed
 from mpi_trainer.kube.config import Config
 from mpi_trainer.kube.credentials import Credential, basic
 from mpi_trainer.kube.errors import Garbled, KubeError, Unauthorized, Unreachable, from_answer
@@ -73,7 +74,7 @@ class OneShot:
         if kind is None:
             return None
         try:
-            return msgspec.json.decode(body, type=kind)
+            return typed.decode(body, kind)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise Garbled(request, str(error)) from error
 

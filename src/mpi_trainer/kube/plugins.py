@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import msgspec
 
+from mpi_trainer.api import typed
 from mpi_trainer.kube.credentials import Credential, bearer
 from mpi_trainer.kube.errors import ConfigError
 from mpi_trainer.kube.kubeconfig import Exec
@@ -161,7 +162,7 @@ def check(entry: Exec) -> None:
 def _understood(entry: Exec, output: bytes) -> _Given:
     """What the program gave; messages never quote it."""
     try:
-        answer = msgspec.json.decode(output, type=_Answer)
+        answer = typed.decode(output, _Answer)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise ConfigError(f"exec: {entry.command} printed no ExecCredential") from None
     if answer.kind != "ExecCredential" or answer.api_version != entry.api_version:

@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from mpi_trainer.api import typed
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Garbled, Status, from_status
 from mpi_trainer.kube.requests import Request
@@ -100,7 +101,7 @@ async def watch(client: Client, request: Request, kind: type[T]) -> AsyncGenerat
 
 
 def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(Added[kind] | Modified[kind] | Deleted[kind] | Bookmark | _Failure)
+    return typed.decoder(Added[kind] | Modified[kind] | Deleted[kind] | Bookmark | _Failure)
 
 
 def _decode(request: Request, decoder: msgspec.json.Decoder[Any], line: bytes) -> Any:
@@ -111,7 +112,7 @@ def _decode(request: Request, decoder: msgspec.json.Decoder[Any], line: bytes) -
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise Garbled(request, str(error)) from error
     try:
-        rough = msgspec.json.decode(line, type=_Line)
+        rough = typed.decode(line, _Line)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise Garbled(request, problem) from None
     return Unreadable(rough.type, rough.object.metadata, problem)

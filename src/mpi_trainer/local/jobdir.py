@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from mpi_trainer.api import typed
 from mpi_trainer.api.decode import decode
 from mpi_trainer.api.mpijob import JobStatus, MPIJob, to_wire
 from mpi_trainer.decide import Record
@@ -104,7 +105,7 @@ class JobDir(msgspec.Struct, frozen=True):
         return self._read("settings.json", Settings)
 
     def events(self) -> tuple[Event, ...]:
-        decoder = msgspec.json.Decoder(Event)
+        decoder = typed.decoder(Event)
         found = []
         with suppress(FileNotFoundError):
             for line in (self.path / "events.jsonl").read_bytes().splitlines():
@@ -169,7 +170,7 @@ class JobDir(msgspec.Struct, frozen=True):
 
     def _read(self, name: str, kind: type[T]) -> T:
         try:
-            return msgspec.json.decode((self.path / name).read_bytes(), type=kind)
+            return typed.decode((self.path / name).read_bytes(), kind)
         except msgspec.MsgspecError as error:
             raise Damaged(f"{self.path / name}: {error}") from error
         except OSError as error:

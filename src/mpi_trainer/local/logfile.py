@@ -14,6 +14,8 @@ from pathlib import Path
 
 import msgspec
 
+from mpi_trainer.api import typed
+
 SEGMENT_BYTES = 8 << 20
 SEGMENTS = 16
 
@@ -31,7 +33,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
 
 
 _ENCODER = msgspec.json.Encoder()
-_DECODER = msgspec.json.Decoder(Entry)
+_DECODER = typed.decoder(Entry)
 
 
 class Writer:

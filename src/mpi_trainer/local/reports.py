@@ -11,6 +11,8 @@ from typing import Literal
 
 import msgspec
 
+from mpi_trainer.api import typed
+
 STOP = b"s"
 KILL = b"k"
 
@@ -82,7 +84,7 @@ class Broken(msgspec.Struct, frozen=True, tag="broken"):
 Report = Line | Moved | Event | Note | Ended | Broken
 
 _ENCODER = msgspec.json.Encoder()
-_DECODER: msgspec.json.Decoder[Report] = msgspec.json.Decoder(Report)
+_DECODER: msgspec.json.Decoder[Report] = typed.decoder(Report)
 
 
 def encode(reports: Sequence[Report]) -> bytes:

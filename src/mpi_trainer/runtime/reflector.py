@@ -18,6 +18,7 @@ from typing import Any, Generic, NoReturn
 
 import msgspec
 
+from mpi_trainer.api import typed
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Gone, KubeError, ServerFault
@@ -77,7 +78,7 @@ class Reflector(Generic[T]):
         self._client = client
         self._resource = resource
         self._kind = kind
-        self._decoder = msgspec.json.Decoder(kind)
+        self._decoder = typed.decoder(kind)
         self._store = store
         self._labels = labels
         self._namespace = namespace
@@ -193,7 +194,7 @@ class Reflector(Generic[T]):
                 try:
                     values.append(self._decoder.decode(item))
                 except msgspec.ValidationError as error:
-                    names = msgspec.json.decode(item, type=_Named).metadata
+                    names = typed.decode(item, _Named).metadata
                     unread.append(Key(names.namespace, names.name))
                     self._say_unreadable(unread[-1], str(error))
             token = page.metadata.continue_

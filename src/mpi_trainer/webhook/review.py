@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from mpi_trainer.api import typed
 from mpi_trainer.api.errors import FieldError
 from mpi_trainer.api.meta import ApiValue
 
@@ -55,7 +56,7 @@ class Review(ApiValue, frozen=True):
 
 def parse(body: bytes) -> Request:
     """The request in a review; msgspec.ValidationError or DecodeError where it is none."""
-    return msgspec.json.decode(body, type=Review).request
+    return typed.decode(body, Review).request
 
 
 def allowed(

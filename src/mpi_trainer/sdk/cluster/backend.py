@@ -159,6 +159,7 @@ class ClusterBackend:
             async with self._homes.home() as home:
                 found = await find(home, key)
                 shipped = await creation.shipped(home, key, found.job)
+                await creation.rehearse(home, found)
                 await deletion.delete(home, found.kind.resource, key, found.uid)
                 return await creation.again(home, key, found, shipped)
 
