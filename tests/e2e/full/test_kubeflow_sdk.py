@@ -56,7 +56,7 @@ def test_a_function_runs_on_two_nodes_and_is_followed_to_its_end(
         assert lines.count("words hello to ranks") == 2
     assert found["done"]["status"] == "Complete"
     assert found["done"]["steps"][0][:2] == ["node-0", "Succeeded"]
-    assert {"Running", "Complete"} <= set(found["events"])
+    assert "Running" in found["events"]
     assert found["listed"] == [True]
     assert (found["of_runtime"], found["of_another"], found["left"]) == (1, 0, 0)
 
