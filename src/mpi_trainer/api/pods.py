@@ -166,6 +166,10 @@ class Volume(ApiValue, frozen=True):
     persistent_volume_claim: ClaimVolume | None = None
 
 
+class PodDns(ApiValue, frozen=True):
+    searches: tuple[str, ...] = ()
+
+
 class PodSpec(ApiValue, frozen=True):
     """The part of a pod spec that we act upon."""
 
@@ -185,6 +189,7 @@ class PodSpec(ApiValue, frozen=True):
     automount_service_account_token: bool | None = None
     overhead: Mapping[str, str | int | float] = {}
     security_context: PodSecurity = PodSecurity()
+    dns_config: PodDns = PodDns()
 
 
 class TemplateMeta(ApiValue, frozen=True):

@@ -37,6 +37,7 @@ FIELDS: Mapping[type, frozenset[str]] = {
         " startupProbe stdin stdinOnce terminationMessagePath terminationMessagePolicy tty"
         " volumeDevices volumeMounts workingDir"
     ),
+    pods.PodDns: _names("nameservers options searches"),
     pods.Resources: _names("claims limits requests"),
     pods.EnvVar: _names("name value valueFrom"),
     pods.EnvSource: _names("configMapKeyRef fieldRef fileKeyRef resourceFieldRef secretKeyRef"),

@@ -71,6 +71,13 @@ def test_key_that_is_no_string_is_an_unknown_field() -> None:
     assert str(error).startswith("3: Unknown field")
 
 
+def test_a_pod_s_dns_configuration_is_one() -> None:
+    """Ours is added to it."""
+    [error] = found(((*CONTAINER[:-2], "dnsConfig"), " "))
+    assert "dnsConfig: Invalid type" in str(error)
+    assert not found(((*CONTAINER[:-2], "dnsConfig"), {"options": [{"name": "ndots"}]}))
+
+
 def test_data_that_is_no_object_gives_an_empty_value() -> None:
     decoded = decode(MPIJob, "text")
     assert decoded.value == MPIJob()

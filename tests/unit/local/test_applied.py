@@ -129,6 +129,7 @@ def test_every_field_that_the_view_reads_is_applied_but_for_these() -> None:
     container = "spec.containers[]"
     unused = {
         "spec.automountServiceAccountToken",
+        "spec.dnsConfig.searches",
         "spec.hostIPC",
         "spec.hostNetwork",
         "spec.hostPID",
