@@ -48,7 +48,7 @@ def plain(peers: Spec) -> Iterator[Kubectl]:
     kubectl("delete", "namespace", name, "--wait=false")
 
 
-def _container(name: str, **fields: object) -> Object:
+def container(name: str, **fields: object) -> Object:
     return {
         "name": name,
         "image": IMAGE.reference,
@@ -75,9 +75,9 @@ def test_the_mpi_operator_runs_a_two_node_job(plain: Kubectl) -> None:
     labels = {"training.kubeflow.org/job-name": "ring", "training.kubeflow.org/job-role": "worker"}
     worker = {
         "topologySpreadConstraints": _spread(labels),
-        "containers": [_container("worker", command=SSHD, readinessProbe=READY)],
+        "containers": [container("worker", command=SSHD, readinessProbe=READY)],
     }
-    launcher = {"containers": [_container("launcher", command=command)]}
+    launcher = {"containers": [container("launcher", command=command)]}
     plain.apply(
         {
             "apiVersion": "kubeflow.org/v2beta1",
@@ -99,15 +99,15 @@ def test_the_mpi_operator_runs_a_two_node_job(plain: Kubectl) -> None:
     assert "ranks=4 hosts=2" in plain("logs", "-l", "training.kubeflow.org/job-role=launcher")
 
 
-def _runtime(name: str) -> Object:
+def mpi_runtime(name: str) -> Object:
     def replicated(job: str, container: Object, **template: Object) -> Object:
         pod = {"securityContext": {"fsGroup": 1000}, "containers": [container]}
         return {"name": job, "template": {**template, "spec": {"template": {"spec": pod}}}}
 
     step = {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}}
-    launcher = replicated("launcher", _container("node"), metadata=step)
+    launcher = replicated("launcher", container("node"), metadata=step)
     launcher["dependsOn"] = [{"name": "node", "status": "Ready"}]
-    node = replicated("node", _container("node", command=SSHD, readinessProbe=READY))
+    node = replicated("node", container("node", command=SSHD, readinessProbe=READY))
     mpi = {
         "numProcPerNode": 1,
         "mpiImplementation": "OpenMPI",
@@ -134,7 +134,7 @@ def _runtime(name: str) -> Object:
 
 def test_the_trainer_runs_a_two_node_job(plain: Kubectl) -> None:
     runtime = plain.namespace
-    plain.apply(_runtime(runtime))
+    plain.apply(mpi_runtime(runtime))
     command = ["mpirun", "-n", "2", "--bind-to", "none", "python3", "-c", PROGRAM]
     plain.apply(
         {

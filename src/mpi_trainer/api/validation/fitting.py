@@ -34,7 +34,7 @@ from mpi_trainer.api.errors import (
 from mpi_trainer.api.pods import PodSpec
 from mpi_trainer.api.runtime import MPI, SERVED, SUPPORT_LABEL, TORCH, Runtime
 from mpi_trainer.api.trainjob import Source, TrainJob
-from mpi_trainer.api.validation import containers, patching, rules, security, volumes
+from mpi_trainer.api.validation import containers, patching, resources, rules, security, volumes
 from mpi_trainer.api.validation import runtime as runtimes
 from mpi_trainer.api.validation.replicas import MOST_WORKERS
 from mpi_trainer.api.validation.trainjob import GENERATED
@@ -227,6 +227,7 @@ def _pods(runtime: Runtime, together: Effective) -> rules.Errors:
             *containers.errors((), spec),
             *volumes.errors((), spec, _given(together, job, claims)),
             *security.errors((), spec),
+            *resources.overhead((), spec),
         ):
             yield in_pods(job.name, error)
 

@@ -10,7 +10,7 @@ from mpi_trainer.api.errors import INVALID, UNKNOWN, FieldError, Path
 from mpi_trainer.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec
 from mpi_trainer.api.pods import PodTemplate, TemplateView
 from mpi_trainer.api.spelling import nearest
-from mpi_trainer.api.validation import containers, rules, security, volumes
+from mpi_trainer.api.validation import containers, resources, rules, security, volumes
 
 SPECS = ("spec", "mpiReplicaSpecs")
 RESTART_POLICIES = (NEVER, ON_FAILURE)
@@ -67,3 +67,4 @@ def _template(job: MPIJob, role: str, template: PodTemplate) -> rules.Errors:
     yield from containers.errors((*path, "spec"), view.spec)
     yield from volumes.errors((*path, "spec"), view.spec, volumes.given(job, role))
     yield from security.errors((*path, "spec"), view.spec)
+    yield from resources.overhead((*path, "spec"), view.spec)

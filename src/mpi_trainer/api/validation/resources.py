@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from mpi_trainer.api import names, quantities
 from mpi_trainer.api.errors import INVALID, NOT_SUPPORTED, FieldError, Path
-from mpi_trainer.api.pods import Container, Resources
+from mpi_trainer.api.pods import Container, PodSpec, Resources
 from mpi_trainer.api.validation import rules
 
 _STANDARD = ("cpu", "memory", "ephemeral-storage")
@@ -59,6 +59,11 @@ def errors(path: Path, resources: Resources) -> rules.Errors:
         elif request > limit:
             rule = f"must be at most its limit {resources.limits[resource]}"
             yield FieldError(where, INVALID, value, rule, "lower the request or raise the limit")
+
+
+def overhead(path: Path, spec: PodSpec) -> rules.Errors:
+    """Of the whole pod; quotas count it as well."""
+    yield from _amounts((*path, "overhead"), spec.overhead)
 
 
 def _amounts(path: Path, amounts: Amounts) -> rules.Errors:
