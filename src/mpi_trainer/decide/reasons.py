@@ -38,6 +38,7 @@ OF_AGENT = frozenset(
         "RankStuck",
         "RankLeft",
         "StartStuck",
+        "MpirunStuck",
         "Unreachable",
         "NoSsh",
     }

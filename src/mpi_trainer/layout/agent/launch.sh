@@ -117,7 +117,7 @@ next() {
     case $who in
         t) tick ;;
         command) code=$what ;;
-        mpirun) run_began=$now run_pid=$what worlds_before=$worlds ;;
+        mpirun) run_begins "$what" ;;
         [0-9]*) heard "$who" "$what" "$rest" ;;
     esac
 }

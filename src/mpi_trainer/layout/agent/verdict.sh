@@ -8,7 +8,8 @@
 #   104 WorkerLost      a worker's heartbeats have stopped    lost_seconds
 #   105 DaemonLost      ranks live whose MPI daemon is gone   3 s
 #   106 RankDied        a rank ended badly or vanished, and   dead_seconds
-#                       others of its world go on
+#                       others of its world go on, or mpirun
+#                       does when all of them have ended
 #   107 RankStuck       a rank's Python program has failed,   stuck_seconds
 #                       and waits in MPI's finalization
 #   108 StartStuck      mpirun has not started all its ranks  start_seconds
@@ -18,12 +19,14 @@
 #                       of the job gets no answer
 #   110 RankLeft        a rank left without MPI_Finalize,     15 s
 #                       and all others wait inside MPI
+#   112 MpirunStuck     all ranks ended well, no process of   6 x dead_seconds
+#                       theirs is left, and mpirun goes on
 #
 # 0 seconds, for those that have a setting, mean never. Worlds are the runs of mpirun, in the order
 # of their first rank. A world's `living` ranks have begun and are not known to have ended.
 
 begin_story() {
-    worlds=0 run_began='' run_pid='' worlds_before=0
+    worlds=0 run_began='' run_pid='' worlds_before=0 together='' over='' asked=0
     blame_rank=- blame_pod=- dropped='' daemon_at='' daemons=''
 }
 
@@ -55,8 +58,15 @@ heard() {
         flushed) awaited=${awaited%%" $1 "*}${awaited#*" $1 "} ;;
         syn) unreachable "$1" "$3" ;;
         waits | works) looked "$2" "${3% *}" ;;
+        left) answers=$((answers + 1)) remaining=$((remaining + $3)) ;;
         start | end | lost | orphan | raised | stuck | foreign) event "$1" "$2" "$3" ;;
     esac
+}
+
+# mpirun has been called, as process $1. Of two at once nobody knows whose ranks are whose.
+run_begins() {
+    [ -z "$run_pid" ] || [ ! -d "/proc/$run_pid" ] || together=1
+    run_began=$now run_pid=$1 worlds_before=$worlds over=
 }
 
 # Sets a variable for every field in $1; `what` is the last and may have spaces.
@@ -187,12 +197,22 @@ ${why:+ ($why)}" - "$pod"
         judge_world
         w=$((w - 1))
     done
-    [ -z "$run_pid" ] || [ "$worlds" -ne "$worlds_before" ] || judge_start
+    [ -z "$run_pid" ] || judge_run
+}
+
+judge_run() {
+    if [ ! -d "/proc/$run_pid" ]; then
+        run_pid=
+    elif [ "$worlds" -eq "$worlds_before" ]; then
+        judge_start
+    elif [ "$dead_seconds" -gt 0 ] && [ -z "$together" ]; then
+        judge_end
+    fi
 }
 
 # mpirun has been called and has started no rank yet.
 judge_start() {
-    [ "$start_seconds" -gt 0 ] && [ -d "/proc/$run_pid" ] || return 0
+    [ "$start_seconds" -gt 0 ] || return 0
     judge_daemon
     if [ $((now - run_began)) -gt "$start_seconds" ]; then
         verdict StartStuck "mpirun has started no rank in $((now - run_began)) s"
@@ -206,6 +226,43 @@ judge_daemon() {
     eval "status=\$daemon_$daemon_host"
     verdict DaemonFailed "the MPI daemon on $pod ended with exit code $status, and mpirun waits \
 for it; the same MPI must be installed in every pod" - "$pod"
+}
+
+# All ranks of mpirun have ended, and it has not: seen with Open MPI 5, which may miss an end.
+judge_end() {
+    bad_world='' w=$worlds
+    while [ "$w" -gt "$worlds_before" ]; do
+        eval "living=\$((started_$w - ended_$w - lost_$w)) started=\$started_$w size=\$size_$w"
+        if [ "$living" -gt 0 ] || [ "$started" -lt "$size" ]; then
+            over=
+            return 0
+        fi
+        eval "[ -z \"\$bad_$w\" ] || bad_world=$w"
+        w=$((w - 1))
+    done
+    over=${over:-$now}
+    if [ -z "$bad_world" ]; then
+        [ $((now - over)) -lt $((6 * dead_seconds)) ] || judge_remains
+    elif [ $((now - over)) -ge "$dead_seconds" ]; then
+        code=1 w=$bad_world
+        find_cause
+        code='' who="rank $blame_rank on $blame_pod"
+        [ "$blame_rank" != - ] || who="a rank"
+        verdict RankDied "$who failed, none is left, and mpirun has gone on for $((now - over)) s" \
+            "$blame_rank" "$blame_pod"
+    fi
+}
+
+# What ranks have started may outlive them, and mpirun then waits for its output. Every host is
+# asked; only when all have answered that nothing is left does mpirun wait for nothing.
+judge_remains() {
+    if [ "$asked" -gt "$over" ] && [ "$answers" -gt "${numbers##* }" ] && [ "$remaining" -eq 0 ]; then
+        verdict MpirunStuck "all ranks have ended well, nothing of them is left, and mpirun has \
+gone on for $((now - over)) s"
+    elif [ $((now - asked)) -ge 10 ]; then
+        asked=$now answers=0 remaining=0
+        for number in $numbers; do order "$number" left; done
+    fi
 }
 
 judge_world() {
@@ -261,6 +318,7 @@ exit_code() {
         Unreachable) echo 109 ;;
         RankLeft) echo 110 ;;
         DaemonFailed) echo 111 ;;
+        MpirunStuck) echo 112 ;;
         *) echo "$code" ;;
     esac
 }

@@ -4,8 +4,8 @@
 #
 #   watch start|again     start: ranks left from an earlier attempt are ended first
 #
-# Told on standard input: `flush N` (answer `flushed N` when all is told), `look WORLD`, `end`
-# (end the ranks), `bye`. Events, with the fields of rank.sh's records:
+# Told on standard input: `flush N` (answer `flushed N` when all is told), `look WORLD`, `left`,
+# `end` (end the ranks), `bye`. Events, with the fields of rank.sh's records:
 #
 #   hello UPTIME ADDRESS       once; 1/100 s since the boot, IPv4 address as the kernel writes it
 #   beat PEAK OOM              every two seconds: memory peak in bytes, kills for memory
@@ -18,6 +18,7 @@
 #   foreign FIELDS             a rank uses another MPI than the one that started it
 #   syn ADDRESS                nothing answers there, for 20 seconds
 #   waits WORLD RANK, works WORLD RANK   answers to `look`, see waiting.sh
+#   left COUNT                 answer to `left`: processes of ranks and of what they have started
 #
 # When the channel breaks and no other comes within lost_seconds, the ranks here are ended: their
 # launcher is gone. Danger: a line must stay below 4096 bytes, or two could mix in the launcher.
@@ -274,6 +275,7 @@ obey() {
             echo "flushed ${1#flush }"
             ;;
         look\ *) look "${1#look }" ;;
+        left) echo "left $(marked "MPI_TRAINER_RECORD=$ranks/" | grep -c .)" ;;
         end)
             end_marked "$session" 2
             scan
