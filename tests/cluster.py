@@ -83,7 +83,7 @@ class Kubectl(msgspec.Struct, frozen=True):
         return self.attempt("exec", pod, "--", *command)
 
 
-def eventually(what: str, check: Callable[[], bool], seconds: float = 30) -> None:
+def eventually(what: str, check: Callable[[], bool], seconds: float = 90) -> None:
     """Wait until it is so."""
     deadline = time.monotonic() + seconds
     while not check():

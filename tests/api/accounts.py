@@ -53,7 +53,7 @@ class Account(msgspec.Struct, frozen=True):
         ca = str(self.kubectl.spec.state / "pki" / "ca.crt")
         trust = ssl.create_default_context(cafile=ca)
         try:
-            with urllib.request.urlopen(request, context=trust, timeout=20) as answer:
+            with urllib.request.urlopen(request, context=trust, timeout=60) as answer:
                 return answer.status, json.load(answer)
         except urllib.error.HTTPError as error:
             with error:

@@ -131,7 +131,7 @@ class Admin:
         if found is None:
             port = self.spec.addresses.port(Port.API)
             found = http.client.HTTPSConnection(
-                self.spec.api_host, port, timeout=20, context=self._tls
+                self.spec.api_host, port, timeout=60, context=self._tls
             )
             self._local.connection = found
             self._opened.append(found)

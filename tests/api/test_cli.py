@@ -92,6 +92,28 @@ def test_a_file_goes_as_it_is_with_its_config_map(odh: Odh, admin: Admin) -> Non
     assert "configmap/settings exists already and is used as it is" in again.stderr
 
 
+def test_a_copy_of_a_job_goes_to_the_cluster_with_its_changes(odh: Odh, admin: Admin) -> None:
+    odh("mpijob", "create", "train", *RUN)
+    made = odh("mpijob", "clone", "train", "train-3", "--workers", "3", "-e", "SEED=1")
+    stored = admin.job("train-3")
+    assert stored["metadata"]["uid"] in made.stdout
+    worker = stored["spec"]["mpiReplicaSpecs"]["Worker"]
+    container = worker["template"]["spec"]["containers"][0]
+    assert (worker["replicas"], container["image"]) == (3, RUN[RUN.index("--image") + 1])
+    assert {"name": "SEED", "value": "1"} in container["env"]
+    odh("mpijob", "delete", "train", "train-3")
+
+
+def test_the_log_of_a_job_whose_pods_are_gone_says_so(odh: Odh, admin: Admin) -> None:
+    odh("mpijob", "create", "train", *RUN)
+    waiting = odh("mpijob", "logs", "train")
+    assert (waiting.stdout, waiting.stderr) == ("", "nothing was printed; train is Created\n")
+    ended = {"type": "Succeeded", "status": "True", "reason": "R", "message": "m"}
+    admin.patch(f"{JOBS}/mpijobs/train/status", {"status": {"conditions": [ended]}})
+    assert "its pods are gone, and what they printed" in odh("mpijob", "logs", "train").stderr
+    odh("mpijob", "delete", "train")
+
+
 def test_wait_ends_with_the_job_and_says_meanwhile_why_it_waits(
     odh: Odh, kubelet: Kubelet, controller: Controller
 ) -> None:

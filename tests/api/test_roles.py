@@ -136,6 +136,17 @@ def test_the_cluster_s_own_roles_include_them(
     )
 
 
+def test_whoever_is_known_may_read_the_runtimes_of_all_namespaces(
+    installed: Kubectl, namespace: Kubectl
+) -> None:
+    """They belong to no namespace, so that no role bound in one could show them."""
+    runtimes = "/apis/trainer.kubeflow.org/v1alpha1/clustertrainingruntimes"
+    someone = account(namespace, "someone")
+    assert someone.rights(["clustertrainingruntimes"], "") == {"clustertrainingruntimes": READ}
+    assert someone.request("GET", runtimes)[0] == 200
+    assert not someone.may("list", "trainingruntimes", namespace.namespace)
+
+
 def test_a_user_runs_suspends_and_reads_but_sees_no_secret(
     installed: Kubectl, namespace: Kubectl
 ) -> None:

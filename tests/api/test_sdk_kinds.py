@@ -110,12 +110,12 @@ def test_state_of_each_is_told_in_the_same_words(client: TrainingClient, admin: 
     admin.patch(f"{TRAIN}/trainjobs/train/status", running)
     assert client.get_job_status("train").state == "Running"
     admin.patch(f"{TRAIN}/trainjobs/train/status", {"status": {"conditions": [holds("Complete")]}})
-    ended = client.wait_for_job_completion("train", timeout=20)
+    ended = client.wait_for_job_completion("train", timeout=60)
     assert ended.succeeded and ended.completed is not None
     failed = {"status": {"conditions": [holds("Failed", message="exit code 3")]}}
     admin.patch(f"{OLDER}/pytorchjobs/torch/status", failed)
     with pytest.raises(RuntimeError, match="exit code 3"):
-        client.wait_for_job_completion("torch", timeout=20)
+        client.wait_for_job_completion("torch", timeout=60)
 
 
 def test_each_is_suspended_where_its_kind_has_it(client: TrainingClient, admin: Admin) -> None:

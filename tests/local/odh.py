@@ -106,7 +106,7 @@ def processes(mark: str, word: str = "") -> list[int]:
     return sorted(p.pid for p in ours if re.search(word, p.command))
 
 
-def until(what: str, probe: Callable[[], T], seconds: float = 20.0) -> T:
+def until(what: str, probe: Callable[[], T], seconds: float = 60.0) -> T:
     """The first true answer of `probe`; fails with `what` when none comes in time."""
     deadline = time.monotonic() + seconds
     while not (answer := probe()):
@@ -116,8 +116,8 @@ def until(what: str, probe: Callable[[], T], seconds: float = 20.0) -> T:
 
 
 def assert_nothing_left(mark: str, before: Census) -> None:
-    """Ends come a moment after what caused them; ten seconds later nothing may be left."""
-    deadline = time.monotonic() + 10.0
+    """Ends come a moment after what caused them; half a minute later nothing may be left."""
+    deadline = time.monotonic() + 30.0
     while left := Census.take(mark).beyond(before):
         assert time.monotonic() < deadline, left
         time.sleep(0.02)

@@ -119,6 +119,21 @@ def test_every_name_is_the_same_program(odh: Cli, name: str) -> None:
     assert f"`{called} mpijob" in shown
 
 
+def test_a_log_without_lines_says_why(odh: Cli, done: str) -> None:
+    matched = odh("mpijob", "logs", done, "--grep", "nobody wrote this")
+    assert (matched.stdout, matched.stderr) == ("", f"no line is like that; {done} is Succeeded\n")
+
+
+def test_a_files_warning_is_said_once_with_its_line(odh: Cli) -> None:
+    manifest = odh("mpijob", "create", "x", "--dry-run", "-w", "1", "--", "true").stdout
+    job = yaml.safe_load(manifest)
+    job["spec"]["sshAuthMountPath"] = "keys"
+    (odh.folder / "odd.yaml").write_text(yaml.safe_dump(job))
+    said = odh("mpijob", "create", "-f", "odd.yaml", "--dry-run").stderr
+    assert said.count("sshAuthMountPath") == 1
+    assert "odd.yaml:" in said
+
+
 def test_a_job_file_is_submitted_with_its_config_map(odh: Cli) -> None:
     manifest = odh("mpijob", "create", "x", "--dry-run", "-w", "1", "--", "cat", "/cfg/a").stdout
     job = yaml.safe_load(manifest)
@@ -219,7 +234,7 @@ def test_ctrl_c_while_following_leaves_the_job_running(odh: Cli, lasting: str) -
         assert follower.stdout is not None
         assert follower.stdout.readline()
         follower.send_signal(signal.SIGINT)
-        _, err = follower.communicate(timeout=20)
+        _, err = follower.communicate(timeout=60)
         assert follower.returncode == 130
         assert f"job {lasting} goes on without you" in err
         assert f"odh mpijob {words[0]}" in err
@@ -232,7 +247,7 @@ def test_a_reader_that_goes_away_is_no_drama(odh: Cli, lasting: str) -> None:
     assert follower.stdout is not None
     assert follower.stdout.readline()
     follower.stdout.close()
-    assert follower.wait(timeout=20) == 1
+    assert follower.wait(timeout=60) == 1
     assert follower.stderr is not None
     assert "Traceback" not in follower.stderr.read()
     follower.stderr.close()
@@ -418,7 +433,7 @@ def test_colours_and_redrawing_are_for_terminals_only(odh: Cli, lasting: str) ->
     assert plain.stdout is not None
     assert "\x1b" not in plain.stdout.readline()
     plain.send_signal(signal.SIGINT)
-    plain.communicate(timeout=20)
+    plain.communicate(timeout=60)
     shown = on_a_terminal(odh, "mpijob", "watch", lasting)
     assert re.search(r"\x1b\[\d+F", shown), "drawn again in place"
     assert f"{lasting} Running" in shown
@@ -440,7 +455,7 @@ def on_a_terminal(odh: Cli, *words: str, seconds: float = 6.0) -> str:
         if select.select([ours], [], [], 0.1)[0]:
             seen += os.read(ours, 65536)
     process.send_signal(signal.SIGINT)
-    process.wait(timeout=20)
+    process.wait(timeout=60)
     os.close(ours)
     assert process.returncode == 130
     return seen.decode(errors="replace")
@@ -453,5 +468,5 @@ def test_watching_a_list_prints_changes(odh: Cli) -> None:
     assert watcher.stdout is not None
     assert watcher.stdout.readline() == "mpijob.kubeflow.org/appears\n"
     watcher.send_signal(signal.SIGINT)
-    watcher.communicate(timeout=20)
+    watcher.communicate(timeout=60)
     assert watcher.returncode == 130

@@ -13,7 +13,7 @@ from tests.faults.table import FAULTS
 from tests.local.scenario import needs_root
 
 BOUNDS = {"lost": 6, "dead": 3, "stuck": 3}
-SECONDS = 25.0
+SECONDS = 40.0
 CHOSEN = [
     ("segfault", "openmpi"),
     ("exit-nonzero", "mpich"),

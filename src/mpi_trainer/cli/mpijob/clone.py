@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from mpi_trainer.cli import place
 from mpi_trainer.cli.backend import answer, connect
 from mpi_trainer.cli.mpijob import options, submitting
 from mpi_trainer.cli.mpijob.overrides import Overrides, clone, split_command
@@ -52,9 +53,11 @@ def command(**given: Any) -> int:
     )
     old = answer(connect().get(key))
     job = clone(old, given["newname"], given["namespace"], wanted)
-    if given["dry_run"]:
-        return submitting.shown([job], given["form"])
     order = submitting.Order(given["follow"], given["wait"], given["timeout"], given["form"])
+    if given["dry_run"]:
+        return submitting.shown([job], order)
+    if place.on_cluster(place.said()):
+        return submitting.to_the_cluster([job], [], order)
     return submitting.submitted([job], _settings_of(key), order)
 
 

@@ -95,10 +95,14 @@ def command(**given: Any) -> int:
     if (given["follow"] or given["wait"]) and len(jobs) != 1:
         raise click.UsageError(f"--follow and --wait need one job; {given['path']} has {len(jobs)}")
     order = submitting.Order(
-        follow=given["follow"], wait=given["wait"], timeout=given["timeout"], form=given["form"]
+        follow=given["follow"],
+        wait=given["wait"],
+        timeout=given["timeout"],
+        form=given["form"],
+        told=file.warnings if file else (),
     )
     if given["dry_run"]:
-        return submitting.shown(jobs, given["form"])
+        return submitting.shown(jobs, order)
     if place.on_cluster(place.said()):
         _check_for_a_cluster(given)
         jobs = jobs if file else [_for_a_cluster(job) for job in jobs]

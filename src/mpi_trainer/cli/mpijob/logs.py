@@ -9,11 +9,12 @@ from datetime import datetime
 import click
 import msgspec
 
-from mpi_trainer.cli import terminal
+from mpi_trainer.api import conditions
+from mpi_trainer.cli import program, terminal
 from mpi_trainer.cli.backend import answer, connect
-from mpi_trainer.cli.mpijob import endings, options
+from mpi_trainer.cli.mpijob import endings, options, summaries
 from mpi_trainer.cli.voice import say, voiced
-from mpi_trainer.sdk.backend import Backend, Key, LogLine, LogQuery
+from mpi_trainer.sdk.backend import Backend, JobDetails, Key, LogLine, LogQuery
 
 FLUSH_SECONDS = 0.1
 
@@ -70,14 +71,31 @@ def command(  # noqa: PLR0913 - one parameter for each option
 async def followed(backend: Backend, key: Key, query: LogQuery, printer: Printer) -> int:
     """Prints the lines; where they were followed, the job's verdict."""
     flushing = asyncio.create_task(printer.keep_flushing()) if query.follow else None
+    silent = True
     try:
         async for line in backend.logs(key, query):
             printer.print(line)
+            silent = False
     finally:
         if flushing:
             flushing.cancel()
         printer.flush()
-    return await endings.verdict(backend, key) if query.follow else 0
+    if query.follow:
+        return await endings.verdict(backend, key)
+    if silent:
+        say(_why_silent(await backend.details(key), query))
+    return 0
+
+
+def _why_silent(seen: JobDetails, query: LogQuery) -> str:
+    role = "worker" if query.worker is not None else "launcher"
+    state = summaries.state_of(seen.job)
+    if query != LogQuery(worker=query.worker, launcher=query.launcher):
+        return f"no line is like that; {seen.job.name} is {state}"
+    if conditions.finished(seen.job.status.conditions) and role not in {p.role for p in seen.pods}:
+        more = program.call("describe", seen.job.name, seen.job.namespace)
+        return f"its pods are gone, and what they printed with them; `{more}` says how it ended"
+    return f"nothing was printed; {seen.job.name} is {state}"
 
 
 class Printer:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from mpi_trainer.api.errors import line
+from mpi_trainer.api.errors import FieldError, line
 from mpi_trainer.api.mpijob import MPIJob, to_wire
 from mpi_trainer.cli import formats, sending, words
 from mpi_trainer.cli.backend import answer, connect, quick
@@ -25,25 +25,29 @@ if TYPE_CHECKING:
 
 
 class Order(msgspec.Struct, frozen=True):
-    """What happens after the submission."""
+    """What happens after the submission; `told` are warnings that the user has read by then."""
 
     follow: bool = False
     wait: bool = False
     timeout: float | None = None
     form: Format = Format()
+    told: tuple[FieldError, ...] = ()
 
 
-def checked(job: MPIJob) -> MPIJob:
+def checked(job: MPIJob, order: Order) -> MPIJob:
     """The job with defaults; raises InvalidJob with everything that is wrong with it."""
     sound, warnings = sending.checked(job)
+    told = {str(warning) for warning in order.told}
     for warning in warnings:
-        say(f"warning: {line(warning)}")
+        if str(warning) not in told:
+            say(f"warning: {line(warning)}")
     return sound
 
 
-def shown(jobs: list[MPIJob], form: Format) -> int:
+def shown(jobs: list[MPIJob], order: Order) -> int:
     """The manifests as they would be submitted, and nothing else happens."""
-    wires = [to_wire(checked(job)) for job in jobs]
+    form = order.form
+    wires = [to_wire(checked(job, order)) for job in jobs]
     if form.kind == "name":
         click.echo("\n".join(words.full_name(job.name) for job in jobs))
         return 0
@@ -59,7 +63,7 @@ def to_the_cluster(jobs: list[MPIJob], others: list[dict[str, Any]], order: Orde
     """One request for each object; only what comes after needs an event loop."""
     cluster = quick()
     assert cluster is not None, "a cluster was chosen"
-    jobs = [checked(job) for job in jobs]
+    jobs = [checked(job, order) for job in jobs]
     sending.bring(cluster, others, say)
     for job in jobs:
         # The name is the server's where the job has only the beginning of one.
@@ -71,7 +75,7 @@ def to_the_cluster(jobs: list[MPIJob], others: list[dict[str, Any]], order: Orde
 def shipped(jobs: list[MPIJob], workdir: str, order: Order) -> int:
     """Jobs with a folder of this machine, which travels with each of them."""
     backend = connect()
-    for job in [checked(job) for job in jobs]:
+    for job in [checked(job, order) for job in jobs]:
         stored = answer(backend.ship(job, workdir))
         _tell(stored, order)
     return _afterwards(lambda: backend, stored, order)
@@ -95,7 +99,7 @@ def submitted(jobs: list[MPIJob], settings: Settings, order: Order) -> int:
     from mpi_trainer.local.prepare import prepare
 
     backend = connect(settings)
-    jobs = [checked(job) for job in jobs]
+    jobs = [checked(job, order) for job in jobs]
     for job in jobs:
         local = prepare(job, settings)
         for note in local.notes:
