@@ -44,14 +44,14 @@ class Kubectl(msgspec.Struct, frozen=True):
     spec: Spec
     namespace: str = "default"
 
-    def __call__(self, *arguments: str, data: str | None = None, seconds: float = 60) -> str:
+    def __call__(self, *arguments: str, data: str | None = None, seconds: float = 120) -> str:
         """Run kubectl to its end; its output, or an AssertionError with what it said."""
         answer = self.attempt(*arguments, data=data, seconds=seconds)
         assert answer.returncode == 0, f"kubectl {' '.join(arguments)}: {answer.stderr}"
         return answer.stdout
 
     def attempt(
-        self, *arguments: str, data: str | None = None, seconds: float = 60
+        self, *arguments: str, data: str | None = None, seconds: float = 120
     ) -> subprocess.CompletedProcess[str]:
         """Run kubectl, whatever comes of it."""
         return subprocess.run(
@@ -74,7 +74,7 @@ class Kubectl(msgspec.Struct, frozen=True):
         found: Object = json.loads(self("get", kind, name, "-o", "json"))
         return found
 
-    def wait(self, *arguments: str, seconds: int = 60) -> None:
+    def wait(self, *arguments: str, seconds: int = 150) -> None:
         """`kubectl wait`, with a limit."""
         self("wait", f"--timeout={seconds}s", *arguments, seconds=seconds + 10)
 
@@ -212,7 +212,7 @@ def limit_tests_alone(items: list[pytest.Item], folder: Path) -> None:
     """Time limits count for tests, not for the fixture that may have to build a cluster first."""
     for item in items:
         if folder in item.path.parents and not item.get_closest_marker("timeout"):
-            item.add_marker(pytest.mark.timeout(120, func_only=True))
+            item.add_marker(pytest.mark.timeout(300, func_only=True))
 
 
 def report_failure(

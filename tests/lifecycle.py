@@ -35,7 +35,7 @@ from openshift_ai_sdk.training import (
     TrainingClient,
 )
 
-PATIENCE = 100.0
+PATIENCE = 200.0
 T = TypeVar("T")
 
 
@@ -82,7 +82,7 @@ def test_life_of_a_job() -> None:
     job = MPIJob.from_function(train, slots=2, args=[40, 0.1], name="life")
     assert job.create() is job
     begun(job)
-    assert job.get_status().state == "Running"
+    until("running", lambda: job.get_status().state == "Running")
     assert [p.role for p in job.describe().pods].count("worker") == 2
 
     job.suspend()
@@ -268,7 +268,8 @@ def test_job_deleted_while_somebody_follows_ends_the_following() -> None:
     follower.start()
     with ThreadPoolExecutor(1) as pool:
         waiter = pool.submit(wait)
-        time.sleep(0.5)
+        until("it is followed", lambda: bool(seen) or not follower.is_alive())
+        time.sleep(3)  # so that the other one waits as well
         MPIJob.get(job.name).delete()
         assert f"job {job.namespace}/{job.name} was deleted" in waiter.result(PATIENCE)
     follower.join(PATIENCE)

@@ -51,7 +51,7 @@ def test_life_of_a_trainjob() -> None:
     """Create, watch, logs by rank, suspend, resume, restart, delete."""
     job = submitted("train-life", described(train, 40, 0.1, slots=2))
     begun(job)
-    assert job.get_status().state == "Running"
+    until("running", lambda: job.get_status().state == "Running")
     assert sorted(pod.role for pod in job.describe().pods) == ["launcher", "worker"]
     with pytest.raises(JobExists, match="train-life"):
         TrainingClient().create_mpi_job(described(train, 1), name="train-life")

@@ -57,9 +57,7 @@ def test_a_job_gets_its_pod_from_the_controller_manager(namespace: Kubectl) -> N
             "spec": {"template": {"spec": pod}},
         }
     )
-    eventually(
-        "the Job's pod", lambda: "pod/j-" in namespace("get", "pods", "-o", "name"), seconds=20
-    )
+    eventually("the Job's pod", lambda: "pod/j-" in namespace("get", "pods", "-o", "name"))
 
 
 def test_an_owner_that_blocks_deletion_needs_the_right_on_its_finalizers(

@@ -165,8 +165,8 @@ def test_the_next_leader_takes_over_and_the_old_one_ends(admin: Admin, kubelet: 
     """CTL-3: by a Lease in the lock namespace."""
     config, place = admin.spec.kubeconfig, admin.namespace
     flags = (
-        *(f"--namespaces={place}", f"--lock-namespace={place}", "--lease-duration=4s"),
-        *("--renew-deadline=2s", "--retry-period=500ms"),
+        *(f"--namespaces={place}", f"--lock-namespace={place}", "--lease-duration=12s"),
+        *("--renew-deadline=10s", "--retry-period=3s"),
     )
     with Controller(config, *flags) as first:
         submit(admin, job(1))

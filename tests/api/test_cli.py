@@ -11,6 +11,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,12 +19,13 @@ from tests.api.accounts import account
 from tests.api.admin import JOBS, Admin, Object
 from tests.api.kubelet import Kubelet, is_launcher
 from tests.api.lab import admin, controller, kubelet, served
-from tests.api.odh import Odh
+from tests.api.odh import ODH, Odh
 from tests.api.running import Controller, job
 from tests.cluster import Kubectl, eventually
 
 __all__ = ["admin", "controller", "kubelet", "served"]
 
+TRAIN = "apis/trainer.kubeflow.org/v1alpha1"
 RUN = ("--image", "registry.example.com/train:1", "-w", "2", "--", "python", "train.py")
 
 
@@ -126,7 +128,7 @@ def test_wait_ends_with_the_job_and_says_meanwhile_why_it_waits(
         env=odh.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as waiting:  # fmt: skip
         assert waiting.stderr is not None
-        said = next(line for line in waiting.stderr if "waits:" in line)
+        said = next(line for line in waiting.stderr if "waits:" in line and "3 of 3" in line)
         assert "3 of 3 pods have no node" in said
         assert "of 4 nodes 4 have too little nvidia.com/gpu left" in said
         held.set()
@@ -174,14 +176,8 @@ def test_every_kind_that_the_cluster_has_is_in_one_list(odh: Odh, admin: Admin) 
 
 def test_a_trainjob_is_made_seen_and_removed_by_the_same_verbs(odh: Odh, admin: Admin) -> None:
     """AC-17, by both grammars."""
-    definitions = Path(__file__).parents[2] / "manifests/crds"
-    Kubectl(admin.spec)("apply", "-k", str(definitions))
-    served = lambda: not Kubectl(admin.spec).attempt("get", "trainjobs").returncode  # noqa: E731
-    eventually("trainjobs are served", served)
-    meta = {"name": "tune", "namespace": admin.namespace}
-    spec = {"runtimeRef": {"name": "mpi-openmpi-cpu"}, "trainer": {"numNodes": 2}}
-    text = {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob",
-            "metadata": meta, "spec": spec}  # fmt: skip
+    _trainjobs_are_served(admin)
+    text = _trainjob("tune", admin.namespace)
     made = odh("trainjob", "create", "-f", "-", data=json.dumps(text)).stdout
     assert made.startswith("trainjob.trainer.kubeflow.org/tune created at ")
     for words in (("trainjob", "list"), ("training", "list", "trainjobs"), ("training", "list")):
@@ -191,6 +187,101 @@ def test_a_trainjob_is_made_seen_and_removed_by_the_same_verbs(odh: Odh, admin: 
     odh("training", "suspend", "trainjob", "tune")
     gone = odh("training", "delete", "trainjob", "tune").stdout
     assert gone == "trainjob.trainer.kubeflow.org/tune deleted\n"
+
+
+def test_a_verb_touches_no_job_of_another_kind(odh: Odh, admin: Admin) -> None:
+    _trainjobs_are_served(admin)
+    odh("mpijob", "create", "both", *RUN)
+    for name in ("both", "tune"):
+        odh("trainjob", "create", "-f", "-", data=json.dumps(_trainjob(name, admin.namespace)))
+    hint = odh("mpijob", "describe", "tune", code=2).stderr
+    assert "There is a TrainJob of that name" in hint
+    odh("mpijob", "delete", "--all")
+    assert admin.get(f"{JOBS}/mpijobs/both") is None
+    assert {job["metadata"]["name"] for job in admin.every(f"{TRAIN}/trainjobs")} == {
+        "both",
+        "tune",
+    }
+    odh("mpijob", "create", "both", *RUN)
+    odh("trainjob", "delete", "both")
+    assert admin.job("both")["kind"] == "MPIJob"
+    assert admin.get(f"{TRAIN}/trainjobs/both") is None
+    ended = {"type": "Complete", "status": "True", "reason": "R", "message": "m",
+             "lastTransitionTime": "2026-01-31T12:00:00Z"}  # fmt: skip
+    admin.patch(f"{TRAIN}/trainjobs/tune/status", {"status": {"conditions": [ended]}})
+    assert "tune deleted" in odh("trainjob", "prune", "--older-than", "0").stdout
+    assert "nothing to prune" in odh("trainjob", "prune", "--older-than", "0").stderr
+    assert admin.job("both")["kind"] == "MPIJob"
+
+
+def _trainjobs_are_served(admin: Admin) -> None:
+    definitions = Path(__file__).parents[2] / "manifests/crds"
+    Kubectl(admin.spec)("apply", "-k", str(definitions))
+    served = lambda: not Kubectl(admin.spec).attempt("get", "trainjobs").returncode  # noqa: E731
+    eventually("trainjobs are served", served)
+
+
+def _trainjob(name: str, namespace: str) -> dict[str, Any]:
+    spec = {"runtimeRef": {"name": "mpi-openmpi-cpu"}, "trainer": {"numNodes": 2}}
+    return {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob",
+            "metadata": {"name": name, "namespace": namespace}, "spec": spec}  # fmt: skip
+
+
+def test_a_copy_has_a_life_of_its_own(odh: Odh, admin: Admin) -> None:
+    """Neither the old job's record nor its restarts; and code in a ConfigMap of its own."""
+    odh("mpijob", "create", "train", *RUN[:4], "--workdir", str(Path(__file__).parent / "full"),
+        *RUN[4:])  # fmt: skip
+    ours = "mpi-trainer.opendatahub.io"
+    notes = {f"{ours}/record": "{}", f"{ours}/restarts": "2"}
+    admin.patch(f"{JOBS}/mpijobs/train", {"metadata": {"annotations": notes}})
+    odh("mpijob", "clone", "train", "copy")
+    copy = admin.job("copy")
+    code = copy["metadata"]["annotations"][f"{ours}/code"]
+    assert not notes.keys() & copy["metadata"]["annotations"].keys()
+    stored = admin.get(f"api/v1/configmaps/{code}")
+    assert stored is not None
+    assert stored["metadata"]["ownerReferences"][0]["uid"] == copy["metadata"]["uid"]
+    spec = copy["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+    assert [v["configMap"]["name"] for v in spec["volumes"] if "configMap" in v] == [code]
+    odh("mpijob", "delete", "train", "copy")
+
+
+def test_what_a_cluster_could_not_heed_is_refused(odh: Odh, admin: Admin, tmp_path: Path) -> None:
+    file = tmp_path / "job.json"
+    train = _trainjob("tune", admin.namespace)
+    file.write_text(json.dumps(train))
+    for words in (("--mpi", "mpich"), ("--runtime", str(file)), ("--claim", "a=/b")):
+        said = odh("trainjob", "create", "-f", str(file), *words, code=2).stderr
+        assert "cluster" in said
+    file.write_text(json.dumps(job(1, "filed")))
+    said = odh("mpijob", "create", "-f", str(file), "--mpi", "mpich", code=2).stderr
+    assert "spec.mpiImplementation" in said
+    file.write_text(json.dumps({**train, "metadata": {"name": "tune", "namespace": "elsewhere"}}))
+    said = odh("trainjob", "create", "-f", str(file), code=2).stderr
+    assert f"the file says namespace elsewhere, -n says {admin.namespace}" in said
+
+
+def test_the_context_s_namespace_gives_way_to_the_file_s(
+    odh: Odh, admin: Admin, tmp_path: Path
+) -> None:
+    """As with kubectl; and what the job mounts goes where the job goes."""
+    place = {"namespace": admin.namespace}
+    manifest = {**job(1, "filed"), "metadata": {"name": "filed", **place}}
+    settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "beside"},
+                "data": {"a": "1"}}  # fmt: skip
+    file = tmp_path / "job.yaml"
+    file.write_text("\n---\n".join(map(json.dumps, (settings, manifest))))
+    config = ("--kubeconfig", str(odh.kubeconfig))
+    for more in ((), ("-o", "name")):  # the short way, and the long one
+        words = [str(ODH), *config, "mpijob", "create", "-f", str(file), *more]
+        subprocess.run(words, env=odh.environment(), check=True, timeout=60)
+        assert admin.job("filed")["spec"]
+        assert admin.get("api/v1/configmaps/beside") is not None
+        odh("mpijob", "delete", "filed")
+
+
+def test_waiting_for_the_end_of_a_job_that_is_gone_is_over(odh: Odh) -> None:
+    assert "nobody is deleted" in odh("mpijob", "wait", "nobody", "--for", "Deleted").stderr
 
 
 # --- refusals ------------------------------------------------------------------------------------

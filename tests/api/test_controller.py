@@ -112,8 +112,13 @@ def test_launcher_failure_is_told_with_its_exit_code(
     assert failed["reason"] == "LauncherPodFailed"
     assert "exit code 137 (OOMKilled)" in failed["message"]
     eventually("workers gone", lambda: not admin.pods("worker"))
-    events = [e for e in admin.events() if e[1] == "LauncherPodFailed"]
-    assert [(kind, "exit code 137" in text) for kind, _, text in events] == [("Warning", True)]
+    eventually("it is told", lambda: bool(_told(admin, "LauncherPodFailed")))
+    told = _told(admin, "LauncherPodFailed")
+    assert [(kind, "exit code 137" in text) for kind, _, text in told] == [("Warning", True)]
+
+
+def _told(admin: Admin, reason: str) -> list[tuple[str, str, str]]:
+    return [event for event in admin.events() if event[1] == reason]
 
 
 def test_a_secret_in_the_last_words_is_not_shown(

@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +23,7 @@ import msgspec
 import pytest
 
 from mpi_trainer.decide import Record
-from tests.api.admin import JOBS, Admin, Object
+from tests.api.admin import JOBS, Admin, Object, Refusal
 from tests.api.crashing import MOMENTS, CrashingProxy, Moment
 from tests.api.kubelet import Kubelet, is_launcher
 from tests.api.lab import served, submit
@@ -112,7 +113,8 @@ def live(spec: Spec, folder: Path, life: Life, death: tuple[int, Moment] | None)
     finally:
         for pod in admin.pods():
             path = f"api/v1/pods/{pod['metadata']['name']}"
-            admin.patch(path, {"metadata": {"finalizers": None}})
+            with suppress(Refusal):  # it is gone
+                admin.patch(path, {"metadata": {"finalizers": None}})
             admin.delete(path, grace=0)
         admin.call("DELETE", f"/api/v1/namespaces/{name}")
         admin.close()

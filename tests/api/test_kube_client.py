@@ -87,7 +87,7 @@ def pod(name: str) -> Object:
 
 def play(config: Config, script: Callable[[Client], Awaitable[None]]) -> None:
     async def run() -> None:
-        async with Client(config) as client, asyncio.timeout(60):
+        async with Client(config) as client, asyncio.timeout(110):
             await script(client)
 
     asyncio.run(run())

@@ -68,7 +68,7 @@ def test_two_at_once_make_one_cluster() -> None:
         subprocess.Popen(_command("up", "--profile", "api"), stderr=subprocess.DEVNULL)
         for _ in range(2)
     )
-    assert (first.wait(60), second.wait(60)) == (0, 0)
+    assert (first.wait(240), second.wait(240)) == (0, 0)
     spec = load(NAME)
     assert spec
     assert len(processes.marked(spec.state)) == len(processes.recorded(spec.state)) == 3

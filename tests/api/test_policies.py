@@ -48,7 +48,7 @@ def test_the_job_itself_is_removed_after_its_time(
 ) -> None:
     """AC-4: upstream removes the launcher's Job and keeps the MPIJob for ever."""
     kubelet.finish = finished
-    submit(admin, job(1, ttlSecondsAfterFinished=3))
+    submit(admin, job(1, ttlSecondsAfterFinished=10))
     until(admin, "Succeeded")
     assert admin.get(f"{JOBS}/mpijobs/pi") is not None
     eventually("job removed", lambda: admin.get(f"{JOBS}/mpijobs/pi") is None, 60)
@@ -70,7 +70,7 @@ def test_the_deadline_counts_from_the_start_and_not_from_the_launcher(
 def test_a_launcher_that_still_runs_at_the_deadline_is_stopped(
     admin: Admin, kubelet: Kubelet, controller: Controller
 ) -> None:
-    submit(admin, job(1, activeDeadlineSeconds=3, cleanPodPolicy="None"))
+    submit(admin, job(1, activeDeadlineSeconds=20, cleanPodPolicy="None"))
     until(admin, "Running")
     until(admin, "Failed")
     eventually("launcher stopped", lambda: not admin.pods("launcher"))
@@ -154,11 +154,12 @@ def test_a_job_that_finds_no_place_fails_in_time_and_leaves_no_pod_pending(
     """AC-16, AC-2."""
     kubelet.why = NO_GPU
     kubelet.hold = lambda pod: bool(pod["metadata"]["name"] != "pi-worker-0")
-    submit(admin, job(2, schedulingPolicy={"scheduleTimeoutSeconds": 4}))
+    submit(admin, job(2, schedulingPolicy={"scheduleTimeoutSeconds": 10}))
     failed = until(admin, "Failed")
     assert failed["reason"] == "SchedulingTimeout"
     assert NO_GPU.rstrip(".") in failed["message"]
-    assert ("Warning", "SchedulingTimeout") in [(e[0], e[1]) for e in admin.events()]
+    wanted = ("Warning", "SchedulingTimeout")
+    eventually("it is told", lambda: wanted in [(e[0], e[1]) for e in admin.events()])
     eventually("none pending", lambda: _pending(admin) == 0)
     time.sleep(1.0)  # long enough for a new pod, were the job tried again
     assert _pending(admin) == 0
@@ -190,7 +191,7 @@ def test_a_waiting_job_says_every_30_seconds_what_is_missing(
         text: str = admin.conditions().get("Running", {}).get("message", "")
         return text
 
-    eventually("a first message", lambda: bool(said()), 20)
+    eventually("a first message", lambda: bool(said()), 60)
     first = said()
     assert f"pi-worker-1: {NO_GPU}" in first
     eventually("a second one", lambda: said() != first, 60)

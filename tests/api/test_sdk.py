@@ -136,7 +136,7 @@ def test_deletion_ends_every_wait(place: Admin, kubelet: Kubelet, controller: Co
 
     with ThreadPoolExecutor(3) as pool:
         waiters = [pool.submit(wait) for _ in range(3)]
-        time.sleep(0.5)  # so that they wait when it happens
+        time.sleep(5)  # so that they wait when it happens
         TrainingClient().delete_job("pi")
         for waiter in waiters:
             assert "was deleted" in waiter.result(PATIENCE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,42 @@ def test_finished_job_is_run_anew_as_what_it_is(client: TrainingClient, admin: A
     assert before is not None and after is not None
     assert after["metadata"]["uid"] != before["metadata"]["uid"]
     assert after["spec"] == before["spec"] and "status" not in after
+
+
+def test_a_job_that_ended_while_it_was_suspended_is_run_anew_and_runs(
+    client: TrainingClient, admin: Admin
+) -> None:
+    over = {"status": {"conditions": [holds("Complete")]}}
+    admin.patch(f"{TRAIN}/trainjobs/train", {"spec": {"suspend": True}})
+    admin.patch(f"{TRAIN}/trainjobs/train/status", over)
+    client.restart_job("train")
+    after = admin.get(f"{TRAIN}/trainjobs/train")
+    assert after is not None and not after["spec"].get("suspend")
+
+
+def test_a_restart_that_is_interrupted_does_not_lose_the_job(
+    client: TrainingClient, admin: Admin
+) -> None:
+    """Ctrl-C while the old one is on its way out."""
+    path = f"{TRAIN}/trainjobs/train"
+    admin.patch(f"{path}/status", {"status": {"conditions": [holds("Complete")]}})
+    admin.patch(path, {"metadata": {"finalizers": ["example.com/slow"]}})
+    old = admin.get(path)
+    assert old is not None
+
+    async def interrupted() -> None:
+        work = asyncio.ensure_future(client.backend.restart(Key(admin.namespace, "train")))
+        going = lambda: "deletionTimestamp" in (admin.get(path) or old)["metadata"]  # noqa: E731
+        await asyncio.to_thread(eventually, "it goes", going)
+        work.cancel()
+        await asyncio.sleep(0.2)
+        await asyncio.to_thread(admin.patch, path, {"metadata": {"finalizers": None}})
+        with pytest.raises(asyncio.CancelledError):
+            await work
+
+    background.run(interrupted())
+    new = admin.get(path)
+    assert new is not None and new["metadata"]["uid"] != old["metadata"]["uid"]
 
 
 def test_what_kueue_wrote_into_a_job_is_not_submitted_again(

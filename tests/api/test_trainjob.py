@@ -110,7 +110,8 @@ def test_a_failure_keeps_the_jobset_s_reason(admin: Admin, controller: Controlle
     assert until(admin, "Failed")["reason"] == "FailedJobs"
     assert finding(admin, "phase") == "Failed"
     assert finding(admin, "cause") == "FailedJobs it was"
-    assert ("Warning", "FailedJobs", "FailedJobs it was") in admin.events("TrainJob")
+    wanted = ("Warning", "FailedJobs", "FailedJobs it was")
+    eventually("it is told", lambda: wanted in admin.events("TrainJob"))
 
 
 def test_a_suspended_job_rests_and_comes_back_as_it_was_changed(
@@ -197,11 +198,11 @@ def test_what_is_stored_of_a_runtime_wins_over_what_is_live(
 def test_a_job_past_its_deadline_fails_and_leaves_nothing_running(
     admin: Admin, controller: Controller
 ) -> None:
-    submit(admin, train_job(activeDeadlineSeconds=2))
+    submit(admin, train_job(activeDeadlineSeconds=10))
     job_set(admin)
     told = until(admin, "Failed")
     assert told["reason"] == "DeadlineExceeded"
-    assert "2 s" in told["message"]
+    assert "10 s" in told["message"]
     eventually("JobSet is gone", lambda: admin.get(f"{SETS}/jobsets/pi") is None)
 
 

@@ -80,9 +80,9 @@ def function(client: Any) -> Any:
         env={"GIVEN": "to ranks"},
     )
     name = client.train(runtime=client.get_runtime(RUNTIME), trainer=trainer)
-    running = client.wait_for_job_status(name, {"Running"}, timeout=90, polling_interval=1)
+    running = client.wait_for_job_status(name, {"Running"}, timeout=200, polling_interval=1)
     followed = list(client.get_job_logs(name, follow=True))
-    done = client.wait_for_job_status(name, timeout=90, polling_interval=1)
+    done = client.wait_for_job_status(name, timeout=200, polling_interval=1)
     gone = {
         "running": job(running),
         "followed": followed,

@@ -30,7 +30,7 @@ HOME = "mpi-trainer"
 SELECTOR = "app.kubernetes.io/component=controller"
 NEXT = "localhost/mpi-trainer:next"
 
-pytestmark = pytest.mark.timeout(400, func_only=True)
+pytestmark = pytest.mark.timeout(900, func_only=True)
 
 
 def commands(heading: str, block: int = 0) -> list[str]:
@@ -164,7 +164,7 @@ def test_the_image_runs_under_openshift_s_rules_as_a_random_user(namespace: Kube
     }
     spec = {"containers": [container], "restartPolicy": "Never"}
     namespace.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "help"}, "spec": spec})
-    namespace.wait("--for=jsonpath={.status.phase}=Succeeded", "pod/help", seconds=60)
+    namespace.wait("--for=jsonpath={.status.phase}=Succeeded", "pod/help", seconds=180)
     assert "--lock-namespace" in namespace("logs", "help")
     context = namespace.get("pod", "help")["spec"]["containers"][0]["securityContext"]
     user = context.get("runAsUser") or namespace.get("pod", "help")["spec"]["securityContext"]
@@ -195,8 +195,14 @@ def test_admission_refuses_at_the_door_and_misses_nobody_while_its_pods_are_repl
         try:
             selector = "--selector=app.kubernetes.io/component=webhook"
             for pod in home("get", "pods", selector, "-o", "name").split():
-                home("delete", pod, seconds=90)
-                home("rollout", "status", "deployment/mpi-trainer-webhook", "--timeout=90s")
+                home("delete", pod, seconds=180)
+                home(
+                    "rollout",
+                    "status",
+                    "deployment/mpi-trainer-webhook",
+                    "--timeout=180s",
+                    seconds=190,
+                )
         finally:
             stop.set()
             asking.join(60)
@@ -223,7 +229,7 @@ def test_an_upgrade_leaves_a_running_job_alone(
     assert home("get", "deployment", HOME, "-o", "jsonpath={..image}") == NEXT
     assert pods(namespace) == before
     let_go(namespace, "steady")
-    namespace.wait("--for=condition=Succeeded", "mpijob/steady", seconds=90)
+    namespace.wait("--for=condition=Succeeded", "mpijob/steady", seconds=180)
     assert hosts(namespace, "steady") == ["steady-worker-0", "steady-worker-1"]
     assert pods(namespace) == before
 
@@ -269,14 +275,14 @@ def test_uninstalling_keeps_jobs_and_a_new_install_adopts_them(
     assert not _held(namespace), "nothing that could not be deleted"
     let_go(namespace, "ended")
     ended = "--for=jsonpath={.status.succeeded}=1"
-    namespace.wait(ended, "job/ended-launcher", seconds=60)
+    namespace.wait(ended, "job/ended-launcher", seconds=180)
     assert pods(namespace) == before
     run(installed, commands("Install"))
-    namespace.wait("--for=condition=Succeeded", "mpijob/ended", seconds=60)
+    namespace.wait("--for=condition=Succeeded", "mpijob/ended", seconds=180)
     assert "Running" in namespace("get", "mpijob", "running")
     assert pods(namespace) == before
     let_go(namespace, "running")
-    namespace.wait("--for=condition=Succeeded", "mpijob/running", seconds=60)
+    namespace.wait("--for=condition=Succeeded", "mpijob/running", seconds=180)
     assert hosts(namespace, "running") == ["running-worker-0", "running-worker-1"]
     assert pods(namespace) == before
 

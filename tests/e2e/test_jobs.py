@@ -71,7 +71,8 @@ def test_kueue_holds_a_job_until_quota_is_free(
             eventually("the first is admitted", lambda: not _suspended(namespace, "first"))
     namespace.wait("--for=jsonpath={.status.ready}=1", "job/first")
     assert _suspended(namespace, "second")
-    assert "insufficient unused quota" in namespace("get", "workloads", "-o", "yaml")
+    why = "insufficient unused quota"
+    eventually("Kueue says why", lambda: why in namespace("get", "workloads", "-o", "yaml"))
     namespace("delete", "job", "first")
     eventually("the second is admitted", lambda: not _suspended(namespace, "second"))
 

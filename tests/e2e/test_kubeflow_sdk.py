@@ -10,7 +10,7 @@ from tests.cluster import Kubectl, eventually
 from tests.e2e.kubeflow_sdk import Sdk
 
 
-@pytest.mark.timeout(300, func_only=True)
+@pytest.mark.timeout(700, func_only=True)
 def test_the_public_sdk_runs_a_function_on_two_nodes(
     kubeflow_sdk: Sdk, shipped_runtimes: tuple[str, ...], namespace: Kubectl
 ) -> None:

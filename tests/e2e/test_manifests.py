@@ -30,7 +30,7 @@ GPUS_OF_A_NODE = 4
 # A network learns of a new pod a moment after it starts, so a friend must knock more than once.
 KNOCK = """\
 import socket, sys, time
-end = time.monotonic() + 15
+end = time.monotonic() + 60
 while time.monotonic() < end:
     try:
         sys.exit(socket.create_connection((sys.argv[1], 2222), 3).close())
@@ -136,6 +136,6 @@ def test_the_restricted_job_is_closed_to_others(
         pod("stranger", reference, 1, knock, restartPolicy="Never"),
         pod("friend", reference, 1, knock, restartPolicy="Never", labels=same),
     )
-    job.kubectl.wait("--for=jsonpath={.status.phase}=Succeeded", "pod/friend", seconds=60)
-    job.kubectl.wait("--for=jsonpath={.status.phase}=Failed", "pod/stranger", seconds=60)
+    job.kubectl.wait("--for=jsonpath={.status.phase}=Succeeded", "pod/friend", seconds=180)
+    job.kubectl.wait("--for=jsonpath={.status.phase}=Failed", "pod/stranger", seconds=180)
     assert "closed" in job.kubectl("logs", "stranger")

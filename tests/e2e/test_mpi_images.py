@@ -76,7 +76,7 @@ def _ssh_secret() -> Object:
     }
 
 
-@pytest.mark.timeout(300, func_only=True)
+@pytest.mark.timeout(600, func_only=True)
 @pytest.mark.parametrize("directory", CASES)
 def test_a_two_node_mpirun_as_a_random_user(
     namespace: Kubectl, image: Callable[[str], str], directory: str
@@ -118,13 +118,13 @@ def test_a_two_node_mpirun_as_a_random_user(
             for i in range(2)
         ),
     )
-    namespace.wait("--for=condition=Ready", "pod/worker0", "pod/worker1", seconds=90)
+    namespace.wait("--for=condition=Ready", "pod/worker0", "pod/worker1", seconds=200)
     command = ["sh", "-c", WHEN_KNOWN, "sh", *case["command"], "python3", "/etc/job/program.py"]
     namespace.apply(
         pod("launcher", reference, 3, command, restartPolicy="Never", volumes=volumes,
             container=launcher)
     )  # fmt: skip
     done = "--for=jsonpath={.status.containerStatuses[0].state.terminated}"
-    namespace.wait(done, "pod/launcher", seconds=90)
+    namespace.wait(done, "pod/launcher", seconds=200)
     log = namespace("logs", "launcher")
     assert "ranks=4 sum=4 hosts=worker0,worker1 uid=1000740000" in log, log

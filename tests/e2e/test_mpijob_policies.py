@@ -22,7 +22,7 @@ def test_a_job_waits_runs_pauses_runs_again_and_is_forgotten(
     made = waiting_job(
         "life",
         image("mpi-openmpi"),
-        policy={"suspend": True, "cleanPodPolicy": "All", "ttlSecondsAfterFinished": 10},
+        policy={"suspend": True, "cleanPodPolicy": "All", "ttlSecondsAfterFinished": 30},
         launcherCreationPolicy="WaitForWorkersReady",
     )
     job = submit(restricted_home, made)
@@ -44,9 +44,9 @@ def test_a_job_waits_runs_pauses_runs_again_and_is_forgotten(
     job.until("Succeeded", 120)
     eventually("all pods are cleaned away", lambda: not job.pods(), 60)
     gone = restricted_home.attempt
-    eventually("job is forgotten", lambda: gone("get", "mpijob", "life").returncode != 0, 60)
-    left = restricted_home("get", "jobs,services,configmaps,secrets", "-o", "name")
-    eventually("no child is left", lambda: "/life" not in left, 30)
+    eventually("job is forgotten", lambda: gone("get", "mpijob", "life").returncode != 0, 120)
+    left = ("get", "jobs,services,configmaps,secrets", "-o", "name")
+    eventually("no child is left", lambda: "/life" not in restricted_home(*left))
 
 
 def _suspend(job: Running, on: bool) -> None:

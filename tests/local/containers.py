@@ -73,7 +73,7 @@ class Ran(msgspec.Struct, frozen=True):
     workers: str
 
 
-def ran(job: MPIJob, image: Image, mpi: Distribution, app: Path, seconds: float = 60.0) -> Ran:
+def ran(job: MPIJob, image: Image, mpi: Distribution, app: Path, seconds: float = 150.0) -> Ran:
     """The job's end, run in containers of that image, with `app` at /opt/app."""
     answer: Ran = in_sandbox(0, lambda box: _run(box, job, image, (mpi, app), seconds))
     return answer

@@ -165,7 +165,7 @@ class Run:
     def pid(self) -> int:
         return self._process.pid
 
-    def end(self, seconds: float = 60.0) -> subprocess.CompletedProcess[str]:
+    def end(self, seconds: float = 150.0) -> subprocess.CompletedProcess[str]:
         """How it ended; by then it must have left nothing."""
         out, err = self._process.communicate(timeout=seconds)
         ended = subprocess.CompletedProcess([], self._process.returncode, self.seen + out, err)
@@ -176,7 +176,7 @@ class Run:
         until(
             f"nothing is left (now: {Census.take(self.mark)}, before: {self.before})",
             lambda: Census.take(self.mark).within(self.before),
-            5.0,
+            30.0,
         )
 
 

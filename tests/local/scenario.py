@@ -96,7 +96,7 @@ def output(pod: RunningPod) -> str:
 
 def read_all(fd: int) -> str:
     chunks: list[bytes] = []
-    while select.select([fd], [], [], 20)[0]:
+    while select.select([fd], [], [], 60)[0]:
         chunk = os.read(fd, 65536)
         if not chunk:
             return b"".join(chunks).decode()
@@ -107,7 +107,7 @@ def read_all(fd: int) -> str:
 def read_line(fd: int) -> str:
     line = b""
     while not line.endswith(b"\n"):
-        if not select.select([fd], [], [], 20)[0]:
+        if not select.select([fd], [], [], 60)[0]:
             raise TimeoutError(f"no whole line within 20 seconds: {line!r}")
         chunk = os.read(fd, 1)
         if not chunk:
@@ -116,7 +116,7 @@ def read_line(fd: int) -> str:
     return line.decode().strip()
 
 
-def until(fact: Callable[[], bool], what: str, seconds: float = 20.0) -> None:
+def until(fact: Callable[[], bool], what: str, seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not fact():
         assert time.monotonic() < deadline, f"not within {seconds} seconds: {what}"

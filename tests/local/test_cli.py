@@ -263,7 +263,7 @@ def test_a_job_deleted_while_followed_is_told(odh: Cli) -> None:
         assert follower.stdout.readline()
     odh("mpijob", "delete", "doomed")
     for process in (*followers, waiting):
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=100)
         assert process.returncode in (1, 2), err
         assert "deleted" in err or "Failed" in err
         assert "Traceback" not in err
@@ -441,8 +441,8 @@ def test_colours_and_redrawing_are_for_terminals_only(odh: Cli, lasting: str) ->
     assert "█" in shown or "·" in shown
 
 
-def on_a_terminal(odh: Cli, *words: str, seconds: float = 6.0) -> str:
-    """What appears on a terminal until Ctrl-C."""
+def on_a_terminal(odh: Cli, *words: str, seconds: float = 60.0) -> str:
+    """What appears on a terminal until it was drawn twice with progress, and then Ctrl-C."""
     ours, theirs = pty.openpty()
     env = {**odh.env, "TERM": "xterm", "COLUMNS": "100", "LINES": "40"}
     process = subprocess.Popen(
@@ -451,7 +451,7 @@ def on_a_terminal(odh: Cli, *words: str, seconds: float = 6.0) -> str:
     os.close(theirs)
     seen = b""
     deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
+    while time.monotonic() < deadline and not _drawn_twice(seen.decode(errors="replace")):
         if select.select([ours], [], [], 0.1)[0]:
             seen += os.read(ours, 65536)
     process.send_signal(signal.SIGINT)
@@ -459,6 +459,11 @@ def on_a_terminal(odh: Cli, *words: str, seconds: float = 6.0) -> str:
     os.close(ours)
     assert process.returncode == 130
     return seen.decode(errors="replace")
+
+
+def _drawn_twice(text: str) -> bool:
+    bar = "█" in text or "·" in text
+    return bool(re.search(r"\x1b\[\d+F", text)) and "ranks 0" in text and bar
 
 
 def test_watching_a_list_prints_changes(odh: Cli) -> None:

@@ -25,7 +25,7 @@ RANK_ROW = re.compile(r"^(\d+) +(\S+) +\S+ +0$", re.MULTILINE)
 EPOCH = re.compile(r"epoch (\d+)/(\d+) loss (\d+\.\d{4})")
 LONGEST = 100
 
-pytestmark = pytest.mark.timeout(LONGEST + 20)
+pytestmark = pytest.mark.timeout(3 * LONGEST + 20)
 
 
 class Outcome(msgspec.Struct, frozen=True):

@@ -39,7 +39,7 @@ def stopped(end: str) -> str:
 @needs_root
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 def test_mpirun_that_misses_the_end_of_failed_ranks_does_not_hold_the_job(mpi: str) -> None:
-    outcome = run(mpi, stopped("exit 7"), 40)
+    outcome = run(mpi, stopped("exit 7"), 150)
     assert not outcome.hung, outcome.text
     said = verdict(outcome.ended)
     assert (said.state, said.reason) == ("Failed", "RankDied"), outcome
@@ -48,7 +48,7 @@ def test_mpirun_that_misses_the_end_of_failed_ranks_does_not_hold_the_job(mpi: s
 
 @needs_root
 def test_mpirun_that_misses_the_end_of_good_ranks_does_not_hold_the_job() -> None:
-    outcome = run("openmpi", stopped("exit 0"), 60)
+    outcome = run("openmpi", stopped("exit 0"), 150)
     assert not outcome.hung, outcome.text
     said = verdict(outcome.ended)
     assert (said.state, said.reason) == ("Failed", "MpirunStuck"), outcome
@@ -57,6 +57,6 @@ def test_mpirun_that_misses_the_end_of_good_ranks_does_not_hold_the_job() -> Non
 @needs_root
 def test_what_a_rank_has_started_may_outlive_it() -> None:
     """Open MPI's mpirun waits for its output, and so does the job."""
-    outcome = run("openmpi", f"mpirun -n 3 sh -c 'sleep {DEAD_SECONDS * 6 + 10} & exit 0'", 90)
+    outcome = run("openmpi", f"mpirun -n 3 sh -c 'sleep {DEAD_SECONDS * 6 + 10} & exit 0'", 150)
     assert verdict(outcome.ended).state == "Succeeded", outcome
     assert outcome.seconds > DEAD_SECONDS * 6 + 9, "mpirun has not waited: this shows nothing"

@@ -270,6 +270,8 @@ def test_nothing_is_mounted_on_a_host_that_shares_its_mounts(uid: int) -> None:
 
     def run() -> tuple[str, str]:
         syscalls.unshare(syscalls.CLONE_NEWNS)
+        # What others mount meanwhile stays out.
+        syscalls.mount("", "/", "", syscalls.MS_REC | syscalls.MS_PRIVATE)
         syscalls.mount("", "/", "", syscalls.MS_REC | 1 << 20)
         before = Path("/proc/self/mountinfo").read_text()
         in_sandbox(uid, lambda s: output(s.start((plan(s, 0, "true"),))[0]))

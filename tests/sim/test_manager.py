@@ -52,7 +52,7 @@ class Replica:
         self.hold = asyncio.Event()
         self.hold.set()
         self.metrics = Metrics()
-        claim = Claim("n", "lead", who, lease=3.0, renew=2.0, retry=0.4)
+        claim = Claim("n", "lead", who, lease=6.0, renew=5.0, retry=0.4)
         self.elector = Elector(leases, claim, self.metrics, chance=lambda: 0.0)
         self.client = client.until(self.elector.remaining)
         self.store: Store[Thing] = Store()
@@ -255,7 +255,7 @@ def test_a_second_signal_does_not_wait() -> None:
         await until(lambda: one.looks == ["a"])
         one.manager.stop()
         one.manager.stop()
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(15):
             assert await running == 0
 
     play(script)
@@ -269,7 +269,7 @@ def test_a_standby_can_be_stopped() -> None:
         second = asyncio.ensure_future(two.manager.run())
         await until(lambda: two.reflector.synced)
         two.manager.stop()
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(15):
             assert await second == 0
         assert scene.holder() == "one"
         one.manager.stop()
@@ -299,7 +299,7 @@ def test_a_lost_lease_ends_the_process_at_once_and_in_mid_work() -> None:
         scene.server.objects.write(
             LEASE, {"metadata": {"name": "lead", "namespace": "n"}, "spec": spec}
         )
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(15):
             assert await running == 1
         assert scene.by("a") is None
         assert scene.holder() == "two"

@@ -39,6 +39,11 @@ async def read(backend: ClusterBackend, query: LogQuery = FOLLOW) -> list[LogLin
     return [line async for line in backend.logs(KEY, query)]
 
 
+async def so(fact: Callable[[], bool]) -> None:
+    while not fact():  # noqa: ASYNC110 - a fact of a server, not an event
+        await asyncio.sleep(0.01)
+
+
 async def over(node: Node, name: str, state: str = "Succeeded") -> None:
     """The pod ends, and then the job."""
     await node.logs[name].end()
@@ -92,6 +97,7 @@ def test_rotated_log_says_that_lines_are_gone() -> None:
         log.cuts_after = [5]
         await log.write(*TWENTY[:5])
         reading = asyncio.create_task(read(backend))
+        await so(lambda: not log.cuts_after)
         await asyncio.sleep(0.3)
         await log.rotate()
         await log.write(*TWENTY[10:], seconds=3)
@@ -177,6 +183,7 @@ def test_deleted_job_ends_the_following() -> None:
         log = node.pod("one", "Running")
         await log.write("a")
         reading = asyncio.create_task(read(backend))
+        await so(lambda: bool(log.reads))
         await asyncio.sleep(0.3)
         node.remove(PODS, SPACE, "one")
         await log.end()
@@ -195,6 +202,7 @@ def test_server_that_is_away_is_waited_for_with_a_word() -> None:
         await log.write("a")
         reading = asyncio.create_task(read(backend))
         waiting = asyncio.create_task(until_finished(backend, KEY, None, None))
+        await so(lambda: bool(log.reads) and len(node.sent("GET", "/pi")) > 1)
         await asyncio.sleep(0.3)
         await node.halt()
         await log.write("b")

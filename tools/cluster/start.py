@@ -50,7 +50,7 @@ def start(spec: Spec, built: dict[str, Built]) -> None:
     control = built["kubernetes-api"].bin
     processes.start(spec.state, "etcd", controlplane.etcd(spec, built["etcd"].bin / "etcd"))
     # An API server that finds no etcd tries again a whole second later.
-    wait_until("etcd listens", lambda: _all_alive(spec) and _etcd_listens(spec), 30, pause=0.01)
+    wait_until("etcd listens", lambda: _all_alive(spec) and _etcd_listens(spec), 120, pause=0.01)
     processes.start(
         spec.state,
         "apiserver",
@@ -62,20 +62,20 @@ def start(spec: Spec, built: dict[str, Built]) -> None:
     client = Client(spec)
     with ThreadPoolExecutor(max_workers=1) as pool:
         planning = pool.submit(_plans_with_images, spec, spec.addons, built)
-        wait_until("the API server is ready", lambda: _all_alive(spec) and client.ready(), 60)
+        wait_until("the API server is ready", lambda: _all_alive(spec) and client.ready(), 240)
         say(spec.name, "API server ready")
         _start_managers(spec, built)
         for each in nodes:
             _start_node(spec, each, built["kubernetes-node"].bin)
         if nodes:
             _let_proxies_read(client)
-        wait_until("the default service account exists", lambda: _has_account(client), 30)
+        wait_until("the default service account exists", lambda: _has_account(client), 120)
         plans = planning.result()
     if nodes:
         wait_until(
             "all nodes are Ready",
             lambda: _all_alive(spec) and ready_nodes(client) >= len(nodes),
-            90,
+            300,
         )
         say(spec.name, f"{len(nodes)} nodes Ready")
     _apply_addons(spec, plans, built)
@@ -99,7 +99,7 @@ def _plans_with_images(
         pause = addons.program_image(node.PAUSE_IMAGE, pause_program(), "/pause")
         for index in range(1, spec.real_nodes + 1):
             address = node.socket(spec, spec.addresses.node(index))
-            wait_until(f"containerd of node{index} answers", address.exists, 30)
+            wait_until(f"containerd of node{index} answers", address.exists, 120)
         images.load(spec, [pause, *archives])
     return plans
 
@@ -191,7 +191,7 @@ def _start_managers(spec: Spec, built: dict[str, Built]) -> None:
 
 def _start_node(spec: Spec, each: Node, programs: Path) -> None:
     address = node.socket(spec, each)
-    wait_until(f"containerd of {each.name} answers", address.exists, 30)
+    wait_until(f"containerd of {each.name} answers", address.exists, 120)
     kubelet = node.kubelet(spec, each, programs / "kubelet")
     processes.start(spec.state, f"kubelet-{each.name}", kubelet, each.netns)
     proxy = node.proxy(spec, each, programs / "kube-proxy")

@@ -48,7 +48,9 @@ CLEAN = f"{DOMAIN}/clean-pod-policy"
 """which pods of a TrainJob go when it has ended; on the job or its runtime"""
 CLEAN_CHOICES = ("Running", "All")
 WRITTEN = ("phase", "start-time", "completion-time", "cause", "placement")
-"""what the controller writes onto a TrainJob; a copy of a job brings it along"""
+"""what the controller writes onto a TrainJob; a restored backup may bring it along"""
+LIFE = frozenset({RECORD, *(f"{DOMAIN}/{name}" for name in WRITTEN)})
+"""what the controller knows of one life of a job; a job made anew must not have it"""
 TRAIN_KNOWN = (*KNOWN, TTL, CLEAN, *(f"{DOMAIN}/{name}" for name in WRITTEN))
 
 

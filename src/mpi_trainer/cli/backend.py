@@ -7,7 +7,6 @@ one that asks a cluster a single question asks it by `quick`, without an event l
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mpi_trainer.cli import place, program
@@ -21,13 +20,19 @@ T = TypeVar("T")
 
 
 def connect(settings: Settings | None = None) -> Backend:
-    """Where this command's jobs are; `settings` are for jobs of this machine."""
+    """Where this command's jobs are; `settings` are for jobs of this machine.
+
+    On a cluster, where a kind was typed, jobs of no other are seen.
+    """
     where = place.said()
     if place.on_cluster(where):
         from mpi_trainer.cli.voice import say
         from mpi_trainer.sdk.cluster.backend import ClusterBackend
+        from mpi_trainer.sdk.cluster.kinds import KINDS
 
-        return ClusterBackend(place.config(where), say)
+        typed = program.typed_kind()
+        meant = tuple(kind for kind in KINDS if kind.resource.kind.lower() == typed)
+        return ClusterBackend(place.config(where), say, meant or KINDS)
     from mpi_trainer.sdk.local import LocalBackend
 
     return LocalBackend(settings)
@@ -69,38 +74,7 @@ def known(work: Callable[[], T]) -> T:
     try:
         return work()
     except JobNotFound as error:
+        from mpi_trainer.cli.suggestion import suggestion
+
         error.hint = suggestion(error.problem) or error.hint
         raise
-
-
-def suggestion(problem: str) -> str:
-    """`did you mean …?` for the job that `problem` names as namespace/name; empty where none."""
-    from mpi_trainer.api.spelling import nearest
-
-    wanted = next((word for word in problem.split() if "/" in word), "")
-    namespace, _, name = wanted.partition("/")
-    if not name:
-        return ""
-    keys = [summary.key for summary in _listed(namespace)]
-    elsewhere = sorted(k.namespace for k in keys if k.name == name and k.namespace != namespace)
-    if elsewhere:
-        return f"There is one in namespace {elsewhere[0]}: add `-n {elsewhere[0]}`."
-    here = [k.name for k in keys if k.namespace == namespace]
-    if name in here:
-        return ""
-    meant = nearest(name, here)
-    if meant:
-        return f"Did you mean `{meant}`?"
-    if not here:
-        return f"There are no jobs in namespace {namespace}; create one: `{program.call('create')}`"
-    return f"See which there are: `{program.call('list', namespace=namespace)}`."
-
-
-def _listed(namespace: str) -> list[JobSummary]:
-    """All jobs; of the namespace alone where a person may not see the others."""
-    from mpi_trainer.sdk.errors import JobError
-
-    for where in (None, namespace):
-        with suppress(JobError):
-            return summaries(where)
-    return []

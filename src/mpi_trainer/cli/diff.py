@@ -8,10 +8,12 @@ import click
 import msgspec
 
 from mpi_trainer.api.errors import shorten
+from mpi_trainer.cli import place
 from mpi_trainer.cli.differences import Difference, differences, found
+from mpi_trainer.cli.mpijob import options
 from mpi_trainer.cli.planned import Planned, planned
 from mpi_trainer.kube.client import Client
-from mpi_trainer.kube.config import Config, load
+from mpi_trainer.kube.config import Config
 from mpi_trainer.render.drift import Change
 
 SAME, DIFFERENT = 0, 1
@@ -20,25 +22,16 @@ SAME, DIFFERENT = 0, 1
 @click.command()
 @click.option("-f", "--file", "path", required=True, help="A job file; `-`: stdin.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
-@click.option("-n", "--namespace", default=None, help="For jobs that name none.")
+@options.namespace
 @click.option("--cluster-domain", "domain", default="", help="As the controller's option.")
-@click.option("--kubeconfig", default=None, help="Instead of $KUBECONFIG or ~/.kube/config.")
-@click.option("--context", default=None, help="The kubeconfig's context to use.")
-def command(
-    path: str,
-    output: str,
-    namespace: str | None,
-    domain: str,
-    kubeconfig: str | None,
-    context: str | None,
-) -> int:
+def command(path: str, output: str, namespace: str, domain: str) -> int:
     """Say what applying a job file would change on the cluster.
 
     The job and every object that the controller makes for it are compared, but for the Secret,
     which is not read. Ends with 0 where nothing differs, 1 where something does, 2 on trouble.
     """
-    config = load(kubeconfig, context, namespace)
-    jobs = planned(path, config.namespace, domain)
+    config = place.config()
+    jobs = planned(path, namespace, domain)
     listed = asyncio.run(_compared(config, jobs, domain))
     if output == "json":
         click.echo(msgspec.json.format(msgspec.json.encode([_plain(d) for d in listed]), indent=2))

@@ -109,12 +109,13 @@ def told_by(ctx: click.Context, words: list[str]) -> Place:
 
 
 def on_cluster(place: Place, environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether a cluster is meant."""
-    chosen = place.backend or environ.get(CHOICE, "")
-    if chosen:
-        return chosen == CLUSTER
-    asked = place.context or place.kubeconfig or place.as_user
-    return bool(asked) or configured(environ)
+    """Whether a cluster is meant. What was typed counts before the environment."""
+    if place.backend:
+        return place.backend == CLUSTER
+    if place.context or place.kubeconfig or place.as_user:
+        return True
+    chosen = environ.get(CHOICE, "")
+    return chosen == CLUSTER if chosen else configured(environ)
 
 
 def config(place: Place | None = None) -> Config:
@@ -136,8 +137,20 @@ def _loaded(place: Place) -> Config:
 
 def namespace(ctx: click.Context, param: click.Parameter, value: str | None) -> str:
     """The namespace that a verb works in: its own option, the root's, the context's."""
+    if value:
+        ctx.meta[_KEY] = said(ctx)._replace(namespace=value)
     place = said(ctx)
-    found = value or place.namespace
-    if found or not on_cluster(place) or ctx.resilient_parsing:
-        return found or DEFAULT_NAMESPACE
+    if place.namespace or not on_cluster(place) or ctx.resilient_parsing:
+        return place.namespace or DEFAULT_NAMESPACE
     return config(place).namespace
+
+
+def agree(in_file: str) -> None:
+    """Refuses a file that names another namespace than the command line does."""
+    import click
+
+    typed = said().namespace
+    if in_file and typed not in ("", in_file):
+        raise click.UsageError(
+            f"the file says namespace {in_file}, -n says {typed}; change one of them"
+        )

@@ -20,8 +20,13 @@ def name() -> str:
 
 def kind() -> str:
     """The kind of jobs that the command line is about."""
+    return typed_kind() or MPIJOB
+
+
+def typed_kind() -> str:
+    """The kind that the command line names; empty where it names none, as `odh run` does."""
     said = (word.lower().removesuffix("s") for word in sys.argv[1:])
-    return next((word for word in said if word in GROUPS), MPIJOB)
+    return next((word for word in said if word in GROUPS), "")
 
 
 def call(verb: str, job: str = "", namespace: str = "default") -> str:

@@ -16,7 +16,6 @@ from mpi_trainer.api import load
 from mpi_trainer.api.errors import FieldError, InvalidJob
 from mpi_trainer.api.mpijob import MPIJob, to_wire
 from mpi_trainer.cli import program, words
-from mpi_trainer.cli.place import DEFAULT_NAMESPACE
 
 if TYPE_CHECKING:
     from mpi_trainer.cli.quick import Quick
@@ -24,9 +23,9 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 
 
-def elsewhere(job: MPIJob, namespace: str) -> bool:
+def elsewhere(job: MPIJob, typed: str) -> bool:
     """Whether the file and the command line name two namespaces."""
-    return bool(job.namespace) and namespace not in (DEFAULT_NAMESPACE, job.namespace)
+    return bool(job.namespace) and typed not in ("", job.namespace)
 
 
 def placed(job: MPIJob, namespace: str) -> MPIJob:
@@ -49,6 +48,10 @@ def companions(file: load.JobFile | None, namespace: str) -> list[Object]:
     """The ConfigMaps and Secrets of a file, as a cluster takes them: where its jobs go."""
     if file is None:
         return []
+    metas = [job.metadata for job in file.jobs] + [job.metadata for job in file.train_jobs]
+    wheres = {meta.namespace or namespace for meta in metas}
+    if len(wheres) == 1:
+        (namespace,) = wheres
     maps = [("ConfigMap", msgspec.to_builtins(item)) for item in file.config_maps]
     secrets = [("Secret", msgspec.to_builtins(item)) for item in file.secrets]
     made = [{"apiVersion": "v1", "kind": kind, **body} for kind, body in (*maps, *secrets)]

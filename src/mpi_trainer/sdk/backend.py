@@ -30,6 +30,11 @@ class Key(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
 
+    @property
+    def typed(self) -> str:
+        """As it stands in a command line, for hints that can be copied."""
+        return self.name if self.namespace == "default" else f"{self.name} -n {self.namespace}"
+
 
 class JobSummary(msgspec.Struct, frozen=True):
     """A job in a list: cheap to get, even for a thousand of them."""

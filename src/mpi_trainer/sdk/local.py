@@ -171,7 +171,7 @@ class LocalBackend:
             verb = "suspended" if wanted else "resumed"
             raise JobError(
                 f"job {key} has ended and cannot be {verb}",
-                f"Run it again: `odh mpijob restart {key.name}`.",
+                f"Run it again: `odh mpijob restart {key.typed}`.",
             )
         with _readable(key):
             return store.edit(folder, lambda job: _with_suspend(job, wanted))
@@ -250,9 +250,10 @@ def _submit(prepared: Callable[[], LocalRun]) -> MPIJob:
     try:
         return store.submit(local.job, local.settings)
     except store.JobTaken as error:
+        key = Key(local.job.namespace, local.job.name)
         raise JobExists(
-            f"job {local.job.namespace}/{local.job.name} exists already",
-            f"Choose another name, or remove it: `odh mpijob delete {local.job.name}`.",
+            f"job {key} exists already",
+            f"Choose another name, or remove it: `odh mpijob delete {key.typed}`.",
         ) from error
 
 
@@ -289,7 +290,7 @@ def _readable(key: Key) -> Iterator[None]:
     except Damaged as damage:
         raise JobError(
             f"the directory of job {key} is damaged: {damage}",
-            f"Remove it: `odh mpijob delete {key.name}`.",
+            f"Remove it: `odh mpijob delete {key.typed}`.",
         ) from damage
 
 

@@ -34,6 +34,11 @@ def test_what_is_said_wins_over_what_is_found(
     assert on_cluster(place, environ) is cluster
 
 
+def test_what_was_typed_counts_before_the_environment() -> None:
+    assert on_cluster(Place(context="prod"), {"MPI_TRAINER_BACKEND": "local"})
+    assert not on_cluster(Place(context="prod", backend="local"), {})
+
+
 def test_a_kubeconfig_in_the_home_folder_is_found(tmp_path: Path) -> None:
     assert not configured({"HOME": str(tmp_path)})
     (tmp_path / ".kube").mkdir()

@@ -57,7 +57,7 @@ def command(**given: Any) -> int:
     if given["dry_run"]:
         return submitting.shown([job], order)
     if place.on_cluster(place.said()):
-        return submitting.to_the_cluster([job], [], order)
+        return submitting.copied(job, key, order)
     return submitting.submitted([job], _settings_of(key), order)
 
 

@@ -43,6 +43,10 @@ OF_THIS_MACHINE = {
     "put a volume into a job file",
     "claims": "--claim stands for a claim where there is no cluster; a cluster has its own",
 }
+MPI_OF_A_FILE = (
+    "--mpi chooses among this machine's; on a cluster the image has its own, and the file names it "
+    "in spec.mpiImplementation"
+)
 POLICIES = {"retries": "backoff_limit", "ttl": "ttl_seconds_after_finished"}
 
 
@@ -106,9 +110,9 @@ def command(**given: Any) -> int:
     if place.on_cluster(place.said()):
         _check_for_a_cluster(given)
         jobs = jobs if file else [_for_a_cluster(job) for job in jobs]
-        if given["workdir"]:
-            return submitting.shipped(jobs, given["workdir"], order)
         others = sending.companions(file, given["namespace"])
+        if given["workdir"]:
+            return submitting.shipped(jobs, others, given["workdir"], order)
         return submitting.to_the_cluster(jobs, others, order)
     settings = _settings(given, file)
     if given["workdir"]:
@@ -181,6 +185,8 @@ def _check_for_a_cluster(given: dict[str, Any]) -> None:
     for option, why in OF_THIS_MACHINE.items():
         if given[option]:
             raise click.UsageError(why)
+    if given["path"] and given["mpi"]:
+        raise click.UsageError(MPI_OF_A_FILE)
     if not given["path"] and not given["image"] and not os.environ.get("MPI_TRAINER_IMAGE"):
         raise click.UsageError(
             "give --image, or set MPI_TRAINER_IMAGE: on a cluster every job runs in an image, "
@@ -189,10 +195,7 @@ def _check_for_a_cluster(given: dict[str, Any]) -> None:
 
 
 def _in_namespace(job: MPIJob, namespace: str) -> MPIJob:
-    if sending.elsewhere(job, namespace):
-        raise click.UsageError(
-            f"the file says namespace {job.namespace}, -n says {namespace}; change one of them"
-        )
+    place.agree(job.namespace)
     return sending.placed(job, namespace)
 
 

@@ -7,7 +7,7 @@ import asyncio
 import click
 
 from mpi_trainer.cli import terminal, words
-from mpi_trainer.cli.backend import answer, connect, suggestion
+from mpi_trainer.cli.backend import answer, connect
 from mpi_trainer.cli.main import USAGE
 from mpi_trainer.cli.mistakes import worded
 from mpi_trainer.cli.mpijob import options
@@ -44,6 +44,8 @@ def command(
     missing = answer(_delete(backend, keys, namespace if everything else None))
     if not missing or ignore_not_found or everything:
         return 0
+    from mpi_trainer.cli.suggestion import suggestion
+
     for key in missing:
         problem = f"there is no job {key}"
         terminal.say(worded(problem, suggestion(problem)))

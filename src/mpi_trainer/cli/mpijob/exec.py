@@ -61,10 +61,14 @@ def pod_of_rank(key: Key, rank: int, places: Mapping[int, str]) -> str:
 
 
 def pod_of(details: JobDetails, worker: int | None) -> str:
-    role, index = ("launcher", 0) if worker is None else ("worker", worker)
+    """The worker's, or the launcher's; where no pod launches the others, the first of them."""
+    launchers = [pod for pod in details.pods if pod.role == "launcher"]
+    index, role = (0 if worker is None else worker), "worker"
+    if worker is None and launchers:
+        role = "launcher"
     for pod in details.pods:
         if pod.role == role and (role == "launcher" or pod.index == index):
             return pod.name
-    what = role if worker is None else f"worker {worker}"
+    what = "launcher" if worker is None else f"worker {worker}"
     running = ", ".join(pod.name for pod in details.pods) or "none"
     raise JobError(f"job {details.job.name} has no {what} now", f"Pods that run: {running}.")

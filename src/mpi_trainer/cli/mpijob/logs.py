@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Callable
 from datetime import datetime
 
 import click
@@ -13,6 +14,7 @@ from mpi_trainer.api import conditions
 from mpi_trainer.cli import program, terminal
 from mpi_trainer.cli.backend import answer, connect
 from mpi_trainer.cli.mpijob import endings, options, summaries
+from mpi_trainer.cli.mpijob.waiting import telling
 from mpi_trainer.cli.voice import say, voiced
 from mpi_trainer.sdk.backend import Backend, JobDetails, Key, LogLine, LogQuery
 
@@ -70,21 +72,36 @@ def command(  # noqa: PLR0913 - one parameter for each option
 
 async def followed(backend: Backend, key: Key, query: LogQuery, printer: Printer) -> int:
     """Prints the lines; where they were followed, the job's verdict."""
+    if query.follow:
+        async with telling(backend, key) as teller:
+            await _printed(backend, key, query, printer, teller.stop)
+        return await endings.verdict(backend, key)
+    if not await _printed(backend, key, query, printer):
+        say(_why_silent(await backend.details(key), query))
+    return 0
+
+
+async def _printed(
+    backend: Backend,
+    key: Key,
+    query: LogQuery,
+    printer: Printer,
+    at_first: Callable[[], None] = lambda: None,
+) -> bool:
+    """Whether there was a line; `at_first` is called when it comes."""
     flushing = asyncio.create_task(printer.keep_flushing()) if query.follow else None
-    silent = True
+    some = False
     try:
         async for line in backend.logs(key, query):
+            if not some:
+                at_first()
+                some = True
             printer.print(line)
-            silent = False
     finally:
         if flushing:
             flushing.cancel()
         printer.flush()
-    if query.follow:
-        return await endings.verdict(backend, key)
-    if silent:
-        say(_why_silent(await backend.details(key), query))
-    return 0
+    return some
 
 
 def _why_silent(seen: JobDetails, query: LogQuery) -> str:

@@ -25,7 +25,11 @@ def completed_names(
     from mpi_trainer.cli.backend import summaries
 
     with suppress(Exception):
-        found = summaries(ctx.params.get("namespace") or DEFAULT_NAMESPACE)
+        said = place.said(ctx)
+        context = (
+            "" if said.namespace or not place.on_cluster(said) else place.config(said).namespace
+        )
+        found = summaries(said.namespace or context or DEFAULT_NAMESPACE)
         return [
             CompletionItem(s.key.name, help=s.state)
             for s in found

@@ -15,13 +15,15 @@ import click
 import msgspec
 
 from mpi_trainer.api import load
+from mpi_trainer.api.annotations import LIFE, RESTARTS
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.mpijob import LAUNCHER, WORKER, MPIJob, to_wire
 from mpi_trainer.layout.launch import mpi_command
 from mpi_trainer.sdk.specs import literal
 
 _PART = re.compile(r"([^.\[\]]+)|\[(\d{1,6})\]")
-KEPT_METADATA = ("labels", "annotations")
+HISTORY = LIFE | {RESTARTS, "kubectl.kubernetes.io/last-applied-configuration"}
+"""annotations that tell of the old job, and would be taken for the new one's"""
 
 
 class Overrides(msgspec.Struct, frozen=True):
@@ -37,8 +39,13 @@ def clone(job: MPIJob, name: str, namespace: str, wanted: Overrides) -> MPIJob:
     """A new job like the old one, without its history. Raises InvalidJob where it makes none."""
     wire = to_wire(job)
     wire.pop("status", None)
-    kept = {key: value for key, value in wire["metadata"].items() if key in KEPT_METADATA}
-    wire["metadata"] = {"name": name, "namespace": namespace, **kept}
+    notes = {k: v for k, v in job.metadata.annotations.items() if k not in HISTORY}
+    wire["metadata"] = {
+        "name": name,
+        "namespace": namespace,
+        "labels": wire["metadata"].get("labels") or {},
+        "annotations": notes,
+    }
     spec = wire["spec"]
     spec.get("runPolicy", {}).pop("suspend", None)
     replicas = spec["mpiReplicaSpecs"]

@@ -37,7 +37,10 @@ def command(*, name: str, namespace: str, ranks: tuple[int, ...], form: Format) 
         click.echo(formats.rendered(data, form))
         return
     if not chosen:
-        say(f"no rank of job {name} runs now")
+        say(
+            f"no rank of job {name} runs now, or none is recorded: only those of MPI jobs with "
+            "the agent are"
+        )
     for text, together in grouped(chosen):
         plural = "s" if len(together) > 1 else ""
         click.echo(f"rank{plural} {', '.join(map(str, together))}:")

@@ -72,13 +72,25 @@ def to_the_cluster(jobs: list[MPIJob], others: list[dict[str, Any]], order: Orde
     return _afterwards(connect, stored, order)
 
 
-def shipped(jobs: list[MPIJob], workdir: str, order: Order) -> int:
+def shipped(jobs: list[MPIJob], others: list[dict[str, Any]], workdir: str, order: Order) -> int:
     """Jobs with a folder of this machine, which travels with each of them."""
-    backend = connect()
-    for job in [checked(job, order) for job in jobs]:
+    backend, cluster = connect(), quick()
+    assert cluster is not None, "a cluster was chosen"
+    jobs = [checked(job, order) for job in jobs]
+    sending.bring(cluster, others, say)
+    for job in jobs:
         stored = answer(backend.ship(job, workdir))
         _tell(stored, order)
     return _afterwards(lambda: backend, stored, order)
+
+
+def copied(job: MPIJob, original: Key, order: Order) -> int:
+    """A copy of a cluster's job, there."""
+    from mpi_trainer.sdk.cluster.backend import ClusterBackend
+
+    backend = connect()
+    assert isinstance(backend, ClusterBackend), "a cluster was chosen"
+    return followed(backend, answer(backend.copy(checked(job, order), original)), order)
 
 
 def train_to_the_cluster(job: TrainJob, others: list[dict[str, Any]], order: Order) -> int:

@@ -55,11 +55,16 @@ def command(
         used = answer(_measured(backend, keys, None if everywhere else namespace))
         if form.structured:
             click.echo(formats.rendered({"items": [_data(use) for use in used]}, form))
-        elif used:
-            screen.draw(_table(used))
-        elif not watch:
+        elif used or watch:
+            screen.draw(_table(used) if used else "nothing runs")
+        else:
             say("nothing runs")
         if not watch:
+            if used and all(use.memory_bytes is None for use in used):
+                say(
+                    "how much its pods use is not known here: `kubectl top pods` where the "
+                    "cluster measures it"
+                )
             return
 
 
@@ -70,9 +75,9 @@ async def _measured(backend: Backend, keys: list[Key], namespace: str | None) ->
         first = {key: await _tolerated(backend, key) for key in keys}
     else:
         first = {key: (await backend.details(key)).pods for key in keys}
+    await asyncio.sleep(BETWEEN_SECONDS)
     if not any(first.values()):
         return []
-    await asyncio.sleep(BETWEEN_SECONDS)
     used = []
     for key in keys:
         before = {pod.name: pod.cpu_seconds for pod in first[key]}

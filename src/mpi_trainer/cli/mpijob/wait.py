@@ -50,6 +50,9 @@ def command(*, name: str, namespace: str, aim: str, timeout: float | None) -> in
 
 async def until(backend: Backend, key: Key, aim: str) -> int:
     state = ""
+    if aim == DELETED and not await _exists(backend, key):
+        say(f"{key.name} is deleted")
+        return 0
     async for job in watched(backend, key):
         state = summaries.state_of(job)
         detail(f"{key.name} is {state}: {summaries.message_of(job)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 
 from mpi_trainer.api import conditions
 from mpi_trainer.api.mpijob import MPIJob
@@ -20,24 +20,35 @@ _WAITS = (conditions.CREATED, conditions.SUSPENDED, conditions.RESTARTING)
 
 async def watched(backend: Backend, key: Key) -> AsyncIterator[MPIJob]:
     """`backend.watch`; whoever waits longer than a moment is told why, once for each reason."""
-    teller = _Teller(backend, key)
-    telling = asyncio.create_task(teller.tell())
-    try:
+    async with telling(backend, key) as teller:
         async for job in backend.watch(key):
             teller.state = summaries.state_of(job)
             yield job
+
+
+@asynccontextmanager
+async def telling(backend: Backend, key: Key) -> AsyncIterator[Teller]:
+    teller = Teller(backend, key)
+    task = asyncio.create_task(teller.tell())
+    try:
+        yield teller
     finally:
-        telling.cancel()
+        task.cancel()
         with suppress(asyncio.CancelledError):
-            await telling
+            await task
 
 
-class _Teller:
+class Teller:
+    """Says what the job waits for while its `state` is one of waiting."""
+
     def __init__(self, backend: Backend, key: Key) -> None:
-        self.state = ""
+        self.state = conditions.CREATED
         self._backend = backend
         self._key = key
         self._said = ""
+
+    def stop(self) -> None:
+        self.state = ""
 
     async def tell(self) -> None:
         pause = FIRST_SECONDS

@@ -8,8 +8,9 @@ import click
 import msgspec
 
 from mpi_trainer.api.errors import line
+from mpi_trainer.api.load import JobFile
 from mpi_trainer.api.trainjob import TrainJob, to_wire
-from mpi_trainer.cli import formats, jobfiles, place, runtimes, sending
+from mpi_trainer.cli import formats, jobfiles, place, program, runtimes, sending
 from mpi_trainer.cli.backend import answer
 from mpi_trainer.cli.installing import ensure
 from mpi_trainer.cli.mpijob import options, submitting
@@ -47,12 +48,14 @@ def command(**given: Any) -> int:
         say(f"warning: {line(warning)}")
     if len(file.train_jobs) != 1:
         raise click.UsageError(f"{given['path']} holds {len(file.train_jobs)} TrainJobs; give one")
+    place.agree(file.train_jobs[0].namespace)
     job = _wanted(file.train_jobs[0], given)
     order = submitting.Order(given["follow"], given["wait"], given["timeout"], given["form"])
     if given["dry_run"]:
         click.echo(formats.rendered(to_wire(job), given["form"]))
         return 0
     if place.on_cluster(place.said()):
+        _check_for_a_cluster(given, file)
         others = sending.companions(file, given["namespace"])
         return submitting.train_to_the_cluster(job, others, order)
     runtime = runtimes.chosen(job, file, given["runtime"])
@@ -71,6 +74,24 @@ def command(**given: Any) -> int:
     ensure(local.distribution)
     backend = LocalBackend(settings)
     return submitting.followed(backend, answer(backend.create_train(job, runtime)), order)
+
+
+def _check_for_a_cluster(given: dict[str, Any], file: JobFile) -> None:
+    """A cluster has runtimes, MPIs and claims of its own; what would not be sent is refused."""
+    if given["runtime"] or file.runtimes:
+        raise click.UsageError(
+            "a cluster has its own runtimes: make yours there with `kubectl apply`, or name one "
+            f"that `{program.name()} runtime list` shows"
+        )
+    if given["mpi"] or given["claims"]:
+        raise click.UsageError(
+            "--mpi and --claim are for jobs of this machine; on a cluster the runtime has the MPI, "
+            "and claims are the namespace's own"
+        )
+    if file.jobs:
+        raise click.UsageError(
+            f"{given['path']} holds MPIJobs too; submit them with `{program.name()} mpijob create`"
+        )
 
 
 def _wanted(job: TrainJob, given: dict[str, Any]) -> TrainJob:

@@ -14,23 +14,26 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import msgspec
 
 from mpi_trainer.api import conditions as c
+from mpi_trainer.api.annotations import CODE
 from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.config import Config
+from mpi_trainer.kube.errors import KubeError
 from mpi_trainer.sdk.backend import JobDetails, JobSummary, Key, LogLine, LogQuery
 from mpi_trainer.sdk.bundle import bundle
 from mpi_trainer.sdk.cluster import code, creation, deletion, entering, joblogs, seen, training
 from mpi_trainer.sdk.cluster.adapting import IMAGE, for_cluster
 from mpi_trainer.sdk.cluster.details import details
-from mpi_trainer.sdk.cluster.finding import find, summaries
+from mpi_trainer.sdk.cluster.finding import Found, find, summaries
 from mpi_trainer.sdk.cluster.homes import Home, Homes
-from mpi_trainer.sdk.cluster.kinds import MPIJOB
+from mpi_trainer.sdk.cluster.kinds import KINDS, MPIJOB, Kind
 from mpi_trainer.sdk.cluster.outages import Say
 from mpi_trainer.sdk.cluster.refusals import told
 from mpi_trainer.sdk.errors import JobError
@@ -43,11 +46,19 @@ def _on_stderr(text: str) -> None:
 
 
 class ClusterBackend:
-    """Jobs of one cluster. `say` hears what a person should know while something takes long."""
+    """Jobs of one cluster, of the `kinds` that are meant.
 
-    def __init__(self, config: Config, say: Say = _on_stderr) -> None:
+    `say` hears what a person should know while something takes long.
+    """
+
+    def __init__(
+        self, config: Config, say: Say = _on_stderr, kinds: tuple[Kind, ...] = KINDS
+    ) -> None:
         self.config = config
-        self._homes = Homes(config, say)
+        self._homes = Homes(config, say, kinds)
+        # Other kinds have other owners' habits: theirs are cleared away only where they are named.
+        pruned = (MPIJOB,) if kinds == KINDS else kinds
+        self._pruned = frozenset(kind.resource.kind for kind in pruned)
 
     @property
     def name(self) -> str:
@@ -75,6 +86,19 @@ class ClusterBackend:
         ready = for_cluster(job, os.environ.get(IMAGE, ""), sys.executable)
         async with self._submitting(code.with_code(ready, packed)) as (home, key, placed):
             return await creation.with_code(home, key, placed, code.data(packed))
+
+    async def copy(self, job: MPIJob, original: Key) -> MPIJob:
+        """Submits a copy; code that was shipped with the original goes with it too."""
+        async with self._submitting(job) as (home, key, placed):
+            if CODE not in placed.metadata.annotations:
+                return await creation.create(home, key, placed)
+            shipped = await creation.shipped(home, original, placed)
+            if not shipped:
+                raise JobError(
+                    f"the code that was sent along with job {original} is gone",
+                    "Submit it from the folder: `odh mpijob create --workdir`.",
+                )
+            return await creation.with_code(home, key, code.renamed(placed), shipped)
 
     @asynccontextmanager
     async def _submitting(self, job: MPIJob) -> AsyncIterator[tuple[Home, Key, MPIJob]]:
@@ -139,13 +163,13 @@ class ClusterBackend:
         with told(key):
             async with self._homes.home() as home:
                 found = await find(home, key)
+                kind = found.kind
                 if found.finished:
-                    verb = "suspended" if wanted else "resumed"
+                    verb, word = "suspended" if wanted else "resumed", kind.resource.kind.lower()
                     raise JobError(
                         f"job {key} has ended and cannot be {verb}",
-                        f"Run it again: `odh mpijob restart {key.name}`.",
+                        f"Run it again: `odh {word} restart {key.typed}`.",
                     )
-                kind = found.kind
                 change = {"metadata": {"uid": found.uid}, **kind.suspended(wanted)}
                 request = requests.patch(kind.resource, key.namespace, key.name, change, "merge")
                 return kind.job(await home.call(request))
@@ -160,8 +184,24 @@ class ClusterBackend:
                 found = await find(home, key)
                 shipped = await creation.shipped(home, key, found.job)
                 await creation.rehearse(home, found)
-                await deletion.delete(home, found.kind.resource, key, found.uid)
-                return await creation.again(home, key, found, shipped)
+                work = asyncio.ensure_future(self._anew(home, key, found, shipped))
+                try:
+                    return await asyncio.shield(work)
+                except asyncio.CancelledError:
+                    # Half of it would be the loss of the job.
+                    await work
+                    raise
+
+    async def _anew(self, home: Home, key: Key, found: Found, shipped: dict[str, str]) -> MPIJob:
+        await deletion.delete(home, found.kind.resource, key, found.uid)
+        try:
+            return await creation.again(home, key, found, shipped)
+        except (KubeError, TimeoutError) as error:
+            kept = await asyncio.to_thread(_kept, creation.successor(key, found))
+            raise JobError(
+                f"job {key} is deleted and could not be made again: {error or 'no answer'}",
+                f"It is kept in {kept}; make it with `kubectl create -f {kept}`.",
+            ) from error
 
     async def _emptied(self, key: Key) -> bool:
         """Whether a suspended job gave up its pods; False where it came to its end before."""
@@ -194,7 +234,10 @@ class ClusterBackend:
     async def fetch(self, key: Key, path: str, destination: str) -> None:
         with told(key):
             async with self._homes.home() as home:
-                pod = next((p for p in await _inside(home, key) if p.role == "launcher"), None)
+                found = await find(home, key)
+                alike = found.kind.headless(found.data)
+                pods = sorted(await _inside(home, key), key=lambda pod: pod.index)
+                pod = next((p for p in pods if alike or p.role == "launcher"), None)
                 if pod is None:
                     raise JobError(
                         f"{path} was the pod's own: no launcher of job {key} runs",
@@ -224,12 +267,30 @@ class ClusterBackend:
     async def prune(self, namespace: str | None, older_than_seconds: float) -> Sequence[Key]:
         gone = []
         for job in await self.list(namespace):
-            # Other kinds have other owners' habits; nobody asked for theirs to be cleared away.
-            ended = job.completed if job.kind == MPIJOB.resource.kind else None
-            if ended and (datetime.now(UTC) - ended).total_seconds() >= older_than_seconds:
-                await self.delete(job.key)
+            ended = job.completed if job.kind in self._pruned else None
+            old = ended and (datetime.now(UTC) - ended).total_seconds() >= older_than_seconds
+            if old and await self._removed(job):
                 gone.append(job.key)
         return gone
+
+    async def _removed(self, job: JobSummary) -> bool:
+        """Deletes a job that has ended; not another of its name and kind that came since."""
+        key = job.key
+        with told(key):
+            async with self._homes.home() as home:
+                found = await find(home, key)
+                same = found.kind.resource.kind == job.kind and found.finished
+                if same:
+                    await deletion.delete(home, found.kind.resource, key, found.uid)
+                return same
+
+
+def _kept(manifest: dict[str, Any]) -> str:
+    """A file for its owner alone that holds the job."""
+    name = f"{manifest['metadata']['name']}-"
+    with NamedTemporaryFile("wb", prefix=name, suffix=".json", delete=False) as file:
+        file.write(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
+    return file.name
 
 
 async def _inside(home: Home, key: Key) -> list[seen.Pod]:

@@ -27,6 +27,7 @@ FOLDER: Final = "/mpi-work"
 _PACKED: Final = "/etc/mpi-code"
 _KEY: Final = "code.tar.gz"
 _STEP: Final = "mpi-unpack"
+_VOLUME: Final = "mpi-code"
 _UNPACK: Final = (
     'command -v tar >/dev/null && exec tar -xzf "$1" -C "$2"; exec python3 -m tarfile -e "$1" "$2"'
 )
@@ -52,20 +53,43 @@ def with_code(job: MPIJob, bundle: Bundle) -> MPIJob:
     )
 
 
+def renamed(job: MPIJob) -> MPIJob:
+    """A copy of a job with code, whose code is in a ConfigMap of its own."""
+    before = job.metadata.annotations[CODE]
+    name = f"{job.name}-code-{before.rpartition('-')[2]}"
+    replicas = {
+        role: replace(replica, template=PodTemplate.of(_mounting(replica.template.content, name)))
+        for role, replica in (job.spec.mpi_replica_specs or {}).items()
+    }
+    return replace(
+        job,
+        metadata=replace(job.metadata, annotations={**job.metadata.annotations, CODE: name}),
+        spec=replace(job.spec, mpi_replica_specs=replicas),
+    )
+
+
+def _mounting(template: Object, config_map: str) -> Object:
+    made = deepcopy(template)
+    for volume in made["spec"].get("volumes") or ():
+        if volume.get("name") == _VOLUME:
+            volume["configMap"] = {"name": config_map}
+    return made
+
+
 def _unpacking(template: Object, config_map: str) -> Object:
     made = deepcopy(template)
     spec: Object = made["spec"]
     main: Object = spec["containers"][0]
     spec["volumes"] = [
         *(spec.get("volumes") or ()),
-        {"name": "mpi-code", "configMap": {"name": config_map}},
+        {"name": _VOLUME, "configMap": {"name": config_map}},
         {"name": "mpi-work", "emptyDir": {}},
     ]
     work = {"name": "mpi-work", "mountPath": FOLDER}
     step: Object = {
         "name": _STEP,
         "command": ["/bin/sh", "-c", _UNPACK, _STEP, f"{_PACKED}/{_KEY}", FOLDER],
-        "volumeMounts": [{"name": "mpi-code", "mountPath": _PACKED, "readOnly": True}, work],
+        "volumeMounts": [{"name": _VOLUME, "mountPath": _PACKED, "readOnly": True}, work],
         **{field: deepcopy(main[field]) for field in _ALIKE if main.get(field)},
     }
     if needs := modest(main.get("resources") or {}):

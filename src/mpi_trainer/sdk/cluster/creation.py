@@ -10,29 +10,31 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Mapping
+from copy import deepcopy
+from functools import reduce
 from typing import Any, Final
 
 import msgspec
 
-from mpi_trainer.api.annotations import CODE, RECORD, RESTARTS
+from mpi_trainer.api.annotations import CODE, LIFE, RESTARTS
 from mpi_trainer.api.mpijob import JobStatus, MPIJob, to_wire
-from mpi_trainer.decide.findings import (
-    CAUSE,
-    COMPLETION_TIME,
-    PHASE,
-    PLACEMENT,
-    START_TIME,
-)
 from mpi_trainer.kube import requests
-from mpi_trainer.kube.errors import AlreadyExists, Forbidden, KubeError, NotFound
+from mpi_trainer.kube.errors import (
+    AlreadyExists,
+    Forbidden,
+    KubeError,
+    NotFound,
+    ServerFault,
+    Unreachable,
+)
 from mpi_trainer.kube.resources import CONFIGMAPS, MPIJOBS
 from mpi_trainer.sdk.backend import Key
 from mpi_trainer.sdk.cluster import code, seen
 from mpi_trainer.sdk.cluster.finding import Found
 from mpi_trainer.sdk.cluster.homes import Home
+from mpi_trainer.sdk.cluster.kinds import Kind
 
 replace = msgspec.structs.replace
-_THEIRS: Final = frozenset({RECORD, PHASE, START_TIME, COMPLETION_TIME, CAUSE, PLACEMENT})
 _KUEUE: Final = "kueue.x-k8s.io/manager"
 _PATIENCE: Final = 60.0
 _PAUSE: Final = 0.25
@@ -109,18 +111,38 @@ async def rehearse(home: Home, found: Found) -> None:
 
 
 async def again(home: Home, key: Key, found: Found, shipped: Mapping[str, str]) -> MPIJob:
+    """The job, which is gone by now, once more; asked for until there is an answer."""
     body = successor(key, found)
-    made = await home.call(requests.create(found.kind.resource, key.namespace, body))
+    async with asyncio.timeout(_PATIENCE):
+        while (made := await _made_again(home, key, found, body)) is None:  # noqa: ASYNC110
+            await asyncio.sleep(_PAUSE)
     job = found.kind.job(made)
     if shipped:
-        await _or_nothing(home, key, job, shipped)
+        await _store(home, key, job, shipped)
     return job
+
+
+async def _made_again(
+    home: Home, key: Key, found: Found, body: dict[str, Any]
+) -> dict[str, Any] | None:
+    """None where nobody knows yet whether it was made."""
+    resource = found.kind.resource
+    try:
+        made: dict[str, Any] = await home.call(requests.create(resource, key.namespace, body))
+    except (Unreachable, ServerFault):
+        return None
+    except AlreadyExists:
+        made = await home.call(requests.get(resource, key.namespace, key.name))
+        notes = made["metadata"].get("annotations") or {}
+        if notes.get(RESTARTS) != body["metadata"]["annotations"][RESTARTS]:
+            raise
+    return made
 
 
 def successor(key: Key, found: Found) -> dict[str, Any]:
     """The same job as a new one: what the server and controllers wrote is left behind."""
     meta: dict[str, Any] = found.data["metadata"]
-    notes = {k: v for k, v in (meta.get("annotations") or {}).items() if k not in _THEIRS}
+    notes = {k: v for k, v in (meta.get("annotations") or {}).items() if k not in LIFE}
     before = notes.get(RESTARTS, "")
     notes[RESTARTS] = str(1 + (int(before) if before.isdecimal() else 0))
     return {
@@ -132,12 +154,18 @@ def successor(key: Key, found: Found) -> dict[str, Any]:
             "labels": meta.get("labels") or {},
             "annotations": notes,
         },
-        "spec": _own(found.data["spec"]),
+        "spec": _own(found.kind, found.data["spec"]),
     }
 
 
-def _own(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Without Kueue's patch of a TrainJob: it puts one into every new job, and two are refused."""
-    kept = [one for one in spec.get("runtimePatches") or () if one.get("manager") != _KUEUE]
-    rest = {field: value for field, value in spec.items() if field != "runtimePatches"}
-    return {**rest, "runtimePatches": kept} if kept else rest
+def _own(kind: Kind, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Not suspended, and without Kueue's patch of a TrainJob: it puts one into every new job, and
+    two are refused."""
+    made = deepcopy(dict(spec))
+    kept = [one for one in made.pop("runtimePatches", None) or () if one.get("manager") != _KUEUE]
+    if kept:
+        made["runtimePatches"] = kept
+    _, *above, field = kind.suspend
+    place = reduce(lambda found, name: found.get(name) or {}, above, made)
+    place.pop(field, None)
+    return made

@@ -125,7 +125,14 @@ async def fetch(home: Home, pod: Pod, path: str, destination: Path) -> None:
                 "Check the path with `odh mpijob exec NAME -- ls`.",
             )
         file.seek(0)
-        await asyncio.to_thread(_unpack, file, inner.name, destination)
+        try:
+            await asyncio.to_thread(_unpack, file, inner.name, destination)
+        except (OSError, tarfile.TarError) as error:
+            raise JobError(
+                f"cannot write {path} of {pod.name} to {destination}: {error}",
+                "Name a place in a folder that exists and does not hold it yet; links that lead "
+                "out of a folder are not copied.",
+            ) from error
 
 
 async def _into(home: Home, pod: Pod, words: Sequence[str], file: IO[bytes]) -> tuple[int, str]:

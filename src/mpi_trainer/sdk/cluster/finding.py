@@ -2,7 +2,7 @@
 
 MPIJobs come first: for them nothing else is asked. A kind that this cluster does not serve, or
 that the caller may not see, is passed over as long as another one answers; so a missing right on
-one kind never hides jobs of the others.
+one kind never hides jobs of the others. A home that serves one kind alone sees no other.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import msgspec
 from mpi_trainer.api import conditions as c
 from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.kube import lists, requests
-from mpi_trainer.kube.errors import Forbidden, NotFound
+from mpi_trainer.kube.errors import ApiError, Forbidden, NotFound
 from mpi_trainer.sdk.backend import JobSummary, Key
 from mpi_trainer.sdk.cluster import seen
 from mpi_trainer.sdk.cluster.homes import Home
-from mpi_trainer.sdk.cluster.kinds import KINDS, MPIJOB, Kind
+from mpi_trainer.sdk.cluster.kinds import MPIJOB, Kind
 
 _PASSED_OVER: Final = (NotFound, Forbidden)
 
@@ -45,22 +45,19 @@ class Found(msgspec.Struct, frozen=True):
 
 
 async def find(home: Home, key: Key) -> Found:
-    """The first job of that name; the answer about MPIJobs where there is none."""
-    known = home.kinds.get(key, MPIJOB)
-    try:
-        return await _get(home, key, known)
-    except NotFound as missing:
-        for kind in KINDS:
-            if kind is known:
-                continue
-            try:
-                found = await _get(home, key, kind)
-            except _PASSED_OVER:
-                continue
-            home.kinds[key] = kind
-            return found
-        home.kinds.pop(key, None)
-        raise missing
+    """The first job of that name; the answer about the first kind where there is none."""
+    known = home.kinds.get(key, home.served[0])
+    answers: list[ApiError] = []
+    for kind in (known, *(kind for kind in home.served if kind is not known)):
+        try:
+            found = await _get(home, key, kind)
+        except _PASSED_OVER as error:
+            answers.append(error)
+            continue
+        home.kinds[key] = kind
+        return found
+    home.kinds.pop(key, None)
+    raise answers[0]
 
 
 async def _get(home: Home, key: Key, kind: Kind) -> Found:
@@ -69,18 +66,16 @@ async def _get(home: Home, key: Key, kind: Kind) -> Found:
 
 async def summaries(home: Home, namespace: str) -> list[JobSummary]:
     """Newest first."""
-    first, *others = await asyncio.gather(
-        *(_list(home, kind, namespace) for kind in KINDS), return_exceptions=True
+    parts = await asyncio.gather(
+        *(_list(home, kind, namespace) for kind in home.served), return_exceptions=True
     )
-    if isinstance(first, BaseException) and not (
-        isinstance(first, NotFound) and any(isinstance(o, list) and o for o in others)
-    ):
-        raise first
-    found = [job for part in (first, *others) if isinstance(part, list) for job in part]
-    failed = (o for o in others if isinstance(o, BaseException))
+    found = [job for part in parts if isinstance(part, list) for job in part]
+    failed = [part for part in parts if isinstance(part, BaseException)]
     for error in failed:
         if not isinstance(error, _PASSED_OVER):
             raise error
+    if failed and not found and isinstance(parts[0], BaseException):
+        raise parts[0]
     return sorted(found, key=lambda job: job.created, reverse=True)
 
 

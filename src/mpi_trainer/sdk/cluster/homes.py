@@ -8,7 +8,7 @@ leaves no connection behind, and no user has to close anything.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final, TypeVar
 from weakref import WeakKeyDictionary
@@ -27,10 +27,14 @@ IDLE: Final = 60.0
 
 
 class Home:
-    """One loop's client, what it knows of outages, its watches, and jobs that are no MPIJobs."""
+    """One loop's client, what it knows of outages, its watches, and what kind each job is.
 
-    def __init__(self, client: Client, say: Say) -> None:
+    `served` are the kinds that count; no job of another is ever seen or touched.
+    """
+
+    def __init__(self, client: Client, say: Say, served: tuple[Kind, ...]) -> None:
         self.client = client
+        self.served = served
         self.outages = Outages(client.config.server, say)
         self.watches = Watches(client, self.outages)
         self.kinds: dict[Key, Kind] = {}
@@ -51,9 +55,9 @@ class Home:
 
 
 class Homes:
-    def __init__(self, config: Config, say: Say) -> None:
+    def __init__(self, config: Config, say: Say, served: tuple[Kind, ...]) -> None:
+        self._open = lambda client: Home(client, say, served)
         self._config = config
-        self._say = say
         self._keepers: WeakKeyDictionary[asyncio.AbstractEventLoop, _Keeper] = WeakKeyDictionary()
 
     @asynccontextmanager
@@ -62,7 +66,7 @@ class Homes:
         loop = asyncio.get_running_loop()
         keeper = self._keepers.get(loop)
         if keeper is None or keeper.over or keeper.task.done():
-            keeper = self._keepers[loop] = _Keeper(self._config, self._say)
+            keeper = self._keepers[loop] = _Keeper(self._config, self._open)
         found = await asyncio.shield(keeper.opened)
         found.users += 1
         try:
@@ -75,15 +79,15 @@ class Homes:
 class _Keeper:
     """A task, so that the end of its loop, which cancels all tasks, closes the connection too."""
 
-    def __init__(self, config: Config, say: Say) -> None:
+    def __init__(self, config: Config, open_home: Callable[[Client], Home]) -> None:
         loop = asyncio.get_running_loop()
         self.over = False
         self.opened: asyncio.Future[Home] = loop.create_future()
-        self.task = loop.create_task(self._keep(config, say))
+        self.task = loop.create_task(self._keep(config, open_home))
 
-    async def _keep(self, config: Config, say: Say) -> None:
+    async def _keep(self, config: Config, open_home: Callable[[Client], Home]) -> None:
         async with Client(config) as client:
-            home = Home(client, say)
+            home = open_home(client)
             self.opened.set_result(home)
             loop = asyncio.get_running_loop()
             while home.users or loop.time() - home.used_at < IDLE:  # noqa: ASYNC110 - a time-out

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -102,15 +102,17 @@ async def lines(home: Home, key: Key, job: Found, query: LogQuery) -> AsyncGener
     """`job` is as it was a moment ago."""
     wanted = _filter(query)
     readers: dict[str, _Reader] = {}
-    last: deque[LogLine] | None = None if query.tail is None else deque(maxlen=query.tail)
+    last: list[LogLine] = []
     for reader in await _new(home, key, job, wanted, readers):
+        kept: deque[LogLine] = deque(maxlen=query.tail)
         async with aclosing(reader.lines(follow=False)) as found:
             async for line in found:
-                if last is None:
+                if query.tail is None:
                     yield line
                 else:
-                    last.append(line)
-    for line in last or ():
+                    kept.append(line)
+        last += kept
+    for line in sorted(last, key=lambda line: line.time)[-(query.tail or 1) :]:
         yield line
     if not query.follow:
         return
@@ -124,6 +126,7 @@ async def _followed(
 ) -> AsyncGenerator[LogLine, None]:
     states = home.watches.follow(job.kind.resource, key)
     changed = asyncio.ensure_future(anext(states))
+    pumps = _Pumps()
     over, pause = False, FIRST_LOOK
     try:
         while True:
@@ -136,20 +139,64 @@ async def _followed(
                 changed = asyncio.ensure_future(anext(states))
             ended = over
             await _new(home, key, job, wanted, readers)
-            for reader in [*readers.values()]:
-                if not reader.log.over:
-                    async with aclosing(reader.lines(follow=True)) as entries:
-                        async for line in entries:
-                            pause = FIRST_LOOK
-                            yield line
-            if ended:
+            open_ = [reader for reader in readers.values() if not reader.log.over]
+            # A launcher's lines come before those of its next attempt; nodes speak at once.
+            for reader in open_ if job.kind.headless(job.data) else open_[:1]:
+                pumps.start(reader)
+            while (line := await pumps.line(changed, pause)) is not None:
+                pause = FIRST_LOOK
+                yield line
+            if ended and not pumps.busy and all(reader.log.over for reader in open_):
                 return
-            await asyncio.wait({changed}, timeout=pause)
             pause = min(2 * pause, SLOWEST_LOOK)
     finally:
         changed.cancel()
-        await asyncio.gather(changed, return_exceptions=True)
+        await asyncio.gather(changed, pumps.stop(), return_exceptions=True)
         await states.aclose()
+
+
+class _Pumps:
+    """The lines of several readers, as they come."""
+
+    def __init__(self) -> None:
+        self._lines: asyncio.Queue[LogLine] = asyncio.Queue(maxsize=1000)
+        self._tasks: dict[_Reader, asyncio.Task[None]] = {}
+
+    @property
+    def busy(self) -> bool:
+        return not self._lines.empty() or any(not task.done() for task in self._tasks.values())
+
+    def start(self, reader: _Reader) -> None:
+        """Follows the reader's pod, unless that goes on already."""
+        before = self._tasks.get(reader)
+        if before is None or before.done():
+            self._tasks[reader] = asyncio.create_task(self._pump(reader))
+
+    async def line(self, change: asyncio.Future[Any], seconds: float) -> LogLine | None:
+        """The next one; None at a change, after so long, or when all have nothing more to say."""
+        if not self._lines.empty():
+            return self._lines.get_nowait()
+        coming = asyncio.ensure_future(self._lines.get())
+        tasks = [task for task in self._tasks.values() if not task.done()]
+        waited = {coming, change, *tasks}
+        await asyncio.wait(waited, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        for task in self._tasks.values():
+            if task.done():
+                task.result()
+        if coming.done():
+            return coming.result()
+        coming.cancel()
+        return None
+
+    async def stop(self) -> None:
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    async def _pump(self, reader: _Reader) -> None:
+        async with aclosing(reader.lines(follow=True)) as entries:
+            async for line in entries:
+                await self._lines.put(line)
 
 
 async def _new(

@@ -73,7 +73,7 @@ def _answered(error: ApiError, key: Key | None) -> JobError:
         case AlreadyExists() if key is not None:
             made = JobExists(
                 f"job {key} exists already",
-                f"Choose another name, or remove it: `odh mpijob delete {key.name}`.",
+                f"Choose another name, or remove it: `odh {_word(error)} delete {key.typed}`.",
             )
         case Forbidden():
             made = _forbidden(error)
@@ -86,6 +86,11 @@ def _answered(error: ApiError, key: Key | None) -> JobError:
         case _:
             made = _refused(f"the cluster refuses: {error.message or error}", error, error.remedy)
     return made
+
+
+def _word(error: ApiError) -> str:
+    """The kind that the error is about, as it is typed."""
+    return _kind(error.path).partition(".")[0].removesuffix("s")
 
 
 def _forbidden(error: Forbidden) -> K8sApiException:
