@@ -124,6 +124,17 @@ def test_a_log_without_lines_says_why(odh: Cli, done: str) -> None:
     assert (matched.stdout, matched.stderr) == ("", f"no line is like that; {done} is Succeeded\n")
 
 
+def test_jobs_of_one_file_are_one_document(odh: Cli) -> None:
+    made = odh("mpijob", "create", "x", "--dry-run", "-w", "1", "--", "true").stdout
+    jobs = [{**yaml.safe_load(made), "metadata": {"name": name}} for name in ("one", "two")]
+    (odh.folder / "pair.yaml").write_text(yaml.safe_dump_all(jobs))
+    stored = odh.json("mpijob", "create", "-f", "pair.yaml", "--suspended")
+    assert [job["metadata"]["name"] for job in stored["items"]] == ["one", "two"]
+    assert "there is no job" in odh("mpijob", "resume", "nobody", "two", code=2).stderr
+    odh("mpijob", "wait", "two", "--for", "Finished", "--timeout", "60")
+    odh("mpijob", "delete", "one", "two")
+
+
 def test_a_files_warning_is_said_once_with_its_line(odh: Cli) -> None:
     manifest = odh("mpijob", "create", "x", "--dry-run", "-w", "1", "--", "true").stdout
     job = yaml.safe_load(manifest)

@@ -12,7 +12,8 @@ from typing import Any
 
 from aiohttp import web
 
-from mpi_trainer.kube.resources import MPIJOBS, PODS, Resource
+from mpi_trainer.kube.resources import MPIJOBS, PODS, TRAINJOBS, Resource
+from mpi_trainer.sdk.cluster.kinds import JOBSET
 from tests.sim.objects import Object
 from tests.sim.server import Server, key_of
 
@@ -110,7 +111,32 @@ class Node(Server):
             },
         )
 
-    def pod(self, name: str, phase: str, *, attempt: int = 1, restarts: int = 0) -> NodeLog:
+    def nodes(self, *names: str, state: str = "") -> None:
+        """A TrainJob without a launcher, whose nodes all run, or which has ended so."""
+        conditions = [{"type": state, "status": "True"}] if state else []
+        counts = {"name": "node", "ready": len(names), "active": len(names)}
+        self._keep(
+            TRAINJOBS,
+            {
+                "apiVersion": "trainer.kubeflow.org/v1alpha1",
+                "kind": "TrainJob",
+                "metadata": {"name": "pi", "namespace": SPACE},
+                "spec": {"runtimeRef": {"name": "torch-distributed"}},
+                "status": {"jobsStatus": [counts], "conditions": conditions},
+            },
+        )
+        for name in names:
+            self.pod(name, "Succeeded" if state else "Running", label=JOBSET)
+
+    def pod(
+        self,
+        name: str,
+        phase: str,
+        *,
+        attempt: int = 1,
+        restarts: int = 0,
+        label: str = "training.kubeflow.org/job-name",
+    ) -> NodeLog:
         """A launcher."""
         states: dict[str, Any] = {
             "Pending": {"waiting": {"reason": "ContainerCreating"}},
@@ -118,7 +144,7 @@ class Node(Server):
         }
         state = states.get(phase, {"terminated": {"exitCode": int(phase == "Failed")}})
         labels = {
-            "training.kubeflow.org/job-name": "pi",
+            label: "pi",
             "training.kubeflow.org/job-role": "launcher",
         }
         notes = {"mpi-trainer.opendatahub.io/attempt": str(attempt)}

@@ -133,6 +133,33 @@ def test_restarted_container_s_last_words_come_first() -> None:
     play(script)
 
 
+def test_nodes_without_a_launcher_are_heard_at_once() -> None:
+    """One that goes on for long does not hide what another says."""
+
+    async def script(node: Node, backend: ClusterBackend, said: list[str]) -> None:
+        node.nodes("zero", "one")
+        heard: list[str] = []
+
+        async def follow() -> None:
+            async for line in backend.logs(KEY, FOLLOW):
+                heard.append(line.text)
+
+        reading = asyncio.create_task(follow())
+        for name in ("one", "zero", "one"):
+            await node.logs[name].write(f"{name} again")
+            count = len(heard) + 1
+            await so(lambda count=count: len(heard) == count)  # type: ignore[misc]
+        for name in ("zero", "one"):
+            await node.logs[name].end()
+        node.nodes("zero", "one", state="Complete")
+        await reading
+        assert heard == ["one again", "zero again", "one again"]
+        last = await read(backend, LogQuery(tail=2))
+        assert len(last) == 2 and {line.text for line in last} == {"one again", "zero again"}
+
+    play(script)
+
+
 def test_attempts_follow_each_other() -> None:
     async def script(node: Node, backend: ClusterBackend, said: list[str]) -> None:
         node.job("Running")

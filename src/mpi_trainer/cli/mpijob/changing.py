@@ -15,6 +15,7 @@ from mpi_trainer.cli.backend import answer, connect
 from mpi_trainer.cli.mpijob import endings
 from mpi_trainer.cli.mpijob.wait import until
 from mpi_trainer.sdk.backend import Backend, Key
+from mpi_trainer.sdk.errors import JobError
 
 Change = Callable[[Backend, Key], Coroutine[Any, Any, MPIJob]]
 
@@ -30,9 +31,17 @@ def changed(
     backend, keys = connect(), [Key(namespace, name) for name in names]
 
     async def work() -> int:
+        failed: list[JobError] = []
         for key in keys:
-            await change(backend, key)
-            click.echo(f"{words.full_name(key.name)} {done}")
+            # One that cannot be changed does not keep the others.
+            try:
+                await change(backend, key)
+            except JobError as error:
+                failed.append(error)
+            else:
+                click.echo(f"{words.full_name(key.name)} {done}")
+        if failed:
+            raise failed[0]
         aim, limit = wait
         codes = [
             await endings.within(limit, partial(_settled, backend, key, aim), key, aim)

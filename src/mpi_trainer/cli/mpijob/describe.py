@@ -10,11 +10,12 @@ from typing import Any
 import click
 import msgspec
 
-from mpi_trainer.api.mpijob import MPIJob, to_wire
+from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.cli import formats, spans, terminal, words
 from mpi_trainer.cli.backend import answer, connect
 from mpi_trainer.cli.formats import Format
 from mpi_trainer.cli.mpijob import options, summaries
+from mpi_trainer.cli.mpijob.get import wire
 from mpi_trainer.cli.voice import voiced
 from mpi_trainer.sdk.backend import JobDetails, Key
 
@@ -31,16 +32,17 @@ def command(*, name: str, namespace: str, form: Format) -> None:
     odh mpijob describe train
     odh mpijob describe train -o jsonpath='{.ranks[*].end}'
     """
-    details = answer(connect().details(Key(namespace, name)))
+    backend, key = connect(), Key(namespace, name)
+    details = answer(backend.details(key))
     if form.structured:
-        click.echo(formats.rendered(data(details), form))
+        (job,) = answer(wire(backend, [key]))
+        click.echo(formats.rendered({"job": job, **data(details)}, form))
     else:
         click.echo("\n".join(page(details, datetime.now(UTC))))
 
 
 def data(details: JobDetails) -> dict[str, Any]:
     return {
-        "job": to_wire(details.job),
         "state": summaries.state_of(details.job),
         "waitsFor": details.waits_for,
         "progress": words.progress_data(details.progress),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpi_trainer.api.mpijob import MPIJob, to_wire
+from mpi_trainer.api.mpijob import KIND, MPIJob, to_wire
 from mpi_trainer.cli import formats, program
 from mpi_trainer.cli.backend import answer, connect, known, quick
 from mpi_trainer.cli.formats import Format
@@ -48,7 +48,7 @@ def command(
         return
     backend = connect()
     if form.structured and not watch:
-        jobs = answer(_wire(backend, keys))
+        jobs = answer(wire(backend, keys))
         click.echo(formats.rendered(_one_or_list(jobs), form))
         return
     found = answer(_summaries(backend, keys))
@@ -78,9 +78,15 @@ def _one_or_list(jobs: list[dict[str, Any]]) -> dict[str, Any]:
     return jobs[0] if len(jobs) == 1 else {"apiVersion": "v1", "kind": "List", "items": jobs}
 
 
-async def _wire(backend: Backend, keys: list[Key]) -> list[dict[str, Any]]:
+async def wire(backend: Backend, keys: list[Key]) -> list[dict[str, Any]]:
+    """The jobs as their own API has them, without what only the server needs."""
     of_kind = getattr(backend, "manifest", None)
-    return [await of_kind(key) if of_kind else to_wire(await backend.get(key)) for key in keys]
+    if of_kind is None:
+        return [to_wire(await backend.get(key)) for key in keys]
+    found = [await of_kind(key) for key in keys]
+    for one in found:
+        one["metadata"].pop("managedFields", None)
+    return found
 
 
 async def _summaries(backend: Backend, keys: list[Key]) -> list[JobSummary]:
@@ -90,7 +96,8 @@ async def _summaries(backend: Backend, keys: list[Key]) -> list[JobSummary]:
 async def _watch(backend: Backend, key: Key, form: Format, *, headers: bool) -> None:
     async for job in backend.watch(key):
         if form.structured:
-            click.echo(formats.rendered(to_wire(job), form))
+            own = to_wire(job) if job.kind == KIND else (await wire(backend, [key]))[0]
+            click.echo(formats.rendered(own, form))
         else:
             found = summaries.of(await backend.details(key))
             click.echo(shown([found], form, everywhere=False, headers=headers))

@@ -46,16 +46,16 @@ def checked(job: MPIJob, order: Order) -> MPIJob:
 
 def shown(jobs: list[MPIJob], order: Order) -> int:
     """The manifests as they would be submitted, and nothing else happens."""
-    form = order.form
-    wires = [to_wire(checked(job, order)) for job in jobs]
+    return manifests([to_wire(checked(job, order)) for job in jobs], order.form)
+
+
+def manifests(wires: list[dict[str, Any]], form: Format) -> int:
     if form.kind == "name":
-        click.echo("\n".join(words.full_name(job.name) for job in jobs))
-        return 0
-    if form.kind in ("", "yaml"):
+        click.echo("\n".join(words.full_name(wire["metadata"].get("name", "")) for wire in wires))
+    elif form.kind in ("", "yaml"):
         click.echo("\n---\n".join(formats.rendered(wire, Format("yaml")) for wire in wires))
-        return 0
-    data: Any = wires[0] if len(wires) == 1 else {"kind": "List", "items": wires}
-    click.echo(formats.rendered(data, form))
+    else:
+        click.echo(formats.rendered(_document(wires), form))
     return 0
 
 
@@ -65,10 +65,8 @@ def to_the_cluster(jobs: list[MPIJob], others: list[dict[str, Any]], order: Orde
     assert cluster is not None, "a cluster was chosen"
     jobs = [checked(job, order) for job in jobs]
     sending.bring(cluster, others, say)
-    for job in jobs:
-        # The name is the server's where the job has only the beginning of one.
-        stored = cluster.create(job)
-        _tell(stored, order)
+    # The name is the server's where the job has only the beginning of one.
+    stored = _sent(jobs, cluster.create, order)
     return _afterwards(connect, stored, order)
 
 
@@ -78,9 +76,7 @@ def shipped(jobs: list[MPIJob], others: list[dict[str, Any]], workdir: str, orde
     assert cluster is not None, "a cluster was chosen"
     jobs = [checked(job, order) for job in jobs]
     sending.bring(cluster, others, say)
-    for job in jobs:
-        stored = answer(backend.ship(job, workdir))
-        _tell(stored, order)
+    stored = _sent(jobs, lambda job: answer(backend.ship(job, workdir)), order)
     return _afterwards(lambda: backend, stored, order)
 
 
@@ -100,9 +96,10 @@ def train_to_the_cluster(job: TrainJob, others: list[dict[str, Any]], order: Ord
     cluster = quick()
     assert cluster is not None, "a cluster was chosen"
     sending.bring(cluster, others, say)
-    stored = cluster.create_train(job)
-    _tell(TRAINJOB.job(stored), order, stored)
-    return _afterwards(connect, TRAINJOB.job(stored), order)
+    wire = cluster.create_train(job)
+    stored = TRAINJOB.job(wire)
+    _tell([stored], order, [wire])
+    return _afterwards(connect, stored, order)
 
 
 def submitted(jobs: list[MPIJob], settings: Settings, order: Order) -> int:
@@ -117,16 +114,30 @@ def submitted(jobs: list[MPIJob], settings: Settings, order: Order) -> int:
         for note in local.notes:
             detail(note)
         ensure(local.distribution)
-    for job in jobs:
-        stored = answer(backend.create(job))
-        _tell(stored, order)
+    stored = _sent(jobs, lambda job: answer(backend.create(job)), order)
     return _afterwards(lambda: backend, stored, order)
 
 
 def followed(backend: Backend, stored: MPIJob, order: Order) -> int:
     """A job that has been submitted: told of, and followed where that was asked for."""
-    _tell(stored, order)
+    _tell([stored], order)
     return _afterwards(lambda: backend, stored, order)
+
+
+def _sent(jobs: list[MPIJob], send: Callable[[MPIJob], MPIJob], order: Order) -> MPIJob:
+    """The last one as stored. Whatever was stored is told of, also where a later one is refused;
+    as data they are one document."""
+    whole = order.form.structured
+    stored: list[MPIJob] = []
+    try:
+        for job in jobs:
+            stored.append(send(job))
+            if not whole:
+                _tell(stored[-1:], order)
+    finally:
+        if whole and stored:
+            _tell(stored, order)
+    return stored[-1]
 
 
 def _afterwards(backend: Callable[[], Backend], stored: MPIJob, order: Order) -> int:
@@ -158,13 +169,18 @@ async def _to_the_end(backend: Backend, key: Key, order: Order) -> int:
     return await endings.within(order.timeout, work, key, "Finished")
 
 
-def _tell(job: MPIJob, order: Order, stored: dict[str, Any] | None = None) -> None:
-    """What was asked for, or else the receipt; then what to do next."""
+def _tell(jobs: list[MPIJob], order: Order, stored: list[dict[str, Any]] | None = None) -> None:
+    """What was asked for, or else receipts; then what to do next."""
     if order.form.structured:
-        click.echo(formats.rendered(stored or to_wire(job), order.form))
-    elif order.form.kind == "name":
-        click.echo(words.full_name(job.name))
-    else:
-        click.echo(sending.receipt(job), err=order.follow)
-    if not (order.follow or order.wait):
-        say(sending.next_step(job))
+        click.echo(formats.rendered(_document(stored or [*map(to_wire, jobs)]), order.form))
+    for job in jobs:
+        if order.form.kind == "name":
+            click.echo(words.full_name(job.name))
+        elif not order.form.structured:
+            click.echo(sending.receipt(job), err=order.follow)
+        if not (order.follow or order.wait):
+            say(sending.next_step(job))
+
+
+def _document(wires: list[dict[str, Any]]) -> dict[str, Any]:
+    return wires[0] if len(wires) == 1 else {"kind": "List", "items": wires}

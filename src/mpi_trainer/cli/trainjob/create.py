@@ -10,7 +10,7 @@ import msgspec
 from mpi_trainer.api.errors import line
 from mpi_trainer.api.load import JobFile
 from mpi_trainer.api.trainjob import TrainJob, to_wire
-from mpi_trainer.cli import formats, jobfiles, place, program, runtimes, sending
+from mpi_trainer.cli import jobfiles, place, program, runtimes, sending
 from mpi_trainer.cli.backend import answer
 from mpi_trainer.cli.installing import ensure
 from mpi_trainer.cli.mpijob import options, submitting
@@ -52,8 +52,7 @@ def command(**given: Any) -> int:
     job = _wanted(file.train_jobs[0], given)
     order = submitting.Order(given["follow"], given["wait"], given["timeout"], given["form"])
     if given["dry_run"]:
-        click.echo(formats.rendered(to_wire(job), given["form"]))
-        return 0
+        return submitting.manifests([to_wire(job)], given["form"])
     if place.on_cluster(place.said()):
         _check_for_a_cluster(given, file)
         others = sending.companions(file, given["namespace"])
