@@ -57,7 +57,8 @@ def test_following_waits_for_the_pod() -> None:
         reading = asyncio.create_task(read(backend))
         await asyncio.sleep(0.3)  # it waits for a pod
         log = node.pod("one", "Pending")
-        await asyncio.sleep(0.3)  # it waits for the container
+        await asyncio.sleep(1.5)  # it waits for the container
+        assert log.reads < 8, "it asks without a pause"
         node.pod("one", "Running")
         await log.write(*TWENTY)
         await over(node, "one")

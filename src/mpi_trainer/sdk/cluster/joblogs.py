@@ -148,7 +148,7 @@ async def _followed(
                 yield line
             if ended and not pumps.busy and all(reader.log.over for reader in open_):
                 return
-            pause = min(2 * pause, SLOWEST_LOOK)
+            pause = FIRST_LOOK if over else min(2 * pause, SLOWEST_LOOK)
     finally:
         changed.cancel()
         await asyncio.gather(changed, pumps.stop(), return_exceptions=True)
@@ -173,13 +173,12 @@ class _Pumps:
             self._tasks[reader] = asyncio.create_task(self._pump(reader))
 
     async def line(self, change: asyncio.Future[Any], seconds: float) -> LogLine | None:
-        """The next one; None at a change, after so long, or when all have nothing more to say."""
+        """The next one; None at a change or after so long, so that nobody asks without a pause."""
         if not self._lines.empty():
             return self._lines.get_nowait()
         coming = asyncio.ensure_future(self._lines.get())
-        tasks = [task for task in self._tasks.values() if not task.done()]
-        waited = {coming, change, *tasks}
-        await asyncio.wait(waited, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        both = {coming, change}
+        await asyncio.wait(both, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         for task in self._tasks.values():
             if task.done():
                 task.result()
