@@ -89,7 +89,12 @@ def _mounts(spec: Spec) -> list[str]:
 
 def _unmount(spec: Spec) -> None:
     for point in _mounts(spec):
-        processes.run(["umount", "-l", point])
+        try:
+            processes.run(["umount", "-l", point])
+        except ClusterError:
+            # A container that was on its way out may have taken it along.
+            if point in _mounts(spec):
+                raise
 
 
 def _delete_state(state: Path) -> None:
