@@ -143,7 +143,8 @@ def test_whoever_is_known_may_read_the_runtimes_of_all_namespaces(
     runtimes = "/apis/trainer.kubeflow.org/v1alpha1/clustertrainingruntimes"
     someone = account(namespace, "someone")
     assert someone.rights(["clustertrainingruntimes"], "") == {"clustertrainingruntimes": READ}
-    assert someone.request("GET", runtimes)[0] == 200
+    # A new definition's storage is not there at once.
+    eventually("they are read", lambda: someone.request("GET", runtimes)[0] == 200)
     assert not someone.may("list", "trainingruntimes", namespace.namespace)
 
 
