@@ -1,0 +1,36 @@
+"""A job that is run anew is made once, whatever becomes of the request (issue: nothing is lost)."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from mpi_trainer.api.annotations import RESTARTS
+from mpi_trainer.sdk.backend import Key
+from mpi_trainer.sdk.cluster.backend import ClusterBackend
+from tests.sim.faults import Fault, Kind
+from tests.sim.nodelogs import SPACE, Node
+
+KEY = Key(SPACE, "pi")
+
+
+@pytest.mark.parametrize("kind", ["drop", "lose", "answer"])
+def test_the_old_job_is_replaced_when_the_answer_is_lost_or_late(kind: Kind) -> None:
+    async def run() -> None:
+        async with Node() as node:
+            node.job("Succeeded")
+            # The first is asked on trial, while the old job is there.
+            node.faults += [
+                Fault("late", method="POST", path="mpijobs", seconds=0.0),
+                Fault(kind, method="POST", path="mpijobs", code=503),
+            ]
+            async with asyncio.timeout(30):
+                made = await ClusterBackend(node.config, print).restart(KEY)
+            assert made.metadata.annotations[RESTARTS] == "1"
+            assert made.status.conditions == ()
+            assert not any(fault.times for fault in node.faults)
+            tried = [one for one in node.requests if one.method == "POST"]
+            assert len(tried) == 3
+
+    asyncio.run(run())
