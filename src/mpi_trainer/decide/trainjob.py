@@ -141,13 +141,22 @@ def _onward(story: Story, effective: Effective, seen: TrainSeen) -> Step:
     if job_set.terminating:
         return _told(story, seen)
     if job_set.suspended:
-        if job_set.rendered in ("", seen.wanted):
-            return _told(story, seen, suspend=False)
-        return _told(story, seen, renew=True)
+        return _resumed(story, seen, job_set)
     if _all_run(effective, seen.pods):
         return _told(story.running(), seen)
     early = TOLD_AFTER - (story.now - _since(story))
     return _told(_waiting(story, seen), seen, look_again=early if early > NOW else None)
+
+
+def _resumed(story: Story, seen: TrainSeen, job_set: JobSetSeen) -> Step:
+    """Not before the pods of before are gone: their ends would count against what goes on."""
+    going = [pod for pod in seen.pods.pods if pod.terminating or not pod.ended]
+    if going:
+        why = f"{going[0].name}, of before the suspension, has not ended yet"
+        return _told(_late(story, why), seen, look_again=SOON)
+    if job_set.rendered in ("", seen.wanted):
+        return _told(story, seen, suspend=False)
+    return _told(story, seen, renew=True)
 
 
 def _told(story: Story, seen: TrainSeen, look_again: timedelta | None = None, **acts: bool) -> Step:
@@ -188,17 +197,20 @@ def _all_run(effective: Effective, pods: Seen) -> bool:
     return bool(wanted) and len(up) >= wanted
 
 
+def _late(story: Story, why: str) -> Story:
+    """Told once it takes long enough to wonder."""
+    return story if story.now - _since(story) < TOLD_AFTER else story.waiting(why)
+
+
 def _waiting(story: Story, seen: TrainSeen) -> Story:
     """What the scheduler and the kubelets say, once it takes long enough to wonder."""
     if seen.trouble:
         return story.waiting(seen.trouble)
-    if story.now - _since(story) < TOLD_AFTER:
-        return story
     stuck = [p for p in seen.pods.pods if p.phase == "Pending" and p.why]
-    if stuck:
-        more = f" (and {len(stuck) - 1} more)" if len(stuck) > 1 else ""
-        return story.waiting(f"{stuck[0].name}{more}: {stuck[0].why}")
-    return story
+    if not stuck:
+        return story
+    more = f" (and {len(stuck) - 1} more)" if len(stuck) > 1 else ""
+    return _late(story, f"{stuck[0].name}{more}: {stuck[0].why}")
 
 
 def _cause(effective: Effective, pods: Seen) -> str:

@@ -101,7 +101,9 @@ def test_a_job_lives_its_whole_life_by_the_command_line(user: User, place: Kubec
     assert second and all(re.fullmatch(rf"\[1\] rank 1 epoch \d+ on {host}", s) for s in second)
     user("suspend", "life", "--wait", "--timeout", f"{PATIENCE}s")
     assert user.state("life") == "Suspended"
-    assert not json.loads(place("get", "pods", "-o", "json"))["items"]
+    eventually(
+        "no pod is left", lambda: not json.loads(place("get", "pods", "-o", "json"))["items"]
+    )
     user("resume", "life", "--wait", "--timeout", f"{PATIENCE}s")
     assert user.state("life") == "Running"
     user.prints("life")

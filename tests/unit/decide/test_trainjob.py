@@ -135,6 +135,20 @@ def test_a_job_that_comes_back_goes_on_as_it_should_be(
     assert (told.status, told.reason, told.last_transition_time) == ("False", "Resumed", at(9))
 
 
+def test_a_job_that_comes_back_waits_for_the_pods_of_before() -> None:
+    """Their ends would count as failures of the JobSet that goes on."""
+    job = stored(make_job(), look(make_job(suspend=True)))
+    first, *_ = pods()
+    going = Seen((replace(first, phase="Failed", terminating=True),))
+    step = look(job, at(9), job_set=REST, pods=going)
+    assert (step.suspend, step.renew, step.findings.cause) == (None, False, "")
+    assert step.look_again is not None
+    late = look(stored(job, step), at(30), job_set=REST, pods=going)
+    assert "has not ended yet" in late.findings.cause
+    kept = Seen((replace(first, phase="Failed"),))
+    assert look(stored(job, late), at(31), job_set=REST, pods=kept).suspend is False
+
+
 def test_a_job_runs_once_all_its_pods_do() -> None:
     job = make_job()
     few = Seen(pods()[:2])
