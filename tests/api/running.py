@@ -78,7 +78,7 @@ class Controller:
         while self._wait and not self._ready():
             assert self.process.poll() is None, f"the controller ended: {self.log()}"
             assert time.monotonic() < deadline, f"not ready after 120 s: {self.log()}"
-            time.sleep(0.05)
+            time.sleep(0.05)  # a look; the loop has a deadline
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         """Its exit code."""

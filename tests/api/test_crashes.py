@@ -15,7 +15,6 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -113,8 +112,10 @@ def live(spec: Spec, folder: Path, life: Life, death: tuple[int, Moment] | None)
     finally:
         for pod in admin.pods():
             path = f"api/v1/pods/{pod['metadata']['name']}"
-            with suppress(Refusal):  # it is gone
+            try:
                 admin.patch(path, {"metadata": {"finalizers": None}})
+            except Refusal as refusal:
+                assert refusal.code == 404, refusal  # it is gone
             admin.delete(path, grace=0)
         admin.call("DELETE", f"/api/v1/namespaces/{name}")
         admin.close()
@@ -173,7 +174,7 @@ def _play(admin: Admin, life: Life, ending: Ending, running: Runner) -> None:
             break
         pods = [(p["metadata"]["name"], p["status"].get("phase")) for p in admin.pods()]
         assert time.monotonic() < deadline, f"stuck: {witness.last.get('status')} {pods}"
-        time.sleep(0.05)
+        time.sleep(0.05)  # a look; the loop has a deadline
     if not life.deleted:
         wanted = "Failed" if life.codes.get("1") and life.launchers == 1 else "Succeeded"
         assert witness.holds(wanted), witness.last["status"]

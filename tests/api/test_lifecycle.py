@@ -37,7 +37,7 @@ def _command(*arguments: str) -> list[str]:
 @pytest.mark.parametrize("seconds", [0.4, 0.8, 1.6])
 def test_nothing_is_left_of_an_up_that_was_killed(seconds: float) -> None:
     with subprocess.Popen(_command("up", "--profile", "api"), stderr=subprocess.DEVNULL) as process:
-        time.sleep(seconds)
+        time.sleep(seconds)  # the moment of its death, early, in the middle and late
         process.kill()
     spec = load(NAME)
     subprocess.run(_command("down"), check=True, stderr=subprocess.DEVNULL)

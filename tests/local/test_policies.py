@@ -88,7 +88,7 @@ def test_a_job_over_its_deadline_is_ended(tmp_path: Path) -> None:
     started = time.monotonic()
     path = job(tmp_path, command, activeDeadlineSeconds=2, backoffLimit=5)
     ended = run("run", "-o", "json", "-f", path)
-    assert time.monotonic() - started < 60
+    assert time.monotonic() - started < 20
     assert ended.returncode == 1
     result = json.loads(ended.stdout)
     assert (result["state"], result["reason"]) == ("Failed", "DeadlineExceeded")

@@ -156,7 +156,7 @@ def test_a_server_that_never_answers_costs_the_time_out_and_no_more(request_: Re
         began = time.monotonic()
         with pytest.raises(Unreachable, match="in time") as caught:
             await client.call(quickly(request_))
-        assert 0.25 < time.monotonic() - began < 10
+        assert 0.25 < time.monotonic() - began < 2
         assert (caught.value.what, caught.value.sent) == ("time-out", True)
 
     play(script, Fault("hang", times=9))
@@ -194,7 +194,7 @@ def test_no_write_is_waited_for_past_the_deadline() -> None:
         began = time.monotonic()
         with pytest.raises(Unreachable):
             await client.call(CREATE)
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 2
 
     play(script, Fault("hang"), deadline=lambda: 0.4)
 

@@ -81,7 +81,9 @@ def _ready(path: str, where: Place) -> tuple[Quick, list[MPIJob], JobFile] | Non
     try:
         config = place.config(where)
         file = jobfiles.read(path)
-        if file.warnings or any(sending.elsewhere(job, where.namespace) for job in file.jobs):
+        if file.warnings or any(
+            place.contradict(job.namespace, where.namespace) for job in file.jobs
+        ):
             return None
         jobs = [sending.checked(sending.placed(job, config.namespace)) for job in file.jobs]
     except Exception:

@@ -145,12 +145,17 @@ def namespace(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     return config(place).namespace
 
 
+def contradict(in_file: str, typed: str) -> bool:
+    """Whether a file and the command line name two namespaces."""
+    return bool(in_file) and typed not in ("", in_file)
+
+
 def agree(in_file: str) -> None:
     """Refuses a file that names another namespace than the command line does."""
     import click
 
     typed = said().namespace
-    if in_file and typed not in ("", in_file):
+    if contradict(in_file, typed):
         raise click.UsageError(
             f"the file says namespace {in_file}, -n says {typed}; change one of them"
         )

@@ -23,11 +23,6 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 
 
-def elsewhere(job: MPIJob, typed: str) -> bool:
-    """Whether the file and the command line name two namespaces."""
-    return bool(job.namespace) and typed not in ("", job.namespace)
-
-
 def placed(job: MPIJob, namespace: str) -> MPIJob:
     """The job in the namespace that it names, else in this one."""
     if job.namespace:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import click
 
+from mpi_trainer.api.mpijob import KIND
 from mpi_trainer.cli.backend import answer, connect
 from mpi_trainer.cli.mpijob import options
 from mpi_trainer.cli.voice import voiced
@@ -61,14 +62,14 @@ def pod_of_rank(key: Key, rank: int, places: Mapping[int, str]) -> str:
 
 
 def pod_of(details: JobDetails, worker: int | None) -> str:
-    """The worker's, or the launcher's; where no pod launches the others, the first of them."""
-    launchers = [pod for pod in details.pods if pod.role == "launcher"]
-    index, role = (0 if worker is None else worker), "worker"
-    if worker is None and launchers:
-        role = "launcher"
-    for pod in details.pods:
-        if pod.role == role and (role == "launcher" or pod.index == index):
-            return pod.name
+    """The worker's, or the launcher's; kinds that may have none are entered at their first node."""
+    workers = {pod.index: pod.name for pod in details.pods if pod.role == "worker"}
+    launcher = next((pod.name for pod in details.pods if pod.role == "launcher"), "")
+    if worker is None and not launcher and details.job.kind != KIND:
+        worker = 0
+    found = launcher if worker is None else workers.get(worker)
+    if found:
+        return found
     what = "launcher" if worker is None else f"worker {worker}"
     running = ", ".join(pod.name for pod in details.pods) or "none"
     raise JobError(f"job {details.job.name} has no {what} now", f"Pods that run: {running}.")
