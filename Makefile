@@ -6,7 +6,7 @@ BIN := .venv/bin
 CLUSTER := etcd kubernetes-api kubernetes-scheduler kubernetes-node kubectl coredns jobset kueue \
 	kube-router
 
-.PHONY: help setup setup-run cluster-parts demo check fix test machine clusters sim local api api-oldest e2e e2e-full faults soak \
+.PHONY: help setup setup-run cluster-parts demo check lint unit fix test machine clusters sim local api api-oldest e2e e2e-full faults soak \
 	bench cluster cluster-down golden lock picture docs manifests pod-schema clean
 
 help: ## Show this help
@@ -22,6 +22,9 @@ demo: setup-run ## Train a small network with real MPI on this machine, no clust
 	$(BIN)/odh run -w 2 -s 2 -- python -m mpi4py examples/mlp/train.py
 
 check: setup ## Lint, types, layers, unit tests: the inner loop, about a minute
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint unit
+
+lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -30,6 +33,8 @@ check: setup ## Lint, types, layers, unit tests: the inner loop, about a minute
 	$(BIN)/python -m tools.sizes
 	$(BIN)/python -m tools.examples --check
 	$(BIN)/python -m tools.crds --check
+
+unit: setup
 	$(BIN)/pytest -q tests/unit tests/golden --cov --cov-report=term --cov-fail-under=95
 
 fix: setup ## Format, and mend what the linter can

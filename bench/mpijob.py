@@ -38,7 +38,19 @@ import yaml
 from bench import cost
 from bench.contestants import CLIENT, CONTESTANTS, LOCK_NAMESPACE, Contestant, admit, running
 from bench.mpijob_report import RESULTS, Sample, report
-from bench.scene import MPIJOBS, NAMESPACE, PODS, Scene, connection
+from bench.scene import (
+    JOBS,
+    LONGEST,
+    MPIJOBS,
+    NAMESPACE,
+    PODS,
+    QUIET,
+    Scene,
+    Seen,
+    Size,
+    connection,
+    send,
+)
 from tools.cluster import processes
 from tools.cluster.build import build
 from tools.cluster.client import Client, wait_until
@@ -57,29 +69,20 @@ _STATES: Final = {
     "running": "Running",
     "succeeded": "Succeeded",
 }
-_IN_FLIGHT: Final = 16
-_QUIET: Final = 2.0
-_LONGEST: Final = 600.0
 _IDLE_SECONDS: Final = 30.0
 
 
-class Size(msgspec.Struct, frozen=True):
-    """How many jobs of how many workers."""
+def _launcher(job: Seen) -> list[str]:
+    return ["launcher"] if job.metadata.name.endswith("-launcher") else []
 
-    jobs: int
-    workers: int
 
-    @classmethod
-    def parse(cls, text: str) -> Size:
-        jobs, _, workers = text.partition("x")
-        return cls(int(jobs), int(workers))
+def _worker(pod: Seen) -> list[str]:
+    if pod.metadata.labels.get("training.kubeflow.org/job-role") != "worker":
+        return []
+    return ["worker", "worker running"] if pod.status.phase == "Running" else ["worker"]
 
-    def __str__(self) -> str:
-        return f"{self.jobs}x{self.workers}"
 
-    @property
-    def pods(self) -> int:
-        return self.jobs * self.workers
+_WATCHED: Final = {PODS: _worker, JOBS: _launcher, MPIJOBS: lambda job: job.conditions}
 
 
 def mpijob(name: str, workers: int) -> dict[str, Any]:
@@ -119,14 +122,10 @@ class Stage:
     """A running control plane, with this client's view of it."""
 
     def __init__(self, spec: Spec, session: aiohttp.ClientSession) -> None:
-        self.spec, self.session, self.scene = spec, session, Scene(session)
+        self.spec, self.session, self.scene = spec, session, Scene(session, _WATCHED)
         self.parts = processes.recorded(spec.state)
         for pid in (os.getpid(), *self.parts.values()):
             cost.prefer(pid)
-
-    async def post(self, path: str, objects: list[dict[str, Any]]) -> None:
-        """Create objects, some at a time."""
-        await self._each([self.session.post(path, json=obj) for obj in objects])
 
     async def finish(self, names: list[str]) -> None:
         """Write into the status of jobs that they have succeeded."""
@@ -137,46 +136,28 @@ class Stage:
         kind = {"Content-Type": "application/merge-patch+json"}
         body = msgspec.json.encode({"status": status})
         paths = [f"{MPIJOBS}/{name}/status" for name in names]
-        await self._each([self.session.patch(p, data=body, headers=kind) for p in paths])
-
-    async def clear(self) -> None:
-        """Delete all jobs and pods, and wait until nothing is left of them."""
-        for path in (MPIJOBS, PODS):
-            await self._each([self.session.delete(path, json={"propagationPolicy": "Background"})])
-        await self.scene.until(self.scene.empty, _LONGEST)
-        await asyncio.sleep(_QUIET)
-
-    async def _each(self, requests: list[Any]) -> None:
-        limit = asyncio.Semaphore(_IN_FLIGHT)
-
-        async def one(request: Any) -> None:
-            async with limit, request as answer:
-                if answer.status >= 300:
-                    raise ClusterError(f"{answer.status} {(await answer.text())[:500]}")
-                await answer.read()
-
-        await asyncio.gather(*(one(request) for request in requests))
+        await send(self.session.patch(p, data=body, headers=kind) for p in paths)
 
 
 async def play(stage: Stage, contestant: Contestant, pid: int, size: Size) -> Sample:
     """One scene from its first post until the contestant is quiet."""
-    stage.scene.clear()
+    stage.scene.forget()
     requests = cost.Requests(stage.spec.state / "log" / "audit.log", contestant.user)
     pids = {"self": pid, **{name: stage.parts[name] for name in ("apiserver", "controllers")}}
     before = {name: cost.cpu_seconds(each) for name, each in pids.items()}
     cost.reset_peak(pid)
     begun = time.monotonic()
-    await stage.post(MPIJOBS, [mpijob(f"b{i}", size.workers) for i in range(size.jobs)])
+    await stage.scene.post(MPIJOBS, [mpijob(f"b{i}", size.width) for i in range(size.jobs)])
 
     def over() -> bool:
         requests.read()
         if not processes.start_time(pid):
             raise ClusterError(f"{contestant.name} ended by itself in {size}")
         ended = stage.scene.times("Succeeded")
-        quiet = time.monotonic() - max(requests.last, *ended, begun) > _QUIET
+        quiet = time.monotonic() - max(requests.last, *ended, begun) > QUIET
         return len(ended) >= size.jobs and quiet
 
-    await stage.scene.until(over, _LONGEST)
+    await stage.scene.until(over, LONGEST)
     sample = Sample(
         contestant=contestant.name,
         scene=str(size),
@@ -188,7 +169,7 @@ async def play(stage: Stage, contestant: Contestant, pid: int, size: Size) -> Sa
         refused=dict(requests.refused),
     )
     requests.close()
-    await stage.clear()
+    await stage.scene.clear(MPIJOBS, PODS)
     return sample
 
 
@@ -197,7 +178,7 @@ def milestones(scene: Scene, size: Size, begun: float) -> dict[str, float]:
     found = {}
     for name, state in _STATES.items():
         times = scene.times(state)
-        expected = size.pods if state.startswith("worker") else size.jobs
+        expected = size.all if state.startswith("worker") else size.jobs
         if len(times) >= expected:
             found[name] = round(times[expected - 1] - begun, 3)
     return found
@@ -206,12 +187,12 @@ def milestones(scene: Scene, size: Size, begun: float) -> dict[str, float]:
 async def floor(stage: Stage, size: Size) -> Sample:
     """The same number of pods, posted by this client and by nobody else."""
     scene = stage.scene
-    scene.clear()
+    scene.forget()
     begun = time.monotonic()
-    await stage.post(PODS, [bare_pod(f"bare-{i}") for i in range(size.pods)])
-    await stage.scene.until(lambda: len(scene.times("worker running")) >= size.pods, _LONGEST)
+    await stage.scene.post(PODS, [bare_pod(f"bare-{i}") for i in range(size.all)])
+    await stage.scene.until(lambda: len(scene.times("worker running")) >= size.all, LONGEST)
     sample = Sample(contestant="floor", scene=str(size), times=milestones(stage.scene, size, begun))
-    await stage.clear()
+    await stage.scene.clear(MPIJOBS, PODS)
     return sample
 
 
@@ -223,9 +204,9 @@ async def idle(stage: Stage, contestant: Contestant, jobs: int) -> Sample:
 
         def settled() -> bool:
             requests.read()
-            return time.monotonic() - requests.last > _QUIET
+            return time.monotonic() - requests.last > QUIET
 
-        await stage.scene.until(settled, _LONGEST)
+        await stage.scene.until(settled, LONGEST)
         peak, before, at = cost.peak_mib(pid), cost.cpu_seconds(pid), requests.total()
         known = requests.counts.copy()
         await asyncio.sleep(_IDLE_SECONDS)
@@ -252,7 +233,7 @@ async def perform(spec: Spec, options: argparse.Namespace) -> list[Sample]:
             for round_ in range(options.rounds):
                 samples += [await floor(stage, size) for size in sizes]
                 for contestant in contestants:
-                    chosen = [s for s in sizes if not (round_ and contestant.once and s.pods > 99)]
+                    chosen = [s for s in sizes if not (round_ and contestant.once and s.all > 99)]
                     with running(spec, contestant) as pid:
                         await play(stage, contestant, pid, Size(1, 1))
                         for size in chosen:
@@ -260,7 +241,7 @@ async def perform(spec: Spec, options: argparse.Namespace) -> list[Sample]:
                             print(f"round {round_ + 1}: {samples[-1]}", file=sys.stderr)
             if options.idle:
                 names = [f"old{i}" for i in range(options.idle)]
-                await stage.post(MPIJOBS, [mpijob(name, 4) for name in names])
+                await stage.scene.post(MPIJOBS, [mpijob(name, 4) for name in names])
                 await stage.finish(names)
                 samples += [await idle(stage, each, options.idle) for each in contestants]
     return samples

@@ -1,6 +1,6 @@
 """What happens to a benchmark's objects, and when this client learned of it.
 
-Three watches feed one record of first times. A milestone is the moment at which the last of the
+One watch a kind feeds one record of first times. A milestone is the moment at which the last of the
 expected objects got there, as received here: what a user of the API would see, with the API
 server's delays in it and the same for every contestant.
 """
@@ -10,20 +10,43 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Final
+from typing import Any, Final
 
 import aiohttp
 import msgspec
 
+from tools.cluster.errors import ClusterError
 from tools.cluster.spec import Spec
 
 NAMESPACE: Final = "bench"
 MPIJOBS: Final = f"/apis/kubeflow.org/v2beta1/namespaces/{NAMESPACE}/mpijobs"
 PODS: Final = f"/api/v1/namespaces/{NAMESPACE}/pods"
 JOBS: Final = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
-_ROLE: Final = "training.kubeflow.org/job-role"
+QUIET: Final = 2.0
+LONGEST: Final = 600.0
+_IN_FLIGHT: Final = 16
+
+
+class Size(msgspec.Struct, frozen=True):
+    """So many jobs of so many workers or nodes each, written `100x4`."""
+
+    jobs: int
+    width: int
+
+    @classmethod
+    def parse(cls, text: str) -> Size:
+        jobs, _, width = text.partition("x")
+        return cls(int(jobs), int(width))
+
+    def __str__(self) -> str:
+        return f"{self.jobs}x{self.width}"
+
+    @property
+    def all(self) -> int:
+        """Workers or nodes of all jobs together."""
+        return self.jobs * self.width
 
 
 class _Meta(msgspec.Struct, frozen=True):
@@ -42,9 +65,20 @@ class _Status(msgspec.Struct, frozen=True):
     conditions: tuple[_Condition, ...] = ()
 
 
-class _Object(msgspec.Struct, frozen=True):
+class Seen(msgspec.Struct, frozen=True):
+    """What a watch tells of an object, as far as milestones need it."""
+
     metadata: _Meta
     status: _Status = _Status()
+
+    @property
+    def conditions(self) -> list[str]:
+        """The types of those that hold."""
+        return [c.type for c in self.status.conditions if c.status == "True"]
+
+
+States = Callable[[Seen], list[str]]
+"""what is true of an object, in the words of the milestones"""
 
 
 class _Event(msgspec.Struct, frozen=True):
@@ -58,7 +92,7 @@ class _ListMeta(msgspec.Struct, frozen=True):
 
 class _List(msgspec.Struct, frozen=True):
     metadata: _ListMeta
-    items: tuple[_Object, ...] = ()
+    items: tuple[Seen, ...] = ()
 
 
 def connection(spec: Spec, user: str) -> aiohttp.ClientSession:
@@ -71,13 +105,27 @@ def connection(spec: Spec, user: str) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(spec.api_url, connector=connector, timeout=limits)
 
 
-class Scene:
-    """The objects that are there now, and when each first got to each state since `clear`."""
+async def send(requests: Iterable[Any]) -> None:
+    """Send them, some at a time; an error where one is refused."""
+    limit = asyncio.Semaphore(_IN_FLIGHT)
 
-    def __init__(self, session: aiohttp.ClientSession) -> None:
+    async def one(request: Any) -> None:
+        async with limit, request as answer:
+            if answer.status >= 300:
+                raise ClusterError(f"{answer.status} {(await answer.text())[:500]}")
+            await answer.read()
+
+    await asyncio.gather(*(one(request) for request in requests))
+
+
+class Scene:
+    """The objects that are there now, and when each first got to each state since `forget`."""
+
+    def __init__(self, session: aiohttp.ClientSession, watched: Mapping[str, States]) -> None:
         self._session = session
+        self._states = watched
         self._first: dict[tuple[str, str], float] = {}
-        self._there: dict[str, set[str]] = {path: set() for path in (PODS, JOBS, MPIJOBS)}
+        self._there: dict[str, set[str]] = {path: set() for path in watched}
         self._changed = asyncio.Event()
         self._watches: list[asyncio.Task[None]] = []
 
@@ -103,13 +151,20 @@ class Scene:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), 0.1)
 
-    def clear(self) -> None:
-        """Forget all times; what is there stays known."""
+    def forget(self) -> None:
+        """All times; what is there stays known."""
         self._first.clear()
 
-    def empty(self) -> bool:
-        """Whether nothing is left of any job."""
-        return not any(self._there.values())
+    async def post(self, path: str, objects: list[dict[str, Any]]) -> None:
+        """Create objects, some at a time."""
+        await send(self._session.post(path, json=obj) for obj in objects)
+
+    async def clear(self, *paths: str) -> None:
+        """Delete all objects there, and wait until nothing is left of any that is watched."""
+        for path in paths:
+            await send([self._session.delete(path, json={"propagationPolicy": "Background"})])
+        await self.until(lambda: not any(self._there.values()), LONGEST)
+        await asyncio.sleep(QUIET)
 
     def times(self, state: str) -> list[float]:
         """When the objects got to a state, in order."""
@@ -137,25 +192,12 @@ class Scene:
         event = msgspec.json.decode(line, type=_Event)
         if event.type == "ERROR":
             raise RuntimeError(f"the watch of {path} ended: {bytes(event.object)[:300]!r}")
-        seen = msgspec.json.decode(event.object, type=_Object)
+        seen = msgspec.json.decode(event.object, type=Seen)
         name = seen.metadata.name
         if event.type == "DELETED":
             self._there[path].discard(name)
         else:
             self._there[path].add(name)
-            for state in _states(path, seen):
+            for state in self._states[path](seen):
                 self._first.setdefault((state, name), now)
         return seen.metadata.resourceVersion
-
-
-def _states(path: str, seen: _Object) -> list[str]:
-    """What is true of an object, in the words of the milestones."""
-    if path == JOBS:
-        return ["launcher"] if seen.metadata.name.endswith("-launcher") else []
-    if path == PODS:
-        role = seen.metadata.labels.get(_ROLE, "")
-        if role != "worker":
-            return []
-        running = seen.status.phase == "Running"
-        return ["worker", "worker running"] if running else ["worker"]
-    return [c.type for c in seen.status.conditions if c.status == "True"]

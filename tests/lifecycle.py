@@ -43,7 +43,7 @@ def until(what: str, probe: Callable[[], T], seconds: float = PATIENCE) -> T:
     deadline = time.monotonic() + seconds
     while not (answer := probe()):
         assert time.monotonic() < deadline, f"{what} within {seconds} s"
-        time.sleep(0.05)
+        time.sleep(0.05)  # a look; the loop has a deadline
     return answer
 
 
@@ -227,8 +227,9 @@ def test_two_clients_at_once_see_one_truth() -> None:
     assert answers == ["created", f"job {first.namespace}/same exists already"]
     one, other = first.wait("same", timeout=PATIENCE), second.get_job_status("same")
     assert (one.state, one.completed) == (other.state, other.completed)
-    lines = [line.text for line in first.logs("same")]
-    assert len(lines) == 2 and all(re.fullmatch(r"42 \$HOME \d+", line) for line in lines)
+    lines = [line.text for line in first.logs("same") if line.rank is not None]
+    good = [line for line in lines if re.fullmatch(r"42 \$HOME \d+", line)]
+    assert len(good) == len(lines) == 2, (one, lines)
 
 
 @pytest.mark.parametrize(

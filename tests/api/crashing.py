@@ -121,7 +121,12 @@ class CrashingProxy:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
         await self._session.close()
-        await asyncio.sleep(0.05)
+        # TLS says goodbye in its own time, and a loop that ends before leaves its sockets behind.
+        # What then is still watched is the loop's own.
+        watched = self._loop._selector.get_map()  # type: ignore[attr-defined]
+        deadline = self._loop.time() + 15
+        while len(watched) > 1 and self._loop.time() < deadline:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
 
     async def _pass(self, request: web.Request) -> web.StreamResponse:
         if request.method == "GET":

@@ -44,7 +44,8 @@ class Kubelet:
         traceback: TracebackType | None,
     ) -> None:
         self._stop.set()
-        self._thread.join(20)
+        self._thread.join(120)
+        assert not self._thread.is_alive(), "the kubelet does not end"
 
     # --- what tests do to pods ---------------------------------------------------------------
 

@@ -18,10 +18,10 @@ import pytest
 from tests.api.accounts import account
 from tests.api.admin import JOBS, Admin, Object
 from tests.api.kubelet import Kubelet, is_launcher
-from tests.api.lab import admin, controller, kubelet, served
+from tests.api.lab import CRD, admin, controller, kubelet, served
 from tests.api.odh import ODH, Odh
 from tests.api.running import Controller, job
-from tests.cluster import Kubectl, eventually
+from tests.cluster import Kubectl, define, eventually
 
 __all__ = ["admin", "controller", "kubelet", "served"]
 
@@ -182,11 +182,37 @@ def test_a_trainjob_is_made_seen_and_removed_by_the_same_verbs(odh: Odh, admin: 
     assert made.startswith("trainjob.trainer.kubeflow.org/tune created at ")
     for words in (("trainjob", "list"), ("training", "list", "trainjobs"), ("training", "list")):
         assert odh(*words).stdout.splitlines()[1].split()[:3] == ["TrainJob", "tune", "Created"]
+    heads, row = odh("trainjob", "list", "-o", "wide").stdout.splitlines()
+    assert heads.split()[-1] == "MESSAGE" and "tune" in row
+    assert odh("trainjob", "list", "--state", "Created", "--no-headers").stdout.count("\n") == 1
+    assert "no jobs" in odh("trainjob", "list", "--state", "Running").stderr
+    named = odh("training", "list", "-o", "name").stdout
+    assert named == "trainjob.trainer.kubeflow.org/tune\n"
     assert odh.json("training", "get", "trainjob", "tune")["spec"]["trainer"]["numNodes"] == 2
     assert "Id:" in odh("trainjob", "describe", "tune").stdout
     odh("training", "suspend", "trainjob", "tune")
     gone = odh("training", "delete", "trainjob", "tune").stdout
     assert gone == "trainjob.trainer.kubeflow.org/tune deleted\n"
+
+
+def test_completion_offers_the_jobs_of_the_kind_that_is_typed(odh: Odh, admin: Admin) -> None:
+    """In the namespace that is named."""
+    _trainjobs_are_served(admin)
+    odh("mpijob", "create", "train", *RUN)
+    odh("trainjob", "create", "-f", "-", data=json.dumps(_trainjob("tune", admin.namespace)))
+
+    def offered(*words: str) -> str:
+        typed = " ".join(("odh", "--kubeconfig", str(odh.kubeconfig), *words))
+        env = {"COMP_WORDS": f"{typed} ", "COMP_CWORD": str(len(typed.split()))}
+        completing = {**odh.environment(), **env, "_ODH_COMPLETE": "bash_complete"}
+        ended = subprocess.run(
+            [str(ODH)], env=completing, capture_output=True, text=True, timeout=60, check=False
+        )
+        return ended.stdout
+
+    here = ("-n", admin.namespace)
+    assert offered(*here, "trainjob", "describe") == "plain,tune\n"
+    assert offered(*here, "mpijob", "describe") == "plain,train\n"
 
 
 def test_a_verb_touches_no_job_of_another_kind(odh: Odh, admin: Admin) -> None:
@@ -215,10 +241,7 @@ def test_a_verb_touches_no_job_of_another_kind(odh: Odh, admin: Admin) -> None:
 
 
 def _trainjobs_are_served(admin: Admin) -> None:
-    definitions = Path(__file__).parents[2] / "manifests/crds"
-    Kubectl(admin.spec)("apply", "-k", str(definitions))
-    served = lambda: not Kubectl(admin.spec).attempt("get", "trainjobs").returncode  # noqa: E731
-    eventually("trainjobs are served", served)
+    define(Kubectl(admin.spec), CRD.parent, "trainjobs", "clustertrainingruntimes")
 
 
 def _trainjob(name: str, namespace: str) -> dict[str, Any]:
@@ -315,6 +338,17 @@ def test_validate_asks_the_server_and_makes_nothing(odh: Odh, admin: Admin) -> N
     said = odh("validate", "--server", "-f", "-", data=text).stdout
     assert said == "-: valid (fine), and the cluster would take it\n"
     assert admin.get(f"{JOBS}/mpijobs/fine") is None
+
+
+def test_validate_asks_the_server_about_a_trainjob_too(odh: Odh, admin: Admin) -> None:
+    _trainjobs_are_served(admin)
+    fine = json.dumps(_trainjob("fine", admin.namespace))
+    said = odh("validate", "--server", "-f", "-", data=fine)
+    assert said.stdout == "-: valid (fine), and the cluster would take it\n"
+    assert admin.get(f"{TRAIN}/trainjobs/fine") is None
+    lost = json.dumps(_trainjob("lost", "nowhere"))
+    refused = odh("validate", "--server", "-f", "-", data=lost, code=2).stderr
+    assert "nowhere" in refused
 
 
 def test_whoever_may_not_is_told_which_right_is_missing(

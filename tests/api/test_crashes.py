@@ -66,9 +66,14 @@ LIVES = (SIMPLE, RETRIED, SUSPENDED, FAILED, REMOVED)
 
 
 class Ending:
-    """Ends launchers after they have run for a moment; what a program does in an attempt."""
+    """Ends launchers after they have run for a moment; what a program does in an attempt.
 
-    def __init__(self, life: Life) -> None:
+    A real one waits for its workers, so it does not end while there is none: a controller that is
+    long in coming back finds it still there.
+    """
+
+    def __init__(self, admin: Admin, life: Life) -> None:
+        self._admin = admin
         self._life = life
         self._seen: Counter[str] = Counter()
         self.go = threading.Event()
@@ -79,7 +84,7 @@ class Ending:
         if not is_launcher(pod) or not self.go.is_set():
             return None
         self._seen[pod["metadata"]["uid"]] += 1
-        if self._seen[pod["metadata"]["uid"]] < 4:
+        if self._seen[pod["metadata"]["uid"]] < 4 or not self._admin.pods("worker"):
             return None
         return self._life.codes.get(pod["metadata"]["annotations"][ATTEMPT], 0)
 
@@ -122,7 +127,7 @@ def live(spec: Spec, folder: Path, life: Life, death: tuple[int, Moment] | None)
 
 
 def _live(admin: Admin, folder: Path, life: Life, death: tuple[int, Moment] | None) -> int:
-    ending, running = Ending(life), Runner()
+    ending, running = Ending(admin, life), Runner()
     with (
         CrashingProxy(admin.spec, running.kill) as proxy,
         Kubelet(admin) as kubelet,
@@ -172,9 +177,10 @@ def _play(admin: Admin, life: Life, ending: Ending, running: Runner) -> None:
         done = found is None if life.deleted else _over(witness) and _cleared(admin, life)
         if scene is None and done:
             break
-        pods = [(p["metadata"]["name"], p["status"].get("phase")) for p in admin.pods()]
-        assert time.monotonic() < deadline, f"stuck: {witness.last.get('status')} {pods}"
-        time.sleep(0.05)  # a look; the loop has a deadline
+        if time.monotonic() > deadline:
+            pods = [(p["metadata"]["name"], p["status"].get("phase")) for p in admin.pods()]
+            raise AssertionError(f"stuck: {witness.last.get('status')} {pods}")
+        time.sleep(0.2)  # a look; the loop has a deadline
     if not life.deleted:
         wanted = "Failed" if life.codes.get("1") and life.launchers == 1 else "Succeeded"
         assert witness.holds(wanted), witness.last["status"]

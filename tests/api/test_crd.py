@@ -18,7 +18,7 @@ import yaml
 
 from mpi_trainer.api import conditions, mpijob
 from tests.api.schemas import checked, nodes
-from tests.cluster import Kubectl, Object, api_spec, eventually, shared_cluster
+from tests.cluster import Kubectl, Object, api_spec, define, eventually, shared_cluster
 from tools.cluster.build import source_of
 from tools.cluster.components import MPI_OPERATOR
 from tools.cluster.spec import Spec
@@ -59,7 +59,7 @@ def install(kubectl: Kubectl) -> None:
 @pytest.fixture
 def jobs(namespace: Kubectl) -> Kubectl:
     """kubectl in a fresh namespace of a cluster that knows MPIJobs."""
-    install(namespace)
+    define(namespace, FOLDER, "mpijobs")
     return namespace
 
 

@@ -15,7 +15,7 @@ from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.layout.mpijob import layout
 from mpi_trainer.render.mpijob import Facts, children
 from tests.api.test_render import create, ready
-from tests.cluster import Kubectl, eventually
+from tests.cluster import Kubectl, define
 from tools.cluster.report import environment
 
 ODH = Path(sys.executable).with_name("odh")
@@ -55,8 +55,7 @@ Diff = Callable[..., Ended]
 @pytest.fixture
 def diff(namespace: Kubectl) -> Diff:
     """Runs `odh diff -f -` in a fresh namespace of a cluster that knows MPIJobs."""
-    namespace("apply", "-k", str(CRDS))
-    eventually("mpijobs are served", lambda: not namespace.attempt("get", "mpijobs").returncode)
+    define(namespace, CRDS, "mpijobs")
     ready(namespace)
 
     def run(text: str, *words: str) -> Ended:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.api.accounts import VERBS, Account, account, with_token
-from tests.cluster import Kubectl, Object, api_spec, eventually, restricted, shared_cluster
+from tests.cluster import Kubectl, Object, api_spec, define, eventually, restricted, shared_cluster
 from tools.cluster.spec import Spec
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
@@ -103,9 +103,8 @@ def api_server() -> Iterator[Spec]:
 
 @pytest.fixture
 def installed(kubectl: Kubectl) -> Kubectl:
-    kubectl("apply", "-k", str(MANIFESTS / "crds"))
+    define(kubectl, MANIFESTS / "crds", "mpijobs", "clustertrainingruntimes")
     Kubectl(kubectl.spec, HOME)("apply", "-k", str(MANIFESTS / "overlays" / "kubernetes"))
-    eventually("mpijobs served", lambda: not kubectl.attempt("get", "mpijobs").returncode)
     return kubectl
 
 

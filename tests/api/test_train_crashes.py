@@ -67,7 +67,7 @@ def _play(admin: Admin, running: Runner) -> None:
         if condition(admin, "Complete") is not None:
             break
         assert time.monotonic() < deadline, "stuck"
-        time.sleep(0.05)
+        time.sleep(0.2)  # a look; the loop has a deadline
     eventually("key is gone", lambda: admin.get("api/v1/secrets/pi-mpi-ssh-auth") is None)
 
 

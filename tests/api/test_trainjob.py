@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
 from datetime import UTC, datetime
 
-from tests.api.admin import Admin
+from mpi_trainer.controller.train.counts import EVERY
+from tests.api.admin import Admin, Object
 from tests.api.running import Controller
 from tests.api.trainlab import (
     OURS,
@@ -28,6 +30,9 @@ from tests.api.trainlab import (
 from tests.cluster import eventually
 
 __all__ = ["admin", "api_server", "controller"]
+
+
+NONE = {"succeeded": 0, "ready": 0, "failed": 0, "active": 0, "suspended": 0}
 
 
 def test_an_mpi_job_gets_what_upstream_makes_under_the_same_names(
@@ -101,6 +106,32 @@ def test_a_job_ends_as_its_jobset_does_and_its_key_with_it(
     submit(admin, train_job("later"))
     job_set(admin, "later")
     assert admin.get(f"{SETS}/jobsets/pi") is None
+
+
+def test_counts_that_change_in_a_burst_are_told_to_the_last(
+    admin: Admin, controller: Controller
+) -> None:
+    """CTL-13: with fewer writes than changes, and although nothing happens after the last."""
+    submit(admin, train_job())
+    job_set(admin)
+
+    def told() -> list[Object]:
+        counts: list[Object] = job_of(admin).get("status", {}).get("jobsStatus", [])
+        return counts
+
+    def count(number: int) -> None:
+        status = {"replicatedJobsStatus": [{"name": "node", **NONE, "failed": number}]}
+        admin.patch(f"{SETS}/jobsets/pi/status", {"status": status})
+
+    count(1)
+    eventually("the first is told", lambda: any(one["failed"] == 1 for one in told()))
+    versions, begun = set(), time.monotonic()
+    for number in range(2, 22):
+        count(number)
+        versions.add(job_of(admin)["metadata"]["resourceVersion"])
+    writes = 2 + (time.monotonic() - begun) / EVERY.total_seconds()
+    eventually("the last is told", lambda: any(one["failed"] == 21 for one in told()), 30)
+    assert len(versions) <= writes, "each change was written by itself"
 
 
 def test_a_failure_keeps_the_jobset_s_reason(admin: Admin, controller: Controller) -> None:

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from tests.api.schemas import checked, nodes
-from tests.cluster import Kubectl, Object, eventually
+from tests.cluster import Kubectl, Object, define, eventually
 from tests.unit.api.trainers import runtime, train_job
 from tools.cluster.build import source_of
 from tools.cluster.components import TRAINER
@@ -32,9 +32,7 @@ def upstream() -> Path:
 @pytest.fixture
 def jobs(namespace: Kubectl) -> Kubectl:
     """kubectl in a fresh namespace of a cluster that knows our kinds."""
-    namespace("apply", "-k", str(FOLDER))
-    for kind in SERVED:
-        eventually(kind, lambda kind=kind: not namespace.attempt("get", kind).returncode)  # type: ignore[misc]
+    define(namespace, FOLDER, *SERVED)
     return namespace
 
 

@@ -36,6 +36,8 @@ def api_server() -> Iterator[Spec]:
 
 def install(kubectl: Kubectl) -> None:
     """The definitions of TrainJobs, runtimes and JobSets."""
+    if kubectl.spec.oldest:
+        pytest.skip("JobSet 0.12's own definition has a rule that Kubernetes 1.27 cannot read")
     sets = build([JOBSET])["jobset"].source / "config/components/crd/bases"
     kubectl("apply", "--server-side", "--force-conflicts", "-k", str(CRDS))
     kubectl("apply", "--server-side", "-f", str(sets))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import urllib.parse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -82,7 +83,7 @@ class Running(msgspec.Struct, frozen=True):
         return self.conditions()[kind]
 
     def object(self) -> Object:
-        return self.kubectl.get("mpijob", self.name)
+        return self.kubectl.read(f"apis/kubeflow.org/v2beta1/mpijobs/{self.name}")
 
     def conditions(self) -> dict[str, Object]:
         status = self.object().get("status", {})
@@ -92,8 +93,8 @@ class Running(msgspec.Struct, frozen=True):
         label = f"training.kubeflow.org/job-name={self.name}"
         if role:
             label += f",training.kubeflow.org/job-role={role}"
-        found = json.loads(self.kubectl("get", "pods", f"--selector={label}", "-o", "json"))
-        items: list[Object] = found["items"]
+        query = urllib.parse.urlencode({"labelSelector": label})
+        items: list[Object] = self.kubectl.read(f"api/v1/pods?{query}")["items"]
         return items
 
     def log(self) -> str:

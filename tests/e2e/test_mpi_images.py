@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+import secrets
+from collections.abc import Callable, Iterator
 
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from tests.cluster import Kubectl
+from tests.cluster import Kubectl, restricted
 from tests.e2e.manifests import Object, headless, pod
+from tools.cluster.spec import Spec
 
 PROGRAM = """\
 import os, platform
@@ -76,14 +78,9 @@ def _ssh_secret() -> Object:
     }
 
 
-@pytest.mark.timeout(600, func_only=True)
-@pytest.mark.parametrize("directory", CASES)
-def test_a_two_node_mpirun_as_a_random_user(
-    namespace: Kubectl, image: Callable[[str], str], directory: str
-) -> None:
-    """AC-3, AC-20: sshd on port 2222 as UID 1000740000, four ranks on two nodes."""
+def _objects(directory: str, reference: str) -> list[Object]:
+    """Two workers, and a launcher that waits for them by itself."""
     case = CASES[directory]
-    reference = image(directory)
     volumes = [
         {"name": "ssh", "secret": {"secretName": "ssh", "defaultMode": 0o440}},
         {"name": "job", "configMap": {"name": "job"}},
@@ -97,7 +94,8 @@ def test_a_two_node_mpirun_as_a_random_user(
     environment = [{"name": k, "value": v} for k, v in case["environment"].items()]
     launcher = {"volumeMounts": mounts, "env": environment}
     files = {"hostfile": case["hostfile"], "program.py": PROGRAM}
-    namespace.apply(
+    command = ["sh", "-c", WHEN_KNOWN, "sh", *case["command"], "python3", "/etc/job/program.py"]
+    return [
         _ssh_secret(),
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "job"}, "data": files},
         headless("workers", {"role": "worker"}),
@@ -117,14 +115,31 @@ def test_a_two_node_mpirun_as_a_random_user(
             )
             for i in range(2)
         ),
-    )
-    namespace.wait("--for=condition=Ready", "pod/worker0", "pod/worker1", seconds=200)
-    command = ["sh", "-c", WHEN_KNOWN, "sh", *case["command"], "python3", "/etc/job/program.py"]
-    namespace.apply(
         pod("launcher", reference, 3, command, restartPolicy="Never", volumes=volumes,
-            container=launcher)
-    )  # fmt: skip
+            container=launcher),
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def homes(cluster: Spec, image: Callable[[str], str]) -> Iterator[dict[str, Kubectl]]:
+    """A namespace for each image, with a job in it; all at once, since a job mostly waits."""
+    kubectl = Kubectl(cluster)
+    made = {one: Kubectl(cluster, f"images-{secrets.token_hex(4)}") for one in CASES}
+    for directory, home in made.items():
+        kubectl.apply(restricted(home.namespace))
+        home.apply(*_objects(directory, image(directory)))
+    yield made
+    for home in made.values():
+        kubectl("delete", "namespace", home.namespace, "--wait=false")
+
+
+@pytest.mark.timeout(600, func_only=True)
+@pytest.mark.parametrize("directory", CASES)
+def test_a_two_node_mpirun_as_a_random_user(homes: dict[str, Kubectl], directory: str) -> None:
+    """AC-3, AC-20: sshd on port 2222 as UID 1000740000, four ranks on two nodes."""
+    home = homes[directory]
     done = "--for=jsonpath={.status.containerStatuses[0].state.terminated}"
-    namespace.wait(done, "pod/launcher", seconds=200)
-    log = namespace("logs", "launcher")
+    home.wait(done, "pod/launcher", seconds=400)
+    home.wait("--for=condition=Ready", "pod/worker0", "pod/worker1", seconds=60)
+    log = home("logs", "launcher")
     assert "ranks=4 sum=4 hosts=worker0,worker1 uid=1000740000" in log, log

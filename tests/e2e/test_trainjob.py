@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import urllib.parse
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,7 @@ class Trained(msgspec.Struct, frozen=True):
     name: str
 
     def object(self) -> Object:
-        return self.kubectl.get("trainjob", self.name)
+        return self.kubectl.read(f"apis/trainer.kubeflow.org/v1alpha1/trainjobs/{self.name}")
 
     def until(self, kind: str, status: str = "True", seconds: int = 240) -> Object:
         """Waits for a condition; the condition. Ends early if the job has."""
@@ -85,8 +86,10 @@ class Trained(msgspec.Struct, frozen=True):
         return str(self.object()["metadata"].get("annotations", {}).get(f"{OURS}/{name}", ""))
 
     def pods(self) -> list[Object]:
-        label = f"--selector=jobset.sigs.k8s.io/jobset-name={self.name}"
-        items: list[Object] = json.loads(self.kubectl("get", "pods", label, "-o", "json"))["items"]
+        query = urllib.parse.urlencode(
+            {"labelSelector": f"jobset.sigs.k8s.io/jobset-name={self.name}"}
+        )
+        items: list[Object] = self.kubectl.read(f"api/v1/pods?{query}")["items"]
         return items
 
     def log(self, job: str = "launcher") -> str:

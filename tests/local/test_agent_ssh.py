@@ -229,6 +229,38 @@ def test_a_session_runs_the_command_as_it_came_and_passes_on_its_status(
     assert (run.stdout, run.returncode) == (b'a  b|c"d|1|', 7)
 
 
+@pytest.mark.parametrize(
+    ("called_back", "asked"),
+    [
+        pytest.param("--control-port train-launcher:4000", 3, id="mpich"),
+        pytest.param("--upstream-host train-launcher --upstream-port 4000", 3, id="intel"),
+        pytest.param("--control-port 10.1.2.3:4000", 0, id="an-address"),
+        pytest.param("--control-port $(touch):4000", 0, id="no-name"),
+    ],
+)
+def test_a_proxy_starts_when_the_launchers_name_is_known(
+    shell: list[str], tmp_path: Path, pairs: tuple[KeyPair, KeyPair], called_back: str, asked: int
+) -> None:
+    """CTL-2: a proxy that cannot find the launcher ends the job, and a pod's name comes late."""
+    pod = Pod(tmp_path, "worker", pairs)
+    (pod.scratch / "ranks").mkdir(exist_ok=True)
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name, script in (
+        ("getent", f'echo "$*" >>{tmp_path}/asked; [ "$(wc -l <{tmp_path}/asked)" -ge 3 ]'),
+        ("sleep", ":"),
+        ("hydra_pmi_proxy", f'echo run >>{tmp_path}/asked; echo "$launcher, $left"; exit 5'),
+    ):
+        (tools / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tools / name).chmod(0o755)
+    own = {"launcher": "the job's own", "left": "the job's own"}
+    dump(shell, pod, {**own, "PATH": f"{tools}:{os.environ['PATH']}"})
+    done = session(shell, pod, f"hydra_pmi_proxy {called_back}")
+    assert (done.returncode, done.stdout) == (5, b"the job's own, the job's own\n")
+    told = (tmp_path / "asked").read_text().splitlines()
+    assert told == ["hosts train-launcher"] * asked + ["run"]
+
+
 def test_a_worker_without_sshd_says_which_package_is_missing(
     shell: list[str], tmp_path: Path, pairs: tuple[KeyPair, KeyPair]
 ) -> None:

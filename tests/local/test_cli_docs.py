@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.local.cli import ODH, Cli, cli
+from tests.local.odh import until
 from tools.clidocs import PAGE, examples
 
 # What `train` must be for an example of the verb: absent, running, suspended or done.
@@ -53,10 +54,11 @@ def prepared(odh: Cli, needed: str) -> None:
     if needed == "absent" or (needed == "done" and state not in ("gone", "Succeeded")):
         odh("mpijob", "delete", "--all")
         state, running = "gone", False
-    if needed in ("running", "suspended") and not running:
+    if needed in ("running", "suspended") and not running and state != needed.title():
         odh("mpijob", "delete", "--all")
         odh.create("train", "6000", "0.1")
         odh("mpijob", "wait", "train", "--for", "Running", "--timeout", "60")
+        until("both ranks train", lambda: "rank 1 epoch" in odh("mpijob", "logs", "train").stdout)
         state = "Running"
     if needed == "suspended" and state != "Suspended":
         odh("mpijob", "suspend", "train", "--wait", "--timeout", "60")

@@ -9,6 +9,7 @@ import shutil
 import signal
 import stat
 import subprocess
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -25,16 +26,29 @@ SHELLS = [
 ]
 RANKED = {"PMI_RANK": "2", "PMI_SIZE": "4"}
 WRAP = "/wrap"
+KEEP = "MPI_TRAINER_KEEP_WORDS"
 
 
 @pytest.fixture(params=SHELLS, ids=lambda shell: str(shell[0]))
-def shell(request: pytest.FixtureRequest) -> list[str]:
+def plain_shell(request: pytest.FixtureRequest) -> list[str]:
     found: list[str] = request.param
     return found
 
 
+@pytest.fixture(params=["", "1"], ids=["plain", "words-kept"])
+def keep(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv(KEEP, request.param)
+    return str(request.param)
+
+
+@pytest.fixture
+def shell(plain_shell: list[str], keep: str) -> list[str]:
+    """Whatever the wrapper does with a rank's words, it stays out of the way."""
+    return plain_shell
+
+
 def base(extra: Mapping[str, str]) -> dict[str, str]:
-    return {"PATH": os.environ["PATH"], **extra}
+    return {"PATH": os.environ["PATH"], KEEP: os.environ.get(KEEP, ""), **extra}
 
 
 def run(
@@ -195,6 +209,20 @@ def test_a_child_that_outlives_the_rank_does_not_hold_the_wrapper(
     assert records(tmp_path, "end")[0]["status"] == "4"
 
 
+@pytest.mark.parametrize("keep", ["1"], indirect=True)
+def test_a_ranks_last_words_outlive_the_kill_of_its_group(shell: list[str], tmp_path: Path) -> None:
+    """MPICH 4.0 kills all ranks at MPI_Abort, and the output that it has not passed on is lost."""
+    program = "printf 'early %5000s\\nAbort(42) on node 2' >&2; echo ready; while :; do :; done"
+    code, _ = group_after(shell, tmp_path, signal.SIGKILL, program)
+    assert code == -signal.SIGKILL
+    (kept,) = tmp_path.glob(".*.words")
+    deadline = time.monotonic() + 30
+    while not (said := kept.read_bytes()):
+        assert time.monotonic() < deadline, "its words within 30 s"
+        time.sleep(0.01)  # a look; the loop has a deadline
+    assert (len(said), said[-20:]) == (2000, b"\nAbort(42) on node 2")
+
+
 def test_two_launches_of_one_script_do_not_share_a_name(shell: list[str], tmp_path: Path) -> None:
     wrapped(shell, tmp_path, "true")
     wrapped(shell, tmp_path, "true")
@@ -266,8 +294,8 @@ class Launcher:
 
 
 @pytest.fixture
-def launcher(shell: list[str], tmp_path: Path) -> Launcher:
-    return Launcher(shell, tmp_path)
+def launcher(plain_shell: list[str], tmp_path: Path) -> Launcher:
+    return Launcher(plain_shell, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -292,6 +320,15 @@ def test_the_wrapper_stands_before_every_program(
     launcher: Launcher, before: list[str], after: list[str]
 ) -> None:
     assert launcher.given(*before, MPI_TRAINER_RANK_WRAPPER=WRAP) == after
+
+
+@pytest.mark.parametrize(("version", "kept"), [("4.0.2", ["1"]), ("5.0.2", [""]), ("4.1", [""])])
+def test_words_are_kept_where_hydra_may_drop_them(
+    launcher: Launcher, version: str, kept: list[str]
+) -> None:
+    answer = f'[ "$1" != --version ] || {{ echo "    Version:          {version}"; exit; }}'
+    launcher.real.write_text(f'#!/bin/sh\n{answer}\nprintf "%s\\0" "${KEEP}"\n')
+    assert launcher.given("app", MPI_TRAINER_RANK_WRAPPER=WRAP) == kept
 
 
 @pytest.mark.parametrize(
@@ -358,7 +395,7 @@ def test_what_a_script_captures_is_not_marked(launcher: Launcher) -> None:
     assert (done.stdout, done.returncode) == (b"app\0", 0)
 
 
-def test_a_command_that_is_not_there_is_said_to_be(shell: list[str]) -> None:
-    done = run([*shell, str(LAUNCH), "no-such-command"], {"PATH": os.environ["PATH"]})
+def test_a_command_that_is_not_there_is_said_to_be(plain_shell: list[str]) -> None:
+    done = run([*plain_shell, str(LAUNCH), "no-such-command"], {"PATH": os.environ["PATH"]})
     assert done.returncode == 127
     assert done.stderr == b"launcher: no-such-command: command not found\n"

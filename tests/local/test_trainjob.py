@@ -194,6 +194,7 @@ def test_a_job_in_the_background_has_the_life_of_any_job_and_keeps_its_runtime(
         made = said("create", "-f", file, "--runtime", str(runtime), "--suspended", "-o", "name")
         assert made == "trainjob.trainer.kubeflow.org/job\n"
         runtime.unlink()
+        said("wait", "job", "--for", "suspended", "--timeout", "60s")
         said("resume", "job")
         said("wait", "job", "--timeout", "60s")
         lines = ["[0] here is job-node-0-0", "[1] here is job-node-0-1"]

@@ -127,6 +127,8 @@ def controllers(spec: Spec, program: Path) -> list[str]:
         "--controllers=*,-nodeipam",
         "--kube-api-qps=300",
         "--kube-api-burst=600",
+        # A fake node that is late has lost nothing, and KWOK would never call its pods ready again.
+        *([] if spec.real_nodes else ["--node-monitor-grace-period=1h"]),
     ]
 
 

@@ -19,6 +19,18 @@ from tools.cluster.components import TRAINER
 from tools.cluster.spec import Spec
 
 
+class Limits(msgspec.Struct, frozen=True):
+    """Requests a second, in a burst, and jobs at a time; what is not named is as published."""
+
+    qps: int = 50
+    burst: int = 100
+    jobs: int = 5
+
+
+PUBLISHED = Limits()
+RAISED = Limits(qps=1000, burst=2000, jobs=16)
+
+
 class HostTrainer(msgspec.Struct, frozen=True):
     """How to start it."""
 
@@ -31,7 +43,7 @@ def source() -> Path:
     return build([TRAINER])[TRAINER.name].source
 
 
-def prepared(spec: Spec, kubeconfig: Path, folder: Path) -> HostTrainer:
+def prepared(spec: Spec, kubeconfig: Path, folder: Path, limits: Limits = PUBLISHED) -> HostTrainer:
     """Writes configuration and certificate into `folder`."""
     certificates = folder / "k8s-webhook-server" / "serving-certs"
     certificates.mkdir(parents=True)
@@ -40,11 +52,15 @@ def prepared(spec: Spec, kubeconfig: Path, folder: Path) -> HostTrainer:
     config: dict[str, Any] = {
         "apiVersion": "config.trainer.kubeflow.org/v1alpha1",
         "kind": "Configuration",
-        "webhook": {"port": _port(), "host": "127.0.0.1"},
+        "webhook": {"port": free_port(), "host": "127.0.0.1"},
         "metrics": {"bindAddress": "0"},
-        "health": {"healthProbeBindAddress": f"127.0.0.1:{_port()}"},
+        "health": {"healthProbeBindAddress": f"127.0.0.1:{free_port()}"},
         "certManagement": {"enable": False},
         "leaderElection": {"leaderElect": False},
+        "clientConnection": {"qps": limits.qps, "burst": limits.burst},
+        "controller": {
+            "groupKindConcurrency": {"TrainJob.trainer.kubeflow.org": limits.jobs},
+        },
     }
     (folder / "config.yaml").write_text(json.dumps(config))
     program = build([TRAINER])[TRAINER.name].bin / "trainer-controller-manager"
@@ -52,7 +68,8 @@ def prepared(spec: Spec, kubeconfig: Path, folder: Path) -> HostTrainer:
     return HostTrainer(argv, {"TMPDIR": str(folder), "HOME": str(folder)})
 
 
-def _port() -> int:
+def free_port() -> int:
+    """A port of this machine that nobody listens on just now."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])

@@ -29,6 +29,8 @@ def stored() -> Schema:
     """The structure that is kept beside this file, with our pods."""
     spec: Schema = json.loads(STORED.read_text())["schema"]
     _job(spec)["template"] = podtemplate.stored()
+    # Kubernetes 1.27 cannot read this rule, and JobSet has it again for what is made of a runtime.
+    del spec["properties"]["volumeClaimPolicies"]["items"]["x-kubernetes-validations"]
     return spec
 
 

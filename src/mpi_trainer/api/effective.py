@@ -38,7 +38,8 @@ Raw = Mapping[str, Any]
 
 
 class ReplicatedJob(msgspec.Struct, frozen=True):
-    """One job of the JobSet. `rest`: the replicated job as merged, less its pod template."""
+    """One job of the JobSet. `after`: the jobs that must have completed before it begins. `rest`:
+    the replicated job as merged, less its pod template."""
 
     name: str
     role: str
@@ -46,7 +47,7 @@ class ReplicatedJob(msgspec.Struct, frozen=True):
     count: int
     replicas: int
     template: PodTemplate
-    depends_on: tuple[str, ...]
+    after: tuple[str, ...]
     rest: Raw
 
     def wire(self, template: Raw | None = None) -> dict[str, Any]:
@@ -133,7 +134,7 @@ def _replicated(
         count=_count(job, runtime, view, first),
         replicas=1 if view.ancestor in (TRAINER, DATASET, MODEL) else view.replicas,
         template=PodTemplate.of(pod),
-        depends_on=tuple(one.name for one in view.depends_on),
+        after=tuple(one.name for one in view.depends_on if one.status == "Complete"),
         rest=_without_pod(raw),
     )
 

@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from typing import Any
 
 import click
 
-from mpi_trainer.cli import everykind, formats, place, terminal
-from mpi_trainer.cli.formats import Format
-from mpi_trainer.cli.mpijob import options
+from mpi_trainer.cli import everykind, place
+from mpi_trainer.cli.mpijob.list import Style, Wish, listing, look
 from mpi_trainer.cli.voice import say, voiced
 from mpi_trainer.kube.oneshot import OneShot
+from mpi_trainer.sdk.backend import JobSummary
 from mpi_trainer.sdk.cluster.kinds import KINDS, Kind
 from mpi_trainer.sdk.cluster.refusals import told
+
+EVERY_KIND = Style(everykind.data, everykind.full_name, everykind.columns, everykind.row)
 
 
 @click.command("list")
 @click.argument("kinds", nargs=-1, metavar="[KIND]...")
-@options.namespace
-@options.every_namespace
-@options.data_output
+@listing
 @voiced
-def command(*, kinds: tuple[str, ...], namespace: str, everywhere: bool, form: Format) -> None:
+def command(*, kinds: tuple[str, ...], **given: Any) -> None:
     """List training jobs of every kind, newest first, or of the kinds that are named."""
     wanted = [_kind(word) for word in kinds] or list(KINDS)
-    with OneShot(place.config()) as server, told():
-        jobs, closed = everykind.listed(server, "" if everywhere else namespace, wanted)
-    if form.structured:
-        click.echo(formats.rendered(everykind.data(jobs), form))
-    elif jobs:
-        now = datetime.now(UTC)
-        lines = [everykind.row(job, now, everywhere=everywhere) for job in jobs]
-        click.echo(terminal.table(everykind.columns(everywhere=everywhere), lines))
-    else:
-        say("no jobs" if everywhere else f"no jobs in namespace {namespace}")
-    if closed:
-        say(f"not shown, because you may not list them: {', '.join(closed)}")
+    told_of: set[str] = set()
+
+    def found(namespace: str | None) -> list[JobSummary]:
+        with OneShot(place.config()) as server, told():
+            jobs, closed = everykind.listed(server, namespace or "", wanted)
+        unsaid = [kind for kind in closed if kind not in told_of]
+        if unsaid:
+            say(f"not shown, because you may not list them: {', '.join(unsaid)}")
+        told_of.update(unsaid)
+        return jobs
+
+    look(found, EVERY_KIND, Wish(**given))
 
 
 def _kind(word: str) -> Kind:

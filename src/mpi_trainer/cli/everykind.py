@@ -53,12 +53,19 @@ def listed(
     return sorted(jobs, key=lambda job: job.created, reverse=True), closed
 
 
-def columns(*, everywhere: bool) -> tuple[str, ...]:
-    return (KIND, *words.columns(wide=False, everywhere=everywhere))
+def full_name(job: JobSummary) -> str:
+    """As kubectl takes it."""
+    kind = kind_of(job.kind)
+    group = "" if kind is None else f".{kind.resource.group}"
+    return f"{job.kind.lower()}{group}/{job.key.name}"
 
 
-def row(job: JobSummary, now: datetime, *, everywhere: bool) -> tuple[str, ...]:
-    return (job.kind, *words.row(job, now, wide=False, everywhere=everywhere))
+def columns(*, wide: bool, everywhere: bool) -> tuple[str, ...]:
+    return (KIND, *words.columns(wide=wide, everywhere=everywhere))
+
+
+def row(job: JobSummary, now: datetime, *, wide: bool, everywhere: bool) -> tuple[str, ...]:
+    return (job.kind, *words.row(job, now, wide=wide, everywhere=everywhere))
 
 
 def data(jobs: Iterable[JobSummary]) -> dict[str, Any]:

@@ -1,12 +1,15 @@
-"""What a controller would make of the jobs in a file, by the controller's own functions."""
+"""What a controller would make of the MPIJobs in a file, by the controller's own functions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeVar
 
 import msgspec
 
 from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.runtime import Runtime
+from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.cli import jobfiles, terminal
 from mpi_trainer.layout.mpijob import layout
 from mpi_trainer.render.mpijob import Children, Facts, Object, children, secret
@@ -14,6 +17,8 @@ from mpi_trainer.render.mpijob import Children, Facts, Object, children, secret
 DEFAULT_NAMESPACE = "default"
 GENERATED = "xxxxx"
 """stands for the letters that the API server puts behind a generateName"""
+
+Named = TypeVar("Named", MPIJob, TrainJob, Runtime)
 
 replace = msgspec.structs.replace
 
@@ -36,7 +41,7 @@ def planned(path: str, namespace: str = "", domain: str = "") -> tuple[Planned, 
     file = jobfiles.read(path)
     for warning in file.warnings:
         terminal.say(f"warning: {warning}")
-    return tuple(of(_named(job, namespace), domain) for job in file.jobs)
+    return tuple(of(named(job, namespace), domain) for job in file.jobs)
 
 
 def of(job: MPIJob, domain: str = "", attempt: int = 1) -> Planned:
@@ -47,8 +52,9 @@ def of(job: MPIJob, domain: str = "", attempt: int = 1) -> Planned:
     return Planned(job, made, keyless)
 
 
-def _named(job: MPIJob, namespace: str) -> MPIJob:
-    meta = job.metadata
+def named(one: Named, namespace: str) -> Named:
+    """With the name and the namespace that it would have on the cluster."""
+    meta = one.metadata
     name = meta.name or f"{meta.generate_name}{GENERATED}"
     where = meta.namespace or namespace or DEFAULT_NAMESPACE
-    return replace(job, metadata=replace(meta, name=name, namespace=where))
+    return replace(one, metadata=replace(meta, name=name, namespace=where))

@@ -51,15 +51,19 @@ class Quick:
 
     def create_train(self, job: TrainJob) -> dict[str, Any]:
         """Submits a TrainJob; as the server has it."""
+        key = Key(job.namespace or self.config.namespace, job.name)
+        request = self._train_creation(key, job, dry_run=False)
+        with told(key):
+            made: dict[str, Any] = self._server.call(request)
+        return made
+
+    def _train_creation(self, key: Key, job: TrainJob, *, dry_run: bool) -> Request:
         from mpi_trainer.api.trainjob import to_wire
         from mpi_trainer.sdk.cluster.adapting import with_ranks
 
-        key = Key(job.namespace or self.config.namespace, job.name)
         runtime = self._runtime(job, key.namespace)
         body = to_wire(job if runtime is None else with_ranks(job, runtime))
-        with told(key):
-            made: dict[str, Any] = self._server.call(_posted(TRAINJOBS, key, body, dry_run=False))
-        return made
+        return _posted(TRAINJOBS, key, body, dry_run=dry_run)
 
     def _runtime(self, job: TrainJob, namespace: str) -> Runtime | None:
         """None where we cannot have it; whether it is there at all is the server's to say."""
@@ -74,11 +78,15 @@ class Quick:
             return None
         return decode(Runtime, found).value
 
-    def refusals(self, job: MPIJob) -> tuple[str, ...]:
+    def refusals(self, job: MPIJob | TrainJob) -> tuple[str, ...]:
         """What the server would refuse the job for; nothing is made."""
         key = Key(job.namespace or self.config.namespace, job.name)
         try:
-            self._server.call(creation(key, job, dry_run=True), None)
+            if isinstance(job, MPIJob):
+                request = creation(key, job, dry_run=True)
+            else:
+                request = self._train_creation(key, job, dry_run=True)
+            self._server.call(request, None)
         except AlreadyExists:
             return ()
         except ApiError as error:

@@ -36,11 +36,11 @@ class KindAfterVerb(LazyGroup):
             return name, everything, rest
         if kind in TRAINJOBS:
             return self._of_trainjobs(ctx, name or "", rest)
-        if kind in OLDER and not ctx.resilient_parsing:
-            if not cluster or name in NOT_FOR_OLDER:
+        if kind in OLDER:
+            if not ctx.resilient_parsing and (not cluster or name in NOT_FOR_OLDER):
                 instead = f"{ctx.command_path} {name} mpijob"
                 ctx.fail(f"{rest[0]} is not a kind that runs here; use `{instead}`")
-            return f"{name} {kind}", command, rest[1:]
+            return f"{name} {kind.removesuffix('s')}", command, rest[1:]
         return name, command, rest
 
     def _of_trainjobs(

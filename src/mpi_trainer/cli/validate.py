@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 replace = msgspec.structs.replace
 _ALONE = "TrainJob {}: its runtime {} is not here, so only the job itself was checked"
-_UNASKED = "TrainJob {}: the cluster was not asked; `kubectl apply --dry-run=server` asks it"
+_UNASKED = "TrainJob {}: the cluster was not asked, for its runtime comes with the files"
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -49,8 +49,8 @@ class Finding(msgspec.Struct, frozen=True):
 def command(paths: tuple[str, ...], server: bool, namespace: str, output: str) -> int:
     """Check job files without running anything."""
     cluster = _cluster() if server else None
-    known = _runtimes(paths)
-    findings = [_finding(path, known, cluster, namespace) for path in paths]
+    given = _given(paths)
+    findings = [_finding(path, given, cluster, namespace) for path in paths]
     if output == "json":
         click.echo(json.dumps(msgspec.to_builtins(findings), indent=2))
     else:
@@ -65,20 +65,21 @@ def _cluster() -> Quick:
     return Quick(place.config())
 
 
-def _runtimes(paths: tuple[str, ...]) -> tuple[Runtime, ...]:
-    """All that the files bring along, and what we ship; a file that is wrong is told of later."""
+def _given(paths: tuple[str, ...]) -> tuple[Runtime, ...]:
+    """The runtimes that the files bring along; a file that is wrong is told of later."""
     found: list[Runtime] = []
     for path in paths if len(paths) > 1 else ():
         if path != "-":
             with contextlib.suppress(LocalError, InvalidJob):
                 found += jobfiles.objects(path).runtimes
-    ours = (shipped.runtime(name) for name in shipped.names())
-    return (*found, *(one for one in ours if one is not None))
+    return tuple(found)
 
 
 def _finding(
-    path: str, known: tuple[Runtime, ...], cluster: Quick | None, namespace: str
+    path: str, given: tuple[Runtime, ...], cluster: Quick | None, namespace: str
 ) -> Finding:
+    ours = (shipped.runtime(name) for name in shipped.names())
+    known = (*given, *(one for one in ours if one is not None))
     try:
         file = jobfiles.objects(path, known)
     except LocalError as error:
@@ -101,10 +102,12 @@ def _finding(
     if cluster is None:
         return finding
     refused: list[str] = []
-    for job in file.jobs:
+    brought = [j for j in file.train_jobs if any(serves(r, j) for r in (*file.runtimes, *given))]
+    asked: list[MPIJob | TrainJob] = [*file.jobs, *file.train_jobs]
+    for job in (one for one in asked if one not in brought):
         where = replace(job.metadata, namespace=job.namespace or namespace)
         refused += cluster.refusals(replace(job, metadata=where))
-    unasked = tuple(_UNASKED.format(job.name) for job in file.train_jobs)
+    unasked = tuple(_UNASKED.format(job.name) for job in brought)
     return replace(finding, errors=tuple(refused), warnings=(*finding.warnings, *unasked))
 
 

@@ -1,7 +1,8 @@
 """The loop of TrainJobs: load, find the runtime, decide, render, apply.
 
 One pass looks at one job and nothing else. It may be repeated, late or interrupted anywhere: all
-that is kept between passes is a cache of what can be found out again.
+that is kept between passes is a cache of what can be found out again, and when each status was
+written last: who does not know it writes at once.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from mpi_trainer.controller.objects import Pod, StoredJob
 from mpi_trainer.controller.succession import Succession
 from mpi_trainer.controller.telling import cut, joined, tell
 from mpi_trainer.controller.train import tally
+from mpi_trainer.controller.train.counts import Counts
 from mpi_trainer.controller.train.desired import Desired, desired
 from mpi_trainer.controller.train.hands import Refused, TrainHands, Work
 from mpi_trainer.controller.train.look import look
@@ -109,6 +111,7 @@ class TrainJobs:
         self._tools = tools
         self._clock = clock
         self._names = Succession()
+        self._counts = Counts()
         self._plans: dict[str, _Plan] = {}
         self._verdicts: dict[str, tuple[str, str]] = {}
         self._troubles: dict[str, str] = {}
@@ -209,7 +212,11 @@ class TrainJobs:
     async def _carry_out(self, work: Work, wanted: Desired | None) -> Result:
         hands, step = self._tools.hands, work.step
         framework = "" if wanted is None else wanted.effective.policy
+        later = self._counts.can_wait(work.job, step, work.now)
+        if later is not None:
+            return Result(min(later, step.look_again or later).total_seconds())
         if await hands.store(work):
+            self._counts.wrote(work.job, work.now)
             tally.tell(self._tools.metrics, work.job, framework, step)
             for event in step.events:
                 self._tell(work.job, event.type, event.reason, event.message)
@@ -261,6 +268,7 @@ class TrainJobs:
         before = self._names.replaced(key, uid)
         if not before:
             return
+        self._counts.forget(before)
         self._plans.pop(before, None)
         self._verdicts.pop(before, None)
         self._troubles.pop(before, None)

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 import msgspec
 
 from mpi_trainer.api.effective import TRAINER, Effective
+from mpi_trainer.api.effective import effective as put_together
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.runtime import MPI, TORCH, Runtime
 from mpi_trainer.api.tailoring import NODE_CONTAINER
@@ -20,6 +21,7 @@ from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.layout import torch
 from mpi_trainer.layout.model import Layout
 from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
+from mpi_trainer.layout.trainjob import layout as laid_out
 from mpi_trainer.render import conflicts, secrets
 from mpi_trainer.render.configmaps import config_map
 from mpi_trainer.render.frame import Facts, Frame, Names, Object, frame
@@ -27,7 +29,16 @@ from mpi_trainer.render.jobsets import job_set
 from mpi_trainer.render.pods import filled, marked
 from mpi_trainer.render.secrets import Part
 
-__all__ = ["Children", "Facts", "Object", "children", "secret", "secret_name"]
+__all__ = [
+    "Children",
+    "Facts",
+    "Object",
+    "Rendered",
+    "children",
+    "rendered",
+    "secret",
+    "secret_name",
+]
 
 # The launcher's and the nodes' templates come from the runtime.
 _PLACES = conflicts.Places(("spec", "runtimeRef"), ("spec", "runtimeRef"), ("spec", "trainer"))
@@ -61,6 +72,21 @@ def children(
         given = pods[name].get("metadata") or {}
         pods[name] = {"metadata": marked(given, one.labels), "spec": _lasting(filled(one, shared))}
     return Children(job_set(job, effective, pods), config_map(shared))
+
+
+class Rendered(msgspec.Struct, frozen=True):
+    """A job put together with its runtime; `layout` is None where it is not one of MPI."""
+
+    effective: Effective
+    layout: Layout | None
+    children: Children
+
+
+def rendered(job: TrainJob, runtime: Runtime, domain: str = "") -> Rendered:
+    """InvalidJob where the runtime's templates are in the children's way."""
+    whole = put_together(job, runtime)
+    plan = laid_out(job, whole, domain) if whole.policy == MPI else None
+    return Rendered(whole, plan, children(job, whole, runtime, plan, Facts(domain=domain)))
 
 
 def secret(layout: Layout, job: TrainJob, parts: Mapping[Part, str]) -> Object:

@@ -21,12 +21,14 @@ from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import ApiError, Forbidden, Invalid, KubeError
 from mpi_trainer.kube.resources import JOBS, PODS, RESOURCE_QUOTAS, SUBJECT_ACCESS_REVIEWS
 from mpi_trainer.layout.mpijob import LABEL_JOB, LABEL_OPERATOR, layout
+from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
 from mpi_trainer.render import mpijob as render
-from mpi_trainer.webhook import deputy, quota, refusals
+from mpi_trainer.webhook import asking, deputy, quota, refusals
 from mpi_trainer.webhook.review import Request, User
 
 SECONDS = 3.0
 UNANSWERED = "Not checked"
+_JOB_LABELS = (LABEL_JOB, LABEL_TRAINJOB)
 
 Findings = tuple[tuple[FieldError, ...], tuple[FieldError, ...]]
 Object = dict[str, Any]
@@ -63,7 +65,7 @@ class Asks:
     async def about(self, job: MPIJob, user: User) -> Findings:
         """Errors and warnings, from all questions at once."""
         found = await asyncio.gather(
-            self.bounded(self._quota(job), "the namespace's quota"),
+            self.room(asking.of_mpijob(job), job.namespace),
             self.bounded(self._pods(job), "whether the cluster would take the pods"),
             self._rights(job, user),
         )
@@ -91,16 +93,23 @@ class Asks:
             remedy = "the job is taken; look at its status"
             return (), (FieldError((), UNANSWERED, rule=rule, remedy=remedy),)
 
-    async def _quota(self, job: MPIJob) -> Findings:
-        if quota.waits(job):
+    async def room(self, asked: asking.Asking, namespace: str) -> Findings:
+        """Whether the namespace's quotas have room."""
+        if not asked.stages:
             return (), ()
-        place = job.namespace
+        return await self.bounded(self._quota(asked, namespace), "the namespace's quota")
+
+    async def _quota(self, asked: asking.Asking, place: str) -> Findings:
         listed = await self._call(requests.list_page(RESOURCE_QUOTAS, place), QuotaList)
         if not listed.items:
             return (), ()
-        pods = await self._call(requests.list_page(PODS, place, labels=LABEL_JOB), PodList)
-        users = len({pod.metadata.labels.get(LABEL_JOB) for pod in pods.items})
-        return quota.errors(job, listed.items, users), quota.warnings(job, listed.items, users)
+        users = sum(await asyncio.gather(*(self._users(place, label) for label in _JOB_LABELS)))
+        return quota.errors(asked, listed.items, users), quota.warnings(asked, listed.items, users)
+
+    async def _users(self, place: str, label: str) -> int:
+        """How many jobs have pods that say so by this label."""
+        pods = await self._call(requests.list_page(PODS, place, labels=label), PodList)
+        return len({pod.metadata.labels.get(label) for pod in pods.items})
 
     async def _pods(self, job: MPIJob) -> Findings:
         plan = layout(job, self._domain)

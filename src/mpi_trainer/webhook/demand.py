@@ -13,7 +13,6 @@ from decimal import Decimal
 import msgspec
 
 from mpi_trainer.api import quantities
-from mpi_trainer.api.mpijob import LAUNCHER, WORKER, MPIJob
 from mpi_trainer.api.pods import Container, PodSpec
 
 Amounts = Mapping[str, Decimal]
@@ -22,10 +21,14 @@ _BARE = ("cpu", "memory", "ephemeral-storage")
 
 
 class Demand(msgspec.Struct, frozen=True):
-    """One role: how many pods, what each asks for, and what scopes look at."""
+    """One role: how many pods, what each asks for, and what scopes look at.
+
+    `many`: the role of which the user says how many there are.
+    """
 
     role: str
     pods: int
+    many: bool
     each: Amounts
     best_effort: bool
     priority_class: str
@@ -34,15 +37,8 @@ class Demand(msgspec.Struct, frozen=True):
         return self.each.get(resource, Decimal(0)) * self.pods
 
 
-def demands(job: MPIJob) -> tuple[Demand, ...]:
-    """Launcher, then workers. Amounts are under every name that a quota may use for them."""
-    roles = ((LAUNCHER, 1, job.launcher), (WORKER, job.workers, job.worker))
-    return tuple(
-        _demand(role, pods, replica.template.view.spec) for role, pods, replica in roles if pods
-    )
-
-
-def _demand(role: str, pods: int, spec: PodSpec) -> Demand:
+def demand(role: str, pods: int, spec: PodSpec, *, many: bool) -> Demand:
+    """Amounts are under every name that a quota may use for them."""
     requests, limits = _whole(spec, _requests), _whole(spec, _limits)
     each: dict[str, Decimal] = {"pods": Decimal(1), "count/pods": Decimal(1)}
     for resource, amount in requests.items():
@@ -53,7 +49,7 @@ def _demand(role: str, pods: int, spec: PodSpec) -> Demand:
         each[f"limits.{resource}"] = amount
     compute = {"cpu", "memory"}
     best_effort = not compute & (requests.keys() | limits.keys())
-    return Demand(role, pods, each, best_effort, spec.priority_class_name)
+    return Demand(role, pods, many, each, best_effort, spec.priority_class_name)
 
 
 def _requests(container: Container) -> Amounts:

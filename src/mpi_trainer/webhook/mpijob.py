@@ -18,7 +18,7 @@ from mpi_trainer.api.annotations import ours
 from mpi_trainer.api.errors import FieldError
 from mpi_trainer.api.mpijob import MPIJob, to_wire
 from mpi_trainer.webhook import changes
-from mpi_trainer.webhook.quota import QUEUE_LABEL
+from mpi_trainer.webhook.asking import QUEUE_LABEL
 from mpi_trainer.webhook.review import UPDATE, Request
 
 Patch = tuple[dict[str, Any], ...]

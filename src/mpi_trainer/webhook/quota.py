@@ -1,13 +1,13 @@
 """Whether a namespace's quotas have room for a job, by arithmetic over their status. Pure.
 
 More than a hard limit can never run: an error. More than what is left may run later: a warning.
-Both say what is asked, what there is, who uses it, and how many workers would fit. A job that is
-suspended or queued asks for nothing yet. Danger: the status of a quota lags behind the pods, so
-only the hard limit may refuse.
+Both say what is asked, what there is, who uses it, and how many workers or nodes would fit. Danger:
+the status of a quota lags behind the pods, so only the hard limit may refuse.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import ROUND_FLOOR, Decimal
 
@@ -16,14 +16,10 @@ import msgspec
 from mpi_trainer.api import quantities
 from mpi_trainer.api.errors import FORBIDDEN, FieldError
 from mpi_trainer.api.meta import ApiValue, ObjectMeta
-from mpi_trainer.api.mpijob import LAUNCHER, WORKER, MPIJob
-from mpi_trainer.webhook.demand import Demand, demands
+from mpi_trainer.webhook.asking import Asking
+from mpi_trainer.webhook.demand import Demand
 
-QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 SHORT = "Not enough left"
-
-_WORKERS = ("spec", "mpiReplicaSpecs", WORKER, "replicas")
-_LAUNCHER = ("spec", "mpiReplicaSpecs", LAUNCHER)
 
 
 class ScopeMatch(ApiValue, frozen=True):
@@ -53,13 +49,14 @@ class ResourceQuota(ApiValue, frozen=True):
 
 
 class Room(msgspec.Struct, frozen=True):
-    """One resource of one quota, and what the job asks of it."""
+    """One resource of one quota, and what a stage of the job asks of it."""
 
     quota: str
     resource: str
     hard: Decimal
     used: Decimal
     asked: tuple[Demand, ...]
+    by: Asking
 
     @property
     def wanted(self) -> Decimal:
@@ -69,44 +66,41 @@ class Room(msgspec.Struct, frozen=True):
     def left(self) -> Decimal:
         return max(self.hard - self.used, Decimal(0))
 
-    def workers_within(self, limit: Decimal) -> int:
-        """How many workers fit beside the launcher; 0 where not even one does."""
-        launcher = sum((d.of(self.resource) for d in self.asked if d.role == LAUNCHER), Decimal(0))
-        each = next((d.each[self.resource] for d in self.asked if d.role == WORKER), Decimal(0))
+    def fitting(self, limit: Decimal) -> int:
+        """How many of the many fit beside the others; 0 where not even one does."""
+        beside = sum((d.of(self.resource) for d in self.asked if not d.many), Decimal(0))
+        each = next((d.each[self.resource] for d in self.asked if d.many), Decimal(0))
         if not each:
             return 0
-        return max(int(((limit - launcher) / each).to_integral_value(ROUND_FLOOR)), 0)
+        fits = int(((limit - beside) / (each * self.by.each)).to_integral_value(ROUND_FLOOR))
+        return fits + self.by.among if fits > 0 else 0
 
 
-def waits(job: MPIJob) -> bool:
-    """Whether somebody else decides when the job's pods come."""
-    return bool(job.spec.run_policy.suspend) or QUEUE_LABEL in job.metadata.labels
-
-
-def errors(job: MPIJob, quotas: Iterable[ResourceQuota], users: int) -> tuple[FieldError, ...]:
+def errors(asking: Asking, quotas: Iterable[ResourceQuota], users: int) -> tuple[FieldError, ...]:
     """What can never fit. `users` is the number of jobs that hold pods in the namespace."""
-    return tuple(_too_much(room, users) for room in _rooms(job, quotas) if room.wanted > room.hard)
+    return tuple(
+        _too_much(room, users) for room in _rooms(asking, quotas) if room.wanted > room.hard
+    )
 
 
-def warnings(job: MPIJob, quotas: Iterable[ResourceQuota], users: int) -> tuple[FieldError, ...]:
+def warnings(asking: Asking, quotas: Iterable[ResourceQuota], users: int) -> tuple[FieldError, ...]:
     """What does not fit now."""
     return tuple(
         _not_now(room, users)
-        for room in _rooms(job, quotas)
+        for room in _rooms(asking, quotas)
         if room.left < room.wanted <= room.hard
     )
 
 
-def _rooms(job: MPIJob, quotas: Iterable[ResourceQuota]) -> Iterator[Room]:
-    asked = () if waits(job) else demands(job)
-    for quota in quotas:
-        counted = tuple(d for d in asked if _in_scope(quota.spec, d))
+def _rooms(asking: Asking, quotas: Iterable[ResourceQuota]) -> Iterator[Room]:
+    for quota, stage in itertools.product(quotas, asking.stages):
+        counted = tuple(d for d in stage if _in_scope(quota.spec, d))
         for resource, hard in quota.status.hard.items():
             those = tuple(d for d in counted if resource in d.each)
             if those:
                 used = quota.status.used.get(resource, "0")
                 limits = quantities.parse(hard), quantities.parse(used)
-                yield Room(quota.metadata.name, resource, *limits, those)
+                yield Room(quota.metadata.name, resource, *limits, those, asking)
 
 
 def _in_scope(spec: QuotaSpec, demand: Demand) -> bool:
@@ -130,9 +124,10 @@ def _matches(match: ScopeMatch, demand: Demand, plain: Mapping[str, bool]) -> bo
 
 
 def _too_much(room: Room, users: int) -> FieldError:
-    fits = room.workers_within(room.hard)
+    fits = room.fitting(room.hard)
     remedy = (
-        f"use at most {_workers(fits)}, ask for less per worker, or have the quota raised"
+        f"use at most {room.by.counted(fits)}, ask for less per {room.by.noun}, or have the quota "
+        "raised"
         if fits
         else "ask for less per pod, or have the quota raised"
     )
@@ -140,26 +135,20 @@ def _too_much(room: Room, users: int) -> FieldError:
 
 
 def _not_now(room: Room, users: int) -> FieldError:
-    fits = room.workers_within(room.left)
+    fits = room.fitting(room.left)
     remedy = "the job waits until others end"
-    remedy += f"; {_workers(fits)} would fit now" if fits else ""
+    remedy += f"; {room.by.counted(fits)} would fit now" if fits else ""
     return FieldError(_place(room), SHORT, rule=_numbers(room, users), remedy=remedy)
 
 
-def _place(room: Room) -> tuple[str, ...]:
-    return _WORKERS if any(d.role == WORKER for d in room.asked) else _LAUNCHER
+def _place(room: Room) -> tuple[str | int, ...]:
+    return room.by.many if any(d.many for d in room.asked) else room.by.rest
 
 
 def _numbers(room: Room, users: int) -> str:
     """`asks for 16 requests.nvidia.com/gpu (8 workers x 2); quota `gpu` allows 8, …`."""
     name = room.resource
-    shares = " + ".join(
-        f"{_workers(d.pods)} x {_text(name, d.each[name])}"
-        if d.role == WORKER
-        else f"launcher {_text(name, d.each[name])}"
-        for d in room.asked
-        if d.each[name]
-    )
+    shares = " + ".join(_share(room, d) for d in room.asked if d.each[name])
     jobs = f"{users} job{'' if users == 1 else 's'}"
     return (
         f"asks for {_text(name, room.wanted)} {name} ({shares}); quota `{room.quota}` allows "
@@ -168,8 +157,11 @@ def _numbers(room: Room, users: int) -> str:
     )
 
 
-def _workers(count: int) -> str:
-    return f"{count} worker{'' if count == 1 else 's'}"
+def _share(room: Room, demand: Demand) -> str:
+    each = _text(room.resource, demand.each[room.resource])
+    if demand.many:
+        return f"{room.by.counted(demand.pods)} x {each}"
+    return f"{demand.role} {each}" if demand.pods == 1 else f"{demand.role} {demand.pods} x {each}"
 
 
 def _text(resource: str, amount: Decimal) -> str:

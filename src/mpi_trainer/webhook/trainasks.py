@@ -1,4 +1,4 @@
-"""What only the API server knows about a TrainJob: its runtime, rights, and its pods' chances.
+"""What only the API server knows about a TrainJob: its runtime, quotas, rights, its pods' chances.
 
 Each question is bounded. A runtime that is not there refuses the job; one that could not be asked
 for in time does not, because the controller looks again before it makes anything.
@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from mpi_trainer.api import load
-from mpi_trainer.api.effective import effective
-from mpi_trainer.api.errors import INVALID, FieldError, InvalidJob, Path
+from mpi_trainer.api.effective import Effective, effective
+from mpi_trainer.api.errors import INVALID, FieldError, InvalidJob
 from mpi_trainer.api.mpijob import MULTIKUEUE
 from mpi_trainer.api.runtime import CLUSTER, MPI, Runtime
 from mpi_trainer.api.trainjob import TrainJob
@@ -24,11 +24,9 @@ from mpi_trainer.kube.errors import KubeError, NotFound
 from mpi_trainer.kube.resources import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from mpi_trainer.layout.trainjob import layout
 from mpi_trainer.render import trainjob as render
-from mpi_trainer.webhook import deputy, refusals
+from mpi_trainer.webhook import asking, deputy, refusals
 from mpi_trainer.webhook.asks import SECONDS, UNANSWERED, Asks, Findings
 from mpi_trainer.webhook.review import User
-
-REF: Path = (*fitting.REF, "name")
 
 
 class TrainAsks:
@@ -49,24 +47,27 @@ class TrainAsks:
         except (TimeoutError, KubeError):
             rule = f"the runtime could not be asked for in {self._seconds:g} s"
             remedy = "the job is taken; look at its status"
-            return (), (FieldError(REF, UNANSWERED, rule=rule, remedy=remedy),)
+            return (), (FieldError(asking.RUNTIME, UNANSWERED, rule=rule, remedy=remedy),)
         errors = fitting.errors(job, runtime)
         if errors or job.spec.managed_by == MULTIKUEUE:
             return errors, ()
+        whole = effective(job, runtime)
         found = await asyncio.gather(
+            self._asks.room(asking.of_trainjob(job, whole), job.namespace),
             self._asks.held(deputy.train_claims(job, runtime), job.namespace, user),
-            self._asks.bounded(self._pods(job, runtime), "whether the cluster would take the pods"),
+            self._asks.bounded(
+                self._pods(job, runtime, whole), "whether the cluster would take the pods"
+            ),
         )
         asked = tuple(error for part, _ in found for error in part)
         told = tuple(warning for _, part in found for warning in part)
         return asked, (*told, *fitting.warnings(job, runtime))
 
-    async def _pods(self, job: TrainJob, runtime: Runtime) -> Findings:
+    async def _pods(self, job: TrainJob, runtime: Runtime, whole: Effective) -> Findings:
         """A pod of each job, tried as the controller would have it made."""
-        together = effective(job, runtime)
-        plan = layout(job, together) if together.policy == MPI else None
+        plan = layout(job, whole) if whole.policy == MPI else None
         try:
-            made = render.children(job, together, runtime, plan, render.Facts())
+            made = render.children(job, whole, runtime, plan, render.Facts())
         except InvalidJob as invalid:
             return invalid.errors, ()
         parts = made.job_set["spec"]["replicatedJobs"]
@@ -99,4 +100,4 @@ def _missing(job: TrainJob) -> FieldError:
     where = f" in the namespace {job.namespace}" if kind != CLUSTER else ""
     rule = f"there is no {kind} of this name{where}"
     remedy = f"create it first, or name one of `kubectl get {kind.lower()}s`"
-    return FieldError(REF, INVALID, ref.name, rule, remedy)
+    return FieldError(asking.RUNTIME, INVALID, ref.name, rule, remedy)

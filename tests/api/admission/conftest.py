@@ -14,12 +14,12 @@ from tools.cluster.spec import Spec
 PORT: Final = 19443
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def api_server() -> Iterator[Spec]:
     yield from shared_cluster(Spec(name="test-admission", profile="api"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def webhook(api_server: Spec, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Admission in front of that server."""
     kubectl = Kubectl(api_server)

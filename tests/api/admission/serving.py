@@ -150,3 +150,19 @@ def _trusted(kubectl: Kubectl) -> bool:
 def remove(kubectl: Kubectl) -> None:
     for kind in ("mutatingwebhookconfiguration", "validatingwebhookconfiguration"):
         kubectl("delete", kind, CONFIGURATION, "--ignore-not-found")
+
+
+def quota(kubectl: Kubectl, hard: dict[str, str]) -> None:
+    """A quota called `team`, once its status is counted."""
+    kubectl.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": {"name": "team"},
+            "spec": {"hard": hard},
+        }
+    )
+    eventually(
+        "the quota is counted",
+        lambda: bool(kubectl.get("resourcequota", "team").get("status", {}).get("hard")),
+    )

@@ -7,8 +7,8 @@ import re
 from typing import Any
 
 from tests.api.admission.cases import REFUSED, ROLES, TAKEN, Change, job
-from tests.api.admission.serving import Server
-from tests.cluster import Kubectl, eventually
+from tests.api.admission.serving import Server, quota
+from tests.cluster import Kubectl
 
 DENIED = re.compile(r"(?=Error from server)")
 
@@ -60,21 +60,6 @@ def test_the_tables_cover_every_area() -> None:
     for area in (1, 2, 3, 4, 5, 6, 7, 9, 10):
         assert refused.count(area) >= 5, area
         assert taken.count(area) >= 2, area
-
-
-def quota(kubectl: Kubectl, hard: dict[str, str]) -> None:
-    kubectl.apply(
-        {
-            "apiVersion": "v1",
-            "kind": "ResourceQuota",
-            "metadata": {"name": "team"},
-            "spec": {"hard": hard},
-        }
-    )
-    eventually(
-        "the quota is counted",
-        lambda: bool(kubectl.get("resourcequota", "team").get("status", {}).get("hard")),
-    )
 
 
 GPUS: tuple[Change, ...] = (

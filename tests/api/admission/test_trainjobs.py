@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.admission.serving import Server
+from tests.api.admission.serving import Server, quota
 from tests.cluster import Kubectl, eventually
 from tests.unit.api.building import changed
 from tests.unit.api.traincases import (
@@ -135,6 +135,20 @@ def test_pods_that_the_namespace_forbids_are_told_before_anything_is_made(
     eventually("account", lambda: not namespace.attempt("get", "sa", "default").returncode)
     said = tried(namespace, numbered(0, Taken("mpi")))
     assert "in the pods of `node`, securityContext: the namespace allows restricted pods" in said
+
+
+def test_more_nodes_than_the_quota_are_refused_with_the_numbers(plain_namespace: Kubectl) -> None:
+    """CTL-4 area 8."""
+    quota(plain_namespace, {"requests.nvidia.com/gpu": "8"})
+    gpus = {"limits": {"nvidia.com/gpu": 2}}
+    big = changed(
+        numbered(0, Taken("mpi")),
+        [(("spec", "trainer", "numNodes"), 8), (("spec", "trainer", "resourcesPerNode"), gpus)],
+    )
+    said = tried(plain_namespace, big)
+    assert "spec.trainer.numNodes: Forbidden: asks for 16 " in said
+    assert "quota `team` allows 8, 0 in use by 0 jobs, 8 left; use at most" in said
+    assert "created" in tried(plain_namespace, changed(big, [(("spec", "suspend"), True)]))
 
 
 def test_job_lives_as_kueue_needs_it(plain_namespace: Kubectl) -> None:

@@ -67,7 +67,7 @@ def agrees(text: str) -> bool:
 
 
 @given(TEXTS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_whatever_is_read_is_what_the_library_reads(text: str) -> None:
     agrees(text)
 

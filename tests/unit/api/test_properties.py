@@ -26,7 +26,7 @@ from mpi_trainer.api.mpijob import (
 )
 from mpi_trainer.api.pods import PodTemplate
 
-quick = settings(max_examples=20, deadline=None)
+quick = settings(max_examples=20)
 
 texts = st.text("aB0-_./:= \n\x00ü😀", max_size=5)
 words = st.one_of(texts, st.sampled_from(["Never", "Running", "a", "x-1", "1Gi", "500m", "/x"]))
@@ -177,7 +177,7 @@ yaml_like = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(yaml_like)
 def test_any_text_is_documents_or_a_refusal_with_a_place(text: str) -> None:
     try:

@@ -10,7 +10,10 @@ import yaml
 from click.testing import CliRunner, Result
 
 from mpi_trainer.api.errors import InvalidJob
+from mpi_trainer.api.runtime import to_wire
 from mpi_trainer.cli.root import odh
+from mpi_trainer.local import shipped
+from mpi_trainer.local.errors import LocalError
 from tests.golden.render.objects import FOLDER
 
 CASE = FOLDER / "open-mpi" / "in.yaml"
@@ -65,3 +68,50 @@ def test_what_validate_refuses_is_not_rendered(tmp_path: Path) -> None:
     file.write_text(CASE.read_text().replace("replicas: 2", "replicas: -2"))
     with pytest.raises(InvalidJob, match=r"Worker\.replicas"):
         render("-f", str(file))
+
+
+EXAMPLE = Path(__file__).parents[3] / "examples/manifests/simple-trainjob.yaml"
+
+
+def test_a_trainjob_is_rendered_with_the_runtime_that_it_names() -> None:
+    """API-3: snapshot, files, keys, JobSet."""
+    made = list(yaml.safe_load_all(render("-f", str(EXAMPLE)).stdout))
+    assert [one["kind"] for one in made] == ["ConfigMap", "ConfigMap", "Secret", "JobSet"]
+    assert made[0]["metadata"]["name"] == "simple-trainjob-runtime-snapshot"
+    assert "data" not in made[2]
+    jobs = {one["name"] for one in made[3]["spec"]["replicatedJobs"]}
+    assert jobs == {"launcher", "node"}
+
+
+def test_a_runtime_that_is_not_here_is_asked_for() -> None:
+    text = yaml.safe_load(EXAMPLE.read_text())
+    text["spec"]["runtimeRef"]["name"] = "mpi-opnmpi-cpu"
+    with pytest.raises(LocalError, match="there is no ClusterTrainingRuntime") as refused:
+        render("-f", "-", data=yaml.safe_dump(text))
+    assert "--runtime FILE" in refused.value.hint
+
+
+def near(job_in: str, runtime_in: str) -> str:
+    """A file with a TrainJob and its own TrainingRuntime, which may leave their namespaces open."""
+    one = shipped.runtime("mpi-openmpi-cpu")
+    assert one is not None
+    brought = {**to_wire(one), "kind": "TrainingRuntime"}
+    brought["metadata"] = {"name": "mine", **({"namespace": runtime_in} if runtime_in else {})}
+    wanted = yaml.safe_load(EXAMPLE.read_text())
+    wanted["metadata"] = {"name": "tune", **({"namespace": job_in} if job_in else {})}
+    wanted["spec"]["runtimeRef"] = {"name": "mine", "kind": "TrainingRuntime"}
+    return yaml.safe_dump_all([brought, wanted])
+
+
+@pytest.mark.parametrize(("job_in", "runtime_in"), [("", ""), ("", "team"), ("team", "")])
+def test_a_runtime_of_the_file_is_in_the_job_s_namespace(job_in: str, runtime_in: str) -> None:
+    made = list(
+        yaml.safe_load_all(render("-f", "-", "-n", "team", data=near(job_in, runtime_in)).stdout)
+    )
+    assert {one["metadata"]["namespace"] for one in made} == {"team"}
+
+
+def test_a_file_without_a_job_is_refused() -> None:
+    brought = next(iter(yaml.safe_load_all(near("", ""))))
+    with pytest.raises(LocalError, match="holds no job"):
+        render("-f", "-", data=yaml.safe_dump(brought))

@@ -148,7 +148,7 @@ def lives_on(world: World) -> None:
     raise AssertionError(f"does not end: {world.job.status} {world.record} {world.pods}")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(jobs(), st.lists(st.sampled_from(TROUBLE), max_size=40))
 def test_a_job_in_trouble_keeps_its_promises_and_ends(job: MPIJob, trouble: list[Fault]) -> None:
     """CTL-3, CTL-11."""
@@ -158,7 +158,7 @@ def test_a_job_in_trouble_keeps_its_promises_and_ends(job: MPIJob, trouble: list
     lives_on(world)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(jobs(), st.lists(st.sampled_from(PEACE), max_size=40))
 def test_crashes_and_suspensions_alone_never_fail_a_job(job: MPIJob, peace: list[Fault]) -> None:
     """CTL-3: what the controller does to itself costs the job nothing."""
@@ -170,7 +170,7 @@ def test_crashes_and_suspensions_alone_never_fail_a_job(job: MPIJob, peace: list
     assert world.record.failures == ()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(jobs(), st.lists(st.sampled_from(TROUBLE), max_size=30))
 def test_every_quiet_moment_is_a_fixed_point(job: MPIJob, trouble: list[Fault]) -> None:
     world = World(job)

@@ -18,7 +18,7 @@ from mpi_trainer.layout.hosts import discover_hosts, discovery
 from mpi_trainer.layout.mpi import REGISTRY
 from mpi_trainer.layout.mpijob import LABEL_INDEX, NO_GPU, layout
 
-few = settings(max_examples=30, deadline=None)
+few = settings(max_examples=30)
 
 
 def job(workers: int = 2, slots: int = 1, as_worker: bool = False, **spec: object) -> MPIJob:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mpi_trainer.layout.launch import LAUNCHERS, SHELLS, mpi_command, starts_ranks
 
-few = settings(max_examples=40, deadline=None)
+few = settings(max_examples=40)
 
 STARTS = [
     ["mpirun", "-n", "4", "python", "train.py"],

@@ -19,7 +19,7 @@ label = st.from_regex(r"[a-z]([a-z0-9-]{0,8}[a-z0-9])?", fullmatch=True)
 paths = st.sampled_from(["/data", "/dev/shm", "/dev/shm/", "/etc/passwd", "/scratch", "/etc/mpi2"])
 volume_names = st.sampled_from(["data", "dev-shm", "run-mpi-agent", "etc-mpi-agent", "scratch"])
 quantity = st.sampled_from(["1", "2", "10"])
-quick = settings(max_examples=20, deadline=None)
+quick = settings(max_examples=20)
 
 
 @st.composite

@@ -17,7 +17,7 @@ from mpi_trainer.api.pods import PodTemplate
 from mpi_trainer.layout.mpi import REGISTRY
 from mpi_trainer.sdk.newjob import LONGEST_NAME, HostMount, NewJob, name_for, with_additions
 
-few = settings(max_examples=15, deadline=None)
+few = settings(max_examples=15)
 
 DATA = HostMount("/data/digits", "/data", read_only=True)
 OUT = HostMount("/home/ann/out", "/out")

@@ -19,7 +19,7 @@ def served(lines: list[bytes], since: str) -> list[bytes]:
     return [x for x in lines if datetime.fromisoformat(x.split(b" ")[0].decode()) >= start]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(steps, st.lists(st.integers(1, 10), min_size=1, max_size=30), st.booleans())
 def test_lines_come_once_however_often_reading_breaks(
     pauses: list[int], pieces: list[int], alike: bool

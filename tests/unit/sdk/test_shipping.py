@@ -60,7 +60,7 @@ def test_function_is_called_with_its_arguments() -> None:
     ]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(plain)
 def test_any_plain_argument_arrives_as_it_was(value: Any) -> None:
     printed, hook = io.StringIO(), sys.excepthook

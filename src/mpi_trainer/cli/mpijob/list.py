@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
@@ -19,26 +20,58 @@ from mpi_trainer.sdk.backend import JobSummary
 
 EVERY_SECONDS = 1.0
 
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def listing(function: F) -> F:
+    """The options of every list of jobs."""
+    for option in (
+        click.option("--no-headers", is_flag=True, help="Leave the line of headings out."),
+        click.option("-w", "--watch", is_flag=True, help="Show changes until Ctrl-C."),
+        click.option(
+            "--state", type=click.Choice(STATES, case_sensitive=False),
+            help="Only jobs in this state.",
+        ),
+        options.output,
+        options.every_namespace,
+        options.namespace,
+    ):  # fmt: skip
+        function = option(function)
+    return function
+
+
+class Wish(NamedTuple):
+    """What those options say."""
+
+    namespace: str
+    everywhere: bool
+    form: Format
+    state: str | None
+    watch: bool
+    no_headers: bool
+
+
+class Style(NamedTuple):
+    """How jobs are written: as a document, by name, and as rows of a table."""
+
+    document: Callable[[list[JobSummary]], dict[str, Any]]
+    name: Callable[[JobSummary], str]
+    columns: Callable[..., tuple[str, ...]]
+    row: Callable[..., tuple[str, ...]]
+
+
+MPIJOBS = Style(
+    document=lambda jobs: {"kind": "MPIJobList", "items": [words.data(job) for job in jobs]},
+    name=lambda job: words.full_name(job.key.name),
+    columns=words.columns,
+    row=words.row,
+)
+
 
 @click.command("list")
-@options.namespace
-@options.every_namespace
-@options.output
-@click.option(
-    "--state", type=click.Choice(STATES, case_sensitive=False), help="Only jobs in this state."
-)
-@click.option("-w", "--watch", is_flag=True, help="Show changes until Ctrl-C.")
-@click.option("--no-headers", is_flag=True, help="Leave the line of headings out.")
+@listing
 @voiced
-def command(
-    *,
-    namespace: str,
-    everywhere: bool,
-    form: Format,
-    state: str | None,
-    watch: bool,
-    no_headers: bool,
-) -> None:
+def command(**given: Any) -> None:
     """List jobs, newest first.
 
     \b
@@ -46,35 +79,47 @@ def command(
     odh mpijob list -A -o wide                 all jobs, with reasons
     odh mpijob list --state Running -o name    names for a script
     """
+    look(summaries, MPIJOBS, Wish(**given))
+
+
+def look(find: Callable[[str | None], list[JobSummary]], style: Style, wish: Wish) -> None:
+    """Print the jobs that `find` has in a namespace, or in all; then, if asked, their changes."""
+    form = wish.form
 
     def jobs() -> list[JobSummary]:
-        found = summaries(None if everywhere else namespace)
-        return [job for job in found if state is None or job.state == state]
+        found = find(None if wish.everywhere else wish.namespace)
+        return [job for job in found if wish.state in (None, job.state)]
 
-    def show(chosen: list[JobSummary], *, headers: bool = not no_headers) -> str:
-        return shown(chosen, form, everywhere=everywhere, headers=headers)
+    def show(chosen: list[JobSummary], *, headers: bool = not wish.no_headers) -> str:
+        return shown(chosen, form, style, everywhere=wish.everywhere, headers=headers)
 
     found = jobs()
     if not found and not form.structured:
-        say("no jobs" if everywhere else f"no jobs in namespace {namespace}")
+        say("no jobs" if wish.everywhere else f"no jobs in namespace {wish.namespace}")
     text = show(found)
     if text:
         click.echo(text)
-    if watch:
+    if wish.watch:
         _watch(jobs, show, found)
 
 
-def shown(jobs: list[JobSummary], form: Format, *, everywhere: bool, headers: bool = True) -> str:
+def shown(
+    jobs: list[JobSummary],
+    form: Format,
+    style: Style = MPIJOBS,
+    *,
+    everywhere: bool,
+    headers: bool = True,
+) -> str:
     if form.structured:
-        items = [words.data(job) for job in jobs]
-        return formats.rendered({"kind": "MPIJobList", "items": items}, form)
+        return formats.rendered(style.document(jobs), form)
     if form.kind == "name":
-        return "\n".join(words.full_name(job.key.name) for job in jobs)
+        return "\n".join(map(style.name, jobs))
     if not jobs:
         return ""
     wide, now = form.kind == "wide", datetime.now(UTC)
-    rows = [words.row(job, now, wide=wide, everywhere=everywhere) for job in jobs]
-    table = terminal.table(words.columns(wide=wide, everywhere=everywhere), rows)
+    rows = [style.row(job, now, wide=wide, everywhere=everywhere) for job in jobs]
+    table = terminal.table(style.columns(wide=wide, everywhere=everywhere), rows)
     return table if headers else table.partition("\n")[2]
 
 

@@ -6,14 +6,17 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from mpi_trainer.cli import place, spans
+from mpi_trainer.cli import place, program, spans
 from mpi_trainer.cli.formats import Format, FormatType
 from mpi_trainer.cli.place import DEFAULT_NAMESPACE
+
+if TYPE_CHECKING:
+    from mpi_trainer.sdk.backend import JobSummary
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -22,20 +25,40 @@ def completed_names(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Jobs that begin so, with their state. Completion never complains: it offers nothing."""
-    from mpi_trainer.cli.backend import summaries
-
-    with suppress(Exception):
-        said = place.said(ctx)
-        context = (
-            "" if said.namespace or not place.on_cluster(said) else place.config(said).namespace
-        )
-        found = summaries(said.namespace or context or DEFAULT_NAMESPACE)
+    # What was typed before the name is this context's, which click has left by now.
+    with suppress(Exception), ctx.scope(cleanup=False):
         return [
             CompletionItem(s.key.name, help=s.state)
-            for s in found
+            for s in _jobs(place.said(ctx), _kind(ctx))
             if s.key.name.startswith(incomplete)
         ]
     return []
+
+
+def _jobs(said: place.Place, kind: str) -> list[JobSummary]:
+    from mpi_trainer.cli.backend import summaries
+
+    if not place.on_cluster(said):
+        return summaries(said.namespace or DEFAULT_NAMESPACE)
+    namespace = said.namespace or place.config(said).namespace or DEFAULT_NAMESPACE
+    if kind == program.MPIJOB:
+        return summaries(namespace)
+    from mpi_trainer.cli import everykind
+    from mpi_trainer.kube.oneshot import OneShot
+
+    meant = everykind.kind_of(kind)
+    with OneShot(place.config(said)) as server:
+        return everykind.listed(server, namespace, [meant] if meant else ())[0]
+
+
+def _kind(ctx: click.Context | None) -> str:
+    """The kind that was typed, which while completing is not in our own arguments."""
+    while ctx is not None:
+        for word in (ctx.info_name or "").split():
+            if word in program.GROUPS:
+                return word
+        ctx = ctx.parent
+    return program.MPIJOB
 
 
 class Span(click.ParamType[float]):

@@ -6,15 +6,13 @@ from collections.abc import Mapping
 
 import msgspec
 
-from mpi_trainer.api.effective import Effective, effective
-from mpi_trainer.api.runtime import MPI, Runtime
+from mpi_trainer.api.effective import Effective
+from mpi_trainer.api.runtime import Runtime
 from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.controller.desired import parts
 from mpi_trainer.controller.furniture import Pieces
 from mpi_trainer.layout.model import Layout
-from mpi_trainer.layout.trainjob import layout
 from mpi_trainer.render import trainjob as render
-from mpi_trainer.render.frame import Facts
 from mpi_trainer.render.jobsets import RENDERED
 from mpi_trainer.render.trainjob import Children
 
@@ -46,7 +44,6 @@ class Desired(msgspec.Struct, frozen=True):
 
 def desired(job: TrainJob, runtime: Runtime, domain: str) -> Desired:
     """InvalidJob where the runtime's own template is in the children's way."""
-    whole = effective(job, runtime)
-    plan = layout(job, whole, domain) if whole.policy == MPI else None
-    made = render.children(job, whole, runtime, plan, Facts(domain=domain))
-    return Desired(job, whole, plan, made, runtime.metadata.annotations)
+    made = render.rendered(job, runtime, domain)
+    wishes = runtime.metadata.annotations
+    return Desired(job, made.effective, made.layout, made.children, wishes)

@@ -121,6 +121,10 @@ run_wrapped() {
         set -- "$@" "$arg"
     done
     [ "$place" = program ] || return 0
+    # Such a Hydra may drop what ranks have said last when one of them calls MPI_Abort.
+    case $("$real" --version) in
+        *" 4.0"*) export MPI_TRAINER_KEEP_WORDS=1 ;;
+    esac 2>/dev/null
     announce
     exec "$real" ${tag:+"$tag"} "$@"
 }

@@ -41,6 +41,10 @@
 # exception or by sys.exit with a failure: such a rank can wait in MPI_Finalize for ever;
 # and a fourth, .foreign, when the program has used another MPI than the one that started it.
 #
+# Where MPI_TRAINER_KEEP_WORDS is set, what the rank says on its standard error goes through a keeper
+# in a session of its own, which outlives a kill of the group and leaves the last of it in
+# .RANK.HOST.WRAPPER.SECONDS.words.
+#
 # Danger: a start without an end means that the wrapper was killed too (SIGKILL to the
 # group, or a lost host), not that the rank still runs. A shell reports death by INT,
 # PIPE or TERM exactly like the exit statuses 130, 141 and 143, so those count as signals.
@@ -127,6 +131,24 @@ record_start() {
     about >"$dir/$name.start"
 }
 
+# Every name is open before the rank begins, which waits for the reader of its pipe.
+words=
+keep_words() {
+    words=$dir/.$name
+    # shellcheck disable=SC2016 # the keeper's own
+    setsid sh -c '
+        trap "" PIPE HUP INT TERM
+        case ${PMI_FD-} in [3-9]) eval "exec $PMI_FD>&-" ;; esac
+        tail -c 2000 >"$0.words" <"$0.last" &
+        exec 3>"$0.last"
+        exec tee /dev/fd/3 <"$0.said" >&2
+    ' "$words" </dev/null >/dev/null &
+}
+if [ -n "${MPI_TRAINER_KEEP_WORDS-}" ] && command -v setsid >/dev/null &&
+    mkfifo -m 600 "$dir/.$name.said" "$dir/.$name.last" 2>/dev/null; then
+    keep_words
+fi
+
 # Signals of the launcher go to the process group and so reach the rank without help; the
 # wrapper only has to outlive it. A handler, unlike SIG_IGN, is not inherited.
 trap : HUP INT QUIT USR1 USR2 ALRM TERM VTALRM PROF XCPU
@@ -136,7 +158,11 @@ trap : HUP INT QUIT USR1 USR2 ALRM TERM VTALRM PROF XCPU
 # that is how a signal is told from an exit status above 128. `code=$?` stays inside the
 # braces: around a lone subshell dash and busybox would redirect the child only.
 code=
-eval '{ ( record_start; exec "$@" 2>&'"$spare $spare>&-"' ); code=$?; } '"$spare>&2"' 2>"$dir/.$name.end"'
+to="&$spare"
+# shellcheck disable=SC2016 # for the eval
+[ -z "$words" ] || to='"$words.said"'
+eval '{ ( record_start; exec "$@" 2>'"$to $spare>&-"' ); code=$?; } '"$spare>&2"' 2>"$dir/.$name.end"'
+[ -z "$words" ] || rm -f "$words.said" "$words.last" "$words.words"
 
 signal=
 how=status

@@ -1,7 +1,8 @@
 """The agent's scripts as files of a pod. Every pod of a role gets the same ones.
 
 `hosts` names the workers, one a line: pod, address, and where names do not resolve also the IP
-address and the port. `settings` holds the bounds. Both are data; no script is ever changed.
+address and the port. `settings` holds the bounds. Both are data; no script is ever changed, but
+what is for its readers stays here: every job carries the scripts, and comments are a third of them.
 """
 
 from __future__ import annotations
@@ -48,7 +49,13 @@ def _read(name: str) -> str:
     return (_HERE / name).read_text(encoding="utf-8")
 
 
+def _bare(script: str) -> str:
+    """Without lines that are empty or a comment; the first says which shell it is for."""
+    first, *rest = script.splitlines(keepends=True)
+    return first + "".join(line for line in rest if line.strip() and line.lstrip()[0] != "#")
+
+
 _TEXTS = {
     _PYTHON: _read(f"python/{_PYTHON}"),
-    **{name: _read(f"{name}.sh") for name in (*_EVERYWHERE, *_ON_WORKERS, *_ON_LAUNCHERS)},
+    **{name: _bare(_read(f"{name}.sh")) for name in (*_EVERYWHERE, *_ON_WORKERS, *_ON_LAUNCHERS)},
 }

@@ -25,6 +25,27 @@ case $SSH_ORIGINAL_COMMAND in
     *orted* | *prted* | *_proxy*) ;;
     *) exec /bin/sh -c "${SSH_ORIGINAL_COMMAND:-exec /bin/sh}" ;;
 esac
+# Hydra's proxies call the launcher back by its name and fail at once where nobody knows it yet: the
+# name of a pod comes with its address, and that takes a moment to go round. In a subshell, whose
+# variables are not the daemon's.
+(
+    case $SSH_ORIGINAL_COMMAND in
+        *" --control-port "*) launcher=${SSH_ORIGINAL_COMMAND#*" --control-port "} ;;
+        *" --upstream-host "*) launcher=${SSH_ORIGINAL_COMMAND#*" --upstream-host "} ;;
+        *) exit ;;
+    esac
+    launcher=${launcher%%[: ]*}
+    case $launcher in
+        *[!-.A-Za-z0-9]*) exit ;;
+        *[!.0-9]*) ;;
+        *) exit ;; # an address
+    esac
+    left=30
+    while command -v getent && ! getent hosts "$launcher" && [ "$left" -gt 0 ]; do
+        left=$((left - 1))
+        sleep 1
+    done >/dev/null
+)
 # An MPI daemon that does not start is worth a note: some launchers never say so.
 /bin/sh -c "$SSH_ORIGINAL_COMMAND"
 code=$?

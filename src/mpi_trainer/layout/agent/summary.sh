@@ -117,9 +117,9 @@ blame_first() {
     blame "$first"
 }
 
-# ... to the first that ended at all.
+# ... to the first that ended well.
 blame_left() {
-    blame "$(lines_of "$1" end 7 | head -n 1 | cut -d' ' -f 2-)"
+    blame "$(lines_of "$1" end 7 | grep ' status 0 ' | head -n 1 | cut -d' ' -f 2-)"
 }
 
 blame() {
@@ -156,7 +156,7 @@ find_cause() {
             # Ended all at once by their daemons, so none of them is to blame.
             cause=RanksLost
             eval "[ \"\$lost_$w\" = 1 ]" || blame_rank=- blame_pod=-
-            blame_raised || :
+            blame_raised || blame_aborted || :
             ;;
         *:1) cause=DaemonLost blame_rank=- ;;
         signal:*:0:*) cause=RankKilled ;;
@@ -195,6 +195,16 @@ blame_raised() {
     cause=RankFailed blame_pod=$pod
 }
 
+# Blames the only rank that said that it ends all others.
+blame_aborted() {
+    # shellcheck disable=SC2046 # kind, rank, host and code
+    set -- $(lines_of "$w" aborted 2)
+    [ $# -eq 4 ] || return 1
+    pod_name "$3"
+    cause=RankFailed blame_rank=$2 blame_pod=$pod
+    text="rank $2 on $pod has ended all ranks by MPI_Abort($4)"
+}
+
 # Of ranks that ended within three seconds, the first that nobody has ended: dying by a signal
 # takes longer to be seen than leaving with a code.
 first_of_its_own() {
@@ -206,6 +216,27 @@ first_of_its_own() {
         echo "$rank $host $pid $how $value $at $kills $orphan"
         break
     done
+}
+
+# Whether a rank left before all others ended. Its connections close before its end can be seen, so
+# one that lost it may be seen to end first, by a moment; of prterun's ranks a code of 14 means just
+# that, where only one has ended well.
+someone_left() {
+    eval "run_by=\$world_$w"
+    lines_of "$w" end 7 | {
+        first='' well=0 near=
+        while read -r _ _ _ _ how ended at _; do
+            first=${first:-$how:$ended:$at}
+            [ "$how:$ended" = status:0 ] || continue
+            well=$((well + 1))
+            [ $((at - ${first##*:})) -gt 50 ] || near=1
+        done
+        case $run_by:$value:$well:$near:$first in
+            *:status:0:*) ;;
+            prterun*:14:1:1:*) ;;
+            *) return 1 ;;
+        esac
+    }
 }
 
 # The first rank that ended badly was ended: by another, by the loss of a daemon, by one that left
@@ -230,7 +261,7 @@ find_another() {
         return 0
     fi
     if blame_daemon; then return 0; fi
-    if lines_of "$w" end 7 | head -n 1 | grep -q ' status 0 '; then
+    if someone_left; then
         blame_left "$w"
         cause=RankLeft
         text="rank $blame_rank on $blame_pod ended with exit code 0 but without MPI_Finalize"

@@ -72,11 +72,12 @@ run_begins() {
 # Sets a variable for every field in $1; `what` is the last and may have spaces.
 read_fields() {
     rank='' size='' world='' pid='' status='' signal='' at=0 oom=0 orphan=0 where='' what=''
+    aborted=
     case $1 in *" what="*) what=${1#* what=} ;; esac
     for pair in ${1%% what=*}; do
         case $pair in
             rank=* | size=* | world=* | pid=* | status=* | signal=* | at=* | oom=* | \
-                orphan=* | where=*)
+                orphan=* | where=* | aborted=*)
                 eval "${pair%%=*}=\${pair#*=}"
                 ;;
         esac
@@ -126,7 +127,10 @@ event() {
                     story="$story signal $signal $at $oom $orphan"
             fi
             ;;
-        lost) eval "lost_$w=\$((lost_$w + 1)) bad_$w=$now r_${w}_$rank=lost" ;;
+        lost)
+            eval "lost_$w=\$((lost_$w + 1)) bad_$w=$now r_${w}_$rank=lost"
+            [ -z "$aborted" ] || echo "aborted $rank $1 $aborted" >>"$run/world.$w"
+            ;;
         orphan) eval "orphan_$w=\${orphan_$w:-$now} orphans_of_$w=\$pod" ;;
         raised)
             eval "raised_$w=\"\$raised_$w $rank\""

@@ -10,7 +10,8 @@
 #   hello UPTIME ADDRESS       once; 1/100 s since the boot, IPv4 address as the kernel writes it
 #   beat PEAK OOM              every two seconds: memory peak in bytes, kills for memory
 #   start FIELDS, end FIELDS   a rank has begun, has ended
-#   lost FIELDS                a rank is gone, and so is whoever should have recorded its end
+#   lost FIELDS                a rank is gone, and so is whoever should have recorded its end;
+#                              aborted=CODE where it said that it ends all ranks
 #   orphan FIELDS              a rank's MPI daemon is gone, the rank is not
 #   raised FIELDS              a rank's Python program has failed and is about to end
 #   stuck FIELDS               ... and has not ended since
@@ -149,7 +150,8 @@ check() {
             # Its record may just be on its way.
             [ -r "$ranks/$name.end" ] || case $missing in
                 *" $name "*)
-                    echo "lost rank=$rank world=$world"
+                    read_abort "$name"
+                    echo "lost rank=$rank world=$world${aborted:+ aborted=$aborted}"
                     forget "$name"
                     mv -f "$ranks/$name.start" "$ranks/done/" 2>/dev/null
                     ;;
@@ -167,6 +169,21 @@ check() {
     done
     [ -z "$failed" ] || check_failed
     [ -z "$unknown" ] || check_libraries
+}
+
+# Sets `aborted` to the code with which the rank of the record $1 said that it ends all ranks.
+read_abort() {
+    aborted=
+    [ -r "$ranks/.$1.words" ] || return 0
+    while IFS= read -r said || [ -n "$said" ]; do
+        case $said in
+            *"Abort("[0-9]*") on node ${1%%.*} (rank "*)
+                aborted=${said#*Abort(}
+                aborted=${aborted%%)*}
+                ;;
+        esac
+    done <"$ranks/.$1.words"
+    case $aborted in *[!0-9]*) aborted= ;; esac
 }
 
 check_failed() {
@@ -288,7 +305,7 @@ obey() {
 if [ -e "$scratch/watch.pid" ]; then
     # Not the first here.
     [ "$1" != start ] || signal_marked "$session" KILL || :
-    [ "$1" != start ] || rm -f "$ranks"/*.* "$ranks"/done/*
+    [ "$1" != start ] || rm -f "$ranks"/*.* "$ranks"/.[0-9]* "$ranks"/done/*
     rm -f "$scratch"/watch.[0-9]*
 fi
 echo $$ >"$scratch/watch.pid"

@@ -1,0 +1,45 @@
+"""What a controller would make of a TrainJob and its runtime, by the controller's own functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from mpi_trainer.api.errors import InvalidJob
+from mpi_trainer.api.runtime import Runtime
+from mpi_trainer.api.trainjob import TrainJob
+from mpi_trainer.api.validation import fitting
+from mpi_trainer.render import snapshots
+from mpi_trainer.render import trainjob as render
+from mpi_trainer.render.frame import Object
+
+
+class PlannedTrain(msgspec.Struct, frozen=True):
+    """A job and its objects. The Secret is without its keys; None where the job is not of MPI."""
+
+    job: TrainJob
+    snapshot: Object
+    children: render.Children
+    secret: Object | None
+
+    def __iter__(self) -> Iterator[Object]:
+        """In the order in which they are created."""
+        yield self.snapshot
+        if self.children.config_map is not None:
+            yield self.children.config_map
+        if self.secret is not None:
+            yield self.secret
+        yield self.children.job_set
+
+
+def of(job: TrainJob, runtime: Runtime, domain: str = "") -> PlannedTrain:
+    """InvalidJob where the two do not go together."""
+    wrong = fitting.errors(job, runtime)
+    if wrong:
+        raise InvalidJob(wrong)
+    made = render.rendered(job, runtime, domain)
+    keyless = None if made.layout is None else render.secret(made.layout, job, {})
+    if keyless is not None:
+        del keyless["data"]
+    return PlannedTrain(job, snapshots.snapshot(job, runtime), made.children, keyless)

@@ -1,0 +1,95 @@
+"""Whose fault it was, where the order in which ranks ended must be read with care."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import mpi_trainer.layout.agent
+
+SUMMARY = Path(mpi_trainer.layout.agent.__file__).parent / "summary.sh"
+# `lines_of` sorts by time; here they come sorted.
+SCRIPT = """
+. "$0"
+lines_of() { cat; }
+w=1 value=$1 world_1=$2
+if someone_left; then echo left; else echo stayed; fi
+"""
+
+
+def rank(number: int, end: str, at: int) -> str:
+    return f"end {number} {number} 44 {end} {at} 0 0\n"
+
+
+@pytest.mark.parametrize("shell", [["dash"], ["busybox", "sh"]], ids=lambda words: words[0])
+@pytest.mark.parametrize(
+    ("value", "ends", "answer"),
+    [
+        pytest.param(15, [("status 0", 0), ("signal 15", 300)], "left", id="first"),
+        pytest.param(14, [("status 14", 0), ("status 0", 1)], "left", id="a-moment-later"),
+        pytest.param(
+            14,
+            [("status 14", 0), ("status 0", 1), ("signal 15", 25)],
+            "left",
+            id="and-others-were-ended",
+        ),
+        pytest.param(14, [("status 14", 0), ("status 0", 90)], "stayed", id="much-later"),
+        pytest.param(
+            14,
+            [("status 14", 0), ("status 0", 1), ("status 0", 2)],
+            "stayed",
+            id="14-of-its-own-while-all-end",
+        ),
+        pytest.param(15, [("signal 15", 0), ("status 0", 1)], "stayed", id="caught-SIGTERM"),
+        pytest.param(14, [("status 14", 0), ("status 14", 1)], "stayed", id="nobody"),
+    ],
+)
+def test_one_that_left_is_told_from_one_that_was_lost(
+    shell: list[str], value: int, ends: list[tuple[str, int]], answer: str
+) -> None:
+    """OBS-2: Open MPI 5 ends a rank with 14 when it has lost another."""
+    lines = "".join(rank(number, end, 6255500 + at) for number, (end, at) in enumerate(ends))
+    command = [*shell, "-c", SCRIPT, str(SUMMARY), str(value), "prterun-train-launcher-34@1"]
+    done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=20)
+    assert done.stdout == f"{answer}\n", done.stderr
+
+
+def test_14_says_nothing_where_another_mpi_runs_the_ranks() -> None:
+    lines = rank(0, "status 14", 100) + rank(1, "status 0", 101)
+    command = ["dash", "-c", SCRIPT, str(SUMMARY), "14", "34"]
+    done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=20)
+    assert done.stdout == "stayed\n", done.stderr
+
+
+ABORTED = """
+. "$0"
+lines_of() { cat; }
+pod_name() { pod=train-worker-$1; }
+w=1
+if blame_aborted; then echo "$cause $blame_rank $blame_pod: $text"; else echo nobody; fi
+"""
+
+
+@pytest.mark.parametrize("shell", [["dash"], ["busybox", "sh"]], ids=lambda words: words[0])
+@pytest.mark.parametrize(
+    ("told", "answer"),
+    [
+        pytest.param(
+            "aborted 3 1 42\n",
+            "RankFailed 3 train-worker-1: "
+            "rank 3 on train-worker-1 has ended all ranks by MPI_Abort(42)",
+            id="one",
+        ),
+        pytest.param("aborted 1 0 15\naborted 2 0 15\n", "nobody", id="two"),
+        pytest.param("", "nobody", id="none"),
+    ],
+)
+def test_of_lost_ranks_the_only_one_that_said_so_has_ended_all(
+    shell: list[str], told: str, answer: str
+) -> None:
+    """OBS-2: MPICH 4.0 may lose that line on its way to the log."""
+    command = [*shell, "-c", ABORTED, str(SUMMARY)]
+    done = subprocess.run(command, input=told, capture_output=True, text=True, timeout=20)
+    assert done.stdout == f"{answer}\n", done.stderr
