@@ -77,6 +77,11 @@ class Addresses(msgspec.Struct, frozen=True):
         """A loopback port of this cluster; see `Port`."""
         return _FIRST_PORT + 20 * self.slot + offset
 
+    @property
+    def ports(self) -> range:
+        """All loopback ports of this cluster."""
+        return range(self.port(Port.API), self.port(Port.KWOK) + 1)
+
     def node(self, index: int) -> Node:
         """The node with this number, counted from 1."""
         return Node(

@@ -17,3 +17,7 @@ class ClusterError(Exception):
     def __str__(self) -> str:
         message = super().__str__()
         return f"{message}\n\nhint: {self.hint}" if self.hint else message
+
+
+class PortTakenError(ClusterError):
+    """Somebody else on this machine listens where the cluster would; another slot may be free."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import socket
 from pathlib import Path
 from typing import Final
 
@@ -97,11 +98,24 @@ def links(plan: Addresses) -> list[str]:
 
 
 def free_slot(taken: set[int], root: bool) -> int:
-    """The first slot that no cluster has and whose block is free on this host."""
+    """The first slot that no cluster has and whose block and ports are free on this host."""
     for slot in range(SLOTS):
-        if slot not in taken and not (root and conflict(Addresses(slot))):
+        plan = Addresses(slot)
+        if slot not in taken and _ports_free(plan) and not (root and conflict(plan)):
             return slot
     raise ClusterError(
-        f"all {SLOTS} address blocks from 10.160.0.0 on are in use",
+        f"all {SLOTS} address blocks from 10.160.0.0 on are in use, or their ports are",
         "End a cluster: see `python -m tools.cluster list`.",
     )
+
+
+def _ports_free(plan: Addresses) -> bool:
+    for port in plan.ports:
+        with socket.socket() as probe:
+            # As the servers do: a connection that ended lately keeps its port from nobody.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                return False
+    return True

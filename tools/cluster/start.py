@@ -30,7 +30,7 @@ from tools.cluster import (
 from tools.cluster.addresses import Node, Port
 from tools.cluster.build import Built
 from tools.cluster.client import Client, wait_until
-from tools.cluster.errors import ClusterError
+from tools.cluster.errors import ClusterError, PortTakenError
 from tools.cluster.lock import locked
 from tools.cluster.paths import clusters_root
 from tools.cluster.pause import pause_program
@@ -220,7 +220,8 @@ def _all_alive(spec: Spec) -> bool:
     if dead:
         log = spec.state / "log" / f"{dead[0]}.log"
         tail = "\n".join(log.read_text(errors="replace").splitlines()[-5:])
-        raise ClusterError(f"{dead[0]} ended:\n{tail}", f"The whole log is {log}.")
+        kind = PortTakenError if "address already in use" in tail else ClusterError
+        raise kind(f"{dead[0]} ended:\n{tail}", f"The whole log is {log}.")
     return True
 
 

@@ -8,18 +8,21 @@ there is one way up, and it begins from nothing. The spec is on disk before the 
 from __future__ import annotations
 
 import os
+from typing import Final
 
 import msgspec
 
 from tools.cluster import debian, down, network, processes
 from tools.cluster.build import Built, build
 from tools.cluster.client import Client
-from tools.cluster.errors import ClusterError
+from tools.cluster.errors import ClusterError, PortTakenError
 from tools.cluster.lock import locked
 from tools.cluster.paths import clusters_root, content_hash
 from tools.cluster.progress import say
 from tools.cluster.spec import Spec, checked, components_of, existing, load
 from tools.cluster.start import install_addons, start
+
+_SLOTS_TO_TRY: Final = 3
 
 
 def up(wanted: Spec) -> Spec:
@@ -56,17 +59,33 @@ def why_unhealthy(spec: Spec) -> str:
 
 
 def _fresh(wanted: Spec, built: dict[str, Built]) -> Spec:
-    spec = _claimed(wanted, built)
-    start(spec, built)
+    spec = _started(wanted, built)
     (spec.state / "complete").touch()
     say(spec.name, f"up: KUBECONFIG={spec.kubeconfig}")
     return spec
 
 
-def _claimed(wanted: Spec, built: dict[str, Built]) -> Spec:
-    """The spec with a slot of its own, written to disk."""
+def _started(wanted: Spec, built: dict[str, Built]) -> Spec:
+    """The cluster in a slot of its own: in the next one if a port was taken at the last moment."""
+    lost: set[int] = set()
+    while True:
+        spec = _claimed(wanted, built, lost)
+        try:
+            start(spec, built)
+        except PortTakenError:
+            lost.add(spec.slot)
+            if len(lost) == _SLOTS_TO_TRY:
+                raise
+            down.remove(spec)
+            say(spec.name, "another program has one of its ports: once more with others")
+        else:
+            return spec
+
+
+def _claimed(wanted: Spec, built: dict[str, Built], lost: set[int]) -> Spec:
+    """The spec with a slot that nobody has and that is not among the lost, written to disk."""
     with locked(clusters_root() / "slots.lock", "choosing addresses"):
-        taken = {spec.slot for spec in existing()}
+        taken = {spec.slot for spec in existing()} | lost
         slot = network.free_slot(taken, root=os.geteuid() == 0)
         programs = {name: str(built[name].bin) for name in built}
         spec = msgspec.structs.replace(wanted, slot=slot, programs=programs)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ipaddress
 import itertools
+import socket
 
 import pytest
 
-from tools.cluster.addresses import SLOTS, Addresses
+from tools.cluster.addresses import SLOTS, Addresses, Port
 from tools.cluster.errors import ClusterError
+from tools.cluster.network import free_slot
 from tools.cluster.spec import Spec, checked
 
 
@@ -62,3 +64,10 @@ def test_names_fit_into_the_kernel() -> None:
 def test_only_clusters_with_nodes_leave_loopback() -> None:
     assert Spec(profile="api").api_host == "127.0.0.1"
     assert Spec(profile="full").api_host == Addresses(0).control
+
+
+def test_a_slot_is_passed_over_while_another_program_listens_on_one_of_its_ports() -> None:
+    free = free_slot(set(), root=False)
+    with socket.create_server(("127.0.0.1", Addresses(free).port(Port.ETCD))):
+        assert free_slot(set(), root=False) != free
+    assert free_slot(set(), root=False) == free
