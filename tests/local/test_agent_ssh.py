@@ -15,6 +15,7 @@ from mpi_trainer.layout.agent import scripts
 from mpi_trainer.local import sshd
 from mpi_trainer.runtime import sshkeys
 from mpi_trainer.runtime.sshkeys import KeyPair
+from tests.local.agentnames import assigned
 
 SHELLS = [s for s in (["dash"], ["busybox", "sh"], ["bash", "--posix"]) if shutil.which(s[0])]
 HARD = {
@@ -143,6 +144,8 @@ def test_sshd_accepts_its_configuration_and_admits_keys_alone(
     program = sshd.find_sshd()
     assert program is not None
     config = pod.scratch / "ssh" / "sshd_config"
+    if os.geteuid() == 0:
+        Path("/run/sshd").mkdir(exist_ok=True)  # as a worker does for root's sshd
     run = subprocess.run(
         [program, "-T", "-f", config], capture_output=True, check=False, text=True, env=pod.env
     )
@@ -203,9 +206,10 @@ def session(shell: list[str], pod: Pod, command: str) -> subprocess.CompletedPro
 def dump(shell: list[str], pod: Pod, env: Mapping[str, str]) -> None:
     """The file that a worker writes, by the worker's own words."""
     text = (pod.agent / "worker").read_text()
-    words = text[text.index("(\n    unset PWD") : text.index("umask 022")]
-    script = f"umask 077\nscratch={pod.scratch}\n{words}"
-    subprocess.run([*shell, "-c", script], env={**pod.env, **env}, check=True)
+    words = text[: text.index("umask 022")]
+    (pod.scratch / "prepared").touch()
+    env = {**pod.env, "MPI_TRAINER_SSHD": "/bin/true", **env}
+    subprocess.run([*shell, "-c", words, str(pod.agent / "worker")], env=env, check=True)
 
 
 def test_every_variable_of_the_container_reaches_a_session_exactly(
@@ -213,11 +217,13 @@ def test_every_variable_of_the_container_reaches_a_session_exactly(
 ) -> None:
     """CTL-14"""
     pod = Pod(tmp_path, "worker", pairs)
-    dump(shell, pod, {**HARD, "not.a.name": "x"})
+    own = dict.fromkeys(assigned("worker", "processes", "session"), "the job's own")
+    wanted = {**own, **HARD}
+    dump(shell, pod, {**wanted, "not.a.name": "x"})
     assert stat.S_IMODE((pod.scratch / "env").stat().st_mode) == 0o600
     output = session(shell, pod, "exec env -0").stdout.decode()
     seen = dict(pair.split("=", 1) for pair in output.split("\0") if pair)
-    assert {name: seen.get(name) for name in HARD} == HARD
+    assert {name: seen.get(name) for name in wanted} == wanted
 
 
 def test_a_session_runs_the_command_as_it_came_and_passes_on_its_status(

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.local.agentnames import assigned
+
 AGENT = Path(__file__).parents[2] / "src" / "mpi_trainer" / "layout" / "agent"
 RANK = str(AGENT / "rank.sh")
 LAUNCH = AGENT / "launch.sh"
@@ -136,6 +138,11 @@ def test_arguments_arrive_byte_for_byte(shell: list[str], tmp_path: Path) -> Non
     arguments = ["a b", "", "*", "$HOME", "line\nline", "'\"\\", "-n"]
     done = wrapped(shell, tmp_path, "printf", r"%s\0", *arguments)
     assert done.stdout.decode().split("\0")[:-1] == arguments
+
+
+def test_neither_script_has_a_variable_that_a_job_might_have() -> None:
+    """CTL-14: what a script sets under a job's name reaches the job's program changed."""
+    assert {name for name in assigned("rank", "mpiexec") if not name.startswith("mt_")} == set()
 
 
 def test_the_rank_ignores_and_blocks_no_signal(shell: list[str], tmp_path: Path) -> None:

@@ -33,6 +33,6 @@ def test_a_shell_understands_the_same_with_and_without_comments(
 
 def test_a_word_that_is_lost_would_be_noticed(tmp_path: Path) -> None:
     whole = scripts.text("rank")
-    assert understood(whole.replace("orphan=1\n", ""), tmp_path / "a") != understood(
+    assert understood(whole.replace("mt_orphan=1\n", ":\n"), tmp_path / "a") != understood(
         whole, tmp_path / "b"
     )

@@ -15,6 +15,8 @@
 # Danger: everything comes in through one pipe, because a POSIX shell can wait for one thing only;
 # every writer must write whole lines of less than 4096 bytes.
 
+# As the job has them: some may be called as ours are, and the command is to get its own.
+MPI_TRAINER_VARIABLES=$(export -p)
 MPI_TRAINER_STDOUT=/proc/$$/fd/1
 export MPI_TRAINER_STDOUT
 
@@ -22,8 +24,8 @@ if ! command -v -- "$1" >/dev/null; then
     echo "launcher: $1: command not found" >&2
     exit 127
 fi
+[ -r "${0%/*}/hosts" ] || exec "$@"
 here=${0%/*}
-[ -r "$here/hosts" ] || exec "$@"
 
 scratch=${MPI_TRAINER_SCRATCH:-/run/mpi-agent}
 [ -e "$scratch/prepared" ] || /bin/sh "$here/prepare" launcher || exit
@@ -41,10 +43,8 @@ wait_seconds=110 lost_seconds=20 dead_seconds=10 start_seconds=100 end_seconds=3
 
 MPI_TRAINER_SCRATCH=$scratch
 MPI_TRAINER_RANK_DIR=$scratch/ranks
+export MPI_TRAINER_SCRATCH MPI_TRAINER_RANK_DIR
 ssh_program=$(command -v ssh)
-PATH=$scratch/bin:$PATH
-export MPI_TRAINER_SCRATCH MPI_TRAINER_RANK_DIR PATH
-find_tmp
 run=$scratch/launch
 command=MPI_TRAINER_COMMAND=$scratch
 
@@ -64,7 +64,10 @@ start_command() {
             read -r pid _ </proc/self/stat
             echo "$pid" >"$run/command"
             MPI_TRAINER_COMMAND=$scratch
-            export MPI_TRAINER_COMMAND
+            eval "$MPI_TRAINER_VARIABLES"
+            find_tmp
+            PATH=$MPI_TRAINER_SCRATCH/bin:$PATH
+            export MPI_TRAINER_COMMAND PATH
             exec "$@" >&9 2>&8 7>&- 8>&- 9>&-
         )
         echo "command $?" >"$run/events"

@@ -9,39 +9,41 @@
 #   MPI_TRAINER_STDOUT        the file that standard output must be for that: output that a
 #                             script captures or redirects stays as the program wrote it
 #
+# Names of variables begin with mt_: one that the job has too would reach its ranks changed.
+#
 # Guarantee: a command line that is not understood in full (unknown option, -configfile,
 # no program) goes to the real mpiexec exactly as it came. No argument is ever re-quoted.
 # Danger: the option arities below are those of Hydra 4.0 to 5.0. Without
 # MPI_TRAINER_RANK_WRAPPER nothing is parsed, so other dialects are safe.
 
-self=${0##*/}
+mt_self=${0##*/}
 
-# Sets `real` to the first of our own name on PATH that is not this file, reached by any spelling
+# Sets `mt_real` to the first of our own name on PATH that is not this file, reached by any spelling
 # of its folder, so that the shim can never start itself.
 find_real() {
-    rest=$PATH:
-    while [ -n "$rest" ] && [ -z "$real" ]; do
-        entry=${rest%%:*}
-        rest=${rest#*:}
-        entry=${entry:-.}/$self
-        if [ ! -x "$entry" ] || [ -d "$entry" ]; then continue; fi
+    mt_rest=$PATH:
+    while [ -n "$mt_rest" ] && [ -z "$mt_real" ]; do
+        mt_entry=${mt_rest%%:*}
+        mt_rest=${mt_rest#*:}
+        mt_entry=${mt_entry:-.}/$mt_self
+        if [ ! -x "$mt_entry" ] || [ -d "$mt_entry" ]; then continue; fi
         # shellcheck disable=SC3013 # dash, busybox and bash know -ef, and POSIX since 2024
-        [ "$entry" -ef "$0" ] || real=$entry
+        [ "$mt_entry" -ef "$0" ] || mt_real=$mt_entry
     done
 }
 
-real=${MPI_TRAINER_REAL_MPIEXEC-}
-[ -n "$real" ] || find_real
-if [ -z "$real" ]; then
-    echo "$self: no MPI found on PATH behind $0; install one or set MPI_TRAINER_REAL_MPIEXEC" >&2
+mt_real=${MPI_TRAINER_REAL_MPIEXEC-}
+[ -n "$mt_real" ] || find_real
+if [ -z "$mt_real" ]; then
+    echo "$mt_self: no MPI found on PATH behind $0; install one or set MPI_TRAINER_REAL_MPIEXEC" >&2
     exit 127
 fi
 
-wrapper=${MPI_TRAINER_RANK_WRAPPER-}
-tag=
+mt_wrapper=${MPI_TRAINER_RANK_WRAPPER-}
+mt_tag=
 # shellcheck disable=SC3013
 if [ -n "${MPI_TRAINER_TAG_OPTION-}" ] && [ "/proc/$$/fd/1" -ef "${MPI_TRAINER_STDOUT-}" ]; then
-    tag=$MPI_TRAINER_TAG_OPTION
+    mt_tag=$MPI_TRAINER_TAG_OPTION
 fi
 # A shim reached again from below (mpirun calling mpiexec) must not act twice.
 unset MPI_TRAINER_RANK_WRAPPER MPI_TRAINER_TAG_OPTION MPI_TRAINER_STDOUT
@@ -53,8 +55,8 @@ export MPI_TRAINER_RUN
 # Tells the launcher that ranks will start, and that each will be seen: the bound on a start counts
 # from here. Opened for both, so that it never waits for a reader.
 announce() {
-    events=${MPI_TRAINER_SCRATCH-}/launch/events
-    [ ! -p "$events" ] || echo "mpirun $$" 1<>"$events"
+    mt_events=${MPI_TRAINER_SCRATCH-}/launch/events
+    [ ! -p "$mt_events" ] || echo "mpirun $$" 1<>"$mt_events"
 }
 if [ -n "${OMPI_MCA_orte_fork_agent-}${PRTE_MCA_odls_base_exec_agent-}${I_MPI_GTOOL-}" ]; then
     announce
@@ -62,30 +64,30 @@ fi
 
 # Prints how many arguments follow the Hydra option $1; fails for an option not known.
 arity() {
-    option=${1#-}
-    option=${option#-}
-    case $option in
-        *=*) known=${option%%=*} ;;
-        *) known=$option ;;
+    mt_option=${1#-}
+    mt_option=${mt_option#-}
+    case $mt_option in
+        *=*) mt_known=${mt_option%%=*} ;;
+        *) mt_known=$mt_option ;;
     esac
-    case $known in
-        env | genv) words=2 ;;
+    case $mt_known in
+        env | genv) mt_words=2 ;;
         n | np | ppn | f | hostfile | machinefile | host | hosts | hostlist | machine | machines | \
             machinelist | rankmap | wdir | envlist | genvlist | launcher | launcher-exec | \
             bootstrap | bootstrap-exec | rmk | topolib | binding | bind-to | map-by | membind | \
             demux | iface | localhost | nameserver | order-nodes | usize | gpus-per-proc | \
             gpu-subdevs-per-proc | memory-alloc-kinds | output-from | prepend-pattern | \
-            outfile | outfile-pattern | errfile | errfile-pattern) words=1 ;;
+            outfile | outfile-pattern | errfile | errfile-pattern) mt_words=1 ;;
         envnone | envall | genvnone | genvall | enable-x | disable-x | l | prepend-rank | \
             enable-auto-cleanup | disable-auto-cleanup | enable-hostname-propagation | \
             disable-hostname-propagation | hybrid-hosts | pmi-port | print-all-exitcodes | \
-            profile | report-bindings | skip-launch-node | v | verbose) words=0 ;;
+            profile | report-bindings | skip-launch-node | v | verbose) mt_words=0 ;;
         *) return 1 ;;
     esac
-    case $option in
+    case $mt_option in
         *=*) # -n=4 carries its only value; any other spelling with = is not ours to guess
-            [ "$words" -eq 1 ] || return 1
-            words=0
+            [ "$mt_words" -eq 1 ] || return 1
+            mt_words=0
             ;;
     esac
 }
@@ -93,55 +95,55 @@ arity() {
 # Starts the real mpiexec with the wrapper before the program of every section; returns,
 # having done nothing, when the command line is not understood.
 run_wrapped() {
-    left=$#
-    skip=0
-    place=options
-    while [ "$left" -gt 0 ]; do
-        arg=$1
+    mt_left=$#
+    mt_skip=0
+    mt_place=options
+    while [ "$mt_left" -gt 0 ]; do
+        mt_arg=$1
         shift
-        left=$((left - 1))
-        if [ "$place" = program ]; then
-            [ "$arg" != : ] || place=options
-        elif [ "$skip" -gt 0 ]; then
-            skip=$((skip - 1))
+        mt_left=$((mt_left - 1))
+        if [ "$mt_place" = program ]; then
+            [ "$mt_arg" != : ] || mt_place=options
+        elif [ "$mt_skip" -gt 0 ]; then
+            mt_skip=$((mt_skip - 1))
         else
-            case $arg in
+            case $mt_arg in
                 -*)
-                    arity "$arg" || return 0
-                    skip=$words
-                    case $known in l | prepend-rank | prepend-pattern) tag= ;; esac
+                    arity "$mt_arg" || return 0
+                    mt_skip=$mt_words
+                    case $mt_known in l | prepend-rank | prepend-pattern) mt_tag= ;; esac
                     ;;
                 '' | :) return 0 ;;
                 *)
-                    set -- "$@" "$wrapper"
-                    place=program
+                    set -- "$@" "$mt_wrapper"
+                    mt_place=program
                     ;;
             esac
         fi
-        set -- "$@" "$arg"
+        set -- "$@" "$mt_arg"
     done
-    [ "$place" = program ] || return 0
+    [ "$mt_place" = program ] || return 0
     # Such a Hydra may drop what ranks have said last when one of them calls MPI_Abort.
-    case $("$real" --version) in
+    case $("$mt_real" --version) in
         *" 4.0"*) export MPI_TRAINER_KEEP_WORDS=1 ;;
     esac 2>/dev/null
     announce
-    exec "$real" ${tag:+"$tag"} "$@"
+    exec "$mt_real" ${mt_tag:+"$mt_tag"} "$@"
 }
 
 # Hydra refuses a second prefix option, so any word that looks like one wins over ours.
 run_tagged() {
-    for arg in "$@"; do
-        case $tag:$arg in
+    for mt_arg in "$@"; do
+        case $mt_tag:$mt_arg in
             -prepend-*:-l | -prepend-*:-prepend-* | -prepend-*:--prepend-*) return 0 ;;
         esac
     done
-    exec "$real" "$tag" "$@"
+    exec "$mt_real" "$mt_tag" "$@"
 }
 
-if [ -n "$wrapper" ]; then
+if [ -n "$mt_wrapper" ]; then
     run_wrapped "$@"
-elif [ -n "$tag" ] && [ $# -gt 0 ]; then
+elif [ -n "$mt_tag" ] && [ $# -gt 0 ]; then
     run_tagged "$@"
 fi
-exec "$real" "$@"
+exec "$mt_real" "$@"

@@ -37,7 +37,7 @@ end_marked() {
 # MPI's daemons need a folder for temporary files, also where the root file system is read-only.
 find_tmp() {
     [ -w "${TMPDIR:-/tmp}" ] && return 0
-    TMPDIR=$scratch/tmp
+    TMPDIR=$MPI_TRAINER_SCRATCH/tmp
     export TMPDIR
 }
 

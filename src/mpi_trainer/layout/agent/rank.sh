@@ -45,96 +45,98 @@
 # in a session of its own, which outlives a kill of the group and leaves the last of it in
 # .RANK.HOST.WRAPPER.SECONDS.words.
 #
+# Names of variables begin with mt_: one that the job has too would reach its program changed.
+#
 # Danger: a start without an end means that the wrapper was killed too (SIGKILL to the
 # group, or a lost host), not that the rank still runs. A shell reports death by INT,
 # PIPE or TERM exactly like the exit statuses 130, 141 and 143, so those count as signals.
 
-dir=${MPI_TRAINER_WORKER_RANK_DIR:-${MPI_TRAINER_RANK_DIR-}}
-rank=${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK-}}}
-size=${OMPI_COMM_WORLD_SIZE:-${PMI_SIZE-}}
-world=${PMIX_NAMESPACE:-${MPI_TRAINER_RUN-}}
-by=hydra
-[ -z "${OMPI_COMM_WORLD_RANK-}${PMIX_RANK-}" ] || by=openmpi
+mt_dir=${MPI_TRAINER_WORKER_RANK_DIR:-${MPI_TRAINER_RANK_DIR-}}
+mt_rank=${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK-}}}
+mt_size=${OMPI_COMM_WORLD_SIZE:-${PMI_SIZE-}}
+mt_world=${PMIX_NAMESPACE:-${MPI_TRAINER_RUN-}}
+mt_by=hydra
+[ -z "${OMPI_COMM_WORLD_RANK-}${PMIX_RANK-}" ] || mt_by=openmpi
 
-case $rank in '' | *[!0-9]*) exec "$@" ;; esac
-if [ -z "$dir" ] || [ ! -d "$dir" ] || [ ! -w "$dir" ]; then exec "$@"; fi
+case $mt_rank in '' | *[!0-9]*) exec "$@" ;; esac
+if [ -z "$mt_dir" ] || [ ! -d "$mt_dir" ] || [ ! -w "$mt_dir" ]; then exec "$@"; fi
 
 # Descriptor numbers belong to the MPI library (PMI_FD): take one that is closed.
-spare=
-for fd in 9 8 7 6 5 4 3; do
-    [ -e "/dev/fd/$fd" ] || { spare=$fd && break; }
+mt_spare=
+for mt_fd in 9 8 7 6 5 4 3; do
+    [ -e "/dev/fd/$mt_fd" ] || { mt_spare=$mt_fd && break; }
 done
-[ -n "$spare" ] || exec "$@"
+[ -n "$mt_spare" ] || exec "$@"
 
-host=
-[ -r /proc/sys/kernel/hostname ] && read -r host </proc/sys/kernel/hostname
-[ -n "$host" ] || host=$(hostname 2>/dev/null) || host=unknown
-# Sets `seconds` to the time of now; `prepare` has left the boot's, which spares a process.
-boot=
-[ ! -r "${dir%/*}/boot" ] || read -r boot <"${dir%/*}/boot"
+mt_host=
+[ -r /proc/sys/kernel/hostname ] && read -r mt_host </proc/sys/kernel/hostname
+[ -n "$mt_host" ] || mt_host=$(hostname 2>/dev/null) || mt_host=unknown
+# Sets `mt_seconds` to the time of now; `prepare` has left the boot's, which spares a process.
+mt_boot=
+[ ! -r "${mt_dir%/*}/boot" ] || read -r mt_boot <"${mt_dir%/*}/boot"
 read_seconds() {
-    uptime=0.00
-    [ ! -r /proc/uptime ] || read -r uptime _ </proc/uptime
-    if [ -n "$boot" ]; then
-        seconds=$((boot + ${uptime%.*}))
+    mt_uptime=0.00
+    [ ! -r /proc/uptime ] || read -r mt_uptime _ </proc/uptime
+    if [ -n "$mt_boot" ]; then
+        mt_seconds=$((mt_boot + ${mt_uptime%.*}))
     else
-        seconds=$(date +%s)
+        mt_seconds=$(date +%s)
     fi
 }
 read_seconds
-start=$seconds
-name=$rank.$host.$$.$start
-printf '' 2>/dev/null >"$dir/.$name.end" || exec "$@"
+mt_start=$mt_seconds
+mt_name=$mt_rank.$mt_host.$$.$mt_start
+printf '' 2>/dev/null >"$mt_dir/.$mt_name.end" || exec "$@"
 
-# Sets `kills` to how many processes of this container the kernel has killed for memory.
+# Sets `mt_kills` to how many processes of this container the kernel has killed for memory.
 count_kills() {
-    kills=0
-    [ -n "$memory_events" ] || return 0
-    while read -r key value; do
-        [ "$key" != oom_kill ] || kills=$value
-    done <"$memory_events"
+    mt_kills=0
+    [ -n "$mt_memory_events" ] || return 0
+    while read -r mt_key mt_value; do
+        [ "$mt_key" != oom_kill ] || mt_kills=$mt_value
+    done <"$mt_memory_events"
 }
 
 # The file that counts them, of either version of control groups; see processes.sh.
-memory_events=
-while IFS=: read -r _ controllers path; do
-    case ,$controllers, in
-        ,,) places="/sys/fs/cgroup /sys/fs/cgroup$path" file=memory.events ;;
-        *,memory,*) places="/sys/fs/cgroup/memory /sys/fs/cgroup/memory$path" file=memory.oom_control ;;
+mt_memory_events=
+while IFS=: read -r _ mt_controllers mt_path; do
+    case ,$mt_controllers, in
+        ,,) mt_places="/sys/fs/cgroup /sys/fs/cgroup$mt_path" mt_file=memory.events ;;
+        *,memory,*) mt_places="/sys/fs/cgroup/memory /sys/fs/cgroup/memory$mt_path" mt_file=memory.oom_control ;;
         *) continue ;;
     esac
-    for place in $places; do [ ! -r "$place/$file" ] || memory_events=$place/$file; done
+    for mt_place in $mt_places; do [ ! -r "$mt_place/$mt_file" ] || mt_memory_events=$mt_place/$mt_file; done
 done 2>/dev/null </proc/self/cgroup
 count_kills
-kills_before=$kills
+mt_kills_before=$mt_kills
 
-agent=${0%/*}
-if [ -r "$agent/sitecustomize.py" ]; then
-    PYTHONPATH=$agent${PYTHONPATH:+:$PYTHONPATH}
-    MPI_TRAINER_RECORD=$dir/$name
+mt_agent=${0%/*}
+if [ -r "$mt_agent/sitecustomize.py" ]; then
+    PYTHONPATH=$mt_agent${PYTHONPATH:+:$PYTHONPATH}
+    MPI_TRAINER_RECORD=$mt_dir/$mt_name
     export PYTHONPATH MPI_TRAINER_RECORD
 fi
 
 # One call, so that it is one write.
 about() {
     printf 'rank=%s\nsize=%s\nworld=%s\nby=%s\nhost=%s\npid=%s\nwrapper=%s\nparent=%s\nstart=%s\n' \
-        "$rank" "$size" "$world" "$by" "$host" "$pid" "$$" "$PPID" "$start"
+        "$mt_rank" "$mt_size" "$mt_world" "$mt_by" "$mt_host" "$mt_pid" "$$" "$PPID" "$mt_start"
 }
 
 # Called in the process that becomes the rank, so that it can read its own pid:
 # $$ stays the wrapper's in a subshell, while /proc/self is whoever opens it.
 # shellcheck disable=SC2317 # called inside eval
 record_start() {
-    pid=
-    [ -r /proc/self/stat ] && read -r pid _ </proc/self/stat
-    [ -n "$pid" ] || pid=$(exec sh -c 'echo "$PPID"')
-    about >"$dir/$name.start"
+    mt_pid=
+    [ -r /proc/self/stat ] && read -r mt_pid _ </proc/self/stat
+    [ -n "$mt_pid" ] || mt_pid=$(exec sh -c 'echo "$PPID"')
+    about >"$mt_dir/$mt_name.start"
 }
 
 # Every name is open before the rank begins, which waits for the reader of its pipe.
-words=
+mt_words=
 keep_words() {
-    words=$dir/.$name
+    mt_words=$mt_dir/.$mt_name
     # shellcheck disable=SC2016 # the keeper's own
     setsid sh -c '
         trap "" PIPE HUP INT TERM
@@ -142,10 +144,10 @@ keep_words() {
         tail -c 2000 >"$0.words" <"$0.last" &
         exec 3>"$0.last"
         exec tee /dev/fd/3 <"$0.said" >&2
-    ' "$words" </dev/null >/dev/null &
+    ' "$mt_words" </dev/null >/dev/null &
 }
 if [ -n "${MPI_TRAINER_KEEP_WORDS-}" ] && command -v setsid >/dev/null &&
-    mkfifo -m 600 "$dir/.$name.said" "$dir/.$name.last" 2>/dev/null; then
+    mkfifo -m 600 "$mt_dir/.$mt_name.said" "$mt_dir/.$mt_name.last" 2>/dev/null; then
     keep_words
 fi
 
@@ -155,50 +157,50 @@ trap : HUP INT QUIT USR1 USR2 ALRM TERM VTALRM PROF XCPU
 
 # In the foreground: a background child would lose its stdin and ignore INT and QUIT.
 # The shell writes "Killed" and the like to its stderr, here the unfinished end record:
-# that is how a signal is told from an exit status above 128. `code=$?` stays inside the
+# that is how a signal is told from an exit status above 128. `mt_code=$?` stays inside the
 # braces: around a lone subshell dash and busybox would redirect the child only.
-code=
-to="&$spare"
+mt_code=
+mt_to="&$mt_spare"
 # shellcheck disable=SC2016 # for the eval
-[ -z "$words" ] || to='"$words.said"'
-eval '{ ( record_start; exec "$@" 2>'"$to $spare>&-"' ); code=$?; } '"$spare>&2"' 2>"$dir/.$name.end"'
-[ -z "$words" ] || rm -f "$words.said" "$words.last" "$words.words"
+[ -z "$mt_words" ] || mt_to='"$mt_words.said"'
+eval '{ ( record_start; exec "$@" 2>'"$mt_to $mt_spare>&-"' ); mt_code=$?; } '"$mt_spare>&2"' 2>"$mt_dir/.$mt_name.end"'
+[ -z "$mt_words" ] || rm -f "$mt_words.said" "$mt_words.last" "$mt_words.words"
 
-signal=
-how=status
-if [ "$code" -gt 128 ] && [ "$code" -le 192 ]; then
-    case $((code - 128)) in
-        2 | 13 | 15) signal=$((code - 128)) ;;
-        *) [ ! -s "$dir/.$name.end" ] || signal=$((code - 128)) ;;
+mt_signal=
+mt_how=status
+if [ "$mt_code" -gt 128 ] && [ "$mt_code" -le 192 ]; then
+    case $((mt_code - 128)) in
+        2 | 13 | 15) mt_signal=$((mt_code - 128)) ;;
+        *) [ ! -s "$mt_dir/.$mt_name.end" ] || mt_signal=$((mt_code - 128)) ;;
     esac
-    [ -z "$signal" ] || how=signal
+    [ -z "$mt_signal" ] || mt_how=signal
 fi
 
-pid=
-if [ -r "$dir/$name.start" ]; then
-    while IFS='=' read -r key value; do
-        [ "$key" != pid ] || pid=$value
-    done <"$dir/$name.start"
+mt_pid=
+if [ -r "$mt_dir/$mt_name.start" ]; then
+    while IFS='=' read -r mt_key mt_value; do
+        [ "$mt_key" != pid ] || mt_pid=$mt_value
+    done <"$mt_dir/$mt_name.start"
 fi
 read_seconds
 count_kills
-above=$PPID
-[ ! -r "/proc/$$/stat" ] || read -r _ _ _ above _ <"/proc/$$/stat"
-orphan=0
-[ "$above" = "$PPID" ] || orphan=1
+mt_above=$PPID
+[ ! -r "/proc/$$/stat" ] || read -r _ _ _ mt_above _ <"/proc/$$/stat"
+mt_orphan=0
+[ "$mt_above" = "$PPID" ] || mt_orphan=1
 {
     {
         about
-        printf 'end=%s\nat=%s\noom=%s\norphan=%s\n%s=%s\n' "$seconds" \
-            "${uptime%.*}${uptime#*.}" "$((kills - kills_before))" "$orphan" \
-            "$how" "${signal:-$code}"
-    } >"$dir/.$name.end" && mv -f "$dir/.$name.end" "$dir/$name.end"
+        printf 'end=%s\nat=%s\noom=%s\norphan=%s\n%s=%s\n' "$mt_seconds" \
+            "${mt_uptime%.*}${mt_uptime#*.}" "$((mt_kills - mt_kills_before))" "$mt_orphan" \
+            "$mt_how" "${mt_signal:-$mt_code}"
+    } >"$mt_dir/.$mt_name.end" && mv -f "$mt_dir/.$mt_name.end" "$mt_dir/$mt_name.end"
 } 2>/dev/null
 
-if [ -n "$signal" ]; then
+if [ -n "$mt_signal" ]; then
     # shellcheck disable=SC3045 # the core file, if any, is the rank's; every sh we meet has -c
     ulimit -c 0
     trap - HUP INT QUIT USR1 USR2 ALRM TERM VTALRM PROF XCPU
-    kill -"$signal" $$
+    kill -"$mt_signal" $$
 fi
-exit "$code"
+exit "$mt_code"

@@ -11,10 +11,12 @@
 # nothing of it is ever an argument. SIGTERM reaches the ranks, which have MPI_TRAINER_GRACE seconds
 # to end. When sshd ends, so does the worker, with its code. Exit code 100: there is no sshd.
 
+# As the container has them: some may be called as ours are, and sessions are to get their own.
+MPI_TRAINER_VARIABLES=$(export -p)
 here=${0%/*}
 # shellcheck source-path=SCRIPTDIR source=processes.sh
 . "$here/processes"
-scratch=${MPI_TRAINER_SCRATCH:-/run/mpi-agent}
+scratch=${MPI_TRAINER_SCRATCH:=/run/mpi-agent}
 ssh=$scratch/ssh
 
 [ -e "$scratch/prepared" ] || /bin/sh "$here/prepare" worker || exit
@@ -36,8 +38,12 @@ fi
 # The user's umask and home are the ranks' as well.
 [ ! -r "$scratch/home-is" ] || read -r HOME <"$scratch/home-is"
 export HOME
-find_tmp
 (
+    set -- "$HOME"
+    eval "$MPI_TRAINER_VARIABLES"
+    HOME=$1
+    export HOME
+    find_tmp
     unset PWD OLDPWD SHLVL _ MPI_TRAINER_SSHD MPI_TRAINER_SSH_ADDRESS MPI_TRAINER_SSH_PORT
     export -p
 ) >"$scratch/env" || exit 102
