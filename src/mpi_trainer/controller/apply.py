@@ -44,8 +44,8 @@ class Refused(Exception):
 
 
 class Work(msgspec.Struct, frozen=True):
-    """One look and what came of it. `metadata` is the job's as it was looked at, `since` the
-    time of the first look at it."""
+    """One look and what came of it. `metadata` is the job's as it was looked at; `created_by` is
+    when it is to be known that there is the job."""
 
     key: Key
     job: MPIJob
@@ -53,7 +53,7 @@ class Work(msgspec.Struct, frozen=True):
     look: Look
     decision: Decision
     now: datetime
-    since: datetime
+    created_by: datetime
 
 
 class Hands:
@@ -79,7 +79,7 @@ class Hands:
             version = await self._job.patch(work.key, body)
         if _ends(job, decision):
             await self._furniture.take_key(work.metadata, names.secret(job.name))
-        if status.wait(job.status, decision.status, work.now, work.since) != status.NOW:
+        if status.wait(job.status, decision.status, work.now, work.created_by) != status.NOW:
             return False
         body = status.patch(job.status, decision.status, version)
         await self._job.patch(work.key, body, "status")

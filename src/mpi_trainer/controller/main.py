@@ -143,6 +143,7 @@ def _mpijobs(
             tails=Tails(client, flags.log_tail),
             recorder=shared.recorder,
             metrics=JobMetrics(metrics.registry),
+            pace=shared.pace,
             domain=flags.cluster_domain,
         ),
     )

@@ -23,6 +23,7 @@ from mpi_trainer.controller.furniture import Furniture
 from mpi_trainer.controller.jobs import Jobs, Loaded
 from mpi_trainer.controller.look import Owned, look, owned
 from mpi_trainer.controller.objects import Job, Pod, StoredJob
+from mpi_trainer.controller.pace import Pace
 from mpi_trainer.controller.succession import Succession
 from mpi_trainer.controller.tails import Tails
 from mpi_trainer.controller.telling import cut, joined, tell
@@ -72,6 +73,7 @@ class Tools(msgspec.Struct, frozen=True):
     tails: Tails
     recorder: Recorder
     metrics: JobMetrics
+    pace: Pace
     domain: str = ""
 
 
@@ -144,7 +146,8 @@ class MPIJobs:
         now = self._clock()
         decision = self._decision(job, seen, verdict, now)
         since = self._since.setdefault(job.metadata.uid, now)
-        work = Work(key, job, stored.metadata, replace(view, seen=seen), decision, now, since)
+        by = since + status.leisure(self._tools.pace.lately)
+        work = Work(key, job, stored.metadata, replace(view, seen=seen), decision, now, by)
         return await self._carry_out(work, mine)
 
     def _decision(
@@ -233,7 +236,7 @@ def _going(pods: tuple[Pod, ...]) -> list[Pod]:
 def _next(work: Work) -> Result:
     """When to look again, should nothing happen before."""
     decision = work.decision
-    unwritten = status.wait(work.job.status, decision.status, work.now, work.since)
+    unwritten = status.wait(work.job.status, decision.status, work.now, work.created_by)
     waits = [decision.look_again, unwritten if unwritten != status.NOW else None]
     if decision.acts:
         waits.append(timedelta(seconds=UNSURE_AGAIN))

@@ -8,7 +8,9 @@ is over. Only 429 is repeated here: the server has not processed such a request.
 from __future__ import annotations
 
 import asyncio
+import math
 import random
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, TypeVar
 
@@ -20,21 +22,35 @@ _FIRST: Final = 32
 _MOST: Final = 64
 _LEAST: Final = 1
 _LONGEST_REST: Final = 8.0
+_LATELY: Final = 10.0
 
 
 class Pace:
     """Shared by all jobs of a controller."""
 
-    def __init__(self, first: int = _FIRST, most: int = _MOST, patience: float = 45.0) -> None:
+    def __init__(
+        self,
+        first: int = _FIRST,
+        most: int = _MOST,
+        patience: float = 45.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._limit = float(first)
         self._most = float(most)
         self._patience = patience
+        self._clock = clock
         self._on_the_way = 0
+        self._writes, self._counted = 0.0, 0.0
         self._room = asyncio.Event()
 
     @property
     def limit(self) -> int:
         return max(int(self._limit), _LEAST)
+
+    @property
+    def lately(self) -> float:
+        """How many writes there were in the last ten seconds or so; older ones count less."""
+        return self._writes * math.exp((self._counted - self._clock()) / _LATELY)
 
     async def each(self, acts: Iterable[Callable[[], Awaitable[T]]]) -> list[T | Exception]:
         """All of them, in any order; what went wrong is returned in its place."""
@@ -72,6 +88,7 @@ class Pace:
             self._room.clear()
             await self._room.wait()
         self._on_the_way += 1
+        self._writes, self._counted = self.lately + 1, self._clock()
 
 
 def _rest(wish: float | None, tried: int) -> float:

@@ -1,10 +1,10 @@
 """A job's status on the wire, and whether a new one is worth a write.
 
 What a person waits for (a condition, a time) is written at once. That a job was created is news
-for a second only, and rides along if it runs by then: a hundred jobs at once spare a hundred
-writes. Mere counts move with every pod, so they wait until ten seconds after the last write, or
-ride along with news: a simple job's life takes four writes however many pods it has. The last
-write's time is in the status itself.
+for moments only, and rides along if it runs by then: within a second, or a few where the controller
+has hundreds of pods to make, which it would only delay. Mere counts move with every pod, so they
+wait until ten seconds after the last write, or ride along with news: a simple job's life takes four
+writes however many pods it has. The last write's time is in the status itself.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ replace = msgspec.structs.replace
 T = TypeVar("T", bound=ApiValue)
 
 CREATED_WITHIN = timedelta(seconds=1)
+CREATED_AT_THE_LATEST = timedelta(seconds=10)
+WRITES_IN_A_SECOND = 32
 COUNTS_EVERY = timedelta(seconds=10)
 NOW = timedelta(0)
 
@@ -38,16 +40,23 @@ def read(raw: bytes | msgspec.Raw, kind: type[T]) -> T:
         return decode(kind, data if isinstance(data, dict) else {}).value
 
 
-def wait(old: JobStatus, new: JobStatus, now: datetime, since: datetime) -> timedelta | None:
+def leisure(writes: float) -> timedelta:
+    """How long after the first look it may be written that a job was created, beside so many
+    other writes of late."""
+    more = timedelta(seconds=writes / WRITES_IN_A_SECOND)
+    return min(CREATED_WITHIN + more, CREATED_AT_THE_LATEST)
+
+
+def wait(old: JobStatus, new: JobStatus, now: datetime, created_by: datetime) -> timedelta | None:
     """How long the new status may wait to be written; None where there is nothing to write.
 
-    `since` is when the job was looked at for the first time.
+    `created_by` is when it is to be written that the job was created, should it not run by then.
     """
     bare = replace(new, last_reconcile_time=old.last_reconcile_time)
     if bare == old:
         return None
     if not old.conditions and {one.type for one in new.conditions} == {c.CREATED}:
-        return max(CREATED_WITHIN - (now - since), NOW)
+        return max(created_by - now, NOW)
     if replace(bare, replica_statuses=old.replica_statuses) != old:
         return NOW
     idle = not any(r.active for r in new.replica_statuses.values())

@@ -67,3 +67,13 @@ def test_other_failures_are_returned_in_their_place() -> None:
 def test_patience_has_an_end() -> None:
     with pytest.raises(TooManyRequests):
         asyncio.run(Pace(patience=0.0).send(Server(room=0).take))
+
+
+def test_a_write_counts_less_with_every_second() -> None:
+    now = [0.0]
+    pace = Pace(clock=lambda: now[0])
+    asyncio.run(pace.each([Server(room=1000).take] * 50))
+    counts = []
+    for now[0] in (0.0, 5.0, 60.0):
+        counts.append(round(pace.lately))
+    assert counts == [50, 30, 0]

@@ -62,12 +62,18 @@ def test_a_strange_status_is_read_as_far_as_it_can_be() -> None:
     assert status.read(b"[]", JobStatus) == JobStatus()
 
 
-def test_that_a_job_was_created_waits_a_second_for_its_running() -> None:
+def test_that_a_job_was_created_waits_a_moment_for_its_running() -> None:
     fresh, created = JobStatus(), some(conditions=done("Created"), start_time=T0)
-    assert status.wait(fresh, created, T0, T0) == status.CREATED_WITHIN
-    assert status.wait(fresh, created, T0 + status.CREATED_WITHIN, T0) == status.NOW
+    by = T0 + timedelta(seconds=2)
+    assert status.wait(fresh, created, T0, by) == timedelta(seconds=2)
+    assert status.wait(fresh, created, by + timedelta(seconds=1), by) == status.NOW
     both = some(conditions=(*done("Created"), *done("Running")), start_time=T0)
-    assert status.wait(fresh, both, T0, T0) == status.NOW
-    assert status.wait(fresh, some(conditions=(*done("Created"), *done("Suspended"))), T0, T0) == (
-        status.NOW
-    )
+    assert status.wait(fresh, both, T0, by) == status.NOW
+    suspended = some(conditions=(*done("Created"), *done("Suspended")))
+    assert status.wait(fresh, suspended, T0, by) == status.NOW
+
+
+def test_beside_many_writes_the_moment_is_longer_but_never_above_ten_seconds() -> None:
+    assert status.leisure(0) == timedelta(seconds=1)
+    assert status.leisure(64) == timedelta(seconds=3)
+    assert status.leisure(1e6) == timedelta(seconds=10)
