@@ -11,6 +11,8 @@ compile() {
 compile pyproject.toml --extra examples --extra controller --group build -o requirements/run.txt
 compile pyproject.toml --extra examples --extra controller --group build --group dev -c requirements/run.txt \
     -o requirements/dev.txt
+# What installs the others.
+echo uv | compile - -c requirements/dev.txt -o requirements/uv.txt
 # What the controller's image holds.
 compile pyproject.toml --extra controller -c requirements/run.txt -o requirements/controller.txt
 

@@ -69,7 +69,20 @@ stamp=.venv/$kind-$(cat pyproject.toml "$lock" | cksum | tr -d ' ')
 [ ! -e "$stamp" ] || exit 0
 echo "setting up .venv ($kind)" >&2
 [ -x .venv/bin/python ] || "$python" -m venv .venv
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r "$lock"
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
-    --no-build-isolation --editable .
+pip() { .venv/bin/python -m pip --quiet --disable-pip-version-check "$@"; }
+
+# uv installs in a fifth of pip's time, but knows nothing of pip's settings: where it finds no way
+# to the packages, pip does.
+by_uv() {
+    pip install --require-hashes -r requirements/uv.txt
+    index=$(pip config get global.index-url 2>/dev/null) || index=${PIP_INDEX_URL-}
+    [ -z "$index" ] || export UV_DEFAULT_INDEX="$index"
+    [ -z "${PIP_CERT-}" ] || export SSL_CERT_FILE="${SSL_CERT_FILE:-$PIP_CERT}"
+    .venv/bin/uv pip install --quiet --python .venv/bin/python --require-hashes -r "$lock"
+}
+(by_uv) || {
+    echo "uv could not (see above); pip installs them" >&2
+    pip install --require-hashes -r "$lock"
+}
+pip install --no-deps --no-build-isolation --editable .
 touch "$stamp"
