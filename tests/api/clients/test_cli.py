@@ -252,7 +252,7 @@ def _trainjob(name: str, namespace: str) -> dict[str, Any]:
 
 def test_a_copy_has_a_life_of_its_own(odh: Odh, admin: Admin) -> None:
     """Neither the old job's record nor its restarts; and code in a ConfigMap of its own."""
-    odh("mpijob", "create", "train", *RUN[:4], "--workdir", str(Path(__file__).parent / "full"),
+    odh("mpijob", "create", "train", *RUN[:4], "--workdir", str(Path(__file__).parents[1] / "full"),
         *RUN[4:])  # fmt: skip
     ours = "mpi-trainer.opendatahub.io"
     notes = {f"{ours}/record": "{}", f"{ours}/restarts": "2"}

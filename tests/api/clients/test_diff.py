@@ -19,7 +19,7 @@ from tests.cluster import Kubectl, define
 from tools.cluster.report import environment
 
 ODH = Path(sys.executable).with_name("odh")
-CRDS = Path(__file__).parents[2] / "manifests/crds"
+CRDS = Path(__file__).parents[3] / "manifests/crds"
 JOB = """
 apiVersion: kubeflow.org/v2beta1
 kind: MPIJob

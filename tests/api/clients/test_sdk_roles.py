@@ -29,7 +29,7 @@ from tools.cluster.spec import Spec
 
 __all__ = ["admin", "served"]
 
-ROLES = Path(__file__).parents[2] / "manifests/roles"
+ROLES = Path(__file__).parents[3] / "manifests/roles"
 MPIJOBS = "mpijobs.kubeflow.org"
 Act = Callable[[ClusterBackend, Key], Awaitable[object]]
 

@@ -21,7 +21,7 @@ from tools.cluster.spec import Spec
 
 __all__ = ["admin", "served"]
 
-CRDS = Path(__file__).parents[2] / "manifests/crds"
+CRDS = Path(__file__).parents[3] / "manifests/crds"
 TRAIN = "apis/trainer.kubeflow.org/v1alpha1"
 OLDER = "apis/kubeflow.org/v1"
 
