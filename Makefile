@@ -110,6 +110,7 @@ cluster-down: ## Take the cluster away
 golden: setup ## Write the goldens anew; read the diff against upstream's facts before committing
 	$(BIN)/python -m tests.golden.projection
 	$(BIN)/python -m tests.golden.render.objects
+	$(BIN)/python -m tests.golden.trainjob.objects
 
 lock: setup ## Lock the requirements anew, with hashes
 	tools/lock.sh
