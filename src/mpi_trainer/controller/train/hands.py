@@ -131,12 +131,12 @@ class TrainHands:
         self._freshness.wrote(work.key, JOBSETS, made)
 
     async def _furnish(self, work: Work, wanted: Desired) -> None:
-        """All at once: a look that finds a part of it makes the rest."""
+        """All at once, the largest first: a look that finds a part of it makes the rest."""
         owner, pieces = work.metadata, wanted.pieces
         acts = [self._runtimes.keep(work.job, owner)]
         if pieces is not None:
-            acts.append(self._furniture.provide(owner, pieces, int(wanted.rendered, 16)))
-        stored, *furnished = await asyncio.gather(*acts, return_exceptions=True)
+            acts.insert(0, self._furniture.provide(owner, pieces, int(wanted.rendered, 16)))
+        *furnished, stored = await asyncio.gather(*acts, return_exceptions=True)
         if isinstance(stored, Superseded):
             # A key of the wrong runtime may lack a part; what else there is will be replaced.
             await self._furniture.take_key(owner, secret_name(work.job.name))
