@@ -30,7 +30,7 @@ GPUS_OF_A_NODE = 4
 # A network learns of a new pod a moment after it starts, so a friend must knock more than once.
 KNOCK = """\
 import socket, sys, time
-end = time.monotonic() + 60
+end = time.monotonic() + float(sys.argv[2])
 while time.monotonic() < end:
     try:
         sys.exit(socket.create_connection((sys.argv[1], 2222), 3).close())
@@ -130,12 +130,13 @@ def test_the_restricted_job_is_closed_to_others(
     job.until("Succeeded", 300)
     address = job.pods("worker")[0]["status"]["podIP"]
     knock = ["python3", "-c", KNOCK, address]
+    patient, stubborn = [*knock, "60"], [*knock, "20"]
     same = {"training.kubeflow.org/job-name": job.name}
     reference = image("mpi-openmpi")
-    friend = pod("friend", reference, 1, knock, restartPolicy="Never", labels=same)
+    friend = pod("friend", reference, 1, patient, restartPolicy="Never", labels=same)
     job.kubectl.apply(friend)
     job.kubectl.wait("--for=jsonpath={.status.phase}=Succeeded", "pod/friend", seconds=180)
     # The network lets friends in by now, so whoever stays outside is meant to.
-    job.kubectl.apply(pod("stranger", reference, 1, knock, restartPolicy="Never"))
+    job.kubectl.apply(pod("stranger", reference, 1, stubborn, restartPolicy="Never"))
     job.kubectl.wait("--for=jsonpath={.status.phase}=Failed", "pod/stranger", seconds=180)
     assert "closed" in job.kubectl("logs", "stranger")
