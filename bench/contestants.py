@@ -6,7 +6,6 @@ log. All are administrators and run with the same API server, one after the othe
 
 from __future__ import annotations
 
-import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from tools.cluster.build import build
 from tools.cluster.client import Client, wait_until
 from tools.cluster.components import MPI_OPERATOR
 from tools.cluster.errors import ClusterError
+from tools.cluster.ports import is_free
 from tools.cluster.spec import Spec
 
 CLIENT: Final = "bench-client"
@@ -78,7 +78,7 @@ def running(spec: Spec, contestant: Contestant) -> Iterator[int]:
     """The contestant's process for as long as the block runs; its pid."""
     _free_leases(spec)
     if not contestant.ours:
-        wait_until(f"port {_HEALTH_PORT} is free", _port_is_free, 300)
+        wait_until(f"port {_HEALTH_PORT} is free", lambda: is_free(_HEALTH_PORT, ""), 300)
     argv = contestant.argv(spec.state / f"{contestant.user}.kubeconfig")
     pid = processes.start(spec.state, contestant.name, argv)
     cost.prefer(pid)
@@ -91,16 +91,6 @@ def running(spec: Spec, contestant: Contestant) -> Iterator[int]:
     finally:
         processes.end([pid], grace_seconds=10)
         (spec.state / "pid" / contestant.name).unlink()
-
-
-def _port_is_free() -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("", _HEALTH_PORT))
-        except OSError:
-            return False
-    return True
 
 
 def _free_leases(spec: Spec) -> None:

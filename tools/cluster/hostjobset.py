@@ -16,7 +16,7 @@ import msgspec
 from tools.cluster import pki, published
 from tools.cluster.build import build
 from tools.cluster.components import JOBSET, KUBECTL
-from tools.cluster.hosttrainer import free_port
+from tools.cluster.ports import unused_port
 from tools.cluster.spec import Spec
 
 Object = dict[str, Any]
@@ -35,7 +35,7 @@ class HostJobSet(msgspec.Struct, frozen=True):
 
 def prepared(spec: Spec, kubeconfig: Path, folder: Path) -> HostJobSet:
     """Writes configuration and certificate into `folder`."""
-    certificates, port = folder / "certificates", free_port()
+    certificates, port = folder / "certificates", unused_port()
     certificates.mkdir(parents=True)
     keys = spec.state / "pki"
     pki.issue(keys, pki.Identity(_NAME, _NAME, "", ("localhost", "127.0.0.1")))
@@ -47,8 +47,8 @@ def prepared(spec: Spec, kubeconfig: Path, folder: Path) -> HostJobSet:
         "leaderElection": {"leaderElect": False},
         "internalCertManagement": {"enable": False},
         "webhook": {"port": port, "certDir": str(certificates)},
-        "health": {"healthProbeBindAddress": f"127.0.0.1:{free_port()}"},
-        "metrics": {"bindAddress": f"127.0.0.1:{free_port()}"},
+        "health": {"healthProbeBindAddress": f"127.0.0.1:{unused_port()}"},
+        "metrics": {"bindAddress": f"127.0.0.1:{unused_port()}"},
     }
     (folder / "config.yaml").write_text(json.dumps(config))
     built = build([JOBSET, KUBECTL])

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import msgspec
 
 from tools.cluster.build import build
 from tools.cluster.components import TRAINER
+from tools.cluster.ports import unused_port
 from tools.cluster.spec import Spec
 
 
@@ -52,9 +52,9 @@ def prepared(spec: Spec, kubeconfig: Path, folder: Path, limits: Limits = PUBLIS
     config: dict[str, Any] = {
         "apiVersion": "config.trainer.kubeflow.org/v1alpha1",
         "kind": "Configuration",
-        "webhook": {"port": free_port(), "host": "127.0.0.1"},
+        "webhook": {"port": unused_port(), "host": "127.0.0.1"},
         "metrics": {"bindAddress": "0"},
-        "health": {"healthProbeBindAddress": f"127.0.0.1:{free_port()}"},
+        "health": {"healthProbeBindAddress": f"127.0.0.1:{unused_port()}"},
         "certManagement": {"enable": False},
         "leaderElection": {"leaderElect": False},
         "clientConnection": {"qps": limits.qps, "burst": limits.burst},
@@ -66,10 +66,3 @@ def prepared(spec: Spec, kubeconfig: Path, folder: Path, limits: Limits = PUBLIS
     program = build([TRAINER])[TRAINER.name].bin / "trainer-controller-manager"
     argv = (str(program), f"--config={folder / 'config.yaml'}", f"--kubeconfig={kubeconfig}")
     return HostTrainer(argv, {"TMPDIR": str(folder), "HOME": str(folder)})
-
-
-def free_port() -> int:
-    """A port of this machine that nobody listens on just now."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import ipaddress
 import json
-import socket
 from pathlib import Path
 from typing import Final
 
 from tools.cluster.addresses import SLOTS, Addresses, Node
 from tools.cluster.errors import ClusterError
+from tools.cluster.ports import is_free
 from tools.cluster.processes import run
 
 _NAMESPACES: Final = Path("/run/netns")
@@ -101,21 +101,9 @@ def free_slot(taken: set[int], root: bool) -> int:
     """The first slot that no cluster has and whose block and ports are free on this host."""
     for slot in range(SLOTS):
         plan = Addresses(slot)
-        if slot not in taken and _ports_free(plan) and not (root and conflict(plan)):
+        if slot not in taken and all(map(is_free, plan.ports)) and not (root and conflict(plan)):
             return slot
     raise ClusterError(
         f"all {SLOTS} address blocks from 10.160.0.0 on are in use, or their ports are",
         "End a cluster: see `python -m tools.cluster list`.",
     )
-
-
-def _ports_free(plan: Addresses) -> bool:
-    for port in plan.ports:
-        with socket.socket() as probe:
-            # As the servers do: a connection that ended lately keeps its port from nobody.
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                return False
-    return True

@@ -7,7 +7,6 @@ dry-run create. They differ in the ways of `intended.INTENDED`, each of which oc
 from __future__ import annotations
 
 import secrets
-import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,6 +25,7 @@ from tests.cluster import Kubectl, eventually, shared_cluster
 from tests.golden.render.objects import CASES
 from tools.cluster.build import build
 from tools.cluster.components import MPI_OPERATOR
+from tools.cluster.ports import is_free
 from tools.cluster.report import environment
 from tools.cluster.spec import Spec
 
@@ -70,7 +70,7 @@ def sides(peer_server: Spec, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         KINDS,
     )
     mine = by_key(ours)
-    eventually("port for upstream's health check", _port_is_free, seconds=100)
+    eventually("port for upstream's health check", lambda: is_free(HEALTH_PORT, ""), seconds=100)
     yield Sides(operator.made(inside, set(mine), tmp_path_factory.mktemp("operator") / "log"), mine)
     admin("delete", "namespace", name, "--wait=false")
 
@@ -97,16 +97,6 @@ def rendered(kubectl: Kubectl, job: MPIJob) -> list[Object]:
     plan = layout(job)
     keys = secret(plan, job, {key.part: "…" for pod in plan.pods for key in pod.keys})
     return create(kubectl, [*children(plan, job, Facts()), keys], "--dry-run=server")
-
-
-def _port_is_free() -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("", HEALTH_PORT))
-        except OSError:
-            return False
-    return True
 
 
 def unlike(sides: Sides, agent: bool) -> list[Unlike]:
