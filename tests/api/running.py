@@ -114,6 +114,11 @@ class Controller:
                 return float(line.rpartition(" ")[2])
         return 0.0
 
+    def answered(self, code: int) -> list[str]:
+        """The series of API requests that were answered so."""
+        series = f'rest_client_requests_total{{code="{code}"'
+        return [line for line in self._read("/metrics").splitlines() if line.startswith(series)]
+
     def _ready(self) -> bool:
         try:
             return self._read("/readyz") == "ok"
