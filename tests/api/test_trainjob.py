@@ -6,7 +6,7 @@ import json
 import time
 from datetime import UTC, datetime
 
-from mpi_trainer.controller.train.counts import EVERY
+from mpi_trainer.controller.train.news import COUNTS_EVERY
 from tests.api.admin import Admin, Object
 from tests.api.running import Controller
 from tests.api.trainlab import (
@@ -129,7 +129,7 @@ def test_counts_that_change_in_a_burst_are_told_to_the_last(
     for number in range(2, 22):
         count(number)
         versions.add(job_of(admin)["metadata"]["resourceVersion"])
-    writes = 2 + (time.monotonic() - begun) / EVERY.total_seconds()
+    writes = 2 + (time.monotonic() - begun) / COUNTS_EVERY.total_seconds()
     eventually("the last is told", lambda: any(one["failed"] == 21 for one in told()), 30)
     assert len(versions) <= writes, "each change was written by itself"
 

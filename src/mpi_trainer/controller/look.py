@@ -8,6 +8,7 @@ its pod's name is, so that two looks at it tell the same story.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Literal
 
 import msgspec
@@ -156,7 +157,16 @@ def pod_seen(pod: Pod, name: str, role: Literal["launcher", "worker"], main: str
         end=end_of(pod, main) if ended else None,
         why="" if ended else _why(pod, disruption),
         disrupted=disruption is not None or status.reason in _DISRUPTIONS,
+        started=_started(pod, main),
     )
+
+
+def _started(pod: Pod, main: str) -> datetime | None:
+    for one in pod.status.container_statuses:
+        state = one.state.running or one.state.terminated
+        if state is not None and main in ("", one.name):
+            return state.started_at
+    return None
 
 
 def _launcher_without_pod(job: Job) -> PodSeen:

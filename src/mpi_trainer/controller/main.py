@@ -14,7 +14,7 @@ from typing import Any
 from mpi_trainer.api import load
 from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.controller import flags as command_line
-from mpi_trainer.controller import guard
+from mpi_trainer.controller import guard, rehearsal
 from mpi_trainer.controller.apply import Hands
 from mpi_trainer.controller.flags import Flags
 from mpi_trainer.controller.furniture import Furniture
@@ -91,6 +91,7 @@ async def _run(flags: Flags) -> int:
             client, writer, metrics, Recorder(writer, COMPONENT, identity, metrics), Pace()
         )
         manager = Manager(_parts(flags, shared, elector, flags.trainjobs and not lacking))
+        rehearsal.play()
         waiting = asyncio.create_task(served.until_served(aside, manager.stop)) if lacking else None
         try:
             return await manager.run()

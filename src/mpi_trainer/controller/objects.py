@@ -20,16 +20,22 @@ class Waiting(Partial, frozen=True, gc=False):
     message: str = ""
 
 
+class Running(Partial, frozen=True, gc=False):
+    started_at: datetime | None = None
+
+
 class Terminated(Partial, frozen=True, gc=False):
     exit_code: int = 0
     signal: int = 0
     reason: str = ""
     message: str = ""
+    started_at: datetime | None = None
     finished_at: datetime | None = None
 
 
 class ContainerState(Partial, frozen=True, gc=False):
     waiting: Waiting | None = None
+    running: Running | None = None
     terminated: Terminated | None = None
 
 

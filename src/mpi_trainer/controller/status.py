@@ -40,11 +40,15 @@ def read(raw: bytes | msgspec.Raw, kind: type[T]) -> T:
         return decode(kind, data if isinstance(data, dict) else {}).value
 
 
+def busy(writes: float) -> timedelta:
+    """How long so many writes of late take the API server, about."""
+    return timedelta(seconds=writes / WRITES_IN_A_SECOND)
+
+
 def leisure(writes: float) -> timedelta:
     """How long after the first look it may be written that a job was created, beside so many
     other writes of late."""
-    more = timedelta(seconds=writes / WRITES_IN_A_SECOND)
-    return min(CREATED_WITHIN + more, CREATED_AT_THE_LATEST)
+    return min(CREATED_WITHIN + busy(writes), CREATED_AT_THE_LATEST)
 
 
 def wait(old: JobStatus, new: JobStatus, now: datetime, created_by: datetime) -> timedelta | None:

@@ -17,17 +17,19 @@ from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.runtime import MPI, Runtime
 from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.api.validation import fitting
+from mpi_trainer.controller import status
 from mpi_trainer.controller.claims import NameTaken, Predecessor
 from mpi_trainer.controller.furniture import Furniture
 from mpi_trainer.controller.jobs import Jobs, Loaded
 from mpi_trainer.controller.objects import Pod, StoredJob
+from mpi_trainer.controller.pace import Pace
 from mpi_trainer.controller.succession import Succession
 from mpi_trainer.controller.telling import cut, joined, tell
 from mpi_trainer.controller.train import tally
-from mpi_trainer.controller.train.counts import Counts
 from mpi_trainer.controller.train.desired import Desired, desired
 from mpi_trainer.controller.train.hands import Refused, TrainHands, Work
 from mpi_trainer.controller.train.look import look
+from mpi_trainer.controller.train.news import News
 from mpi_trainer.controller.train.objects import JobSet, seen
 from mpi_trainer.controller.train.runtimes import BadRuntime, NoRuntime, Runtimes, Superseded
 from mpi_trainer.decide import reasons
@@ -85,6 +87,7 @@ class TrainTools(msgspec.Struct, frozen=True):
     runtimes: Runtimes
     furniture: Furniture
     hands: TrainHands
+    pace: Pace
     recorder: Recorder
     metrics: TrainMetrics
     domain: str = ""
@@ -111,7 +114,7 @@ class TrainJobs:
         self._tools = tools
         self._clock = clock
         self._names = Succession()
-        self._counts = Counts()
+        self._news = News()
         self._plans: dict[str, _Plan] = {}
         self._verdicts: dict[str, tuple[str, str]] = {}
         self._troubles: dict[str, str] = {}
@@ -212,11 +215,12 @@ class TrainJobs:
     async def _carry_out(self, work: Work, wanted: Desired | None) -> Result:
         hands, step = self._tools.hands, work.step
         framework = "" if wanted is None else wanted.effective.policy
-        later = self._counts.can_wait(work.job, step, work.now)
+        busy = status.busy(self._tools.pace.lately)
+        later = self._news.can_wait(work.job, step, work.now, busy)
         if later is not None:
             return Result(min(later, step.look_again or later).total_seconds())
         if await hands.store(work):
-            self._counts.wrote(work.job, work.now)
+            self._news.told(work.job, work.now)
             tally.tell(self._tools.metrics, work.job, framework, step)
             for event in step.events:
                 self._tell(work.job, event.type, event.reason, event.message)
@@ -268,7 +272,7 @@ class TrainJobs:
         before = self._names.replaced(key, uid)
         if not before:
             return
-        self._counts.forget(before)
+        self._news.forget(before)
         self._plans.pop(before, None)
         self._verdicts.pop(before, None)
         self._troubles.pop(before, None)

@@ -31,7 +31,8 @@ ALL = "All"
 
 def decide(job: TrainJob, effective: Effective, seen: TrainSeen, now: datetime) -> Step:
     """The next step of a job that fits its runtime."""
-    story = Story(job, now, job.status, f.read(job.metadata.annotations))
+    found, begun = f.read(job.metadata.annotations), _begun(effective, seen.pods)
+    story = Story(job, now, job.status, found, begun=begun)
     if not ours(job) or job.metadata.deletion_timestamp is not None:
         return Step(story.status, story.findings)
     if finished(job.status):
@@ -79,8 +80,9 @@ def over(job: TrainJob, job_set: JobSetSeen | None, now: datetime) -> Step:
         return Step(job.status, found, delete_job=True)
     present = job_set is not None and not job_set.terminating
     running = job_set is not None and job_set.ended is None
-    status = replace(job.status, jobs_status=_settled(job.status.jobs_status, job_set))
-    return Step(status, found, remove=present and (running or found.clean == ALL), look_again=left)
+    return Step(
+        job.status, found, remove=present and (running or found.clean == ALL), look_again=left
+    )
 
 
 def _completed(story: Story, effective: Effective, seen: TrainSeen, job_set: JobSetSeen) -> Step:
@@ -103,7 +105,8 @@ def _completed(story: Story, effective: Effective, seen: TrainSeen, job_set: Job
 
 
 def _ended(story: Story, seen: TrainSeen) -> Step:
-    """The last decision of a job. Its runtime's wishes become its own, since they outlive it."""
+    """The last decision of a job. Its runtime's wishes become its own, since they outlive it, and
+    its counts are those at the end: what still runs is on its way out."""
     found = story.findings
     kept = replace(
         found,
@@ -111,7 +114,8 @@ def _ended(story: Story, seen: TrainSeen) -> Step:
         clean=found.clean or seen.wishes.get(f.CLEAN, ""),
         placement=found.placement or seen.placement,
     )
-    return _told(replace(story, findings=kept), seen, look_again=NOW)
+    step = _told(replace(story, findings=kept), seen, look_again=NOW)
+    return replace(step, status=replace(step.status, jobs_status=_idle(step.status.jobs_status)))
 
 
 def _suspended(story: Story, seen: TrainSeen) -> Step:
@@ -176,25 +180,31 @@ def _counts(before: tuple[JobStatus, ...], job_set: JobSetSeen | None) -> tuple[
     """The JobSet's own; where it is gone nothing is active any more."""
     if job_set is not None and job_set.jobs:
         return job_set.jobs
-    return tuple(replace(one, active=0, ready=0, suspended=0) for one in before)
+    return _idle(before)
 
 
-def _settled(before: tuple[JobStatus, ...], job_set: JobSetSeen | None) -> tuple[JobStatus, ...]:
-    """After the end: how it ended stays true when what is left is cleaned up."""
-    live = {one.name: one for one in job_set.jobs} if job_set is not None else {}
-    return tuple(
-        replace(one, active=live[one.name].active, ready=live[one.name].ready)
-        if one.name in live
-        else replace(one, active=0, ready=0, suspended=0)
-        for one in before
-    )
+def _idle(counts: tuple[JobStatus, ...]) -> tuple[JobStatus, ...]:
+    return tuple(replace(one, active=0, ready=0, suspended=0) for one in counts)
 
 
 def _all_run(effective: Effective, pods: Seen) -> bool:
-    roles = (LAUNCHER, NODE) if effective.policy == MPI else (TRAINER,)
-    wanted = sum(one.count * one.replicas for one in effective.jobs if one.role in roles)
+    wanted = _wanted(effective)
     up = {p.name for p in pods.pods if p.phase == "Running" and not p.terminating}
     return bool(wanted) and len(up) >= wanted
+
+
+def _wanted(effective: Effective) -> int:
+    roles = (LAUNCHER, NODE) if effective.policy == MPI else (TRAINER,)
+    return sum(one.count * one.replicas for one in effective.jobs if one.role in roles)
+
+
+def _begun(effective: Effective, pods: Seen) -> datetime | None:
+    """When the last pod began, once all have. A launcher is the last; where it has ended, the
+    others may be gone."""
+    starts = [p.started for p in pods.pods if p.started is not None]
+    launcher = pods.launcher()
+    led = launcher is not None and launcher.started is not None
+    return max(starts) if starts and (led or len(starts) >= _wanted(effective)) else None
 
 
 def _late(story: Story, why: str) -> Story:

@@ -43,11 +43,14 @@ def finished(status: TrainJobStatus) -> bool:
 
 
 class Story(msgspec.Struct, frozen=True):
+    """`begun` is when the last of the job's pods began, where that is known."""
+
     job: TrainJob
     now: datetime
     status: TrainJobStatus
     findings: Findings
     events: tuple[Event, ...] = ()
+    begun: datetime | None = None
 
     def suspended(self) -> Story:
         story = self._set(SUSPENDED, TRUE, SUSPENDED, "TrainJob is suspended")
@@ -74,7 +77,8 @@ class Story(msgspec.Struct, frozen=True):
     def running(self) -> Story:
         if self.findings.phase == f.RUNNING:
             return self
-        found = replace(self.findings, phase=f.RUNNING, start_time=f.time(self.now), cause="")
+        since = f.time(self.begun or self.now)
+        found = replace(self.findings, phase=f.RUNNING, start_time=since, cause="")
         return replace(self, findings=found)._event("Normal", f.RUNNING, "TrainJob is running")
 
     def complete(self, reason: str, message: str) -> Story:
@@ -89,8 +93,11 @@ class Story(msgspec.Struct, frozen=True):
         return self._event("Warning", reason, message) if message else self
 
     def _over(self, phase: str, cause: str) -> Story:
+        """That it ran may not have been told yet."""
+        found = self.findings
+        since = found.start_time or (f.time(self.begun) if self.begun is not None else "")
         ended = f.time(self.now)
-        found = replace(self.findings, phase=phase, completion_time=ended, cause=cause)
+        found = replace(found, phase=phase, start_time=since, completion_time=ended, cause=cause)
         return replace(self, findings=found)
 
     def _set(self, kind: str, truth: str, reason: str, message: str) -> Story:

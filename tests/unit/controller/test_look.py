@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -24,6 +25,14 @@ def seen(*things: Pod | Job, record: Record | None = None) -> dict[str, PodSeen]
 def test_a_worker_has_its_index_and_its_attempt() -> None:
     one = seen(worker(11, attempt=3))["pi-worker-11"]
     assert (one.index, one.attempt, one.phase, one.role) == (11, 3, "Running", "worker")
+
+
+@pytest.mark.parametrize("state", ["running", "terminated"])
+def test_a_pod_began_when_its_container_did(state: str) -> None:
+    began = {"name": "main", "state": {state: {"startedAt": "2026-03-01T12:00:07Z"}}}
+    one = seen(worker(containerStatuses=[began]))["pi-worker-0"]
+    assert one.started == datetime(2026, 3, 1, 12, 0, 7, tzinfo=UTC)
+    assert seen(worker())["pi-worker-0"].started is None
 
 
 @pytest.mark.parametrize("text", ["", "x", "-1", "99999999999999"])

@@ -160,12 +160,34 @@ def test_a_job_runs_once_all_its_pods_do() -> None:
     assert later.findings == step.findings
 
 
+def test_a_job_has_run_since_the_last_of_its_pods_began() -> None:
+    """Also where that is seen, or told, much later, or only when it is over."""
+    begun = tuple(replace(one, started=at(n)) for n, one in enumerate(reversed(pods())))
+    step = look(make_job(), at(9), job_set=UP, pods=Seen(begun))
+    assert step.findings.start_time == "2026-03-01T12:00:02Z"
+    launcher = replace(begun[2], phase="Succeeded", end=End(code=0))
+    ended = replace(UP, completed=DONE)
+    late = look(make_job(), at(9), job_set=ended, pods=Seen((launcher,)))
+    assert late.findings.start_time == "2026-03-01T12:00:02Z"
+    never = look(make_job(), at(9), job_set=replace(UP, failed=BROKEN), pods=Seen(begun[:2]))
+    assert never.findings.start_time == ""
+
+
 def test_counts_are_the_jobset_s_and_nothing_is_active_without_it() -> None:
     counts = (JobStatus(name="node", active=1, ready=1), JobStatus(name="launcher", succeeded=1))
     step = look(make_job(), job_set=replace(UP, jobs=counts))
     assert step.status.jobs_status == counts
     gone = look(stored(make_job(), step), at(1))
     assert [(one.active, one.ready) for one in gone.status.jobs_status] == [(0, 0), (0, 0)]
+
+
+def test_nothing_is_active_of_a_job_that_has_ended() -> None:
+    """How its Jobs ended stays, whatever JobSet makes of them; so it is written once."""
+    counts = (JobStatus(name="node", active=1, ready=1), JobStatus(name="launcher", succeeded=1))
+    ended = replace(UP, completed=DONE, jobs=counts)
+    step = look(make_job(), at(1), torch=True, job_set=ended)
+    assert step.status.jobs_status == (JobStatus(name="node"), counts[1])
+    assert over(stored(make_job(), step), ended, at(2)).status == step.status
 
 
 def test_a_job_says_what_it_waits_for_after_ten_seconds() -> None:

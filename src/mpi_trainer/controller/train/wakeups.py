@@ -1,14 +1,20 @@
-"""Which TrainJob a change concerns, and how soon to look at it. As for MPIJobs."""
+"""Which TrainJob a change concerns, and how soon to look at it.
+
+JobSet runs the job, so its end is what people wait for: at once. Its counts and the pods are looked
+at to tell of them, hundreds at a time; half a second later is soon enough.
+"""
 
 from __future__ import annotations
 
+from typing import Final
+
 from mpi_trainer.controller.objects import Pod, StoredJob
-from mpi_trainer.controller.train.look import LAUNCHER
-from mpi_trainer.controller.train.objects import REPLICATED_JOB, JobSet
-from mpi_trainer.controller.wakeups import GATHER
+from mpi_trainer.controller.train.objects import JobSet
 from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
 from mpi_trainer.runtime.partial import Key, key_of
 from mpi_trainer.runtime.workqueue import WorkQueue
+
+GATHER: Final = 0.5
 
 
 class TrainWakeups:
@@ -22,7 +28,7 @@ class TrainWakeups:
             self._queue.add(key_of(found), urgent=old is not new)
 
     def jobset(self, old: JobSet | None, new: JobSet | None) -> None:
-        """It has its job's name. Its counts move with every pod, so they are gathered."""
+        """It has its job's name."""
         found = new or old
         if found is None:
             return
@@ -36,8 +42,4 @@ class TrainWakeups:
         name = found.metadata.labels.get(LABEL_TRAINJOB) if found is not None else None
         if found is None or name is None:
             return
-        key = Key(found.metadata.namespace, name)
-        if found.metadata.labels.get(REPLICATED_JOB) == LAUNCHER:
-            self._queue.add(key)
-        else:
-            self._queue.add_after(key, GATHER)
+        self._queue.add_after(Key(found.metadata.namespace, name), GATHER)

@@ -58,6 +58,7 @@ def parts(
             runtimes=runtimes,
             furniture=furniture,
             hands=TrainHands(writer, runtimes, furniture, freshness, shared.pace),
+            pace=shared.pace,
             recorder=shared.recorder,
             metrics=TrainMetrics(shared.metrics.registry),
             domain=flags.cluster_domain,
