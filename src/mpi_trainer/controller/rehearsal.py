@@ -63,7 +63,7 @@ def _runtime() -> Object:
 
     step = {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
     jobs = [replicated("launcher", step), replicated("node", {})]
-    policy = {"mpi": {"mpiImplementation": "OpenMPI", "numProcPerNode": 1}}
+    policy = {"mpi": {"numProcPerNode": 1}}
     return {
         "apiVersion": _TRAINER,
         "kind": "TrainingRuntime",

@@ -93,3 +93,33 @@ def test_of_lost_ranks_the_only_one_that_said_so_has_ended_all(
     command = [*shell, "-c", ABORTED, str(SUMMARY)]
     done = subprocess.run(command, input=told, capture_output=True, text=True, timeout=20)
     assert done.stdout == f"{answer}\n", done.stderr
+
+
+LOST = """
+. "$0"
+lines_of() { [ "$2" != lost ] || echo "lost 0 1"; }
+pod_name() { pod=train-worker-$(($1 - 1)); }
+w=1 code=255 reason='' text='' dropped='' stopped=''
+size_1=2 started_1=$1 lost_1=1 ended_1=0 raised_1='' bad_1=''
+daemon_at=$2 daemon_host=2 daemon_2=$3 daemons=' 2'
+find_cause
+echo "$cause $blame_rank $blame_pod"
+"""
+
+
+@pytest.mark.parametrize("shell", [["dash"], ["busybox", "sh"]], ids=lambda words: words[0])
+@pytest.mark.parametrize(
+    ("started", "daemon_at", "status", "answer"),
+    [
+        pytest.param(1, "5", 127, "DaemonFailed - train-worker-1", id="never-came"),
+        pytest.param(2, "5", 127, "RanksLost 0 train-worker-0", id="all-came"),
+        pytest.param(1, "", 0, "RanksLost 0 train-worker-0", id="no-daemon-failed"),
+    ],
+)
+def test_a_rank_is_not_to_blame_for_a_daemon_that_another_host_lacks(
+    shell: list[str], started: int, daemon_at: str, status: int, answer: str
+) -> None:
+    """OBS-2: one host's ranks may run before another's daemon turns out to be missing."""
+    command = [*shell, "-c", LOST, str(SUMMARY), str(started), daemon_at, str(status)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    assert done.stdout == f"{answer}\n", done.stderr

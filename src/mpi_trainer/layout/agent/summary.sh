@@ -156,7 +156,7 @@ find_cause() {
             # Ended all at once by their daemons, so none of them is to blame.
             cause=RanksLost
             eval "[ \"\$lost_$w\" = 1 ]" || blame_rank=- blame_pod=-
-            blame_raised || blame_aborted || :
+            blame_raised || blame_aborted || blame_unborn || :
             ;;
         *:1) cause=DaemonLost blame_rank=- ;;
         signal:*:0:*) cause=RankKilled ;;
@@ -182,6 +182,11 @@ blame_daemon() {
     pod_name "$daemon_host"
     cause=DaemonFailed blame_rank=- blame_pod=$pod
     text="the MPI daemon on $pod ended with exit code $status"
+}
+
+# ... where its ranks never came, and those of other hosts were ended for that.
+blame_unborn() {
+    eval "[ \"\$started_$w\" -lt \"\$size_$w\" ]" && blame_daemon
 }
 
 # Blames the only rank whose Python program has failed: it ended all others, and itself, by MPI.
