@@ -9,7 +9,13 @@ from msgspec.structs import replace
 
 from mpi_trainer.api.meta import ObjectMeta
 from mpi_trainer.api.trainjob import Condition, JobStatus, TrainJob, TrainJobStatus
-from mpi_trainer.controller.train.news import COUNTS_EVERY, LONGEST, News
+from mpi_trainer.controller.train.news import (
+    COUNTS_EVERY,
+    COUNTS_WITHIN,
+    FIRST_COUNTS,
+    RUNS_WITHIN,
+    News,
+)
 from mpi_trainer.decide.decision import Event
 from mpi_trainer.decide.findings import Findings
 from mpi_trainer.decide.trainseen import Step
@@ -41,26 +47,30 @@ def news() -> News:
 def test_a_change_of_counts_alone_waits_for_the_rest_of_the_moment(news: News) -> None:
     """CTL-13."""
     assert news.can_wait(JOB, COUNTED, SOON, QUIET) == COUNTS_EVERY - HALF
-    assert news.can_wait(JOB, COUNTED, SOON, BUSY) == COUNTS_EVERY + BUSY - HALF
+    assert news.can_wait(JOB, COUNTED, SOON, BUSY) == COUNTS_EVERY + 3 * BUSY - HALF
 
 
 def test_it_waits_no_longer_than_that(news: News) -> None:
     assert news.can_wait(JOB, COUNTED, NOW + COUNTS_EVERY, QUIET) is None
-    assert news.can_wait(JOB, COUNTED, NOW + LONGEST, VERY) is None
-    assert news.can_wait(JOB, RUNS, NOW + LONGEST, VERY) is None
+    assert news.can_wait(JOB, COUNTED, NOW, VERY) == COUNTS_WITHIN
+    assert news.can_wait(JOB, COUNTED, NOW + COUNTS_WITHIN, VERY) is None
+    assert news.can_wait(JOB, RUNS, NOW, VERY) == RUNS_WITHIN
+    assert news.can_wait(JOB, RUNS, NOW + RUNS_WITHIN, VERY) is None
 
 
 def test_the_first_counts_wait_for_the_job_to_run() -> None:
-    news = News()
-    assert news.can_wait(JOB, COUNTED, NOW, QUIET) == COUNTS_EVERY
-    assert news.can_wait(JOB, COUNTED, SOON, QUIET) == COUNTS_EVERY - HALF
-    assert news.can_wait(JOB, RUNS, SOON, QUIET) is None
+    news, job = News(), replace(JOB, status=TrainJobStatus())
+    assert news.can_wait(job, COUNTED, NOW, QUIET) == FIRST_COUNTS
+    assert news.can_wait(job, COUNTED, SOON, QUIET) == FIRST_COUNTS - HALF
+    assert news.can_wait(job, RUNS, SOON, QUIET) is None
 
 
 def test_that_a_job_runs_is_told_at_once_unless_there_is_much_to_write(news: News) -> None:
     assert news.can_wait(JOB, RUNS, NOW, QUIET) is None
-    assert news.can_wait(JOB, RUNS, SOON, BUSY) == BUSY - HALF
-    assert news.can_wait(JOB, RUNS, NOW + BUSY, BUSY) is None
+    news.told(JOB, NOW)
+    assert news.can_wait(JOB, RUNS, SOON, BUSY) == 3 * BUSY
+    assert news.can_wait(JOB, RUNS, SOON + HALF, BUSY) == 3 * BUSY - HALF
+    assert news.can_wait(JOB, RUNS, SOON + 3 * BUSY, BUSY) is None
 
 
 def test_what_was_before_the_job_of_this_name_does_not_count(news: News) -> None:

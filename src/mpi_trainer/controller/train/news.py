@@ -3,7 +3,7 @@
 JobSet changes its counts of child Jobs in bursts, and a short job runs and ends within seconds. A
 change of counts alone waits until the last write was a moment ago; that a job runs waits as well
 where the controller has many other writes to send, which it would only delay. Whatever else changes
-takes both along. Guarantee: nothing waits longer than `LONGEST`, and no end of a job waits at all.
+takes both along. Guarantee: nothing waits longer than twenty seconds, and no end of a job waits.
 """
 
 from __future__ import annotations
@@ -17,47 +17,55 @@ from mpi_trainer.decide import findings as f
 from mpi_trainer.decide.trainseen import Step
 
 COUNTS_EVERY = timedelta(seconds=2)
-LONGEST = timedelta(seconds=10)
-_BEFORE_IT_RUNS = ("", f.PENDING)
+FIRST_COUNTS = timedelta(seconds=10)
+"""by then a job most often runs, which takes them along"""
+COUNTS_WITHIN = timedelta(seconds=20)
+RUNS_WITHIN = timedelta(seconds=10)
+WRITES = 3
+"""that it takes to tell that a job runs: findings, status, event"""
 
 
 class News:
-    """Remembers since when each job has had nothing told, or something to tell."""
+    """Remembers when each job was told of last, and since when it runs untold."""
 
     def __init__(self) -> None:
-        self._since: dict[str, datetime] = {}
+        self._told: dict[str, datetime] = {}
+        self._runs: dict[str, datetime] = {}
 
     def told(self, job: TrainJob, now: datetime) -> None:
-        self._since[job.metadata.uid] = now
+        self._told[job.metadata.uid] = now
+        self._runs.pop(job.metadata.uid, None)
 
     def forget(self, uid: str) -> None:
-        self._since.pop(uid, None)
+        self._told.pop(uid, None)
+        self._runs.pop(uid, None)
 
     def can_wait(
         self, job: TrainJob, step: Step, now: datetime, busy: timedelta
     ) -> timedelta | None:
-        """How long the step need not be stored yet; None: now. `busy`: what each write costs of
-        late."""
-        patience = _patience(job, step, busy)
-        if patience is None:
+        """How long the step need not be stored yet; None: now. `busy` is how long the writes of
+        late take."""
+        old, new = f.read(job.metadata.annotations), step.findings
+        uid, counts = job.metadata.uid, job.status.jobs_status
+        if step.acts or replace(step.status, jobs_status=counts) != job.status:
             return None
-        since = self._since.setdefault(job.metadata.uid, now)
-        # A clock that was set back must not hold a write up for as long as that.
-        if not timedelta() <= now - since < patience:
+        if _runs_now(old, new):
+            patience = min(WRITES * busy, RUNS_WITHIN)
+            return _rest(self._runs.setdefault(uid, now), now, patience)
+        if new != old or step.events or step.status == job.status:
             return None
-        return patience - (now - since)
+        pause = COUNTS_EVERY if counts else FIRST_COUNTS
+        patience = min(pause + WRITES * busy, COUNTS_WITHIN)
+        return _rest(self._told.setdefault(uid, now), now, patience)
 
 
-def _patience(job: TrainJob, step: Step, busy: timedelta) -> timedelta | None:
-    """How long after the last word this one may come; None: it says something that may not wait,
-    or nothing."""
-    old, new = f.read(job.metadata.annotations), step.findings
-    counts = job.status.jobs_status
-    if step.acts or replace(step.status, jobs_status=counts) != job.status:
-        return None
-    if new == old and not step.events:
-        return min(COUNTS_EVERY + busy, LONGEST) if step.status != job.status else None
-    as_before = replace(new, phase=old.phase, start_time=old.start_time, cause=old.cause)
-    if new.phase == f.RUNNING and old.phase in _BEFORE_IT_RUNS and as_before == old:
-        return min(busy, LONGEST)
-    return None
+def _runs_now(old: f.Findings, new: f.Findings) -> bool:
+    """Whether that is all the difference."""
+    before = replace(new, phase=old.phase, start_time=old.start_time, cause=old.cause)
+    return new.phase == f.RUNNING and old.phase in ("", f.PENDING) and before == old
+
+
+def _rest(since: datetime, now: datetime, patience: timedelta) -> timedelta | None:
+    """What is left to wait; a clock that was set back must not add to it."""
+    left = patience - (now - since)
+    return left if timedelta() < left <= patience else None
