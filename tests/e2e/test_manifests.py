@@ -36,7 +36,7 @@ while time.monotonic() < end:
         sys.exit(socket.create_connection((sys.argv[1], 2222), 3).close())
     except OSError as error:
         print(error)
-        time.sleep(0.5)
+        time.sleep(0.5)  # between two knocks; the loop has a deadline
 sys.exit("closed")
 """
 

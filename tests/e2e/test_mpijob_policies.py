@@ -22,7 +22,7 @@ def test_a_job_waits_runs_pauses_runs_again_and_is_forgotten(
     made = waiting_job(
         "life",
         image("mpi-openmpi"),
-        policy={"suspend": True, "cleanPodPolicy": "All", "ttlSecondsAfterFinished": 10},
+        policy={"suspend": True, "cleanPodPolicy": "All", "ttlSecondsAfterFinished": 20},
         launcherCreationPolicy="WaitForWorkersReady",
     )
     job = submit(restricted_home, made)

@@ -32,18 +32,14 @@ def play() -> None:
     """Sends nothing and keeps nothing."""
     job = load.job(_mpijob()).value
     assert isinstance(job, MPIJob)
-    _encoded(of_mpijob.desired(job, 1, "").children)
+    msgspec.json.encode(of_mpijob.desired(job, 1, "").children)
     runtime, train_job = load.runtime(_runtime()).value, load.train_job(_trainjob()).value
     assert isinstance(runtime, Runtime)
     assert isinstance(train_job, TrainJob)
     assert not fitting.errors(train_job, runtime)
-    _encoded(of_trainjob.desired(train_job, runtime, "").children)
-    _encoded(snapshots.snapshot(train_job, runtime))
+    msgspec.json.encode(of_trainjob.desired(train_job, runtime, "").children)
+    msgspec.json.encode(snapshots.snapshot(train_job, runtime))
     sshkeys.generate()
-
-
-def _encoded(made: object) -> bytes:
-    return msgspec.json.encode(made)
 
 
 def _mpijob() -> Object:

@@ -199,8 +199,8 @@ def _wanted(effective: Effective) -> int:
 
 
 def _begun(effective: Effective, pods: Seen) -> datetime | None:
-    """When the last pod began, once all have. A launcher is the last; where it has ended, the
-    others may be gone."""
+    """When the last pod began, once all have, or a launcher has: when it has ended, the others may
+    be gone."""
     starts = [p.started for p in pods.pods if p.started is not None]
     launcher = pods.launcher()
     led = launcher is not None and launcher.started is not None

@@ -1,0 +1,50 @@
+"""What is counted of TrainJobs (CTL-12)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from prometheus_client import CollectorRegistry
+
+from mpi_trainer.api.meta import ObjectMeta
+from mpi_trainer.api.trainjob import TrainJob, TrainJobStatus
+from mpi_trainer.controller.train import tally
+from mpi_trainer.decide import findings as f
+from mpi_trainer.decide.trainseen import Step
+from mpi_trainer.runtime.trainmetrics import TrainMetrics
+
+BORN = datetime(2026, 11, 16, 12, tzinfo=UTC)
+START = "2026-11-16T12:00:07Z"
+RUNS = f.Findings(phase=f.RUNNING, start_time=START)
+DONE = f.Findings(phase=f.SUCCEEDED, start_time=START, completion_time="2026-11-16T12:00:09Z")
+
+
+def counted(*told: f.Findings) -> dict[str, float]:
+    """After these findings were stored, one after the other."""
+    registry, notes = CollectorRegistry(), f.Findings()
+    metrics = TrainMetrics(registry)
+    for found in told:
+        meta = ObjectMeta(
+            name="a",
+            namespace="b",
+            creation_timestamp=BORN,
+            annotations={k: v for k, v in f.changes(f.Findings(), notes).items() if v},
+        )
+        tally.tell(metrics, TrainJob(metadata=meta), "mpi", Step(TrainJobStatus(), found))
+        notes = found
+    where = {"namespace": "b", "framework": "mpi"}
+    return {
+        "running": metrics.running.labels("b", "mpi")._value.get(),
+        "succeeded": metrics.succeeded.labels("b", "mpi")._value.get(),
+        "seconds": sum(
+            sample.value
+            for family in metrics.to_running.collect()
+            for sample in family.samples
+            if sample.name.endswith("_sum") and sample.labels == where
+        ),
+    }
+
+
+def test_a_job_is_counted_as_running_once_also_where_that_is_told_with_its_end() -> None:
+    assert counted(RUNS, DONE) == {"running": 1, "succeeded": 1, "seconds": 7}
+    assert counted(DONE) == {"running": 1, "succeeded": 1, "seconds": 7}
