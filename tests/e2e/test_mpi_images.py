@@ -24,10 +24,13 @@ hosts = sorted(set(world.allgather(platform.node())))
 if world.rank == 0:
     print(f"ranks={world.size} sum={total[0]:.0f} hosts={','.join(hosts)} uid={os.getuid()}")
 """
-# A name is in DNS a moment after its pod runs, and not on every DNS server at once.
+# A name is in DNS a moment after its pod runs, and not on every DNS server at once: any of them may
+# be asked each time.
 WHEN_KNOWN = """\
 for host in worker0.workers worker1.workers; do
-    until ssh "$host" getent hosts launcher; do sleep 0.2; done
+    until ssh "$host" 'for i in 1 2 3 4 5 6 7 8 9 10; do getent hosts launcher || exit 1; done'; do
+        sleep 0.2
+    done
 done
 exec "$@"
 """

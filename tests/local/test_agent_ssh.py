@@ -236,35 +236,57 @@ def test_a_session_runs_the_command_as_it_came_and_passes_on_its_status(
 
 
 @pytest.mark.parametrize(
-    ("called_back", "asked"),
+    ("called_back", "asked", "given"),
     [
-        pytest.param("--control-port train-launcher:4000", 3, id="mpich"),
-        pytest.param("--upstream-host train-launcher --upstream-port 4000", 3, id="intel"),
-        pytest.param("--control-port 10.1.2.3:4000", 0, id="an-address"),
-        pytest.param("--control-port $(touch):4000", 0, id="no-name"),
+        pytest.param(
+            "--control-port train-launcher:4000 --rank 1",
+            3,
+            "--control-port 10.1.2.3:4000 --rank 1",
+            id="mpich",
+        ),
+        pytest.param(
+            "--upstream-host train-launcher --upstream-port 4000",
+            3,
+            "--upstream-host 10.1.2.3 --upstream-port 4000",
+            id="intel",
+        ),
+        pytest.param(
+            "--control-port 10.9.9.9:4000", 0, "--control-port 10.9.9.9:4000", id="an-address"
+        ),
+        pytest.param(
+            "--control-port '$(touch):4000'", 0, "--control-port $(touch):4000", id="no-name"
+        ),
+        pytest.param("--version", 0, "--version", id="nobody"),
     ],
 )
-def test_a_proxy_starts_when_the_launchers_name_is_known(
-    shell: list[str], tmp_path: Path, pairs: tuple[KeyPair, KeyPair], called_back: str, asked: int
+def test_a_proxy_starts_when_the_launchers_name_is_known_and_need_not_ask_again(
+    shell: list[str],
+    tmp_path: Path,
+    pairs: tuple[KeyPair, KeyPair],
+    called_back: str,
+    asked: int,
+    given: str,
 ) -> None:
-    """CTL-2: a proxy that cannot find the launcher ends the job, and a pod's name comes late."""
+    """CTL-2: a proxy that cannot find the launcher ends the job. A pod's name comes late, and to
+    one DNS server before the other."""
     pod = Pod(tmp_path, "worker", pairs)
     (pod.scratch / "ranks").mkdir(exist_ok=True)
     tools = tmp_path / "bin"
     tools.mkdir()
+    known = f'[ "$(wc -l <{tmp_path}/asked)" -ge 3 ] && echo "10.1.2.3        train-launcher"'
     for name, script in (
-        ("getent", f'echo "$*" >>{tmp_path}/asked; [ "$(wc -l <{tmp_path}/asked)" -ge 3 ]'),
+        ("getent", f'echo "$*" >>{tmp_path}/asked; {known}'),
         ("sleep", ":"),
-        ("hydra_pmi_proxy", f'echo run >>{tmp_path}/asked; echo "$launcher, $left"; exit 5'),
+        ("hydra_pmi_proxy", f'echo "run $*" >>{tmp_path}/asked; echo "$launcher, $left"; exit 5'),
     ):
         (tools / name).write_text(f"#!/bin/sh\n{script}\n")
         (tools / name).chmod(0o755)
-    own = {"launcher": "the job's own", "left": "the job's own"}
+    own = dict.fromkeys(("launcher", "left", "found", "option"), "the job's own")
     dump(shell, pod, {**own, "PATH": f"{tools}:{os.environ['PATH']}"})
     done = session(shell, pod, f"hydra_pmi_proxy {called_back}")
     assert (done.returncode, done.stdout) == (5, b"the job's own, the job's own\n")
     told = (tmp_path / "asked").read_text().splitlines()
-    assert told == ["hosts train-launcher"] * asked + ["run"]
+    assert told == ["hosts train-launcher"] * asked + [f"run {given}"]
 
 
 def test_a_worker_without_sshd_says_which_package_is_missing(

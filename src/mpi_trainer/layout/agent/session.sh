@@ -4,7 +4,7 @@
 #   session SCRATCH        (sshd's ForceCommand; the words are in SSH_ORIGINAL_COMMAND)
 #
 # `sh -c` is what sshd itself does with a command; the words come from whoever holds the job's key,
-# and pass through unchanged. It starts at the root, because Open MPI reads a .profile from where a
+# and pass through unchanged but for one name, below. It starts at the root, because Open MPI reads a .profile from where a
 # session begins, and a user's own is no part of the job.
 
 if [ -r "$1/env" ]; then
@@ -26,28 +26,37 @@ case $SSH_ORIGINAL_COMMAND in
     *) exec /bin/sh -c "${SSH_ORIGINAL_COMMAND:-exec /bin/sh}" ;;
 esac
 # Hydra's proxies call the launcher back by its name and fail at once where nobody knows it yet: the
-# name of a pod comes with its address, and that takes a moment to go round. In a subshell, whose
+# name of a pod comes with its address, and that takes a moment to go round. They are given the
+# address instead, since the next server asked may not have heard of it. In a subshell, whose
 # variables are not the daemon's.
-(
-    case $SSH_ORIGINAL_COMMAND in
-        *" --control-port "*) launcher=${SSH_ORIGINAL_COMMAND#*" --control-port "} ;;
-        *" --upstream-host "*) launcher=${SSH_ORIGINAL_COMMAND#*" --upstream-host "} ;;
-        *) exit ;;
+mt_command=$(
+    command=$SSH_ORIGINAL_COMMAND option='' found=''
+    case $command in
+        *" --control-port "*) option=--control-port ;;
+        *" --upstream-host "*) option=--upstream-host ;;
     esac
+    launcher=${command#*" $option "}
     launcher=${launcher%%[: ]*}
-    case $launcher in
-        *[!-.A-Za-z0-9]*) exit ;;
-        *[!.0-9]*) ;;
-        *) exit ;; # an address
+    case ${option:+$launcher} in
+        '' | *[!-.A-Za-z0-9]*) ;;
+        *[!.0-9]*)
+            left=30
+            while command -v getent && ! found=$(getent hosts "$launcher") && [ "$left" -gt 0 ]; do
+                left=$((left - 1))
+                sleep 1
+            done >/dev/null
+            found=${found%%[!.0-9]*}
+            case $found in
+                *.*.*.*)
+                    command="${command%%" $option $launcher"*} $option $found${command#*" $option $launcher"}"
+                    ;;
+            esac
+            ;;
     esac
-    left=30
-    while command -v getent && ! getent hosts "$launcher" && [ "$left" -gt 0 ]; do
-        left=$((left - 1))
-        sleep 1
-    done >/dev/null
+    printf '%s' "$command"
 )
 # An MPI daemon that does not start is worth a note: some launchers never say so.
-/bin/sh -c "$SSH_ORIGINAL_COMMAND"
+/bin/sh -c "$mt_command"
 code=$?
 [ "$code" = 0 ] || echo "status=$code" >"$1/ranks/$$.daemon"
 exit "$code"
