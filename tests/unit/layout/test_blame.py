@@ -123,3 +123,71 @@ def test_a_rank_is_not_to_blame_for_a_daemon_that_another_host_lacks(
     command = [*shell, "-c", LOST, str(SUMMARY), str(started), daemon_at, str(status)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=20)
     assert done.stdout == f"{answer}\n", done.stderr
+
+
+STORY = """
+. "$0"
+ends=$(cat)
+bad_ends() { [ -z "$ends" ] || echo "$ends"; }
+lines_of() { :; }
+pod_name() { pod=train-worker-$1; }
+w=1 code=1 reason='' text='' dropped='' stopped='' world_1=$1
+size_1=3 started_1=3 lost_1=0 ended_1=3 raised_1='' bad_1=1 orphan_1=$2 orphans_of_1=train-worker-2
+daemon_at='' daemons=''
+find_cause
+echo "$cause $blame_rank $blame_pod"
+"""
+PRTERUN = "prterun-train-launcher-34@1"
+
+
+@pytest.mark.parametrize("shell", [["dash"], ["busybox", "sh"]], ids=lambda words: words[0])
+@pytest.mark.parametrize(
+    ("world", "ends", "orphan", "answer"),
+    [
+        pytest.param(
+            "34",
+            ["1 1 44 signal 9 100 0 0"],
+            "7",
+            "RankKilled 1 train-worker-1",
+            id="one-was-killed-and-daemons-followed",
+        ),
+        pytest.param(
+            "34",
+            ["0 0 44 signal 15 100 0 0", "1 1 44 signal 15 100 0 0"],
+            "7",
+            "DaemonLost - train-worker-2",
+            id="a-daemon-is-gone-and-ranks-were-ended",
+        ),
+        pytest.param("34", [], "7", "DaemonLost - train-worker-2", id="no-end-was-seen"),
+        pytest.param("34", [], "", "CommandFailed - -", id="nothing-was-seen"),
+        pytest.param(
+            PRTERUN,
+            ["0 0 46 status 14 112 0 0", "1 1 46 signal 15 112 0 0", "2 2 46 signal 15 137 0 0"],
+            "",
+            "RankKilled 1 train-worker-1",
+            id="one-was-terminated-and-another-missed-it",
+        ),
+        pytest.param(
+            PRTERUN,
+            ["0 0 46 status 14 112 0 0", "1 1 46 signal 15 137 0 0", "2 2 46 signal 15 138 0 0"],
+            "",
+            "RankFailed 0 train-worker-0",
+            id="14-of-its-own-and-prterun-ended-the-rest",
+        ),
+        pytest.param(
+            "34",
+            ["0 0 46 status 14 112 0 0", "1 1 46 signal 15 112 0 0"],
+            "",
+            "RankFailed 0 train-worker-0",
+            id="14-says-nothing-elsewhere",
+        ),
+    ],
+)
+def test_what_only_followed_is_told_from_what_began_it(
+    shell: list[str], world: str, ends: list[str], orphan: str, answer: str
+) -> None:
+    """OBS-2"""
+    command = [*shell, "-c", STORY, str(SUMMARY), world, orphan]
+    told = "".join(f"{end}\n" for end in ends)
+    done = subprocess.run(command, input=told, capture_output=True, text=True, timeout=20)
+    assert done.stdout == f"{answer}\n", done.stderr

@@ -114,13 +114,13 @@ missing_workers() {
     echo "$count of $all workers: $list"
 }
 
-# Asks until every rank is known to have ended, or for two seconds where something went wrong: the
-# ranks are ending just now, and a record may be on its way.
+# Asks until every rank is known to have ended, but for two seconds at most: the ranks are ending
+# just now, whatever mpirun returned, and a record may be on its way.
 collect() {
     read_now
     limit=$((now + 3))
     ask
-    while [ "${code:-0}" != 0 ] && [ "$now" -lt "$limit" ] && { still_living || lone_daemon; }; do
+    while [ "$now" -lt "$limit" ] && { still_living || lone_daemon; }; do
         nap
         read_now
         ask
@@ -131,12 +131,12 @@ still_living() {
     [ "$worlds" -gt 0 ] && eval "[ \$((started_$worlds - ended_$worlds - lost_$worlds)) -gt 0 ]"
 }
 
-# One MPI daemon of several has failed, with a code of its own. Mostly all of them follow their
-# mpirun, and the others' ends are not known yet.
+# The command has failed, and so has one MPI daemon of several, with a code of its own. Mostly all of
+# them follow their mpirun, and the others' ends are not known yet.
 lone_daemon() {
     # shellcheck disable=SC2086 # numbers
     set -- $daemons
-    [ $# -eq 1 ] || return 1
+    [ "${code:-0}" != 0 ] && [ $# -eq 1 ] || return 1
     eval "status=\$daemon_$1"
     case $status in 12[67] | 13[1-9]) return 1 ;; esac
     # shellcheck disable=SC2086

@@ -148,7 +148,7 @@ find_cause() {
         return 0
     done
     if [ "$w" -eq 0 ] || ! blame_first "$w"; then
-        blame_daemon || :
+        blame_daemon || [ "$w" -eq 0 ] || blame_orphans || :
         return 0
     fi
     case $how:$value:$kills:$orphan in
@@ -189,6 +189,13 @@ blame_unborn() {
     eval "[ \"\$started_$w\" -lt \"\$size_$w\" ]" && blame_daemon
 }
 
+# Blames the MPI daemon whose ranks were seen without it.
+blame_orphans() {
+    eval "[ -n \"\$orphan_$w\" ] && pod=\$orphans_of_$w" || return 1
+    cause=DaemonLost blame_rank=- blame_pod=$pod
+    text="the MPI daemon on $pod is gone"
+}
+
 # Blames the only rank whose Python program has failed: it ended all others, and itself, by MPI.
 blame_raised() {
     eval "raised=\$raised_$w"
@@ -219,6 +226,21 @@ first_of_its_own() {
         [ $((at - since)) -le 300 ] || break
         case $how:$value in status:14 | signal:15) continue ;; esac
         echo "$rank $host $pid $how $value $at $kills $orphan"
+        break
+    done
+}
+
+# Where one of prterun's ranks has lost another, and all others ended by SIGTERM: the first that did
+# so in that same moment. prterun takes a quarter of a second to end the rest.
+first_terminated() {
+    eval "run_by=\$world_$w"
+    case $run_by:$value in prterun*:14) ;; *) return 0 ;; esac
+    since=
+    bad_ends "$w" | while read -r rank host pid how ended at kills orphan; do
+        since=${since:-$at}
+        [ $((at - since)) -le 15 ] || break
+        [ "$how:$ended" = signal:15 ] || continue
+        echo "$rank $host $pid $how $ended $at $kills $orphan"
         break
     done
 }
@@ -259,17 +281,20 @@ find_another() {
         esac
         return 0
     fi
-    eval "orphan=\$orphan_$w pod=\${orphans_of_$w-}"
-    if [ -n "$orphan" ]; then
-        cause=DaemonLost blame_rank=- blame_pod=$pod
-        text="the MPI daemon on $pod is gone"
-        return 0
-    fi
+    # Daemons take the wrappers along when they kill: a rank that was seen to end by 9 was killed
+    # alone, and daemons that have left since only follow.
+    if [ "$value" != 9 ] && blame_orphans; then return 0; fi
     if blame_daemon; then return 0; fi
     if someone_left; then
         blame_left "$w"
         cause=RankLeft
         text="rank $blame_rank on $blame_pod ended with exit code 0 but without MPI_Finalize"
+        return 0
+    fi
+    another=$(first_terminated)
+    if [ -n "$another" ]; then
+        blame "$another"
+        cause=RankKilled
         return 0
     fi
     eval "[ \"\$started_$w\" -lt \"\$size_$w\" ]" || return 0

@@ -94,7 +94,8 @@ find_world() {
     worlds=$((worlds + 1))
     w=$worlds
     eval "world_$w=\$1 size_$w=0 began_$w=$now started_$w=0 ended_$w=0 lost_$w=0"
-    eval "bad_$w= zero_$w= orphan_$w= strikes_$w=0 looked_$w=0 top_$w=-1 raised_$w= foreign_$w="
+    eval "bad_$w= zero_$w= orphan_$w= orphans_of_$w= raised_$w= foreign_$w="
+    eval "strikes_$w=0 looked_$w=0 top_$w=-1"
 }
 
 event() {
@@ -131,7 +132,7 @@ event() {
             eval "lost_$w=\$((lost_$w + 1)) bad_$w=$now r_${w}_$rank=lost"
             [ -z "$aborted" ] || echo "aborted $rank $1 $aborted" >>"$run/world.$w"
             ;;
-        orphan) eval "orphan_$w=\${orphan_$w:-$now} orphans_of_$w=\$pod" ;;
+        orphan) eval "orphan_$w=\${orphan_$w:-$now} orphans_of_$w=\${orphans_of_$w:-\$pod}" ;;
         raised)
             eval "raised_$w=\"\$raised_$w $rank\""
             story="$rank $1 $where $what"
