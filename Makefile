@@ -3,6 +3,8 @@
 SHELL := /bin/sh
 PYTHON ?= python3
 BIN := .venv/bin
+# Hundreds of processes start in a test run; each would compile everything that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 CLUSTER := etcd kubernetes-api kubernetes-scheduler kubernetes-node kubectl coredns jobset kueue \
 	kube-router
 CLIENTS := tests/api/clients tests/api/admission

@@ -181,3 +181,30 @@ def test_leaving_a_watch_closes_its_connection() -> None:
         assert not server.objects.listeners
 
     play(script)
+
+
+def test_a_flood_is_read_in_gulps_and_completely() -> None:
+    """Hundreds of pods change together; each change alone would cost a read of its own."""
+    count = 400
+
+    async def script(server: Server, client: Client) -> None:
+        sizes: list[int] = []
+        async with aclosing(client.batches(WATCH)) as batches:
+            pouring = asyncio.create_task(pour(server))
+            seen: list[bytes] = []
+            async for batch in batches:
+                sizes.append(len(batch))
+                seen += [line for line in batch if b'"flood-' in line]
+                if len(seen) == count:
+                    break
+            await pouring
+        names = [msgspec.json.decode(line)["object"]["metadata"]["name"] for line in seen]
+        assert names == [f"flood-{number}" for number in range(count)]
+        assert len(sizes) < count / 4
+
+    async def pour(server: Server) -> None:
+        for number in range(count):
+            put(server, f"flood-{number}")
+            await asyncio.sleep(0.001)
+
+    play(script)

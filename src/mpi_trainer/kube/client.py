@@ -33,6 +33,7 @@ from mpi_trainer.kube.errors import (
     Unauthorized,
     from_answer,
 )
+from mpi_trainer.kube.gulps import gulps
 from mpi_trainer.kube.lines import Lines
 from mpi_trainer.kube.requests import Request
 from mpi_trainer.kube.retries import wait_before
@@ -156,21 +157,21 @@ class Client:
     async def batches(self, request: Request) -> AsyncGenerator[list[bytes], None]:
         """`lines`, as many at once as there are: cheaper where lines come in floods."""
         split = Lines()
-        async with self.stream(request) as content:
-            async for chunk in content.iter_any():
+        async with self._stream(request) as answer, aclosing(gulps(answer)) as chunks:
+            async for chunk in chunks:
                 if lines := split.feed(chunk):
                     yield lines
         if rest := split.rest():
             yield [rest]
 
     @asynccontextmanager
-    async def stream(self, request: Request) -> AsyncIterator[aiohttp.StreamReader]:
-        """The answer's bytes as they come; failures inside the block become `Unreachable`."""
+    async def _stream(self, request: Request) -> AsyncIterator[aiohttp.ClientResponse]:
+        """An answer to be read as it comes; failures inside the block become `Unreachable`."""
         renewed = False
         while True:
             async with self._answer(request, streams=True) as answer:
                 if answer.status == 200:
-                    yield answer.content
+                    yield answer
                     return
                 error = await _refusal(request, answer)
             if renewed or not isinstance(error, Unauthorized) or not await self._renewed():
