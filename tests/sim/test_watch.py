@@ -189,7 +189,8 @@ def test_a_flood_is_read_in_gulps_and_completely() -> None:
 
     async def script(server: Server, client: Client) -> None:
         sizes: list[int] = []
-        async with aclosing(client.batches(WATCH)) as batches:
+        patient = msgspec.structs.replace(WATCH, gather=0.05)
+        async with aclosing(client.batches(patient)) as batches:
             pouring = asyncio.create_task(pour(server))
             seen: list[bytes] = []
             async for batch in batches:

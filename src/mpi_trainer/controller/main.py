@@ -20,7 +20,7 @@ from mpi_trainer.controller.flags import Flags
 from mpi_trainer.controller.furniture import Furniture
 from mpi_trainer.controller.jobs import Jobs, timed
 from mpi_trainer.controller.mpijob import MPIJobs, Stores, Tools
-from mpi_trainer.controller.objects import Job, Pod, StoredJob
+from mpi_trainer.controller.objects import POD_SECONDS, Job, Pod, StoredJob
 from mpi_trainer.controller.pace import Pace
 from mpi_trainer.controller.release import release_all
 from mpi_trainer.controller.tails import Tails
@@ -177,7 +177,14 @@ def _reflectors(
                 client, MPIJOBS, StoredJob, stores.mpijobs, namespace=place, on_change=wake.mpijob
             ),
             Reflector(
-                client, PODS, Pod, stores.pods, labels=OURS, namespace=place, on_change=wake.pod
+                client,
+                PODS,
+                Pod,
+                stores.pods,
+                labels=OURS,
+                namespace=place,
+                on_change=wake.pod,
+                gather=POD_SECONDS,
             ),
             Reflector(
                 client, JOBS, Job, stores.jobs, labels=OURS, namespace=place, on_change=wake.job

@@ -7,12 +7,15 @@ not keep the others' jobs from being read. `jobs.load` makes sense of them, one 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
 import msgspec
 
 from mpi_trainer.runtime.partial import Meta, Partial
 
 _NOTHING = msgspec.Raw(b"{}")
+POD_SECONDS: Final = 0.1
+"""how late changes of pods may come where many pods change"""
 
 
 class Waiting(Partial, frozen=True, gc=False):

@@ -157,7 +157,10 @@ class Client:
     async def batches(self, request: Request) -> AsyncGenerator[list[bytes], None]:
         """`lines`, as many at once as there are: cheaper where lines come in floods."""
         split = Lines()
-        async with self._stream(request) as answer, aclosing(gulps(answer)) as chunks:
+        async with (
+            self._stream(request) as answer,
+            aclosing(gulps(answer, request.gather)) as chunks,
+        ):
             async for chunk in chunks:
                 if lines := split.feed(chunk):
                     yield lines

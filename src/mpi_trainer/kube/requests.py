@@ -29,7 +29,8 @@ Query = tuple[tuple[str, str], ...]
 
 
 class Request(msgspec.Struct, frozen=True):
-    """One request. `timeout` is for each try as a whole; in a stream, for each silence."""
+    """One request. `timeout` is for each try as a whole; in a stream, for each silence. `gather`:
+    for so many seconds a line of a stream may wait for others, where many come."""
 
     method: str
     path: str
@@ -40,6 +41,7 @@ class Request(msgspec.Struct, frozen=True):
     safe: bool = False
     tries: int = 5
     route: str = ""
+    gather: float = 0.0
 
     @property
     def target(self) -> str:
@@ -197,6 +199,7 @@ def watch(  # noqa: PLR0913 - the watch options of the API, each optional
     resource_version: str = "",
     seconds: int = 300,
     bookmarks: bool = True,
+    gather: float = 0.0,
 ) -> Request:
     """Changes after `resource_version`; the server ends it after `seconds`.
 
@@ -210,7 +213,12 @@ def watch(  # noqa: PLR0913 - the watch options of the API, each optional
     )
     silence = 75.0 if bookmarks else seconds + 15.0
     return Request(
-        "GET", resource.path(namespace), query, timeout=silence, route=resource.route(namespace)
+        "GET",
+        resource.path(namespace),
+        query,
+        timeout=silence,
+        route=resource.route(namespace),
+        gather=gather,
     )
 
 

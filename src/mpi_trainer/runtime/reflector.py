@@ -60,7 +60,8 @@ class _Doubt(Exception):
 
 
 class Reflector(Generic[T]):
-    """`on_change(old, new)` is called after the store has changed, and must not block."""
+    """`on_change(old, new)` is called after the store has changed, and must not block. `gather`:
+    how many seconds late changes may come where there are many."""
 
     def __init__(  # noqa: PLR0913 - what to watch, where to put it, whom to tell
         self,
@@ -72,6 +73,7 @@ class Reflector(Generic[T]):
         labels: str = "",
         namespace: str = "",
         on_change: OnChange | None = None,
+        gather: float = 0.0,
         chance: Chance = random.random,
     ) -> None:
         self.name = f"{namespace}/{resource.plural}" if namespace else resource.plural
@@ -83,6 +85,7 @@ class Reflector(Generic[T]):
         self._labels = labels
         self._namespace = namespace
         self._on_change = on_change
+        self._gather = gather
         self._chance = chance
         self._version = ""  # from where to watch on; "" when a list is due
         self._relist_at = 0.0
@@ -211,6 +214,7 @@ class Reflector(Generic[T]):
             self._labels,
             resource_version=self._version,
             seconds=300 + int(300 * self._chance()),
+            gather=self._gather,
         )
         self.watches += 1
         async with contextlib.aclosing(watch(self._client, request, self._kind)) as events:

@@ -12,7 +12,7 @@ from mpi_trainer.api.trainjob import KIND, TrainJob
 from mpi_trainer.controller.flags import Flags
 from mpi_trainer.controller.furniture import Furniture
 from mpi_trainer.controller.jobs import Jobs
-from mpi_trainer.controller.objects import Pod, StoredJob
+from mpi_trainer.controller.objects import POD_SECONDS, Pod, StoredJob
 from mpi_trainer.controller.pace import Pace
 from mpi_trainer.controller.train.hands import TrainHands
 from mpi_trainer.controller.train.objects import JobSet
@@ -94,6 +94,7 @@ def _reflectors(
                 labels=LABEL_TRAINJOB,
                 namespace=place,
                 on_change=wake.pod,
+                gather=POD_SECONDS,
             ),
         ]
     return found

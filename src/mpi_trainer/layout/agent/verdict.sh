@@ -293,10 +293,14 @@ for $((now - bad)) s" "$blame_rank" "$blame_pod"
     fi
 }
 
-# Two looks in a row must find that every other rank waits.
+# Two looks in a row must find that every other rank waits. An answer takes four seconds, and longer
+# where there is much to do.
 judge_leaving() {
     eval "strikes=\$strikes_$w waiting=\${waiting_$w:-0} looked=\$looked_$w name=\$world_$w"
     [ $((now - looked)) -ge 5 ] || return 0
+    if [ "$waiting" -ge 0 ] && [ "$waiting" -lt "$living" ] && [ $((now - looked)) -lt 9 ]; then
+        return 0
+    fi
     if [ "$looked" -gt 0 ] && [ "$waiting" -eq "$living" ]; then
         strikes=$((strikes + 1))
     else
