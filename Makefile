@@ -7,9 +7,9 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 CLUSTER := etcd kubernetes-api kubernetes-scheduler kubernetes-node kubectl coredns jobset kueue \
 	kube-router
-CLIENTS := tests/api/clients tests/api/admission
+BESIDE_LOCAL := tests/api/clients tests/api/admission tests/api/test_policies.py
 
-.PHONY: help setup setup-run cluster-parts demo check lint unit fix test machine clusters sim local api api-clients api-controllers api-parts api-oldest e2e e2e-full faults soak \
+.PHONY: help setup setup-run cluster-parts demo check lint unit fix test machine clusters sim local api api-beside-local api-beside-e2e api-parts api-oldest e2e e2e-full faults soak \
 	bench cluster cluster-down golden lock picture docs manifests pod-schema clean
 
 help: ## Show this help
@@ -51,11 +51,11 @@ test: check ## Everything that CI runs
 
 machine: setup
 	@$(MAKE) --no-print-directory local
-	@$(MAKE) --no-print-directory api-clients
+	@$(MAKE) --no-print-directory api-beside-local
 
 clusters: setup
 	@$(MAKE) --no-print-directory e2e
-	@$(MAKE) --no-print-directory api-controllers
+	@$(MAKE) --no-print-directory api-beside-e2e
 
 sim: setup ## Our client and controller machinery against a server that misbehaves on purpose
 	$(BIN)/pytest -q tests/sim
@@ -67,11 +67,11 @@ local: setup ## Real MPI of every implementation in namespaces
 api: api-parts ## Against a real API server
 	$(BIN)/pytest -q tests/api --ignore tests/api/full
 
-api-clients: api-parts
-	MPI_TRAINER_APART=clients $(BIN)/pytest -q $(CLIENTS)
+api-beside-local: api-parts
+	MPI_TRAINER_APART=beside $(BIN)/pytest -q $(BESIDE_LOCAL)
 
-api-controllers: api-parts
-	$(BIN)/pytest -q tests/api --ignore tests/api/full $(CLIENTS:%=--ignore %)
+api-beside-e2e: api-parts
+	$(BIN)/pytest -q tests/api --ignore tests/api/full $(BESIDE_LOCAL:%=--ignore %)
 
 api-parts: setup
 	$(BIN)/python -m tools.cluster build etcd kubernetes-api kubectl
