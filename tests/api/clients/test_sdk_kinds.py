@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import stat
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -171,6 +174,40 @@ def test_a_restart_that_is_interrupted_does_not_lose_the_job(
     background.run(interrupted())
     new = admin.get(path)
     assert new is not None and new["metadata"]["uid"] != old["metadata"]["uid"]
+
+
+def test_whoever_cannot_wait_for_a_restart_is_told_where_the_job_is_kept(
+    client: TrainingClient,
+    admin: Admin,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """A second Ctrl-C ends the making, and the old one is going already."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    path = f"{TRAIN}/trainjobs/train"
+    admin.patch(f"{path}/status", {"status": {"conditions": [holds("Complete")]}})
+    admin.patch(path, {"metadata": {"finalizers": ["example.com/slow"]}})
+    old = admin.get(path)
+    assert old is not None
+
+    async def interrupted() -> None:
+        work = asyncio.ensure_future(client.backend.restart(Key(admin.namespace, "train")))
+        going = lambda: "deletionTimestamp" in (admin.get(path) or old)["metadata"]  # noqa: E731
+        await asyncio.to_thread(eventually, "it goes", going)
+        for _ in range(2):
+            work.cancel()
+            await asyncio.sleep(0.2)
+        with pytest.raises(asyncio.CancelledError):
+            await work
+
+    background.run(interrupted())
+    admin.patch(path, {"metadata": {"finalizers": None}})
+    (kept,) = tmp_path.iterdir()
+    assert f"kept in {kept}" in capfd.readouterr().err
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    eventually("it is gone", lambda: admin.get(path) is None)
+    admin.create(f"{TRAIN}/trainjobs", json.loads(kept.read_text()))
 
 
 def test_what_kueue_wrote_into_a_job_is_not_submitted_again(

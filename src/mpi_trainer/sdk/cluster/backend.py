@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +25,7 @@ from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.config import Config
-from mpi_trainer.kube.errors import KubeError
+from mpi_trainer.kube.errors import KubeError, ServerFault, Unreachable
 from mpi_trainer.sdk.backend import JobDetails, JobSummary, Key, LogLine, LogQuery
 from mpi_trainer.sdk.bundle import bundle
 from mpi_trainer.sdk.cluster import code, creation, deletion, entering, joblogs, seen, training
@@ -55,6 +55,7 @@ class ClusterBackend:
         self, config: Config, say: Say = _on_stderr, kinds: tuple[Kind, ...] = KINDS
     ) -> None:
         self.config = config
+        self._say = say
         self._homes = Homes(config, say, kinds)
         # Other kinds have other owners' habits: theirs are cleared away only where they are named.
         pruned = (MPIJOB,) if kinds == KINDS else kinds
@@ -184,24 +185,15 @@ class ClusterBackend:
                 found = await find(home, key)
                 shipped = await creation.shipped(home, key, found.job)
                 await creation.rehearse(home, found)
-                work = asyncio.ensure_future(self._anew(home, key, found, shipped))
+                # Whoever is interrupted in the middle must not have lost the job.
+                kept = await asyncio.to_thread(_kept, creation.successor(key, found))
+                work = asyncio.ensure_future(_anew(home, key, found, shipped, kept))
                 try:
                     return await asyncio.shield(work)
                 except asyncio.CancelledError:
-                    # Half of it would be the loss of the job.
+                    self._say(f"making {key} again; until it is there it is kept in {kept}")
                     await work
                     raise
-
-    async def _anew(self, home: Home, key: Key, found: Found, shipped: dict[str, str]) -> MPIJob:
-        await deletion.delete(home, found.kind.resource, key, found.uid)
-        try:
-            return await creation.again(home, key, found, shipped)
-        except (KubeError, TimeoutError) as error:
-            kept = await asyncio.to_thread(_kept, creation.successor(key, found))
-            raise JobError(
-                f"job {key} is deleted and could not be made again: {error or 'no answer'}",
-                f"It is kept in {kept}; make it with `kubectl create -f {kept}`.",
-            ) from error
 
     async def _emptied(self, key: Key) -> bool:
         """Whether a suspended job gave up its pods; False where it came to its end before."""
@@ -285,12 +277,33 @@ class ClusterBackend:
                 return same
 
 
-def _kept(manifest: dict[str, Any]) -> str:
+def _kept(manifest: dict[str, Any]) -> Path:
     """A file for its owner alone that holds the job."""
     name = f"{manifest['metadata']['name']}-"
     with NamedTemporaryFile("wb", prefix=name, suffix=".json", delete=False) as file:
         file.write(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
-    return file.name
+    return Path(file.name)
+
+
+async def _anew(
+    home: Home, key: Key, found: Found, shipped: Mapping[str, str], kept: Path
+) -> MPIJob:
+    """The job deleted and made again; `kept` holds it meanwhile, and stays where that fails."""
+    hint = f"It is kept in {kept}; make it with `kubectl create -f {kept}`."
+    try:
+        await deletion.delete(home, found.kind.resource, key, found.uid)
+    except (Unreachable, ServerFault) as error:
+        raise JobError(f"job {key} may be deleted and is not made again: {error}", hint) from error
+    except KubeError:
+        await asyncio.to_thread(kept.unlink)  # the server has refused, so it is still there
+        raise
+    try:
+        made = await creation.again(home, key, found, shipped)
+    except (KubeError, TimeoutError) as error:
+        problem = f"job {key} is deleted and could not be made again: {error or 'no answer'}"
+        raise JobError(problem, hint) from error
+    await asyncio.to_thread(kept.unlink)
+    return made
 
 
 async def _inside(home: Home, key: Key) -> list[seen.Pod]:
