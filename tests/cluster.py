@@ -32,6 +32,7 @@ from tools.cluster.up import up, why_unhealthy
 from tools.cluster.user_images import USER_IMAGES, build_image
 
 ADDONS: Final = ("dns", "jobset", "kueue", "netpol", "scc")
+MPI_IMAGES: Final = frozenset({"mpi-openmpi", "mpi-openmpi5", "mpi-mpich", "mpi-intel"})
 UID_RANGE: Final = "1000740000/10000"
 _KEEP: Final = "MPI_TRAINER_KEEP_CLUSTER"
 _KUBERNETES: Final = "MPI_TRAINER_KUBERNETES"
@@ -211,15 +212,16 @@ def namespace(kubectl: Kubectl) -> Iterator[Kubectl]:
 
 @pytest.fixture(scope="session")
 def image(cluster: Spec) -> Callable[[str], str]:
-    """Gives the reference of an image in `images/`, built and loaded on first use."""
+    """Gives the reference of an image in `images/`, built and loaded on first use: those of the
+    MPIs together, since they have most in common."""
     loaded: set[str] = set()
 
     def reference(directory: str) -> str:
-        wanted = USER_IMAGES[directory]
         if directory not in loaded:
-            images.load(cluster, [build_image(wanted)])
-            loaded.add(directory)
-        return wanted.reference
+            wanted = MPI_IMAGES if directory in MPI_IMAGES else {directory}
+            images.load(cluster, [build_image(USER_IMAGES[one]) for one in sorted(wanted)])
+            loaded.update(wanted)
+        return USER_IMAGES[directory].reference
 
     return reference
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import tarfile
 from pathlib import Path
 
-from tools.cluster.images import Recipe, full_reference, pack
+from tools.cluster.images import Recipe, full_reference, pack, together
 
 
 def _recipe(directory: Path) -> Recipe:
@@ -73,3 +74,38 @@ def test_short_names_are_those_of_docker_io() -> None:
     assert full_reference("team/program:1") == "docker.io/team/program:1"
     for name in ("localhost/pause:1", "example.com/program:1", "registry:5000/program:1"):
         assert full_reference(name) == name
+
+
+def _docker(path: Path, tag: str, layers: dict[str, bytes]) -> Path:
+    config = f"{tag.partition(':')[2]}.json"
+    described = [{"Config": config, "RepoTags": [tag], "Layers": list(layers)}]
+    files = {**layers, config: b"{}", "manifest.json": json.dumps(described).encode()}
+    with tarfile.open(path, "w") as tar:
+        for name, data in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            tar.addfile(entry, io.BytesIO(data))
+    return path
+
+
+def test_what_images_have_in_common_is_loaded_once(tmp_path: Path) -> None:
+    one = _docker(tmp_path / "one", "localhost/a:1", {"base.tar": b"base", "a.tar": b"a"})
+    two = _docker(tmp_path / "two", "localhost/b:2", {"base.tar": b"base", "b.tar": b"b"})
+    pack(_recipe(tmp_path), tmp_path / "oci")
+    other, whole = together([one, tmp_path / "oci", two], tmp_path / "together")
+    assert other == tmp_path / "oci"
+    with tarfile.open(whole) as tar:
+        assert sorted(tar.getnames()) == [
+            "1.json", "2.json", "a.tar", "b.tar", "base.tar", "manifest.json"
+        ]  # fmt: skip
+    described = json.loads(_members(whole)["manifest.json"])
+    assert [(image["RepoTags"], image["Layers"]) for image in described] == [
+        (["localhost/a:1"], ["base.tar", "a.tar"]),
+        (["localhost/b:2"], ["base.tar", "b.tar"]),
+    ]
+
+
+def test_an_archive_alone_is_loaded_as_it_is(tmp_path: Path) -> None:
+    one = _docker(tmp_path / "one", "localhost/a:1", {"base.tar": b"base"})
+    pack(_recipe(tmp_path), tmp_path / "oci")
+    assert together([one, tmp_path / "oci"], tmp_path / "together") == [one, tmp_path / "oci"]
