@@ -89,7 +89,7 @@ if blame_aborted; then echo "$cause $blame_rank $blame_pod: $text"; else echo no
 def test_of_lost_ranks_the_only_one_that_said_so_has_ended_all(
     shell: list[str], told: str, answer: str
 ) -> None:
-    """OBS-2: MPICH 4.0 may lose that line on its way to the log."""
+    """OBS-2: MPICH may lose that line on its way to the log."""
     command = [*shell, "-c", ABORTED, str(SUMMARY)]
     done = subprocess.run(command, input=told, capture_output=True, text=True, timeout=20)
     assert done.stdout == f"{answer}\n", done.stderr

@@ -123,10 +123,8 @@ run_wrapped() {
         set -- "$@" "$mt_arg"
     done
     [ "$mt_place" = program ] || return 0
-    # Such a Hydra may drop what ranks have said last when one of them calls MPI_Abort.
-    case $("$mt_real" --version) in
-        *" 4.0"*) export MPI_TRAINER_KEEP_WORDS=1 ;;
-    esac 2>/dev/null
+    # Hydra may drop what ranks have said last when one of them calls MPI_Abort.
+    export MPI_TRAINER_KEEP_WORDS=1
     announce
     exec "$mt_real" ${mt_tag:+"$mt_tag"} "$@"
 }
