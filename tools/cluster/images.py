@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import tarfile
 import tempfile
 from collections.abc import Mapping
@@ -27,6 +28,7 @@ from tools.cluster.spec import Spec
 _PATH: Final = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _TYPE: Final = "application/vnd.oci.image"
 _MANIFEST: Final = "manifest.json"
+_HASHED: Final = re.compile(r"[0-9a-f]{64}\.(tar|json)")
 
 
 class Recipe(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,7 +103,10 @@ def load(spec: Spec, archives: list[Path]) -> None:
 
 
 def together(archives: list[Path], target: Path) -> list[Path]:
-    """The archives, those in Docker's form as one with each layer once."""
+    """The archives, those in Docker's form as one with each layer once.
+
+    Only where every file is named by its hash: else one name may stand for two things.
+    """
     described = {archive: _described(archive) for archive in archives}
     alike = [archive for archive in archives if described[archive]]
     if len(alike) < 2:
@@ -111,7 +116,7 @@ def together(archives: list[Path], target: Path) -> list[Path]:
         for archive in alike:
             with tarfile.open(archive) as source:
                 for image in described[archive]:
-                    for name in (image["Config"], *image["Layers"]):
+                    for name in _files(image):
                         if name not in written:
                             tar.addfile(source.getmember(name), source.extractfile(name))
                             written.add(name)
@@ -129,7 +134,12 @@ def _described(archive: Path) -> list[dict[str, Any]]:
             return []
         file = tar.extractfile(_MANIFEST)
         found: list[dict[str, Any]] = json.load(file) if file else []
-        return found
+    hashed = all(_HASHED.fullmatch(name) for image in found for name in _files(image))
+    return found if hashed else []
+
+
+def _files(image: dict[str, Any]) -> tuple[str, ...]:
+    return (image["Config"], *image["Layers"])
 
 
 def _documents(recipe: Recipe, layer_digest: str, layer_size: int) -> dict[str, bytes]:

@@ -76,36 +76,50 @@ def test_short_names_are_those_of_docker_io() -> None:
         assert full_reference(name) == name
 
 
-def _docker(path: Path, tag: str, layers: dict[str, bytes]) -> Path:
-    config = f"{tag.partition(':')[2]}.json"
-    described = [{"Config": config, "RepoTags": [tag], "Layers": list(layers)}]
-    files = {**layers, config: b"{}", "manifest.json": json.dumps(described).encode()}
+def _hashed(data: bytes, suffix: str = "tar") -> str:
+    return f"{hashlib.sha256(data).hexdigest()}.{suffix}"
+
+
+def _docker(path: Path, tag: str, *layers: bytes, name: str = "") -> Path:
+    """An archive as buildah writes it; `name` is that of its last layer, in place of its hash."""
+    config = json.dumps({"tag": tag}).encode()
+    names = [_hashed(layer) for layer in layers]
+    names[-1] = name or names[-1]
+    files = {**dict(zip(names, layers, strict=True)), _hashed(config, "json"): config}
+    described = [{"Config": _hashed(config, "json"), "RepoTags": [tag], "Layers": names}]
     with tarfile.open(path, "w") as tar:
-        for name, data in files.items():
-            entry = tarfile.TarInfo(name)
+        for file, data in {**files, "manifest.json": json.dumps(described).encode()}.items():
+            entry = tarfile.TarInfo(file)
             entry.size = len(data)
             tar.addfile(entry, io.BytesIO(data))
     return path
 
 
 def test_what_images_have_in_common_is_loaded_once(tmp_path: Path) -> None:
-    one = _docker(tmp_path / "one", "localhost/a:1", {"base.tar": b"base", "a.tar": b"a"})
-    two = _docker(tmp_path / "two", "localhost/b:2", {"base.tar": b"base", "b.tar": b"b"})
+    one = _docker(tmp_path / "one", "localhost/a:1", b"base", b"a")
+    two = _docker(tmp_path / "two", "localhost/b:2", b"base", b"b")
     pack(_recipe(tmp_path), tmp_path / "oci")
     other, whole = together([one, tmp_path / "oci", two], tmp_path / "together")
     assert other == tmp_path / "oci"
-    with tarfile.open(whole) as tar:
-        assert sorted(tar.getnames()) == [
-            "1.json", "2.json", "a.tar", "b.tar", "base.tar", "manifest.json"
-        ]  # fmt: skip
-    described = json.loads(_members(whole)["manifest.json"])
+    members = _members(whole)
+    layers = {name: data for name, data in members.items() if name.endswith(".tar")}
+    assert layers == {_hashed(data): data for data in (b"base", b"a", b"b")}
+    described = json.loads(members["manifest.json"])
     assert [(image["RepoTags"], image["Layers"]) for image in described] == [
-        (["localhost/a:1"], ["base.tar", "a.tar"]),
-        (["localhost/b:2"], ["base.tar", "b.tar"]),
+        (["localhost/a:1"], [_hashed(b"base"), _hashed(b"a")]),
+        (["localhost/b:2"], [_hashed(b"base"), _hashed(b"b")]),
     ]
+    with tarfile.open(whole) as tar:
+        assert len(tar.getnames()) == len(members) == 6
+
+
+def test_two_layers_of_one_name_are_not_taken_for_one(tmp_path: Path) -> None:
+    one = _docker(tmp_path / "one", "localhost/a:1", b"base", b"a", name="more.tar")
+    two = _docker(tmp_path / "two", "localhost/b:2", b"base", b"b", name="more.tar")
+    assert together([one, two], tmp_path / "together") == [one, two]
 
 
 def test_an_archive_alone_is_loaded_as_it_is(tmp_path: Path) -> None:
-    one = _docker(tmp_path / "one", "localhost/a:1", {"base.tar": b"base"})
+    one = _docker(tmp_path / "one", "localhost/a:1", b"base")
     pack(_recipe(tmp_path), tmp_path / "oci")
     assert together([one, tmp_path / "oci"], tmp_path / "together") == [one, tmp_path / "oci"]
