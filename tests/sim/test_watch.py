@@ -206,6 +206,6 @@ def test_a_flood_is_read_in_gulps_and_completely() -> None:
     async def pour(server: Server) -> None:
         for number in range(count):
             put(server, f"flood-{number}")
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(0.001)  # one by one, as changes come
 
     play(script)

@@ -74,9 +74,7 @@ def pack(recipe: Recipe, archive: Path) -> None:
         partial = Path(scratch) / "image.tar"
         with tarfile.open(partial, "w") as tar:
             for path, data in documents.items():
-                entry = tarfile.TarInfo(path)
-                entry.size = len(data)
-                tar.addfile(entry, io.BytesIO(data))
+                _add_file(tar, path, data)
             entry = tarfile.TarInfo(f"blobs/sha256/{digest}")
             entry.size = blob.stat().st_size
             with blob.open("rb") as file:
@@ -120,10 +118,7 @@ def together(archives: list[Path], target: Path) -> list[Path]:
                         if name not in written:
                             tar.addfile(source.getmember(name), source.extractfile(name))
                             written.add(name)
-        data = _encoded([image for archive in alike for image in described[archive]])
-        entry = tarfile.TarInfo(_MANIFEST)
-        entry.size = len(data)
-        tar.addfile(entry, io.BytesIO(data))
+        _add_file(tar, _MANIFEST, _encoded([i for one in alike for i in described[one]]))
     return [*(archive for archive in archives if not described[archive]), target]
 
 
@@ -189,6 +184,12 @@ def _digest(data: bytes) -> str:
 
 def _parents(path: str) -> list[str]:
     return [str(parent) for parent in Path(path.strip("/")).parents if str(parent) != "."]
+
+
+def _add_file(tar: tarfile.TarFile, path: str, data: bytes) -> None:
+    entry = tarfile.TarInfo(path)
+    entry.size = len(data)
+    tar.addfile(entry, io.BytesIO(data))
 
 
 def _add_directory(tar: tarfile.TarFile, path: str, mode: int) -> None:

@@ -151,28 +151,39 @@ def test_a_job_that_ended_while_it_was_suspended_is_run_anew_and_runs(
     assert after is not None and not after["spec"].get("suspend")
 
 
+JOB = f"{TRAIN}/trainjobs/train"
+
+
+def slow_to_go(admin: Admin) -> Object:
+    """The job, ended, and such that its deletion waits for us."""
+    admin.patch(f"{JOB}/status", {"status": {"conditions": [holds("Complete")]}})
+    return admin.patch(JOB, {"metadata": {"finalizers": ["example.com/slow"]}})
+
+
+async def going_restart(client: TrainingClient, admin: Admin) -> asyncio.Future[Any]:
+    """A restart whose old job is on its way out."""
+    work = asyncio.ensure_future(client.backend.restart(Key(admin.namespace, "train")))
+    going = lambda: "deletionTimestamp" in (admin.get(JOB) or {})["metadata"]  # noqa: E731
+    await asyncio.to_thread(eventually, "it goes", going)
+    return work
+
+
 def test_a_restart_that_is_interrupted_does_not_lose_the_job(
     client: TrainingClient, admin: Admin
 ) -> None:
     """Ctrl-C while the old one is on its way out."""
-    path = f"{TRAIN}/trainjobs/train"
-    admin.patch(f"{path}/status", {"status": {"conditions": [holds("Complete")]}})
-    admin.patch(path, {"metadata": {"finalizers": ["example.com/slow"]}})
-    old = admin.get(path)
-    assert old is not None
+    old = slow_to_go(admin)
 
     async def interrupted() -> None:
-        work = asyncio.ensure_future(client.backend.restart(Key(admin.namespace, "train")))
-        going = lambda: "deletionTimestamp" in (admin.get(path) or old)["metadata"]  # noqa: E731
-        await asyncio.to_thread(eventually, "it goes", going)
+        work = await going_restart(client, admin)
         work.cancel()
         await asyncio.sleep(0.2)
-        await asyncio.to_thread(admin.patch, path, {"metadata": {"finalizers": None}})
+        await asyncio.to_thread(admin.patch, JOB, {"metadata": {"finalizers": None}})
         with pytest.raises(asyncio.CancelledError):
             await work
 
     background.run(interrupted())
-    new = admin.get(path)
+    new = admin.get(JOB)
     assert new is not None and new["metadata"]["uid"] != old["metadata"]["uid"]
 
 
@@ -185,28 +196,22 @@ def test_whoever_cannot_wait_for_a_restart_is_told_where_the_job_is_kept(
 ) -> None:
     """A second Ctrl-C ends the making, and the old one is going already."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    path = f"{TRAIN}/trainjobs/train"
-    admin.patch(f"{path}/status", {"status": {"conditions": [holds("Complete")]}})
-    admin.patch(path, {"metadata": {"finalizers": ["example.com/slow"]}})
-    old = admin.get(path)
-    assert old is not None
+    slow_to_go(admin)
 
     async def interrupted() -> None:
-        work = asyncio.ensure_future(client.backend.restart(Key(admin.namespace, "train")))
-        going = lambda: "deletionTimestamp" in (admin.get(path) or old)["metadata"]  # noqa: E731
-        await asyncio.to_thread(eventually, "it goes", going)
+        work = await going_restart(client, admin)
         for _ in range(2):
             work.cancel()
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(0.2)  # the work hears of each
         with pytest.raises(asyncio.CancelledError):
             await work
 
     background.run(interrupted())
-    admin.patch(path, {"metadata": {"finalizers": None}})
+    admin.patch(JOB, {"metadata": {"finalizers": None}})
     (kept,) = tmp_path.iterdir()
     assert f"kept in {kept}" in capfd.readouterr().err
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
-    eventually("it is gone", lambda: admin.get(path) is None)
+    eventually("it is gone", lambda: admin.get(JOB) is None)
     admin.create(f"{TRAIN}/trainjobs", json.loads(kept.read_text()))
 
 
