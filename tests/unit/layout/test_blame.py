@@ -133,7 +133,8 @@ lines_of() { :; }
 pod_name() { pod=train-worker-$1; }
 w=1 code=1 reason='' text='' dropped='' stopped='' world_1=$1
 size_1=3 started_1=3 lost_1=0 ended_1=3 raised_1='' bad_1=1 orphan_1=$2 orphans_of_1=train-worker-2
-daemon_at='' daemons=''
+daemon_at='' daemons='' by_1=openmpi
+case $world_1 in hydra) by_1=hydra ;; esac
 find_cause
 echo "$cause $blame_rank $blame_pod"
 """
@@ -150,6 +151,13 @@ PRTERUN = "prterun-train-launcher-34@1"
             "7",
             "RankKilled 1 train-worker-1",
             id="one-was-killed-and-daemons-followed",
+        ),
+        pytest.param(
+            "hydra",
+            ["1 1 44 signal 15 100 0 0"],
+            "7",
+            "RankKilled 1 train-worker-1",
+            id="one-was-terminated-and-hydra-s-daemons-followed",
         ),
         pytest.param(
             "34",

@@ -281,9 +281,13 @@ find_another() {
         esac
         return 0
     fi
-    # Daemons take the wrappers along when they kill: a rank that was seen to end by 9 was killed
-    # alone, and daemons that have left since only follow.
-    if [ "$value" != 9 ] && blame_orphans; then return 0; fi
+    # Daemons take the wrappers along when they kill, and Hydra's never terminate: a rank that was
+    # seen to end so was ended alone, and daemons that have left since only follow.
+    eval "by=\$by_$w"
+    case $by:$value in
+        *:9 | hydra:15) ;;
+        *) if blame_orphans; then return 0; fi ;;
+    esac
     if blame_daemon; then return 0; fi
     if someone_left; then
         blame_left "$w"

@@ -72,12 +72,12 @@ run_begins() {
 # Sets a variable for every field in $1; `what` is the last and may have spaces.
 read_fields() {
     rank='' size='' world='' pid='' status='' signal='' at=0 oom=0 orphan=0 where='' what=''
-    aborted=
+    by='' aborted=
     case $1 in *" what="*) what=${1#* what=} ;; esac
     for pair in ${1%% what=*}; do
         case $pair in
             rank=* | size=* | world=* | pid=* | status=* | signal=* | at=* | oom=* | \
-                orphan=* | where=* | aborted=*)
+                orphan=* | where=* | by=* | aborted=*)
                 eval "${pair%%=*}=\${pair#*=}"
                 ;;
         esac
@@ -95,7 +95,7 @@ find_world() {
     w=$worlds
     eval "world_$w=\$1 size_$w=0 began_$w=$now started_$w=0 ended_$w=0 lost_$w=0"
     eval "bad_$w= zero_$w= orphan_$w= orphans_of_$w= raised_$w= foreign_$w="
-    eval "strikes_$w=0 looked_$w=0 top_$w=-1"
+    eval "strikes_$w=0 looked_$w=0 top_$w=-1 by_$w="
 }
 
 event() {
@@ -113,6 +113,7 @@ event() {
     case $2 in
         start)
             [ -z "$size" ] || eval "size_$w=$size"
+            eval "by_$w=\$by"
             eval "started_$w=\$((started_$w + 1)) r_${w}_$rank=running h_${w}_$rank=$1"
             eval "[ \"\$top_$w\" -ge $rank ] || top_$w=$rank"
             ;;
