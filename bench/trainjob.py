@@ -14,7 +14,9 @@ own webhooks are not called.
   after the last job. CPU is its user and system time over the same span, memory its largest
   resident size.
 
-`go-default` has the limits that its manifests set, `go-raised` such as do not hold it. Absolute
+`go-default` has the limits that its manifests set, `go-raised` such as do not hold it. `ours` puts
+the agent into every pod, with an init container that the fake nodes must play too; `ours-agent-off`
+makes the pods that the Go trainer makes, so that the two controllers alone are compared. Absolute
 times hold for the machine and its load; compare inside one run.
 """
 
@@ -28,7 +30,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -37,6 +39,7 @@ from bench import cost
 from bench.contestants import CLIENT, admit
 from bench.mpijob_report import Columns, Sample, report
 from bench.scene import LONGEST, NAMESPACE, PODS, Scene, Seen, Size, connection
+from mpi_trainer.api.annotations import AGENT
 from tools.cluster import hostjobset, hosttrainer, processes
 from tools.cluster.client import Client, wait_until
 from tools.cluster.down import down
@@ -55,7 +58,9 @@ CONTESTANTS: Final = {
     "go-default": hosttrainer.PUBLISHED,
     "go-raised": hosttrainer.RAISED,
     "ours": None,
+    "ours-agent-off": None,
 }
+_WISHES: Final = {"ours-agent-off": {AGENT: "off"}}
 _JOBSET: Final = "bench-jobset"
 _QUIET: Final = 4.0
 """longer than a contestant may put a write off"""
@@ -121,11 +126,11 @@ def _pod(container: dict[str, Any]) -> dict[str, Any]:
     return {"spec": {"containers": [container]}}
 
 
-def train_job(name: str, nodes: int) -> dict[str, Any]:
+def train_job(name: str, nodes: int, wishes: Mapping[str, str]) -> dict[str, Any]:
     return {
         "apiVersion": "trainer.kubeflow.org/v1alpha1",
         "kind": "TrainJob",
-        "metadata": {"name": name},
+        "metadata": {"name": name, "annotations": dict(wishes)},
         "spec": {
             "runtimeRef": {"name": "mpi", "kind": "TrainingRuntime"},
             "trainer": {"numNodes": nodes, "command": ["mpirun", "hostname"]},
@@ -145,8 +150,10 @@ async def play(spec: Spec, scene: Scene, who: str, pid: int, size: Size) -> Samp
     pids = {"self": pid, "apiserver": parts["apiserver"], "jobset": parts[_JOBSET]}
     before = {name: cost.cpu_seconds(each) for name, each in pids.items()}
     cost.reset_peak(pid)
+    wishes = _WISHES.get(who, {})
+    jobs = [train_job(f"b{i}", size.width, wishes) for i in range(size.jobs)]
     begun = time.monotonic()
-    await scene.post(TRAINJOBS, [train_job(f"b{i}", size.width) for i in range(size.jobs)])
+    await scene.post(TRAINJOBS, jobs)
 
     def over() -> bool:
         requests.read()
