@@ -43,7 +43,7 @@
 #
 # Where MPI_TRAINER_KEEP_WORDS is set, what the rank says on its standard error goes through a keeper
 # in a session of its own, which outlives a kill of the group and leaves the last of it in
-# .RANK.HOST.WRAPPER.SECONDS.words.
+# .RANK.HOST.WRAPPER.SECONDS.words, and `mpi-agent kept` below it once that is all.
 #
 # Names of variables begin with mt_: one that the job has too would reach its program changed.
 #
@@ -141,9 +141,8 @@ keep_words() {
     setsid sh -c '
         trap "" PIPE HUP INT TERM
         case ${PMI_FD-} in [3-9]) eval "exec $PMI_FD>&-" ;; esac
-        tail -c 2000 >"$0.words" <"$0.last" &
-        exec 3>"$0.last"
-        exec tee /dev/fd/3 <"$0.said" >&2
+        { exec 3>"$0.last" && exec tee /dev/fd/3 <"$0.said" >&2; } &
+        { tail -c 2000 <"$0.last" && printf "\nmpi-agent kept"; } >"$0.words"
     ' "$mt_words" </dev/null >/dev/null &
 }
 if [ -n "${MPI_TRAINER_KEEP_WORDS-}" ] && command -v setsid >/dev/null &&
@@ -164,7 +163,6 @@ mt_to="&$mt_spare"
 # shellcheck disable=SC2016 # for the eval
 [ -z "$mt_words" ] || mt_to='"$mt_words.said"'
 eval '{ ( record_start; exec "$@" 2>'"$mt_to $mt_spare>&-"' ); mt_code=$?; } '"$mt_spare>&2"' 2>"$mt_dir/.$mt_name.end"'
-[ -z "$mt_words" ] || rm -f "$mt_words.said" "$mt_words.last" "$mt_words.words"
 
 mt_signal=
 mt_how=status
@@ -188,6 +186,17 @@ mt_above=$PPID
 [ ! -r "/proc/$$/stat" ] || read -r _ _ _ mt_above _ <"/proc/$$/stat"
 mt_orphan=0
 [ "$mt_above" = "$PPID" ] || mt_orphan=1
+
+# A rank that ends all others may be killed with them, or crash in doing so (MPICH 5): only its words
+# tell it from the others, and the keeper has them a moment after its end.
+if [ -n "$mt_words" ] && [ -n "$mt_signal" ]; then
+    mt_try=0
+    until grep -qs '^mpi-agent kept' "$mt_words.words" || [ "$mt_try" -eq 10 ]; do
+        sleep 0.1 2>/dev/null || sleep 1
+        mt_try=$((mt_try + 1))
+    done
+fi
+
 {
     {
         about
@@ -196,6 +205,11 @@ mt_orphan=0
             "$mt_how" "${mt_signal:-$mt_code}"
     } >"$mt_dir/.$mt_name.end" && mv -f "$mt_dir/.$mt_name.end" "$mt_dir/$mt_name.end"
 } 2>/dev/null
+# Not before: who is killed in between has only its words to speak for it.
+if [ -n "$mt_words" ]; then
+    rm -f "$mt_words.said" "$mt_words.last"
+    [ -n "$mt_signal" ] || rm -f "$mt_words.words"
+fi
 
 if [ -n "$mt_signal" ]; then
     # shellcheck disable=SC3045 # the core file, if any, is the rank's; every sh we meet has -c

@@ -159,7 +159,7 @@ find_cause() {
             blame_raised || blame_aborted || blame_unborn || :
             ;;
         *:1) cause=DaemonLost blame_rank=- ;;
-        signal:*:0:*) cause=RankKilled ;;
+        signal:*:0:*) blame_aborted || cause=RankKilled ;;
         signal:*) cause=OutOfMemory ;;
         *) cause=RankFailed ;;
     esac

@@ -129,10 +129,7 @@ event() {
                     story="$story signal $signal $at $oom $orphan"
             fi
             ;;
-        lost)
-            eval "lost_$w=\$((lost_$w + 1)) bad_$w=$now r_${w}_$rank=lost"
-            [ -z "$aborted" ] || echo "aborted $rank $1 $aborted" >>"$run/world.$w"
-            ;;
+        lost) eval "lost_$w=\$((lost_$w + 1)) bad_$w=$now r_${w}_$rank=lost" ;;
         orphan) eval "orphan_$w=\${orphan_$w:-$now} orphans_of_$w=\${orphans_of_$w:-\$pod}" ;;
         raised)
             eval "raised_$w=\"\$raised_$w $rank\""
@@ -146,6 +143,7 @@ in MPI_Finalize for ranks that wait for it; start it with python -m mpi4py to en
             ;;
     esac
     echo "$2 $story" >>"$run/world.$w"
+    [ -z "$aborted" ] || echo "aborted $rank $1 $aborted" >>"$run/world.$w"
 }
 
 pod_name() {

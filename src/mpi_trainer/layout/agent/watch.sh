@@ -10,8 +10,8 @@
 #   hello UPTIME ADDRESS       once; 1/100 s since the boot, IPv4 address as the kernel writes it
 #   beat PEAK OOM              every two seconds: memory peak in bytes, kills for memory
 #   start FIELDS, end FIELDS   a rank has begun, has ended
-#   lost FIELDS                a rank is gone, and so is whoever should have recorded its end;
-#                              aborted=CODE where it said that it ends all ranks
+#   lost FIELDS                a rank is gone, and so is whoever should have recorded its end
+#                              these two with aborted=CODE where it said that it ends all ranks
 #   orphan FIELDS              a rank's MPI daemon is gone, the rank is not
 #   raised FIELDS              a rank's Python program has failed and is about to end
 #   stuck FIELDS               ... and has not ended since
@@ -99,7 +99,8 @@ scan() {
         name=${file##*/}
         name=${name%.end}
         read_record "$file"
-        echo "end$line"
+        case $line in *" signal="*) read_abort "$name" ;; *) aborted= ;; esac
+        echo "end$line${aborted:+ aborted=$aborted}"
         forget "$name"
         set -- "$@" "$file" "$ranks/$name.start"
     done
@@ -147,16 +148,7 @@ check() {
         parent=${rest%%,*}
         find_live "$name"
         if [ ! -d "/proc/$wrapper" ]; then
-            # Its record may just be on its way.
-            [ -r "$ranks/$name.end" ] || case $missing in
-                *" $name "*)
-                    read_abort "$name"
-                    echo "lost rank=$rank world=$world${aborted:+ aborted=$aborted}"
-                    forget "$name"
-                    mv -f "$ranks/$name.start" "$ranks/done/" 2>/dev/null
-                    ;;
-                *) missing="$missing $name " ;;
-            esac
+            [ -r "$ranks/$name.end" ] || check_missing "$name"
         elif read -r _ _ _ above _ 2>/dev/null <"/proc/$wrapper/stat"; then
             case $above:$orphans in
                 "$parent":* | *" $name "*) ;;
@@ -171,12 +163,37 @@ check() {
     [ -z "$unknown" ] || check_libraries
 }
 
-# Sets `aborted` to the code with which the rank of the record $1 said that it ends all ranks.
+# The rank $1 is gone with its wrapper. Its record may just be on its way, until the next look, and
+# so may its last words, for two seconds.
+check_missing() {
+    case $missing in
+        *" $1@"*) ;;
+        *)
+            read_uptime
+            missing="$missing $1@$uptime "
+            return 0
+            ;;
+    esac
+    read_abort "$1"
+    if [ -z "$whole" ]; then
+        since=${missing##*" $1@"}
+        read_uptime
+        [ $((uptime - ${since%% *})) -ge 200 ] || return 0
+    fi
+    echo "lost rank=$rank world=$world${aborted:+ aborted=$aborted}"
+    forget "$1"
+    mv -f "$ranks/$1.start" "$ranks/done/" 2>/dev/null
+}
+
+# Sets `aborted` to the code with which the rank of the record $1 said that it ends all ranks, and
+# `whole` where nothing more of what it said will come.
 read_abort() {
-    aborted=
+    aborted='' whole=1
     [ -r "$ranks/.$1.words" ] || return 0
+    whole=
     while IFS= read -r said || [ -n "$said" ]; do
         case $said in
+            "mpi-agent kept") whole=1 ;;
             *"Abort("[0-9]*") on node ${1%%.*} (rank "*)
                 aborted=${said#*Abort(}
                 aborted=${aborted%%)*}
