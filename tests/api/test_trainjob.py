@@ -7,6 +7,8 @@ import time
 from datetime import UTC, datetime
 
 from mpi_trainer.controller.train.news import COUNTS_EVERY
+from mpi_trainer.controller.train.objects import JOBSET_UID, REPLICATED_JOB
+from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
 from tests.api.admin import Admin, Object
 from tests.api.running import Controller
 from tests.api.trainlab import (
@@ -143,6 +145,44 @@ def test_a_failure_keeps_the_jobset_s_reason(admin: Admin, controller: Controlle
     assert finding(admin, "cause") == "FailedJobs it was"
     wanted = ("Warning", "FailedJobs", "FailedJobs it was")
     eventually("it is told", lambda: wanted in admin.events("TrainJob"))
+
+
+def test_pods_are_asked_what_a_slow_job_waits_for_and_heard_when_they_end(
+    admin: Admin, controller: Controller
+) -> None:
+    """AC-16, OBS-2: the controller watches no pod that lives."""
+    submit(admin, train_job())
+    node = pod_of(admin, job_set(admin), "node")
+    unplaced = {"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}
+    admin.patch(f"{node}/status", {"status": {"phase": "Pending", "conditions": [unplaced]}})
+    wanted = "pi-node-0-0: 0/3 nodes are available"
+    eventually("it is told", lambda: finding(admin, "cause") == wanted, 30)
+    assert finding(admin, "phase") == "Pending"
+    up = {"succeeded": 0, "ready": 1, "failed": 0, "active": 1, "suspended": 0}
+    counts = [{"name": name, **up} for name in ("node", "launcher")]
+    admin.patch(f"{SETS}/jobsets/pi/status", {"status": {"replicatedJobsStatus": counts}})
+    eventually("it runs", lambda: finding(admin, "phase") == "Running", 30)
+    assert (finding(admin, "cause"), bool(finding(admin, "start-time"))) == ("", True)
+    killed = {"exitCode": 137, "reason": "OOMKilled"}
+    main = {"name": "node", "ready": False, "restartCount": 0, "image": "x", "imageID": "x"}
+    ended = [{**main, "state": {"terminated": killed}}]
+    admin.patch(f"{node}/status", {"status": {"phase": "Failed", "containerStatuses": ended}})
+    end(admin, "Failed", "FailedJobs")
+    cause = "Worker pi-node-0-0 ended with exit code 137 (OOMKilled)"
+    assert until(admin, "Failed")["message"] == f"FailedJobs it was; {cause}"
+
+
+def pod_of(admin: Admin, job_set: Object, role: str) -> str:
+    """One of the JobSet's pods, as the Job controller would make it; its path."""
+    labels = {
+        LABEL_TRAINJOB: job_set["metadata"]["name"],
+        JOBSET_UID: job_set["metadata"]["uid"],
+        REPLICATED_JOB: role,
+    }
+    name = f"{job_set['metadata']['name']}-{role}-0-0"
+    spec = {"hostname": name, "containers": [{"name": "node", "image": "x"}]}
+    admin.create("api/v1/pods", {"metadata": {"name": name, "labels": labels}, "spec": spec})
+    return f"api/v1/pods/{name}"
 
 
 def test_a_suspended_job_rests_and_comes_back_as_it_was_changed(

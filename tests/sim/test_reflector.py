@@ -18,7 +18,7 @@ from mpi_trainer.runtime.partial import Key, Meta, Partial
 from mpi_trainer.runtime.reflector import Reflector
 from mpi_trainer.runtime.store import Store
 from tests.sim.faults import Fault
-from tests.sim.server import Server
+from tests.sim.server import Server, key_of
 from tests.sim.waiting import until
 
 
@@ -112,6 +112,36 @@ def test_a_store_is_filled_by_a_list_and_kept_by_a_watch() -> None:
         assert scene.reflector.lists == 1
 
     play(script)
+
+
+def test_an_object_is_kept_for_as_long_as_its_fields_are_selected() -> None:
+    """One that comes to be selected is new to the store, whatever its age."""
+
+    def turn(server: Server, name: str, phase: str) -> None:
+        server.objects.write(key_of(PODS, "n", name), {"status": {"phase": phase}}, "status")
+
+    async def run() -> None:
+        async with Server(bookmarks=0.1) as server, Hasty(server.config) as client:
+            store: Store[Thing] = Store()
+            fields = "status.phase!=Pending,status.phase!=Running"
+            ended = Reflector(client, PODS, Thing, store, fields=fields)
+            for name, phase in (("old", "Failed"), ("young", "Pending")):
+                pod = {"metadata": {"name": name, "namespace": "n"}, "status": {"phase": phase}}
+                server.put(PODS, pod)
+            async with asyncio.TaskGroup() as group:
+                running = group.create_task(ended.run())
+                async with asyncio.timeout(25):
+                    await ended.wait_synced()
+                    assert [one.metadata.name for one in store] == ["old"]
+                    turn(server, "young", "Running")
+                    turn(server, "young", "Succeeded")
+                    await until(lambda: len(store) == 2)
+                    turn(server, "old", "Pending")
+                    await until(lambda: [one.metadata.name for one in store] == ["young"])
+                    assert ended.lists == 1
+                running.cancel()
+
+    asyncio.run(run())
 
 
 def test_bookmarks_carry_the_version_on_while_nothing_happens() -> None:

@@ -26,6 +26,7 @@ from mpi_trainer.controller.pace import Pace
 from mpi_trainer.controller.succession import Succession
 from mpi_trainer.controller.telling import cut, joined, tell
 from mpi_trainer.controller.train import tally
+from mpi_trainer.controller.train.allpods import AllPods
 from mpi_trainer.controller.train.desired import Desired, desired
 from mpi_trainer.controller.train.hands import Refused, TrainHands, Work
 from mpi_trainer.controller.train.look import look
@@ -33,7 +34,7 @@ from mpi_trainer.controller.train.news import News
 from mpi_trainer.controller.train.objects import JobSet, seen
 from mpi_trainer.controller.train.runtimes import BadRuntime, NoRuntime, Runtimes, Superseded
 from mpi_trainer.decide import reasons
-from mpi_trainer.decide.trainjob import decide, ours, over, refused, stalled
+from mpi_trainer.decide.trainjob import decide, needs_all_pods, ours, over, refused, stalled
 from mpi_trainer.decide.trainseen import JobSetSeen, Step, TrainSeen
 from mpi_trainer.decide.trainstory import finished
 from mpi_trainer.kube.errors import Forbidden
@@ -60,11 +61,12 @@ _TAKEN = (
 
 
 class TrainStores(msgspec.Struct, frozen=True):
-    """What the loop sees of the cluster; `mpijobs` are the other loop's."""
+    """What the loop sees of the cluster: of pods those that have ended. `mpijobs` are the other
+    loop's."""
 
     trainjobs: Store[StoredJob]
     jobsets: Store[JobSet]
-    pods: Store[Pod]
+    ended_pods: Store[Pod]
     mpijobs: Store[StoredJob]
 
     @classmethod
@@ -86,6 +88,7 @@ class TrainTools(msgspec.Struct, frozen=True):
     jobs: Jobs[TrainJob]
     runtimes: Runtimes
     furniture: Furniture
+    all_pods: AllPods
     hands: TrainHands
     pace: Pace
     recorder: Recorder
@@ -135,7 +138,7 @@ class TrainJobs:
             return await self._carry_out(Work(key, job, stored.metadata, job_set, step, now), None)
         try:
             plan = await self._plan(stored, loaded, job_set)
-            step = self._step(job, job_set, plan, now)
+            step = await self._step(job, job_set, plan, now)
             work = Work(key, job, stored.metadata, job_set, step, now)
             return await self._carry_out(work, plan.desired)
         except NoRuntime as error:
@@ -184,7 +187,9 @@ class TrainJobs:
         except InvalidJob as error:
             return _Plan(generation, None, reasons.INVALID, cut(str(error)))
 
-    def _step(self, job: TrainJob, job_set: JobSetSeen | None, plan: _Plan, now: datetime) -> Step:
+    async def _step(
+        self, job: TrainJob, job_set: JobSetSeen | None, plan: _Plan, now: datetime
+    ) -> Step:
         verdict = self._verdicts.get(job.metadata.uid)
         if plan.desired is None:
             verdict = (plan.reason, plan.message)
@@ -198,8 +203,11 @@ class TrainJobs:
             return stalled(job, "", now)
         whole = plan.desired.effective
         uid = "" if job_set is None else job_set.uid
-        name = f"{job.namespace}/{job.name}"
-        sight = look(self._stores.pods.by(BY_JOB, name), uid, whole.policy == MPI)
+        if needs_all_pods(job, whole, job_set, now):
+            pods = await self._tools.all_pods.of(job)
+        else:
+            pods = self._stores.ended_pods.by(BY_JOB, f"{job.namespace}/{job.name}")
+        sight = look(pods, uid, whole.policy == MPI)
         everything = TrainSeen(
             job_set=job_set,
             pods=sight.seen,

@@ -11,12 +11,12 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from mpi_trainer.api.effective import LAUNCHER, NODE, TRAINER, Effective
+from mpi_trainer.api.effective import LAUNCHER, NODE, TRAINER, Effective, ReplicatedJob
 from mpi_trainer.api.runtime import MPI
 from mpi_trainer.api.trainjob import CONTROLLER_NAME, SUSPENDED, JobStatus, TrainJob
 from mpi_trainer.decide import blame, deadline, reasons, success
 from mpi_trainer.decide import findings as f
-from mpi_trainer.decide.seen import Seen
+from mpi_trainer.decide.seen import PodSeen, Seen
 from mpi_trainer.decide.trainseen import JobSetSeen, Step, TrainSeen
 from mpi_trainer.decide.trainstory import Story, find, finished
 
@@ -24,6 +24,7 @@ replace = msgspec.structs.replace
 
 NOW = timedelta(0)
 TOLD_AFTER = timedelta(seconds=10)
+TOLD_AGAIN = timedelta(minutes=5)
 EVIDENCE_WITHIN = timedelta(seconds=5)
 SOON = timedelta(seconds=0.5)
 ALL = "All"
@@ -42,13 +43,23 @@ def decide(job: TrainJob, effective: Effective, seen: TrainSeen, now: datetime) 
         if job_set.completed is not None:
             return _completed(story, effective, seen, job_set)
         if job_set.failed is not None:
-            told = job_set.failed
-            cause = _cause(effective, seen.pods) or told.message
-            text = told.message if cause == told.message else f"{told.message}; {cause}"
-            return _ended(story.failed(told.reason, text, cause), seen)
+            return _failed(story, effective, seen, job_set)
     if job.spec.suspend:
         return _suspended(story.suspended(), seen)
     return _active(story.resumed(), effective, seen)
+
+
+def needs_all_pods(
+    job: TrainJob, effective: Effective, job_set: JobSetSeen | None, now: datetime
+) -> bool:
+    """Whether `decide` must see the pods that have not ended, too: a job that goes on waits for
+    those of before, and one that is slow to start tells what they wait for."""
+    if job_set is None or job_set.terminating or job_set.ended is not None or job.spec.suspend:
+        return False
+    if job_set.suspended:
+        return True
+    story = Story(job, now, job.status, f.read(job.metadata.annotations)).resumed()
+    return _slow(story) and not _all_run(effective, job_set)
 
 
 def refused(job: TrainJob, reason: str, message: str, now: datetime) -> Step:
@@ -90,10 +101,7 @@ def _completed(story: Story, effective: Effective, seen: TrainSeen, job_set: Job
     assert told is not None
     if effective.policy != MPI:
         return _ended(story.complete(told.reason, told.message), seen)
-    launcher = seen.pods.launcher()
-    since = story.now - (job_set.ended or story.now)
-    if launcher is not None and not launcher.ended and since < EVIDENCE_WITHIN:
-        # The JobSet's end may be seen before its launcher's, which says what the ranks did.
+    if seen.pods.launcher() is None and _lately(job_set, story.now):
         return Step(story.status, story.findings, look_again=SOON)
     story = replace(story, findings=replace(story.findings, placement=seen.placement))
     objection = success.objection(_cast(effective), seen.pods)
@@ -102,6 +110,16 @@ def _completed(story: Story, effective: Effective, seen: TrainSeen, job_set: Job
     odd = success.surprise(_cast(effective), seen.pods)
     story = story.warned(reasons.PLACEMENT_SURPRISING, odd)
     return _ended(story.complete(told.reason, told.message), seen)
+
+
+def _failed(story: Story, effective: Effective, seen: TrainSeen, job_set: JobSetSeen) -> Step:
+    told = job_set.failed
+    assert told is not None
+    cause = _cause(effective, seen.pods)
+    if not cause and _lately(job_set, story.now):
+        return Step(story.status, story.findings, look_again=SOON)
+    text = f"{told.message}; {cause}" if cause else told.message
+    return _ended(story.failed(told.reason, text, cause or told.message), seen)
 
 
 def _ended(story: Story, seen: TrainSeen) -> Step:
@@ -146,10 +164,9 @@ def _onward(story: Story, effective: Effective, seen: TrainSeen) -> Step:
         return _told(story, seen)
     if job_set.suspended:
         return _resumed(story, seen, job_set)
-    if _all_run(effective, seen.pods):
+    if _all_run(effective, job_set):
         return _told(story.running(), seen)
-    early = TOLD_AFTER - (story.now - _since(story))
-    return _told(_waiting(story, seen), seen, look_again=early if early > NOW else None)
+    return _told(_waiting(story, seen), seen, look_again=_patience(story))
 
 
 def _resumed(story: Story, seen: TrainSeen, job_set: JobSetSeen) -> Step:
@@ -187,15 +204,17 @@ def _idle(counts: tuple[JobStatus, ...]) -> tuple[JobStatus, ...]:
     return tuple(replace(one, active=0, ready=0, suspended=0) for one in counts)
 
 
-def _all_run(effective: Effective, pods: Seen) -> bool:
-    wanted = _wanted(effective)
-    up = {p.name for p in pods.pods if p.phase == "Running" and not p.terminating}
-    return bool(wanted) and len(up) >= wanted
+def _all_run(effective: Effective, job_set: JobSetSeen) -> bool:
+    """By JobSet's counts, in which a Job is ready once all its pods are, or have ended well."""
+    up = {one.name: one.ready + one.succeeded for one in job_set.jobs}
+    wanted = _working(effective)
+    return bool(wanted) and all(up.get(one.name, 0) >= one.replicas for one in wanted)
 
 
-def _wanted(effective: Effective) -> int:
+def _working(effective: Effective) -> list[ReplicatedJob]:
+    """Those whose pods train, or lead those that do."""
     roles = (LAUNCHER, NODE) if effective.policy == MPI else (TRAINER,)
-    return sum(one.count * one.replicas for one in effective.jobs if one.role in roles)
+    return [one for one in effective.jobs if one.role in roles and one.count]
 
 
 def _begun(effective: Effective, pods: Seen) -> datetime | None:
@@ -204,23 +223,48 @@ def _begun(effective: Effective, pods: Seen) -> datetime | None:
     starts = [p.started for p in pods.pods if p.started is not None]
     launcher = pods.launcher()
     led = launcher is not None and launcher.started is not None
-    return max(starts) if starts and (led or len(starts) >= _wanted(effective)) else None
+    wanted = sum(one.count * one.replicas for one in _working(effective))
+    return max(starts) if starts and (led or len(starts) >= wanted) else None
+
+
+def _lately(job_set: JobSetSeen, now: datetime) -> bool:
+    """Whether its pods' ends, which say what the ranks did, may not have been seen yet."""
+    return now - (job_set.ended or now) < EVIDENCE_WITHIN
 
 
 def _late(story: Story, why: str) -> Story:
     """Told once it takes long enough to wonder."""
-    return story if story.now - _since(story) < TOLD_AFTER else story.waiting(why)
+    return story.waiting(why) if _slow(story) else story
+
+
+def _slow(story: Story) -> bool:
+    return story.findings.phase != f.RUNNING and story.now - _since(story) >= TOLD_AFTER
+
+
+def _patience(story: Story) -> timedelta | None:
+    """How long to leave a job alone that does not run yet: the longer it waits the longer."""
+    waited = story.now - _since(story)
+    if waited < TOLD_AFTER:
+        return TOLD_AFTER - waited
+    return min(max(waited / 4, TOLD_AFTER), TOLD_AGAIN) if _slow(story) else None
 
 
 def _waiting(story: Story, seen: TrainSeen) -> Story:
     """What the scheduler and the kubelets say, once it takes long enough to wonder."""
     if seen.trouble:
         return story.waiting(seen.trouble)
-    stuck = [p for p in seen.pods.pods if p.phase == "Pending" and p.why]
+    stuck = [(p.name, why) for p in seen.pods.pods if (why := _hindrance(p))]
     if not stuck:
         return story
     more = f" (and {len(stuck) - 1} more)" if len(stuck) > 1 else ""
-    return _late(story, f"{stuck[0].name}{more}: {stuck[0].why}")
+    name, why = stuck[0]
+    return _late(story, f"{name}{more}: {why}")
+
+
+def _hindrance(pod: PodSeen) -> str:
+    if pod.phase == "Running" and not pod.ready:
+        return pod.why or "it runs, but is not ready"
+    return pod.why if pod.phase == "Pending" else ""
 
 
 def _cause(effective: Effective, pods: Seen) -> str:

@@ -71,6 +71,7 @@ class Reflector(Generic[T]):
         store: Store[T],
         *,
         labels: str = "",
+        fields: str = "",
         namespace: str = "",
         on_change: OnChange | None = None,
         gather: float = 0.0,
@@ -83,6 +84,7 @@ class Reflector(Generic[T]):
         self._decoder = typed.decoder(kind)
         self._store = store
         self._labels = labels
+        self._fields = fields
         self._namespace = namespace
         self._on_change = on_change
         self._gather = gather
@@ -188,7 +190,7 @@ class Reflector(Generic[T]):
         token = ""
         while True:
             request = requests.list_page(
-                self._resource, self._namespace, self._labels, limit=limit, continue_=token
+                self._resource, self._namespace, self._labels, self._fields, limit, token
             )
             # Mostly we wait ourselves: health is judged by how long one try may take.
             few = msgspec.structs.replace(request, tries=2)
@@ -212,6 +214,7 @@ class Reflector(Generic[T]):
             self._resource,
             self._namespace,
             self._labels,
+            self._fields,
             resource_version=self._version,
             seconds=300 + int(300 * self._chance()),
             gather=self._gather,

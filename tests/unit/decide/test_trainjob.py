@@ -21,13 +21,14 @@ from mpi_trainer.api.trainjob import (
     TrainJobSpec,
 )
 from mpi_trainer.decide import End, PodSeen, RankSeen, Seen, findings
-from mpi_trainer.decide.trainjob import decide, over, refused, stalled
+from mpi_trainer.decide.trainjob import decide, needs_all_pods, over, refused, stalled
 from mpi_trainer.decide.trainseen import JobSetSeen, Step, TrainSeen
 from mpi_trainer.decide.trainstory import find
 from mpi_trainer.layout.agent.summary import OnHost, Summary
 
 T0 = datetime(2026, 3, 1, 12, tzinfo=UTC)
 UP = JobSetSeen("set", rendered="a")
+ALL_UP = replace(UP, jobs=tuple(JobStatus(name=n, active=1, ready=1) for n in ("node", "launcher")))
 REST = replace(UP, suspended=True)
 DONE = Condition(
     type="Completed",
@@ -149,27 +150,27 @@ def test_a_job_that_comes_back_waits_for_the_pods_of_before() -> None:
     assert look(stored(job, late), at(31), job_set=REST, pods=kept).suspend is False
 
 
-def test_a_job_runs_once_all_its_pods_do() -> None:
+def test_a_job_runs_once_jobset_says_so_of_launcher_and_nodes() -> None:
     job = make_job()
-    few = Seen(pods()[:2])
-    assert look(job, job_set=UP, pods=few).findings.phase == ""
-    step = look(job, at(4), job_set=UP, pods=Seen(pods()))
+    few = replace(UP, jobs=(JobStatus(name="node", active=1, ready=1), JobStatus(name="launcher")))
+    assert look(job, job_set=UP).findings.phase == ""
+    assert look(job, job_set=few).findings.phase == ""
+    step = look(job, at(4), job_set=ALL_UP)
     assert step.findings.phase == "Running"
     assert step.findings.start_time == "2026-03-01T12:00:04Z"
-    later = look(stored(job, step), at(9), job_set=UP, pods=few)
+    later = look(stored(job, step), at(9), job_set=few)
     assert later.findings == step.findings
+    swift = (JobStatus(name="node", ready=1), JobStatus(name="launcher", succeeded=1))
+    assert look(job, job_set=replace(UP, jobs=swift)).findings.phase == "Running"
 
 
-def test_a_job_has_run_since_the_last_of_its_pods_began() -> None:
-    """Also where that is seen, or told, much later, or only when it is over."""
-    begun = tuple(replace(one, started=at(n)) for n, one in enumerate(reversed(pods())))
-    step = look(make_job(), at(9), job_set=UP, pods=Seen(begun))
-    assert step.findings.start_time == "2026-03-01T12:00:02Z"
-    launcher = replace(begun[2], phase="Succeeded", end=End(code=0))
+def test_a_job_that_was_not_seen_to_run_has_run_since_its_launcher_began() -> None:
+    launcher = pod("pi-launcher-0-0", "Succeeded", started=at(2), end=End(code=0))
     ended = replace(UP, completed=DONE)
     late = look(make_job(), at(9), job_set=ended, pods=Seen((launcher,)))
     assert late.findings.start_time == "2026-03-01T12:00:02Z"
-    never = look(make_job(), at(9), job_set=replace(UP, failed=BROKEN), pods=Seen(begun[:2]))
+    node = pod("pi-node-0-0", "Failed", started=at(2), end=End(code=1))
+    never = look(make_job(), at(9), job_set=replace(UP, failed=BROKEN), pods=Seen((node,)))
     assert never.findings.start_time == ""
 
 
@@ -198,6 +199,43 @@ def test_a_job_says_what_it_waits_for_after_ten_seconds() -> None:
     step = look(make_job(), at(10), job_set=UP, pods=stuck)
     assert step.findings.cause == "pi-node-0-0: 0/3 nodes are available"
     assert step.findings.phase == "Pending"
+
+
+def test_a_job_that_waits_for_a_pod_to_be_ready_says_so() -> None:
+    """JobSet starts no launcher before; the pod itself may look well."""
+    nodes = Seen((pod("pi-node-0-0", ready=True), pod("pi-node-0-1")))
+    step = look(make_job(), at(10), job_set=UP, pods=nodes)
+    assert step.findings.cause == "pi-node-0-1: it runs, but is not ready"
+
+
+def test_a_job_that_waits_is_looked_at_ever_more_seldom() -> None:
+    waits = [look(make_job(), at(s), job_set=UP).look_again for s in (10, 60, 3600)]
+    assert waits == [timedelta(seconds=10), timedelta(seconds=15), timedelta(minutes=5)]
+
+
+@pytest.mark.parametrize(
+    ("job_set", "seconds", "needed"),
+    [
+        (None, 60, False),
+        (UP, 9, False),
+        (UP, 10, True),
+        (ALL_UP, 60, False),
+        (replace(UP, completed=DONE), 60, False),
+        (REST, 0, True),
+    ],
+    ids=["no JobSet", "starting", "slow", "running", "ended", "going on"],
+)
+def test_pods_that_have_not_ended_are_looked_at_only_where_they_matter(
+    job_set: JobSetSeen | None, seconds: float, needed: bool
+) -> None:
+    job = make_job()
+    assert needs_all_pods(job, whole(job), job_set, at(seconds)) is needed
+
+
+def test_a_job_that_ran_is_not_slow_to_start() -> None:
+    job = stored(make_job(), look(make_job(), job_set=ALL_UP))
+    assert not needs_all_pods(job, whole(job), UP, at(60))
+    assert look(job, at(60), job_set=UP).look_again is None
 
 
 def complete(ranks: tuple[RankSeen, ...] = (), **more: Any) -> Step:
@@ -241,11 +279,21 @@ def test_a_launcher_that_returned_0_proves_no_success(
 def test_the_launcher_s_end_is_waited_for_a_moment() -> None:
     """The JobSet's end may be seen first, and without the launcher's nothing is proven."""
     ended = replace(UP, completed=DONE)
-    early = look(make_job(), at(1), job_set=ended, pods=Seen(pods()))
+    early = look(make_job(), at(1), job_set=ended)
     assert find(early.status, "Complete") is None
     assert early.look_again is not None
-    late = look(make_job(), at(6), job_set=ended, pods=Seen(pods()))
+    late = look(make_job(), at(6), job_set=ended)
     assert find(late.status, "Complete") is not None
+
+
+def test_who_failed_is_waited_for_a_moment() -> None:
+    failed = replace(UP, failed=BROKEN)
+    early = look(make_job(), at(1), job_set=failed)
+    assert find(early.status, "Failed") is None
+    assert early.look_again is not None
+    told = find(look(make_job(), at(6), job_set=failed).status, "Failed")
+    assert told is not None
+    assert told.message == "jobset failed"
 
 
 def test_a_failure_tells_the_jobset_s_reason_and_the_pod_to_blame() -> None:
@@ -337,5 +385,5 @@ def test_placement_is_ranks_by_host_in_ranges() -> None:
 
 
 def test_a_torch_job_runs_without_a_launcher() -> None:
-    nodes = Seen((pod("pi-node-0-0"), pod("pi-node-0-1")))
-    assert look(make_job(), torch=True, job_set=UP, pods=nodes).findings.phase == "Running"
+    ready = replace(UP, jobs=(JobStatus(name="node", active=1, ready=1),))
+    assert look(make_job(), torch=True, job_set=ready).findings.phase == "Running"

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from mpi_trainer.api.effective import LAUNCHER
 from mpi_trainer.api.tailoring import NODE_CONTAINER
 from mpi_trainer.controller.ending import launcher_end
 from mpi_trainer.controller.look import pod_seen
@@ -17,8 +18,6 @@ from mpi_trainer.controller.objects import Pod
 from mpi_trainer.controller.train.objects import JOBSET_UID, REPLICATED_JOB
 from mpi_trainer.decide import PodSeen, RankSeen, Seen, testimony
 from mpi_trainer.decide.findings import placement
-
-LAUNCHER = "launcher"
 
 
 class Sight(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""JobSets as the loop reads them: partial, frozen, small. Names of JobSet's own labels."""
+"""JobSets as the loop reads them: partial, frozen, small. JobSet's own labels; which pods."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from mpi_trainer.runtime.partial import Meta, Partial
 
 JOBSET_UID = "jobset.sigs.k8s.io/jobset-uid"
 REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"
+ENDED = "status.phase!=Pending,status.phase!=Running"
 
 
 class JobSetSpec(Partial, frozen=True, gc=False):

@@ -1,15 +1,17 @@
 """Which TrainJob a change concerns, and how soon to look at it.
 
-JobSet runs the job, so its end is what people wait for: at once. Its counts and the pods are looked
-at to tell of them, hundreds at a time; half a second later is soon enough.
+JobSet runs the job, so its end is what people wait for: at once, and so is its launcher's, which
+says what the ranks did. Its counts and other pods' ends are looked at to tell of them, hundreds at
+a time; half a second later is soon enough.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from mpi_trainer.api.effective import LAUNCHER
 from mpi_trainer.controller.objects import Pod, StoredJob
-from mpi_trainer.controller.train.objects import JobSet
+from mpi_trainer.controller.train.objects import REPLICATED_JOB, JobSet
 from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
 from mpi_trainer.runtime.partial import Key, key_of
 from mpi_trainer.runtime.workqueue import WorkQueue
@@ -37,9 +39,13 @@ class TrainWakeups:
         else:
             self._queue.add_after(key_of(found), GATHER)
 
-    def pod(self, old: Pod | None, new: Pod | None) -> None:
-        found = new or old
-        name = found.metadata.labels.get(LABEL_TRAINJOB) if found is not None else None
-        if found is None or name is None:
+    def ended_pod(self, _: Pod | None, new: Pod | None) -> None:
+        """One that is gone has nothing more to tell."""
+        name = new.metadata.labels.get(LABEL_TRAINJOB) if new is not None else None
+        if new is None or name is None:
             return
-        self._queue.add_after(Key(found.metadata.namespace, name), GATHER)
+        key = Key(new.metadata.namespace, name)
+        if new.metadata.labels.get(REPLICATED_JOB) == LAUNCHER:
+            self._queue.add(key)
+        else:
+            self._queue.add_after(key, GATHER)

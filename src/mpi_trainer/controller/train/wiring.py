@@ -14,8 +14,9 @@ from mpi_trainer.controller.furniture import Furniture
 from mpi_trainer.controller.jobs import Jobs
 from mpi_trainer.controller.objects import POD_SECONDS, Pod, StoredJob
 from mpi_trainer.controller.pace import Pace
+from mpi_trainer.controller.train.allpods import AllPods
 from mpi_trainer.controller.train.hands import TrainHands
-from mpi_trainer.controller.train.objects import JobSet
+from mpi_trainer.controller.train.objects import ENDED, JobSet
 from mpi_trainer.controller.train.runtimes import Runtimes
 from mpi_trainer.controller.train.wakeups import TrainWakeups
 from mpi_trainer.controller.trainjob import TrainJobs, TrainStores, TrainTools
@@ -48,7 +49,7 @@ def parts(
 ) -> tuple[Workers[Key], list[Reflector[Any]]]:
     stores, writer = TrainStores.beside(mpijobs), shared.writer
     freshness: Freshness[Key, Resource] = Freshness(
-        {TRAINJOBS: stores.trainjobs, JOBSETS: stores.jobsets, PODS: stores.pods}, time.monotonic
+        {TRAINJOBS: stores.trainjobs, JOBSETS: stores.jobsets}, time.monotonic
     )
     furniture, runtimes = Furniture(writer, KIND), Runtimes(writer)
     loop = TrainJobs(
@@ -57,6 +58,7 @@ def parts(
             jobs=Jobs(TrainJob, load.train_job),
             runtimes=runtimes,
             furniture=furniture,
+            all_pods=AllPods(shared.client),
             hands=TrainHands(writer, runtimes, furniture, freshness, shared.pace),
             pace=shared.pace,
             recorder=shared.recorder,
@@ -90,10 +92,11 @@ def _reflectors(
                 client,
                 PODS,
                 Pod,
-                stores.pods,
+                stores.ended_pods,
                 labels=LABEL_TRAINJOB,
+                fields=ENDED,
                 namespace=place,
-                on_change=wake.pod,
+                on_change=wake.ended_pod,
                 gather=POD_SECONDS,
             ),
         ]
