@@ -131,8 +131,8 @@ class TrainJobs:
         job = loaded.job
         if job.metadata.deletion_timestamp is not None or not self._is_ours(job):
             return DONE
-        job_set = seen(self._stores.jobsets.get(key), job.metadata.uid)
-        now = self._clock()
+        now, uid = self._clock(), job.metadata.uid
+        job_set = self._news.dated(uid, seen(self._stores.jobsets.get(key), uid), now)
         if finished(job.status):
             step = over(job, job_set, now)
             return await self._carry_out(Work(key, job, stored.metadata, job_set, step, now), None)

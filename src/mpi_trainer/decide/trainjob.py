@@ -59,7 +59,7 @@ def needs_all_pods(
     if job_set.suspended:
         return True
     story = Story(job, now, job.status, f.read(job.metadata.annotations)).resumed()
-    return _slow(story) and not _all_run(effective, job_set)
+    return _slow(story, job_set) and not _all_run(effective, job_set)
 
 
 def refused(job: TrainJob, reason: str, message: str, now: datetime) -> Step:
@@ -166,7 +166,7 @@ def _onward(story: Story, effective: Effective, seen: TrainSeen) -> Step:
         return _resumed(story, seen, job_set)
     if _all_run(effective, job_set):
         return _told(story.running(), seen)
-    return _told(_waiting(story, seen), seen, look_again=_patience(story))
+    return _told(_waiting(story, seen), seen, look_again=_patience(story, job_set))
 
 
 def _resumed(story: Story, seen: TrainSeen, job_set: JobSetSeen) -> Step:
@@ -174,7 +174,7 @@ def _resumed(story: Story, seen: TrainSeen, job_set: JobSetSeen) -> Step:
     going = [pod for pod in seen.pods.pods if pod.terminating or not pod.ended]
     if going:
         why = f"{going[0].name}, of before the suspension, has not ended yet"
-        return _told(_late(story, why), seen, look_again=SOON)
+        return _told(_late(story, job_set, why), seen, look_again=SOON)
     if job_set.rendered in ("", seen.wanted):
         return _told(story, seen, suspend=False)
     return _told(story, seen, renew=True)
@@ -232,21 +232,28 @@ def _lately(job_set: JobSetSeen, now: datetime) -> bool:
     return now - (job_set.ended or now) < EVIDENCE_WITHIN
 
 
-def _late(story: Story, why: str) -> Story:
+def _late(story: Story, job_set: JobSetSeen | None, why: str) -> Story:
     """Told once it takes long enough to wonder."""
-    return story.waiting(why) if _slow(story) else story
+    return story.waiting(why) if _slow(story, job_set) else story
 
 
-def _slow(story: Story) -> bool:
-    return story.findings.phase != f.RUNNING and story.now - _since(story) >= TOLD_AFTER
+def _slow(story: Story, job_set: JobSetSeen | None) -> bool:
+    return story.findings.phase != f.RUNNING and _waited(story, job_set) >= TOLD_AFTER
 
 
-def _patience(story: Story) -> timedelta | None:
+def _waited(story: Story, job_set: JobSetSeen | None) -> timedelta:
+    """Since the last sign that it goes forward: where many jobs start, each may take its time."""
+    since = _since(story)
+    moved = job_set.since if job_set is not None else None
+    return story.now - max(since, moved or since)
+
+
+def _patience(story: Story, job_set: JobSetSeen) -> timedelta | None:
     """How long to leave a job alone that does not run yet: the longer it waits the longer."""
-    waited = story.now - _since(story)
+    waited = _waited(story, job_set)
     if waited < TOLD_AFTER:
         return TOLD_AFTER - waited
-    return min(max(waited / 4, TOLD_AFTER), TOLD_AGAIN) if _slow(story) else None
+    return min(max(waited / 4, TOLD_AFTER), TOLD_AGAIN) if _slow(story, job_set) else None
 
 
 def _waiting(story: Story, seen: TrainSeen) -> Story:
@@ -258,7 +265,7 @@ def _waiting(story: Story, seen: TrainSeen) -> Story:
         return story
     more = f" (and {len(stuck) - 1} more)" if len(stuck) > 1 else ""
     name, why = stuck[0]
-    return _late(story, f"{name}{more}: {why}")
+    return _late(story, seen.job_set, f"{name}{more}: {why}")
 
 
 def _hindrance(pod: PodSeen) -> str:

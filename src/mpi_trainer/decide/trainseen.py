@@ -19,7 +19,8 @@ from mpi_trainer.decide.seen import Seen
 
 
 class JobSetSeen(msgspec.Struct, frozen=True):
-    """`rendered` is the mark of what it was made from; empty where another controller made it."""
+    """`rendered` is the mark of what it was made from; empty where another controller made it.
+    `since`: from when on it was seen to be as it is."""
 
     uid: str
     suspended: bool = False
@@ -28,6 +29,7 @@ class JobSetSeen(msgspec.Struct, frozen=True):
     jobs: tuple[JobStatus, ...] = ()
     completed: Condition | None = None
     failed: Condition | None = None
+    since: datetime | None = None
 
     @property
     def ended(self) -> datetime | None:

@@ -18,7 +18,7 @@ from mpi_trainer.controller.train.news import (
 )
 from mpi_trainer.decide.decision import Event
 from mpi_trainer.decide.findings import Findings
-from mpi_trainer.decide.trainseen import Step
+from mpi_trainer.decide.trainseen import JobSetSeen, Step
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 HALF = timedelta(seconds=0.5)
@@ -100,3 +100,14 @@ def test_a_clock_that_was_set_back_holds_nothing_up(news: News) -> None:
 )
 def test_whatever_else_there_is_to_do_is_done_now(news: News, step: Step) -> None:
     assert news.can_wait(JOB, step, SOON, VERY) is None
+
+
+def test_a_jobset_is_dated_by_its_last_change() -> None:
+    news, plain = News(), JobSetSeen("set")
+    assert news.dated("u", None, NOW) is None
+    assert news.dated("u", plain, NOW) == replace(plain, since=NOW)
+    assert news.dated("u", plain, SOON) == replace(plain, since=NOW)
+    counted = replace(plain, jobs=READY)
+    assert news.dated("u", counted, SOON) == replace(counted, since=SOON)
+    news.forget("u")
+    assert news.dated("u", counted, SOON + HALF) == replace(counted, since=SOON + HALF)

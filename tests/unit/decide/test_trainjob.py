@@ -232,6 +232,14 @@ def test_pods_that_have_not_ended_are_looked_at_only_where_they_matter(
     assert needs_all_pods(job, whole(job), job_set, at(seconds)) is needed
 
 
+def test_a_job_whose_jobset_changes_goes_forward() -> None:
+    """Where many start at once, each takes its time, and asking for pods would take more of it."""
+    job, moved = make_job(), replace(UP, since=at(55))
+    assert not needs_all_pods(job, whole(job), moved, at(60))
+    assert look(job, at(60), job_set=moved).look_again == timedelta(seconds=5)
+    assert needs_all_pods(job, whole(job), moved, at(65))
+
+
 def test_a_job_that_ran_is_not_slow_to_start() -> None:
     job = stored(make_job(), look(make_job(), job_set=ALL_UP))
     assert not needs_all_pods(job, whole(job), UP, at(60))

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.decide import findings as f
-from mpi_trainer.decide.trainseen import Step
+from mpi_trainer.decide.trainseen import JobSetSeen, Step
 
 COUNTS_EVERY = timedelta(seconds=2)
 FIRST_COUNTS = timedelta(seconds=10)
@@ -26,11 +26,21 @@ WRITES = 3
 
 
 class News:
-    """Remembers when each job was told of last, and since when it runs untold."""
+    """Remembers when each job was told of last, since when it runs untold, and its JobSet."""
 
     def __init__(self) -> None:
         self._told: dict[str, datetime] = {}
         self._runs: dict[str, datetime] = {}
+        self._sets: dict[str, JobSetSeen] = {}
+
+    def dated(self, uid: str, job_set: JobSetSeen | None, now: datetime) -> JobSetSeen | None:
+        """The JobSet, with the time since when it was seen to be as it is."""
+        if job_set is None:
+            return None
+        before = self._sets.get(uid)
+        if before is None or replace(before, since=None) != job_set:
+            before = self._sets[uid] = replace(job_set, since=now)
+        return before
 
     def told(self, job: TrainJob, now: datetime) -> None:
         self._told[job.metadata.uid] = now
@@ -39,6 +49,7 @@ class News:
     def forget(self, uid: str) -> None:
         self._told.pop(uid, None)
         self._runs.pop(uid, None)
+        self._sets.pop(uid, None)
 
     def can_wait(
         self, job: TrainJob, step: Step, now: datetime, busy: timedelta
