@@ -6,6 +6,7 @@ network namespace, so that all processes of its pods are found there whatever el
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import Final
@@ -46,28 +47,30 @@ def members(name: str) -> list[int]:
     """All processes in the group or below it."""
     pids: set[int] = set()
     for tree in trees():
-        for file in (tree / name).rglob("cgroup.procs"):
+        for group in _with_all_below(tree / name):
             try:
-                pids.update(int(pid) for pid in file.read_text().split() if pid != "0")
+                listed = (group / "cgroup.procs").read_text().split()
             except OSError:
                 continue
+            pids.update(int(pid) for pid in listed if pid != "0")
     return sorted(pids)
 
 
 def remove(name: str) -> None:
     """Remove an empty group and all below it."""
     for tree in trees():
-        group = tree / name
-        if not group.is_dir():
-            continue
-        below = [path for path in group.rglob("*") if path.is_dir()]
-        for path in [*sorted(below, key=lambda p: -len(p.parts)), group]:
-            _rmdir(path)
+        for group in sorted(_with_all_below(tree / name), key=lambda path: -len(path.parts)):
+            _rmdir(group)
 
 
 def existing(prefix: str) -> list[Path]:
     """Groups at the top whose name starts with `prefix`."""
     return [path for tree in trees() for path in tree.glob(f"{prefix}*") if path.is_dir()]
+
+
+def _with_all_below(group: Path) -> list[Path]:
+    """What is there of them: groups of pods that end may go at any moment, even while we look."""
+    return [Path(folder) for folder, _, _ in os.walk(group)]
 
 
 def _rmdir(path: Path) -> None:
