@@ -51,6 +51,14 @@ def test_ranks_fill_every_slot_of_every_worker(mpi: str) -> None:
 
 
 @builds
+def test_no_worker_of_many_has_to_start_another(mpi: str) -> None:
+    """They hold no key; Intel MPI starts a tree of hosts from 17 on."""
+    ended = run("run", "-w", "17", "-s", "1", "--mpi", mpi, "--", "hostname")
+    assert ended.returncode == 0, ended.stderr
+    assert "17 ranks on 17 hosts" in ended.stderr
+
+
+@builds
 def test_runs_in_a_row_all_succeed_and_leave_nothing(mpi: str) -> None:
     """Two here; `make soak` does twenty."""
     for _ in range(int(os.environ.get("RUNS", "2"))):

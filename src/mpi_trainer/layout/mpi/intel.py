@@ -38,5 +38,7 @@ IMPL = MpiImpl(
     launcher_env=launcher_env,
     shared_machine_env=shared_machine_env,
     wrapper_env=wrapper_env,
+    # From 17 hosts on, some would start others; 0 means no such tree.
+    keyless_env=(("I_MPI_HYDRA_BRANCH_COUNT", "0"),),
     tag_option=HYDRA_MARK,
 )
