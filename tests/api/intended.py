@@ -216,18 +216,23 @@ AGENT: Final = (
         "So its ranks are counted and a dead or hung one ends the job.",
         (
             Place("Launcher", "spec.containers[*].command", ANY, ANY),
+            Place("Launcher", "spec.containers[*].args", ANY, ABSENT),
             *variables(
                 "OMPI_MCA_plm_rsh_no_tree_spawn",
                 "PRTE_MCA_plm_ssh_no_tree_spawn",
                 "I_MPI_HYDRA_BRANCH_COUNT",
                 "OMPI_MCA_orte_fork_agent",
                 "PRTE_MCA_odls_base_exec_agent",
+                "I_MPI_GTOOL",
             ),
-            Place(
-                "Launcher",
-                "spec.containers[*].env[OMPI_MCA_plm_rsh_args].value",
-                "-o ConnectionAttempts=10",
-                "-o ConnectionAttempts=10 -F /run/mpi-agent/ssh/config",
+            *(
+                Place(
+                    "Launcher",
+                    f"spec.containers[*].env[{name}].value",
+                    "-o ConnectionAttempts=10",
+                    "-o ConnectionAttempts=10 -F /run/mpi-agent/ssh/config",
+                )
+                for name in ("OMPI_MCA_plm_rsh_args", "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS")
             ),
         ),
         agent=True,

@@ -139,7 +139,6 @@ AGENT: Final = (
             *variables(
                 "OMPI_MCA_plm_rsh_no_tree_spawn",
                 "PRTE_MCA_plm_ssh_no_tree_spawn",
-                "I_MPI_HYDRA_BRANCH_COUNT",
                 "OMPI_MCA_orte_fork_agent",
                 "PRTE_MCA_odls_base_exec_agent",
             ),
