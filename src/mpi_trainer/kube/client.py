@@ -280,6 +280,8 @@ class Client:
         headers = {}
         if request.content_type:
             headers["Content-Type"] = request.content_type
+        if request.accept:
+            headers["Accept"] = request.accept
         if credential.authorization:
             headers["Authorization"] = credential.authorization
         options: dict[str, Any] = {"headers": headers}

@@ -18,6 +18,7 @@ from mpi_trainer.kube.resources import PODS, Resource
 
 JSON: Final = "application/json"
 APPLY: Final = "application/apply-patch+yaml"
+METADATA: Final = f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,{JSON}"
 PatchKind = Literal["merge", "json", "strategic"]
 _PATCHES: Final[Mapping[PatchKind, str]] = {
     "merge": "application/merge-patch+json",
@@ -30,7 +31,8 @@ Query = tuple[tuple[str, str], ...]
 
 class Request(msgspec.Struct, frozen=True):
     """One request. `timeout` is for each try as a whole; in a stream, for each silence. `gather`:
-    for so many seconds a line of a stream may wait for others, where many come."""
+    for so many seconds a line of a stream may wait for others, where many come. `accept` is the
+    form of the answer, JSON where it says nothing."""
 
     method: str
     path: str
@@ -42,6 +44,7 @@ class Request(msgspec.Struct, frozen=True):
     tries: int = 5
     route: str = ""
     gather: float = 0.0
+    accept: str = ""
 
     @property
     def target(self) -> str:
@@ -61,6 +64,12 @@ class Request(msgspec.Struct, frozen=True):
     def __repr__(self) -> str:
         # The body may hold a Secret.
         return f"Request({self.method} {self.target}, {len(self.body)} bytes)"
+
+
+def brief(request: Request) -> Request:
+    """The same, answered with the object's metadata alone: less work for both sides, and no secret
+    on its way. A server that does not know how answers with all of it."""
+    return msgspec.structs.replace(request, accept=METADATA)
 
 
 def get(resource: Resource, namespace: str, name: str, sub: str = "") -> Request:

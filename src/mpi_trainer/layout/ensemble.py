@@ -136,6 +136,10 @@ def _workers(who: Ensemble, agent: Choice) -> tuple[PodLayout, ...]:
         env = (*env, ("MPI_TRAINER_GRACE", str(grace)))
     scripts = files("worker", _settings(who)) if agent.managed else ()
     keys = _agent_keys(agent, "public", "host-private") or who.keys
+    scratch = (paths.SCRATCH,) if agent.managed else ()
+    prepare = (paths.PREPARE, "worker") if agent.managed else ()
+    overlays = _overlays(agent)
+    port = paths.PORT if agent.managed else 0
     return tuple(
         PodLayout(
             name=seat.name,
@@ -150,10 +154,10 @@ def _workers(who: Ensemble, agent: Choice) -> tuple[PodLayout, ...]:
             keys=keys,
             template=role.template,
             container=role.container,
-            scratch=(paths.SCRATCH,) if agent.managed else (),
-            prepare=(paths.PREPARE, "worker") if agent.managed else (),
-            overlays=_overlays(agent),
-            ready_port=paths.PORT if agent.managed else 0,
+            scratch=scratch,
+            prepare=prepare,
+            overlays=overlays,
+            ready_port=port,
         )
         for index, seat in enumerate(role.seats)
     )

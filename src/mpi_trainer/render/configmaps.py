@@ -1,7 +1,7 @@
 """The ConfigMap of a job: the hostfile, the agent's scripts, and what else its pods read.
 
-One for all pods of a job, since each mounts only its own keys. It is never changed in place, so
-the pods of one attempt all read the same.
+One for all pods of a job, and none of it is secret from any of them. It is never changed in place,
+so the pods of one attempt all read the same.
 """
 
 from __future__ import annotations

@@ -93,9 +93,9 @@ def _sources(pod: PodLayout, frame: Frame) -> Iterator[tuple[str, str, Object]]:
         elif secrets:
             yield folder, name, {"secret": _secret(called.secret, secrets)}
         elif texts:
-            source = {"name": called.config_map, "items": _items(texts, frame)}
             name = called.config_volume if folder == CONFIG_DIR else name
-            yield folder, name, {"configMap": source}
+            shown = _shown(folder, texts, frame)
+            yield folder, name, {"configMap": {"name": called.config_map, **shown}}
         else:
             yield folder, name, {"emptyDir": {"medium": "Memory", "sizeLimit": SCRATCH_SIZE}}
 
@@ -117,6 +117,16 @@ def _key_items(keys: list[KeyFile]) -> list[Object]:
         | ({} if key.mode is None else {"mode": key.mode})
         for key in keys
     ]
+
+
+def _shown(folder: str, files: list[File], frame: Frame) -> Object:
+    """One by one where upstream does. A folder of one mode whose files are called as their keys are
+    shows the whole ConfigMap: that is no secret from any pod, and a list would be a third of it."""
+    modes = {file.mode for file in files}
+    as_named = all(frame.config_keys[file] == name_of(file.path) for file in files)
+    if folder == CONFIG_DIR or len(modes) > 1 or not as_named:
+        return {"items": _items(files, frame)}
+    return {"defaultMode": modes.pop()}
 
 
 def _items(files: list[File], frame: Frame) -> list[Object]:

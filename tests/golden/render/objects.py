@@ -77,8 +77,6 @@ def _without_scripts(value: Any, key: str = "") -> Any:
     if key == "data" and "hostfile" in value:
         ours = {"…": "and the agent's files"} if len(value) > len(UPSTREAM_FILES) else {}
         return {**{name: value[name] for name in UPSTREAM_FILES}, **ours}
-    if value.get("name") == "etc-mpi-agent" and "configMap" in value:
-        return {**value, "configMap": {**value["configMap"], "items": "…"}}
     return {name: _without_scripts(item, name) for name, item in value.items()}
 
 

@@ -50,8 +50,6 @@ def _without_scripts(value: Any, key: str = "") -> Any:
         return value
     if key == "data" and "hostfile" in value:
         return {"hostfile": value["hostfile"], "…": "and the agent's files"}
-    if value.get("name") == "etc-mpi-agent" and "configMap" in value:
-        return {**value, "configMap": {**value["configMap"], "items": "…"}}
     return {name: _without_scripts(item, name) for name, item in value.items()}
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mpi_trainer.layout.agent.paths import FOLDER
 from mpi_trainer.layout.model import File, KeyFile, Overlay
 from mpi_trainer.layout.mpijob import layout
 from mpi_trainer.render.mpijob import Facts, Object, children, secret
@@ -32,6 +33,13 @@ def mounts(container: Object) -> dict[str, Object]:
 def volume(spec: Object, path: str) -> Object:
     name = mounts(spec["containers"][0])[path]["name"]
     return next(v for v in spec["volumes"] if v["name"] == name)
+
+
+def shown(spec: Object, folder: str, config_map: Object) -> dict[str, str]:
+    """What a kubelet would put there, by name."""
+    data: dict[str, str] = config_map["data"]
+    items = volume(spec, folder)["configMap"].get("items")
+    return data if items is None else {item["path"]: data[item["key"]] for item in items}
 
 
 def test_preparation_is_the_main_containers_twin() -> None:
@@ -175,8 +183,19 @@ def test_a_third_file_of_one_path_has_a_key_too() -> None:
         for n, text in enumerate("abc")
     ]
     made = children(replace(plan, workers=tuple(pods)), one, Facts())
-    read = [
-        made.config_map["data"][volume(pod["spec"], "/k")["configMap"]["items"][0]["key"]]
-        for pod in made.workers
-    ]
+    read = [shown(pod["spec"], "/k", made.config_map)["f"] for pod in made.workers]
     assert read == ["a", "b", "c"]
+
+
+def test_scripts_are_shown_without_a_list_of_them() -> None:
+    """A list would be in each of a job's pods, and a third of its size."""
+    one = job(agent="full")
+    plan = layout(one)
+    made = children(plan, one, Facts())
+    for pod, wanted in zip(made.workers, plan.workers, strict=True):
+        source = volume(pod["spec"], FOLDER)["configMap"]
+        assert source == {"name": made.config_map["metadata"]["name"], "defaultMode": 0o555}
+        seen = shown(pod["spec"], FOLDER, made.config_map)
+        assert {f"{FOLDER}/{name}": text for name, text in seen.items()}.items() >= {
+            (file.path, file.text) for file in wanted.files
+        }

@@ -19,8 +19,8 @@ _EVERYWHERE = ("prepare", "processes", "watch", "waiting", "rank")
 _ON_WORKERS = ("worker", "session")
 _ON_LAUNCHERS = ("launch", "channels", "verdict", "summary", "mpiexec", "ssh")
 _PYTHON = "sitecustomize.py"
-# These are read by others, never run.
-_SOURCED = frozenset({"processes", "waiting", "channels", "verdict", "summary"})
+_MODE = 0o555
+"""of all, also of those that are only read: one mode is one word in every pod"""
 
 HOSTS = f"{FOLDER}/hosts"
 SETTINGS = f"{FOLDER}/settings"
@@ -34,15 +34,14 @@ def text(name: str) -> str:
 def files(role: Literal["launcher", "worker"], settings: str) -> tuple[File, ...]:
     names = (*_EVERYWHERE, *(_ON_LAUNCHERS if role == "launcher" else _ON_WORKERS))
     return (
-        *(File(f"{FOLDER}/{n}", 0o444 if n in _SOURCED else 0o555, _TEXTS[n]) for n in names),
-        File(f"{FOLDER}/{_PYTHON}", 0o444, _TEXTS[_PYTHON]),
-        File(SETTINGS, 0o444, settings),
+        *(File(f"{FOLDER}/{name}", _MODE, _TEXTS[name]) for name in (*names, _PYTHON)),
+        File(SETTINGS, _MODE, settings),
     )
 
 
 def hosts(workers: Iterable[Host]) -> File:
     lines = "".join(f"{host.pod} {host.address}\n" for host in workers)
-    return File(HOSTS, 0o444, lines)
+    return File(HOSTS, _MODE, lines)
 
 
 def _read(name: str) -> str:

@@ -251,9 +251,12 @@ unanswered=
 
 check_network() {
     again=
-    for remote in $(grep -hs ' 02 [0-9A-F]*:' /proc/net/tcp | while read -r _ _ to state _; do
+    # Most often there is none, and nothing more is started.
+    asking=$(grep -hs ' 02 [0-9A-F]*:' /proc/net/tcp) || asking=
+    [ -z "$asking" ] || asking=$(echo "$asking" | while read -r _ _ to state _; do
         [ "$state" != 02 ] || echo "${to%%:*}"
-    done | sort -u); do
+    done | sort -u)
+    for remote in $asking; do
         times=0
         for entry in $unanswered; do
             case $entry in "$remote="*) times=${entry#*=} ;; esac
