@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+import shutil
+
 import msgspec
 import pytest
 
-from tests.faults.injected import injected
+from tests.faults.injected import PROGRAMS, injected
 from tests.faults.judgement import assert_told
+from tests.faults.scene import scene, state_folder
 from tests.faults.table import FAULTS
 from tests.local.scenario import needs_root
 
@@ -34,3 +37,15 @@ def test_a_fault_ends_the_job_in_time_and_is_told(name: str, mpi: str) -> None:
     found = next(f for f in FAULTS if f.name == name)
     fault = msgspec.structs.replace(found, seconds=SECONDS)
     assert_told(fault, mpi, injected(fault, mpi, BOUNDS), SECONDS)
+
+
+@needs_root
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich", "mpich4-debian", "intel"])
+def test_a_rank_that_ends_all_is_named_where_mpirun_is_not_heard(mpi: str) -> None:
+    """OBS-2: its words may go elsewhere, or be lost with an mpirun that is killed itself."""
+    abort = next(f for f in FAULTS if f.name == "mpi-abort")
+    line = "mpirun -n 3 python /state/rank.py mpi-abort >/dev/null 2>&1"
+    with state_folder() as state:
+        shutil.copy(PROGRAMS / "rank.py", state)
+        with scene(mpi, ["sh", "-c", line], state) as running:
+            assert_told(abort, mpi, running.end(SECONDS), SECONDS)

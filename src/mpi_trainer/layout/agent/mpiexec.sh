@@ -61,6 +61,11 @@ announce() {
 if [ -n "${OMPI_MCA_orte_fork_agent-}${PRTE_MCA_odls_base_exec_agent-}${I_MPI_GTOOL-}" ]; then
     announce
 fi
+# Hydra may drop what ranks have said last when one of them calls MPI_Abort.
+keep_words() {
+    export MPI_TRAINER_KEEP_WORDS=1
+}
+[ -z "${I_MPI_GTOOL-}" ] || keep_words
 
 # Prints how many arguments follow the Hydra option $1; fails for an option not known.
 arity() {
@@ -123,8 +128,7 @@ run_wrapped() {
         set -- "$@" "$mt_arg"
     done
     [ "$mt_place" = program ] || return 0
-    # Hydra may drop what ranks have said last when one of them calls MPI_Abort.
-    export MPI_TRAINER_KEEP_WORDS=1
+    keep_words
     announce
     exec "$mt_real" ${mt_tag:+"$mt_tag"} "$@"
 }
