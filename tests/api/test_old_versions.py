@@ -36,7 +36,6 @@ def young(kubectl: Kubectl) -> Iterator[Resource]:
         },
     }
     kubectl("apply", "-f", "-", data=json.dumps(crd))
-    kubectl("wait", "--for=condition=Established", "crd/youngs.test.example.com")
     eventually("its list", lambda: not kubectl.attempt("get", "youngs").returncode)
     yield Resource("test.example.com", "v1", "youngs", "Young")
     kubectl("delete", "crd", "youngs.test.example.com")

@@ -51,7 +51,7 @@ def sides(peer_server: Spec, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     admin = Kubectl(peer_server)
     crd = built.source / "manifests/base/kubeflow.org_mpijobs.yaml"
     admin("apply", "--server-side", "-f", str(crd))
-    admin("wait", "--for=condition=Established", "crd/mpijobs.kubeflow.org")
+    eventually("its list", lambda: not admin.attempt("get", "mpijobs").returncode)
     name = f"same-{secrets.token_hex(4)}"
     admin("create", "namespace", name)
     inside = Kubectl(peer_server, name)
