@@ -57,6 +57,8 @@ def main() -> None:
     options.add_argument("--many", type=int, default=64, help="0 leaves that part out")
     options.add_argument("--builds", default=",".join(BUILDS))
     given = options.parse_args()
+    if given.rounds < 2:
+        options.error("--rounds: at least 2, since one sample has no error to tell")
     samples: dict[str, dict[str, list[float]]] = {}
     for round_ in range(given.rounds + 1):
         for name, sample in _things(given.builds.split(","), given.many):

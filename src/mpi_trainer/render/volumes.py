@@ -121,7 +121,7 @@ def _key_items(keys: list[KeyFile]) -> list[Object]:
 
 def _shown(folder: str, files: list[File], frame: Frame) -> Object:
     """One by one where upstream does. A folder of one mode whose files are called as their keys are
-    shows the whole ConfigMap: that is no secret from any pod, and a list would be a third of it."""
+    shows the whole ConfigMap: that is no secret from any pod, and a list would be a fifth of it."""
     modes = {file.mode for file in files}
     as_named = all(frame.config_keys[file] == name_of(file.path) for file in files)
     if folder == CONFIG_DIR or len(modes) > 1 or not as_named:

@@ -188,7 +188,7 @@ def test_a_third_file_of_one_path_has_a_key_too() -> None:
 
 
 def test_scripts_are_shown_without_a_list_of_them() -> None:
-    """A list would be in each of a job's pods, and a third of its size."""
+    """A list would be in each of a job's pods, and a fifth of its size."""
     one = job(agent="full")
     plan = layout(one)
     made = children(plan, one, Facts())
