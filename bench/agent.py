@@ -2,17 +2,23 @@
 
     python -m bench.agent [--rounds N] [--many WORKERS]
 
-Method: every round takes one sample of each thing, in turn, so that all of them meet the same
-noise; figures are those of the medians. The no-op is `sleep 0.1` (see `bench.local`).
+Method: every round takes one pair of each thing in turn, bare and under the agent, first the one,
+then the other, so that all of them meet the same noise. The no-op is `sleep 0.1` (see
+`bench.local`).
 
 - `start`: mpirun of a no-op on four workers.
 - `start of many`: the same on 64 workers, one rank each.
 - `allreduce`: 3,000 sums of 1 MiB over two workers with a rank each, one for each core of a small
   machine, six times a round since it is noisy; the seconds are those that rank 0 measures between
-  the first and the last of them, so they show what the agent costs while ranks work.
+  the first and the last of them, so they show what the agent costs while ranks work. `all` has the
+  pairs of every MPI.
+- `kept from a core`: in those same seconds, the time for which a rank could have run but another
+  process had its core, as the kernel counted it, of both ranks together, in per cent of the
+  seconds. Each rank waits for the other, so what the agent adds here is what it takes from the run,
+  or more. It hardly varies where the seconds do: a cache or a neighbour changes those.
 
-`error` is the standard error of a ratio: the spread of both kinds of samples over the root of their
-number. A ratio that differs from another by less says nothing.
+`ratio` is the mean of the pairs' ratios and `error` its standard error: a ratio that differs from
+another by less says nothing.
 """
 
 from __future__ import annotations
@@ -28,6 +34,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
+
 from bench.mpirun import mpirun
 
 RESULTS = Path(__file__).parent / "results" / "agent.json"
@@ -37,18 +45,38 @@ ALLREDUCES = 6
 NO_OP = ("sleep", "0.1")
 BUILDS = ("openmpi", "mpich", "intel")
 ALLREDUCE = """
-import array, time
+import array, glob, time
 from mpi4py import MPI
 comm = MPI.COMM_WORLD
+def kept():
+    threads = [open(path).read() for path in glob.glob("/proc/self/task/*/schedstat")]
+    return sum(int(told.split()[1]) for told in threads) / 1e9
 ours, total = (array.array("d", bytes(1 << 20)) for _ in range(2))
 comm.Allreduce([ours, MPI.DOUBLE], [total, MPI.DOUBLE])
 comm.Barrier()
-started = time.perf_counter()
+before, started = kept(), time.perf_counter()
 for _ in range(3000):
     comm.Allreduce([ours, MPI.DOUBLE], [total, MPI.DOUBLE])
+took = time.perf_counter() - started
+waited = comm.reduce(kept() - before)
 if comm.rank == 0:
-    print(f"took={time.perf_counter() - started:.6f}", flush=True)
+    print(f"took={took:.6f} kept={waited:.6f}", flush=True)
 """
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """`kept`: seconds that ranks wanted a core and had none."""
+
+    seconds: float
+    kept: float | None = None
+
+
+class Pair(msgspec.Struct, frozen=True):
+    bare: Sample
+    agent: Sample
+
+
+Taken = Callable[[bool], Sample]
 
 
 def main() -> None:
@@ -59,19 +87,25 @@ def main() -> None:
     given = options.parse_args()
     if given.rounds < 2:
         options.error("--rounds: at least 2, since one sample has no error to tell")
-    samples: dict[str, dict[str, list[float]]] = {}
+    pairs: dict[str, list[Pair]] = {}
     for round_ in range(given.rounds + 1):
-        for name, sample in _things(given.builds.split(","), given.many):
-            for kind, agent in (("bare", False), ("agent", True)):
-                seconds = sample(agent)
-                if round_:  # the first round warms caches up and does not count
-                    samples.setdefault(name, {}).setdefault(kind, []).append(seconds)
+        for place, (name, taken) in enumerate(_things(given.builds.split(","), given.many)):
+            pair = _pair(taken, agent_first=bool((round_ + place) % 2))
+            if round_:  # the first round warms caches up and does not count
+                pairs.setdefault(name, []).append(pair)
         print(f"round {round_} of {given.rounds}", file=sys.stderr)
-    _report(samples)
+    _report(pairs)
 
 
-def _things(builds: list[str], many: int) -> list[tuple[str, Callable[[bool], float]]]:
-    things: list[tuple[str, Callable[[bool], float]]] = []
+def _pair(taken: Taken, *, agent_first: bool) -> Pair:
+    if agent_first:
+        agent = taken(True)
+        return Pair(taken(False), agent)
+    return Pair(taken(False), taken(True))
+
+
+def _things(builds: list[str], many: int) -> list[tuple[str, Taken]]:
+    things: list[tuple[str, Taken]] = []
     for build in builds:
         things.append((f"start ({build})", _start(build, WORKERS)))
         things += [(f"allreduce ({build})", _allreduce(build))] * ALLREDUCES
@@ -80,48 +114,62 @@ def _things(builds: list[str], many: int) -> list[tuple[str, Callable[[bool], fl
     return things
 
 
-def _start(build: str, workers: int) -> Callable[[bool], float]:
-    return lambda agent: mpirun(build, workers, NO_OP, agent=agent).seconds
+def _start(build: str, workers: int) -> Taken:
+    return lambda agent: Sample(mpirun(build, workers, NO_OP, agent=agent).seconds)
 
 
-def _allreduce(build: str) -> Callable[[bool], float]:
+def _allreduce(build: str) -> Taken:
     command = (sys.executable, "-c", ALLREDUCE)
 
-    def sample(agent: bool) -> float:
-        told = re.search(r"took=([\d.]+)", mpirun(build, BUSY, command, agent=agent).output)
-        assert told is not None
-        return float(told[1])
+    def taken(agent: bool) -> Sample:
+        told = mpirun(build, BUSY, command, agent=agent).output
+        found = re.search(r"took=([\d.]+) kept=([\d.]+)", told)
+        assert found is not None, told
+        return Sample(float(found[1]), float(found[2]))
 
-    return sample
+    return taken
 
 
-def _report(samples: dict[str, dict[str, list[float]]]) -> None:
-    middle = {
-        name: {kind: statistics.median(values) for kind, values in kinds.items()}
-        for name, kinds in samples.items()
-    }
+def _report(pairs: dict[str, list[Pair]]) -> None:
+    busy = {name: each for name, each in pairs.items() if name.startswith("allreduce")}
+    everything = {**pairs, "allreduce (all)": [pair for each in busy.values() for pair in each]}
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
     ).stdout.strip()
     result = {
         "commit": commit,
         "machine": f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}",
-        "samples": {name: len(kinds["bare"]) for name, kinds in samples.items()},
-        "median_seconds": {
-            name: {kind: round(value, 4) for kind, value in kinds.items()}
-            for name, kinds in middle.items()
-        },
-        "added_seconds": {n: round(k["agent"] - k["bare"], 3) for n, k in middle.items()},
-        "ratios": {n: round(k["agent"] / k["bare"], 3) for n, k in middle.items()},
-        "error": {n: round(math.hypot(*map(_error, k.values())), 3) for n, k in samples.items()},
+        "things": {name: _figures(each) for name, each in everything.items()},
     }
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(result, indent=2) + "\n")
     print(json.dumps(result, indent=2))
 
 
-def _error(values: list[float]) -> float:
-    return statistics.stdev(values) / statistics.mean(values) / math.sqrt(len(values))
+def _figures(pairs: list[Pair]) -> dict[str, float]:
+    bare, agent = ([getattr(p, kind) for p in pairs] for kind in ("bare", "agent"))
+    middle = [statistics.median(s.seconds for s in kind) for kind in (bare, agent)]
+    ratios = [pair.agent.seconds / pair.bare.seconds for pair in pairs]
+    figures = {
+        "pairs": len(pairs),
+        "bare median s": round(middle[0], 3),
+        "agent median s": round(middle[1], 3),
+        "added s": round(middle[1] - middle[0], 3),
+        "ratio": round(statistics.mean(ratios), 3),
+        "error": round(statistics.stdev(ratios) / math.sqrt(len(ratios)), 3),
+    }
+    if bare[0].kept is None:
+        return figures
+    without, with_ = (_kept(kind) for kind in (bare, agent))
+    return figures | {
+        "kept from a core, bare %": round(without, 2),
+        "kept from a core, agent %": round(with_, 2),
+        "kept from a core, added %": round(with_ - without, 2),
+    }
+
+
+def _kept(samples: list[Sample]) -> float:
+    return 100 * statistics.mean((s.kept or 0.0) / s.seconds for s in samples)
 
 
 if __name__ == "__main__":

@@ -234,6 +234,26 @@ def test_a_runtime_that_is_edited_or_deleted_changes_no_job_that_has_begun(
     assert after["spec"] == before["spec"]
 
 
+def test_a_job_begins_with_its_runtime_as_it_was_edited_just_before(
+    admin: Admin, controller: Controller
+) -> None:
+    """CTL-13: though the controller works ahead with what it read for the job before."""
+
+    def limit(name: str) -> int | None:
+        submit(admin, train_job(name))
+        node = job_set(admin, name)["spec"]["replicatedJobs"][0]
+        found: int | None = node["template"]["spec"].get("backoffLimit")
+        return found
+
+    assert [limit("first"), limit("same")] == [None, None]
+    for told in (7, 8, 9):
+        edited = mpi_runtime()
+        node = edited["spec"]["template"]["spec"]["replicatedJobs"][0]
+        node["template"]["spec"]["backoffLimit"] = told
+        admin.patch(f"{TRAIN}/trainingruntimes/mpi", {"spec": edited["spec"]})
+        assert [limit(f"after-{told}"), limit(f"same-{told}")] == [told, told]
+
+
 def test_what_is_stored_of_a_runtime_wins_over_what_is_live(
     admin: Admin, controller: Controller
 ) -> None:

@@ -7,6 +7,7 @@ written last: who does not know it writes at once.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -52,6 +53,8 @@ AGAIN = 0.5
 RUNTIME_AGAIN = 5.0
 REFUSED_AGAIN = 10.0
 UNSURE_AGAIN = 30.0
+QUESTION_SENT = 0.0005
+"""seconds after which a read is on its way, and the API server works while we do"""
 NOT_SUPPORTED = "TrainingRuntimeNotSupported"
 NOT_CREATED = "TrainJobResourcesCreationFailed"
 _TAKEN = (
@@ -169,14 +172,26 @@ class TrainJobs:
             return _Plan(meta.generation, None, reasons.INVALID, cut(joined(loaded.errors)))
         try:
             begun = job_set is not None or bool(job.status.conditions)
-            runtime = await self._tools.runtimes.of(job, meta, begun)
-            plan = self._planned(job, runtime, meta.generation)
+            guess = None if begun else self._tools.runtimes.latest(job)
+            runtime, plan = await asyncio.gather(
+                self._tools.runtimes.of(job, meta, begun),
+                self._ahead(job, guess, meta.generation),
+            )
+            if plan is None or runtime is not guess:
+                plan = self._planned(job, runtime, meta.generation)
         except BadRuntime as error:
             plan = _Plan(meta.generation, None, NOT_SUPPORTED, cut(str(error)))
         except NameTaken as error:
             plan = _Plan(meta.generation, None, reasons.NAME_TAKEN, str(error))
         self._plans[meta.uid] = plan
         return plan
+
+    async def _ahead(self, job: TrainJob, guess: Runtime | None, generation: int) -> _Plan | None:
+        """A plan with the runtime that is most likely the job's, made while it is being read."""
+        if guess is None:
+            return None
+        await asyncio.sleep(QUESTION_SENT)
+        return self._planned(job, guess, generation)
 
     def _planned(self, job: TrainJob, runtime: Runtime, generation: int) -> _Plan:
         wrong = fitting.errors(job, runtime)

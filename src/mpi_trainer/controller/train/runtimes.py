@@ -3,7 +3,8 @@
 It is stored in a ConfigMap of the job's before there is a JobSet; who knows nothing of a job that
 has begun reads it there, once, for it never changes. What was stored wins over what is live,
 whoever stored it, also the Go trainer. Live ones are read once for all jobs that wait for them, and
-never before the job was seen that wants them.
+never before the job was seen that wants them. What was read last is kept to work ahead with; no job
+begins with it unless a fresh read says the same.
 """
 
 from __future__ import annotations
@@ -43,9 +44,18 @@ class Superseded(Exception):
     """Another runtime was stored for the job before: all that was made of this one is void."""
 
 
+_MANY = 256
+"""live runtimes that are remembered; those of namespaces that are gone are never asked for again"""
+
+
 class _Kept(Partial, frozen=True, gc=False):
     metadata: Meta = Meta()
     data: Mapping[str, str] = {}
+
+
+class _Read(msgspec.Struct, frozen=True):
+    data: Mapping[str, Any]
+    runtime: Runtime
 
 
 class Runtimes:
@@ -56,10 +66,16 @@ class Runtimes:
         self._known: dict[str, Runtime] = {}
         self._standing: set[str] = set()
         self._live = Together(self._read)
+        self._latest: dict[Key, _Read] = {}
 
     def forget(self, uid: str) -> None:
         self._known.pop(uid, None)
         self._standing.discard(uid)
+
+    def latest(self, job: TrainJob) -> Runtime | None:
+        """As it was read last, for whichever job. `of` gives the same object if it still is so."""
+        last = self._latest.get(_place(job))
+        return None if last is None else last.runtime
 
     async def of(self, job: TrainJob, owner: Meta, begun: bool) -> Runtime:
         """`begun`: the job was acted upon before, so most likely there is a snapshot."""
@@ -71,9 +87,7 @@ class Runtimes:
             self._known[uid] = stored
             self._standing.add(uid)
             return stored
-        ref = job.spec.runtime_ref
-        of_cluster = (ref.kind or CLUSTER) == CLUSTER
-        live = await self._live.get(Key("" if of_cluster else job.namespace, ref.name))
+        live = await self._live.get(_place(job))
         self._known[uid] = live
         if begun:
             await self.keep(job, owner)
@@ -95,7 +109,6 @@ class Runtimes:
             raise Superseded(snapshots.name(job.name))
 
     async def _read(self, key: Key) -> Runtime:
-        """By its name; in no namespace: the cluster's own."""
         resource = TRAINING_RUNTIMES if key.namespace else CLUSTER_TRAINING_RUNTIMES
         try:
             data = await self._client.call(requests.get(resource, *key), dict[str, Any])
@@ -110,7 +123,14 @@ class Runtimes:
                 f"spec.runtimeRef.name: there is no {resource.kind} {key.name!r}{where}; "
                 "create it, or delete the job and name another"
             ) from None
-        return _runtime(data)
+        last = self._latest.get(key)
+        if last is not None and last.data == data:
+            return last.runtime
+        if len(self._latest) >= _MANY:
+            self._latest.clear()
+        runtime = _runtime(data)
+        self._latest[key] = _Read(data, runtime)
+        return runtime
 
     async def _stored(self, job: TrainJob, owner: Meta) -> Runtime | None:
         name = snapshots.name(job.name)
@@ -132,6 +152,12 @@ class Runtimes:
             return await self._client.call(requests.get(*place), _Kept)
         except NotFound:
             return None
+
+
+def _place(job: TrainJob) -> Key:
+    """Where its runtime is; in no namespace: the cluster's own."""
+    ref = job.spec.runtime_ref
+    return Key("" if (ref.kind or CLUSTER) == CLUSTER else job.namespace, ref.name)
 
 
 def _parsed(text: str, name: str) -> Mapping[str, Any]:
