@@ -87,13 +87,15 @@ def main() -> None:
     given = options.parse_args()
     if given.rounds < 2:
         options.error("--rounds: at least 2, since one sample has no error to tell")
+    things = _things(given.builds.split(","), given.many)
+    for taken in dict(things).values():  # warms caches up and does not count
+        _pair(taken, agent_first=False)
     pairs: dict[str, list[Pair]] = {}
-    for round_ in range(given.rounds + 1):
-        for place, (name, taken) in enumerate(_things(given.builds.split(","), given.many)):
+    for round_ in range(given.rounds):
+        for place, (name, taken) in enumerate(things):
             pair = _pair(taken, agent_first=bool((round_ + place) % 2))
-            if round_:  # the first round warms caches up and does not count
-                pairs.setdefault(name, []).append(pair)
-        print(f"round {round_} of {given.rounds}", file=sys.stderr)
+            pairs.setdefault(name, []).append(pair)
+        print(f"round {round_ + 1} of {given.rounds}", file=sys.stderr)
     _report(pairs)
 
 
