@@ -5,6 +5,7 @@ any of them as /bin/sh. The danger they are tested against is changing what mpir
 """
 
 import os
+import select
 import shutil
 import signal
 import stat
@@ -405,3 +406,27 @@ def test_a_command_that_is_not_there_is_said_to_be(plain_shell: list[str]) -> No
     done = run([*plain_shell, str(LAUNCH), "no-such-command"], {"PATH": os.environ["PATH"]})
     assert done.returncode == 127
     assert done.stderr == b"launcher: no-such-command: command not found\n"
+
+
+def test_a_wrapper_killed_before_its_rank_begins_leaves_nobody_who_holds_its_output(
+    plain_shell: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """mpirun waits for the end of that output: Intel's did so for ever when one rank failed while
+    another was just being started. Killed a little later every time, all through the start."""
+    monkeypatch.setenv(KEEP, "1")
+    env = base({**RANKED, "MPI_TRAINER_RANK_DIR": str(tmp_path)})
+    for try_ in range(40):
+        wrapper = subprocess.Popen(
+            [*plain_shell, RANK, "sleep", "60"],
+            env=env,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        assert wrapper.stderr is not None
+        time.sleep(try_ * 0.0005)
+        os.killpg(wrapper.pid, signal.SIGKILL)
+        wrapper.wait(10)
+        ready, _, _ = select.select([wrapper.stderr], [], [], 10)
+        assert ready, f"still held after {try_ * 0.5} ms"
+        assert wrapper.stderr.read() == b""
+        wrapper.stderr.close()

@@ -133,20 +133,28 @@ record_start() {
     about >"$mt_dir/$mt_name.start"
 }
 
-# Every name is open before the rank begins, which waits for the reader of its pipe.
+# The rank begins when its keeper has every name open. The pipe is open for both ways before there is
+# a keeper, so that this never waits for a wrapper that is killed meanwhile: mpirun waits for the end
+# of the descriptor that it holds.
 mt_words=
 keep_words() {
     mt_words=$mt_dir/.$mt_name
+    eval "exec $mt_spare<>\"\$mt_words.said\""
     # shellcheck disable=SC2016 # the keeper's own
     setsid sh -c '
         trap "" PIPE HUP INT TERM
         case ${PMI_FD-} in [3-9]) eval "exec $PMI_FD>&-" ;; esac
-        { exec 3>"$0.last" && exec tee /dev/fd/3 <"$0.said" >&2; } &
-        { tail -c 2000 <"$0.last" && printf "\nmpi-agent kept"; } >"$0.words"
-    ' "$mt_words" </dev/null >/dev/null &
+        exec <"/dev/fd/$1" >"$0.words"
+        eval "exec $1>&-"
+        exec 3<>"$0.ready"
+        tee /dev/fd/3 3>&1 >&2 | tail -c 2000
+        printf "\nmpi-agent kept"
+    ' "$mt_words" "$mt_spare" </dev/null >/dev/null &
+    eval "exec $mt_spare>\"\$mt_words.said\""
+    : >"$mt_words.ready"
 }
 if [ -n "${MPI_TRAINER_KEEP_WORDS-}" ] && command -v setsid >/dev/null &&
-    mkfifo -m 600 "$mt_dir/.$mt_name.said" "$mt_dir/.$mt_name.last" 2>/dev/null; then
+    mkfifo -m 600 "$mt_dir/.$mt_name.said" "$mt_dir/.$mt_name.ready" 2>/dev/null; then
     keep_words
 fi
 
@@ -159,10 +167,10 @@ trap : HUP INT QUIT USR1 USR2 ALRM TERM VTALRM PROF XCPU
 # that is how a signal is told from an exit status above 128. `mt_code=$?` stays inside the
 # braces: around a lone subshell dash and busybox would redirect the child only.
 mt_code=
-mt_to="&$mt_spare"
-# shellcheck disable=SC2016 # for the eval
-[ -z "$mt_words" ] || mt_to='"$mt_words.said"'
-eval '{ ( record_start; exec "$@" 2>'"$mt_to $mt_spare>&-"' ); mt_code=$?; } '"$mt_spare>&2"' 2>"$mt_dir/.$mt_name.end"'
+mt_open="$mt_spare>&2"
+[ -z "$mt_words" ] || mt_open=
+eval '{ ( record_start; exec "$@" 2>'"&$mt_spare $mt_spare>&-"' ); mt_code=$?; } '"$mt_open"' 2>"$mt_dir/.$mt_name.end"'
+eval "exec $mt_spare>&-"
 
 mt_signal=
 mt_how=status
@@ -207,7 +215,7 @@ fi
 } 2>/dev/null
 # Not before: who is killed in between has only its words to speak for it.
 if [ -n "$mt_words" ]; then
-    rm -f "$mt_words.said" "$mt_words.last"
+    rm -f "$mt_words.said" "$mt_words.ready"
     [ -n "$mt_signal" ] || rm -f "$mt_words.words"
 fi
 
