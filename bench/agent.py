@@ -2,8 +2,8 @@
 
     python -m bench.agent [--rounds N] [--many WORKERS]
 
-Method: every round takes one pair of each thing in turn, bare and under the agent, first the one,
-then the other, so that all of them meet the same noise. The no-op is `sleep 0.1` (see
+Method: every round takes a pair of each thing, bare and under the agent, so that all of them meet
+the same noise; which of the two goes first changes from pair to pair. The no-op is `sleep 0.1` (see
 `bench.local`).
 
 - `start`: mpirun of a no-op on four workers.
@@ -149,7 +149,7 @@ def _report(pairs: dict[str, list[Pair]]) -> None:
 
 
 def _figures(pairs: list[Pair]) -> dict[str, float]:
-    bare, agent = ([getattr(p, kind) for p in pairs] for kind in ("bare", "agent"))
+    bare, agent = [pair.bare for pair in pairs], [pair.agent for pair in pairs]
     middle = [statistics.median(s.seconds for s in kind) for kind in (bare, agent)]
     ratios = [pair.agent.seconds / pair.bare.seconds for pair in pairs]
     figures = {

@@ -423,7 +423,7 @@ def test_a_wrapper_killed_before_its_rank_begins_leaves_nobody_who_holds_its_out
             start_new_session=True,
         )
         assert wrapper.stderr is not None
-        time.sleep(try_ * 0.0005)
+        time.sleep(try_ * 0.0005)  # the moment of the kill, which is what is tried
         os.killpg(wrapper.pid, signal.SIGKILL)
         wrapper.wait(10)
         ready, _, _ = select.select([wrapper.stderr], [], [], 10)
