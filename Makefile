@@ -138,6 +138,7 @@ bench: setup ## Measure against bare mpirun, kubectl and the Go operators; write
 	$(BIN)/python -m bench.agent
 	$(BIN)/python -m bench.mpijob
 	$(BIN)/python -m bench.trainjob
+	$(BIN)/python -m bench.trainjob_turns
 	$(BIN)/python -m bench.admission
 	$(BIN)/python -m bench.interfaces
 

@@ -59,7 +59,7 @@ def report(
     for row in sorted(rows, key=lambda row: _order(row[0])):
         print(f"| {' | '.join(row)} |")
     target.parent.mkdir(exist_ok=True)
-    document = {"commit": _commit(), "machine": _machine(load_before), "samples": samples}
+    document = {"commit": commit(), "machine": machine(load_before), "samples": samples}
     target.write_bytes(msgspec.json.format(msgspec.json.encode(document)) + b"\n")
 
 
@@ -82,7 +82,7 @@ def _order(scene: str) -> tuple[int, ...]:
     return tuple(int(part) for part in scene.split("x") if part.isdigit()) or (1 << 30,)
 
 
-def _commit() -> str:
+def commit() -> str:
     def git(*arguments: str) -> str:
         answer = subprocess.run(["git", *arguments], capture_output=True, text=True, check=True)
         return answer.stdout.strip()
@@ -91,7 +91,7 @@ def _commit() -> str:
     return git("rev-parse", "--short", "HEAD") + (" with changes" if changed else "")
 
 
-def _machine(load_before: float) -> str:
+def machine(load_before: float) -> str:
     load = f"load {load_before:.1f} before and {os.getloadavg()[0]:.1f} after"
     kernel = f"Linux {platform.release()}"
     return f"{os.cpu_count()} cores, {kernel}, Python {platform.python_version()}, {load}"

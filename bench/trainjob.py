@@ -2,6 +2,9 @@
 
     python -m bench.trainjob [--rounds N] [--scenes 1x8,1x64,1x256,100x4] [--contestants ...]
 
+How long a single job takes to its JobSet differs more between two minutes of a small machine than
+between contestants: `bench.trainjob_turns` measures that.
+
 Method: a control plane of its own with KWOK nodes and the real JobSet, its webhooks included, as a
 process of this machine; every round takes each contestant in turn. A scene `JxN` is J MPI TrainJobs
 of N nodes, the launcher one of them, posted 16 at a time. Admission is nobody's: the contestants'
@@ -16,8 +19,9 @@ own webhooks are not called.
 
 `go-default` has the limits that its manifests set, `go-raised` such as do not hold it. `ours` puts
 the agent into every pod, with an init container that the fake nodes must play too; `ours-agent-off`
-makes the pods that the Go trainer makes, so that the two controllers alone are compared. Absolute
-times hold for the machine and its load; compare inside one run.
+makes the pods that the Go trainer makes, so that the two controllers alone are compared. Of the Go
+trainer there are two kinds: see `order`. Absolute times hold for the machine and its load; compare
+inside one run.
 """
 
 from __future__ import annotations
@@ -60,7 +64,7 @@ CONTESTANTS: Final = {
     "ours": None,
     "ours-agent-off": None,
 }
-_WISHES: Final = {"ours-agent-off": {AGENT: "off"}}
+WISHES: Final = {"ours-agent-off": {AGENT: "off"}}
 _JOBSET: Final = "bench-jobset"
 _QUIET: Final = 4.0
 """longer than a contestant may put a write off"""
@@ -84,7 +88,7 @@ def _node(pod: Seen) -> list[str]:
     return ["pod", "pod running"] if pod.status.phase == "Running" else ["pod"]
 
 
-_WATCHED: Final = {
+WATCHED: Final = {
     TRAINJOBS: lambda job: job.conditions,
     JOBSETS: lambda _: ["JobSet"],
     PODS: _node,
@@ -142,7 +146,17 @@ def _user(who: str) -> str:
     return f"bench-{who}-trainer"
 
 
-async def play(spec: Spec, scene: Scene, who: str, pid: int, size: Size) -> Sample:
+def order(sample: Sample) -> str:
+    """Whether a process of the Go trainer writes a job's JobSet before its Secret or after it.
+
+    It keeps its parts in a map, and asks them in the order in which Go happened to give them when
+    the process began; for as long as it lives its jobs are all made in that order.
+    """
+    written = list(sample.by_verb)
+    return "first" if written.index("patch jobsets") < written.index("patch secrets") else "last"
+
+
+async def play(spec: Spec, scene: Scene, who: str, pid: int, size: Size, label: str = "") -> Sample:
     """One scene from its first post until the contestant is quiet."""
     scene.forget()
     requests = cost.Requests(spec.state / "log" / "audit.log", _user(who))
@@ -150,7 +164,7 @@ async def play(spec: Spec, scene: Scene, who: str, pid: int, size: Size) -> Samp
     pids = {"self": pid, "apiserver": parts["apiserver"], "jobset": parts[_JOBSET]}
     before = {name: cost.cpu_seconds(each) for name, each in pids.items()}
     cost.reset_peak(pid)
-    wishes = _WISHES.get(who, {})
+    wishes = WISHES.get(who, {})
     jobs = [train_job(f"b{i}", size.width, wishes) for i in range(size.jobs)]
     begun = time.monotonic()
     await scene.post(TRAINJOBS, jobs)
@@ -165,7 +179,7 @@ async def play(spec: Spec, scene: Scene, who: str, pid: int, size: Size) -> Samp
     await scene.until(over, LONGEST)
     reached = {s: scene.times(s) for s in ("JobSet", "pod", "pod running", "Complete")}
     sample = Sample(
-        contestant=who,
+        contestant=label or who,
         scene=str(size),
         times={
             state: round(times[expected(size, state) - 1] - begun, 3)
@@ -175,7 +189,7 @@ async def play(spec: Spec, scene: Scene, who: str, pid: int, size: Size) -> Samp
         cpu={name: round(cost.cpu_seconds(each) - before[name], 2) for name, each in pids.items()},
         peak_mib=cost.peak_mib(pid),
         requests=requests.total(),
-        by_verb=dict(sorted(requests.counts.items())),
+        by_verb=dict(requests.counts),
         refused=dict(requests.refused),
     )
     requests.close()
@@ -184,8 +198,9 @@ async def play(spec: Spec, scene: Scene, who: str, pid: int, size: Size) -> Samp
 
 
 @contextmanager
-def running(spec: Spec, who: str) -> Iterator[int]:
-    """The contestant's process for as long as the block runs; its pid."""
+def running(spec: Spec, who: str, name: str = "") -> Iterator[int]:
+    """The contestant's process for as long as the block runs; its pid. `name` is the process's."""
+    name = name or who
     config, limits = spec.state / f"{_user(who)}.kubeconfig", CONTESTANTS[who]
     with tempfile.TemporaryDirectory() as scratch:
         env: dict[str, str] = {}
@@ -196,20 +211,20 @@ def running(spec: Spec, who: str) -> Iterator[int]:
             module = "mpi_trainer.controller"
             argv = [sys.executable, "-m", module, f"--kubeconfig={config}", "--health-port=0"]
             argv += [f"--namespaces={NAMESPACE}", "--leader-elect=false", "--beside-upstream"]
-        pid = processes.start(spec.state, who, argv, environment=env)
+        pid = processes.start(spec.state, name, argv, environment=env)
         cost.prefer(pid)
         try:
             yield pid
         finally:
             processes.end([pid], grace_seconds=10)
-            (spec.state / "pid" / who).unlink()
+            (spec.state / "pid" / name).unlink()
 
 
 async def perform(spec: Spec, options: argparse.Namespace) -> list[Sample]:
     """All rounds."""
     samples: list[Sample] = []
     async with connection(spec, CLIENT) as session:
-        scene = Scene(session, _WATCHED)
+        scene = Scene(session, WATCHED)
         await scene.post(RUNTIMES, [runtime()])
         for pid in (os.getpid(), *processes.recorded(spec.state).values()):
             cost.prefer(pid)
@@ -217,9 +232,11 @@ async def perform(spec: Spec, options: argparse.Namespace) -> list[Sample]:
             for _ in range(options.rounds):
                 for who in options.contestants.split(","):
                     with running(spec, who) as pid:
-                        await play(spec, scene, who, pid, Size(1, 2))
+                        warm = await play(spec, scene, who, pid, Size(1, 2))
+                        label = f"{who}, JobSet {order(warm)}" if CONTESTANTS[who] else who
                         for text in options.scenes.split(","):
-                            samples.append(await play(spec, scene, who, pid, Size.parse(text)))
+                            size = Size.parse(text)
+                            samples.append(await play(spec, scene, who, pid, size, label))
                             print(samples[-1], file=sys.stderr)
     return samples
 
