@@ -23,6 +23,8 @@ KIND = trainerkinds.TRAIN_JOB
 
 CONTROLLER_NAME = "trainer.kubeflow.org/trainjob-controller"
 MANAGERS = (CONTROLLER_NAME, MULTIKUEUE)
+KUEUE = "kueue.x-k8s.io/manager"
+"""whose entries in runtimePatches are Kueue's own"""
 
 SUSPENDED = "Suspended"
 COMPLETE = "Complete"

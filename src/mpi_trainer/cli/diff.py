@@ -8,10 +8,11 @@ import click
 import msgspec
 
 from mpi_trainer.api.errors import shorten
-from mpi_trainer.cli import place
+from mpi_trainer.api.load import JobFile
+from mpi_trainer.cli import jobfiles, place, terminal, traindifferences
 from mpi_trainer.cli.differences import Difference, differences, found
 from mpi_trainer.cli.mpijob import options
-from mpi_trainer.cli.planned import Planned, planned
+from mpi_trainer.cli.planned import named, of
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.config import Config
 from mpi_trainer.render.drift import Change
@@ -27,12 +28,15 @@ SAME, DIFFERENT = 0, 1
 def command(path: str, output: str, namespace: str, domain: str) -> int:
     """Say what applying a job file would change on the cluster.
 
-    The job and every object that the controller makes for it are compared, but for the Secret,
-    which is not read. Ends with 0 where nothing differs, 1 where something does, 2 on trouble.
+    Jobs and runtimes are compared, and every object that the controller makes for a job, but for
+    the Secret, which is not read. A TrainJob that has begun keeps its runtime as it was then.
+    Ends with 0 where nothing differs, 1 where something does, 2 on trouble.
     """
     config = place.config()
-    jobs = planned(path, namespace, domain)
-    listed = asyncio.run(_compared(config, jobs, domain))
+    file = jobfiles.objects(path)
+    for warning in file.warnings:
+        terminal.say(f"warning: {warning}")
+    listed = asyncio.run(_compared(config, file, namespace, domain))
     if output == "json":
         click.echo(msgspec.json.format(msgspec.json.encode([_plain(d) for d in listed]), indent=2))
     else:
@@ -41,12 +45,17 @@ def command(path: str, output: str, namespace: str, domain: str) -> int:
     return DIFFERENT if listed else SAME
 
 
-async def _compared(config: Config, jobs: tuple[Planned, ...], domain: str) -> list[Difference]:
+async def _compared(config: Config, file: JobFile, namespace: str, domain: str) -> list[Difference]:
     listed: list[Difference] = []
+    runtimes = [named(one, namespace) for one in file.runtimes]
     async with Client(config) as client:
-        for job in jobs:
-            seen = await found(client, job.job.namespace, job.job.name)
-            listed += differences(job, domain, seen)
+        for runtime in runtimes:
+            listed += await traindifferences.of_runtime(client, runtime)
+        for job in (named(one, namespace) for one in file.jobs):
+            seen = await found(client, job.namespace, job.name)
+            listed += differences(of(job, domain), domain, seen)
+        for train_job in (named(one, namespace) for one in file.train_jobs):
+            listed += await traindifferences.of_job(client, train_job, runtimes, domain)
     return listed
 
 

@@ -1,14 +1,14 @@
-"""What a job file and a cluster disagree about, object by object.
+"""What an MPIJob in a file and a cluster disagree about, object by object.
 
-The MPIJob is compared both ways, so a field taken out of the file counts; its children as far as
-they are rendered. The Secret is not read: nobody needs to see its keys for this. Pods that a
-finished or suspended job no longer has are no difference.
+The job is compared both ways, so a field taken out of the file counts; its children as far as they
+are rendered. The Secret is not read: nobody needs to see its keys for this. Pods that a finished or
+suspended job no longer has are no difference.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -22,11 +22,21 @@ from mpi_trainer.kube.resources import CONFIGMAPS, JOBS, MPIJOBS, PODS, SERVICES
 from mpi_trainer.layout.mpijob import LABEL_JOB, LABEL_ROLE
 from mpi_trainer.render import names
 from mpi_trainer.render.drift import Change, drift
+from mpi_trainer.render.jobsets import RENDERED
 from mpi_trainer.render.mpijob import Object
 
 NEW, SURPLUS, CHANGED = "would be created", "would be removed", "differs"
-# The server fills these in pod templates, whoever wrote them.
-_FILLED = frozenset({"creationTimestamp", "protocol"})
+# What definitions say of fields that nobody has set, and what the server writes by itself.
+_FILLED: Final = {
+    "creationTimestamp": None,
+    "groupName": "default",
+    "protocol": "TCP",
+    "replicas": 1,
+    "restartStrategy": "Recreate",
+    "whenDeleted": "Delete",
+}
+# The controller's own notes, which say no more than the rest does.
+_MARKS = frozenset({names.ATTEMPT, RENDERED})
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -47,24 +57,25 @@ class Found(msgspec.Struct, frozen=True):
 
 
 async def found(client: Client, namespace: str, name: str) -> Found:
-    job = await _read(client, MPIJOBS, namespace, name)
+    job = await read(client, MPIJOBS, namespace, name)
     if job is None:
         return Found(None)
     labels = f"{LABEL_JOB}={name},{LABEL_ROLE}=worker"
     listed: Object = await client.call(requests.list_page(PODS, namespace, labels, limit=0))
     return Found(
         job,
-        await _read(client, SERVICES, namespace, names.service(name)),
-        await _read(client, CONFIGMAPS, namespace, names.config_map(name)),
-        await _read(client, JOBS, namespace, f"{name}-launcher"),
+        await read(client, SERVICES, namespace, names.service(name)),
+        await read(client, CONFIGMAPS, namespace, names.config_map(name)),
+        await read(client, JOBS, namespace, f"{name}-launcher"),
         # Items of a list do not say what they are.
         {_name(pod): {"apiVersion": "v1", "kind": "Pod", **pod} for pod in listed["items"] or ()},
     )
 
 
-async def _read(client: Client, resource: Resource, namespace: str, name: str) -> Object | None:
+async def read(client: Client, resource: Resource, namespace: str, name: str) -> Object | None:
+    """None where there is no such object; an error where the server knows no such kind."""
     try:
-        read: Object = await client.call(requests.get(resource, namespace, name))
+        answer: Object = await client.call(requests.get(resource, namespace, name))
     except NotFound as error:
         if error.reason == "NotFound":
             return None
@@ -72,7 +83,7 @@ async def _read(client: Client, resource: Resource, namespace: str, name: str) -
             f"the cluster has no {resource.kind} in {resource.api_version};"
             " install the custom resource definitions first"
         ) from None
-    return read
+    return answer
 
 
 def differences(planned: Planned, domain: str, seen: Found) -> Iterator[Difference]:
@@ -95,36 +106,39 @@ def differences(planned: Planned, domain: str, seen: Found) -> Iterator[Differen
         (children.launcher_job, seen.launcher_job),
     ]
     for made, live in pairs:
-        yield from _child(made, live, resting)
+        yield from child(made, live, resting)
     for name in sorted(seen.workers.keys() - {_name(pod) for pod in children.workers}):
         yield Difference("pod", name, SURPLUS)
 
 
-def _child(made: Object, live: Object | None, resting: bool) -> Iterator[Difference]:
+def child(made: Object, live: Object | None, resting: bool) -> Iterator[Difference]:
+    """One that a controller makes; a resting job need not have it."""
     kind, name = made["kind"].lower(), _name(made)
     if live is None:
         if not resting:
             yield Difference(kind, name, NEW)
         return
-    changes = tuple(c for c in drift(made, live) if c.path[-1] != names.ATTEMPT)
+    changes = tuple(c for c in drift(made, live) if c.path[-1] not in _MARKS)
     if changes:
         yield Difference(kind, name, CHANGED, changes)
 
 
 def _job_changes(job: MPIJob, live: Object) -> Iterator[Change]:
-    wanted = _compared(job)
     known = load.job(live).value
-    other = _compared(known) if isinstance(known, MPIJob) else live
-    yield from drift(wanted, other)
-    for back in drift(other.get("spec", {}), wanted["spec"], ("spec",)):
-        if back.live is msgspec.UNSET and back.path[-1] not in _FILLED:
+    yield from both_ways(to_wire(job), to_wire(known) if isinstance(known, MPIJob) else live)
+
+
+def both_ways(wanted: Object, live: Object) -> Iterator[Change]:
+    """How a user's own object differs; of its metadata, in labels and annotations that he sets."""
+    metadata = wanted["metadata"]
+    kept = {k: metadata[k] for k in ("labels", "annotations") if k in metadata}
+    yield from drift({"metadata": kept, "spec": wanted["spec"]}, live)
+    for back in drift(live.get("spec", {}), wanted["spec"], ("spec",)):
+        if (
+            back.live is msgspec.UNSET
+            and _FILLED.get(str(back.path[-1]), msgspec.UNSET) != back.wanted
+        ):
             yield Change(back.path, back.wanted, msgspec.UNSET)
-
-
-def _compared(job: MPIJob) -> Object:
-    wire = to_wire(job)
-    kept = {k: v for k, v in wire["metadata"].items() if k in ("labels", "annotations")}
-    return {"metadata": kept, "spec": wire["spec"]}
 
 
 def _resting(live: Object) -> bool:

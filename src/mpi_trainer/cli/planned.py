@@ -1,4 +1,4 @@
-"""What a controller would make of the MPIJobs in a file, by the controller's own functions."""
+"""What a controller would make of an MPIJob, by the controller's own functions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import msgspec
 from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.api.runtime import Runtime
 from mpi_trainer.api.trainjob import TrainJob
-from mpi_trainer.cli import jobfiles, terminal
 from mpi_trainer.layout.mpijob import layout
 from mpi_trainer.render.mpijob import Children, Facts, Object, children, secret
 
@@ -34,14 +33,6 @@ class Planned(msgspec.Struct, frozen=True):
         """In the order in which they are created."""
         service, config_map, *pods = self.children
         yield from (service, config_map, self.secret, *pods)
-
-
-def planned(path: str, namespace: str = "", domain: str = "") -> tuple[Planned, ...]:
-    """The jobs of a file; `namespace` is for those that name none. InvalidJob as `validate`."""
-    file = jobfiles.read(path)
-    for warning in file.warnings:
-        terminal.say(f"warning: {warning}")
-    return tuple(of(named(job, namespace), domain) for job in file.jobs)
 
 
 def of(job: MPIJob, domain: str = "", attempt: int = 1) -> Planned:

@@ -7,10 +7,13 @@ is YAML, and quicker to read.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from mpi_trainer.api import documents, load
+from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.runtime import Runtime, to_wire
 from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.render.frame import Object, metadata
@@ -30,3 +33,19 @@ def snapshot(job: TrainJob, runtime: Runtime) -> Object:
         "metadata": metadata(job, name(job.name)),
         "data": {KEY: msgspec.json.encode(kept).decode()},
     }
+
+
+def held(data: Mapping[str, str], name: str) -> Runtime:
+    """The runtime in the data of ConfigMap `name`. InvalidJob where there is none."""
+    found = load.runtime(_parsed(data.get(KEY, ""), name))
+    if found.errors or not isinstance(found.value, Runtime):
+        raise InvalidJob(found.errors)
+    return found.value
+
+
+def _parsed(text: str, name: str) -> Mapping[str, Any]:
+    try:
+        data = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        data = documents.parse(text, name)[0].data
+    return data if isinstance(data, dict) else {}

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from mpi_trainer.api import documents, load
+from mpi_trainer.api import load
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.runtime import CLUSTER, Runtime, serves
 from mpi_trainer.api.trainjob import KIND, TrainJob
@@ -138,7 +138,10 @@ class Runtimes:
         if kept is None:
             return None
         check(CONFIGMAPS, owner, kept.metadata, KIND)
-        runtime = _runtime(_parsed(kept.data.get(snapshots.KEY, ""), name))
+        try:
+            runtime = snapshots.held(kept.data, name)
+        except InvalidJob as error:
+            raise BadRuntime(f"ConfigMap {name} cannot be read: {error}") from None
         if not serves(runtime, job):
             raise BadRuntime(
                 f"ConfigMap {name} holds {runtime.kind} {runtime.name!r}, not the runtime that "
@@ -158,17 +161,6 @@ def _place(job: TrainJob) -> Key:
     """Where its runtime is; in no namespace: the cluster's own."""
     ref = job.spec.runtime_ref
     return Key("" if (ref.kind or CLUSTER) == CLUSTER else job.namespace, ref.name)
-
-
-def _parsed(text: str, name: str) -> Mapping[str, Any]:
-    try:
-        data = msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        try:
-            data = documents.parse(text, name)[0].data
-        except InvalidJob as error:
-            raise BadRuntime(f"ConfigMap {name} cannot be read: {error}") from None
-    return data if isinstance(data, dict) else {}
 
 
 def _runtime(data: Mapping[str, Any]) -> Runtime:

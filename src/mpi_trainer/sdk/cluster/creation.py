@@ -18,6 +18,7 @@ import msgspec
 
 from mpi_trainer.api.annotations import CODE, LIFE, RESTARTS
 from mpi_trainer.api.mpijob import JobStatus, MPIJob, to_wire
+from mpi_trainer.api.trainjob import KUEUE
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.errors import (
     AlreadyExists,
@@ -35,7 +36,6 @@ from mpi_trainer.sdk.cluster.homes import Home
 from mpi_trainer.sdk.cluster.kinds import Kind
 
 replace = msgspec.structs.replace
-_KUEUE: Final = "kueue.x-k8s.io/manager"
 _PATIENCE: Final = 60.0
 _PAUSE: Final = 0.25
 
@@ -162,7 +162,7 @@ def _own(kind: Kind, spec: Mapping[str, Any]) -> dict[str, Any]:
     """Not suspended, and without Kueue's patch of a TrainJob: it puts one into every new job, and
     two are refused."""
     made = deepcopy(dict(spec))
-    kept = [one for one in made.pop("runtimePatches", None) or () if one.get("manager") != _KUEUE]
+    kept = [one for one in made.pop("runtimePatches", None) or () if one.get("manager") != KUEUE]
     if kept:
         made["runtimePatches"] = kept
     _, *above, field = kind.suspend

@@ -1,0 +1,112 @@
+"""What TrainJobs and runtimes in a file and a cluster disagree about, object by object.
+
+Both are compared both ways, so a field taken out of the file counts; a job's children as far as
+they are rendered. A job that has begun keeps the runtime that it began with, whatever has become of
+that since. What Kueue has put into a job is Kueue's. The Secret is not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from mpi_trainer.api import load
+from mpi_trainer.api import runtime as runtimes
+from mpi_trainer.api.errors import InvalidJob
+from mpi_trainer.api.runtime import CLUSTER, Runtime, serves
+from mpi_trainer.api.trainjob import KUEUE, TrainJob, to_wire
+from mpi_trainer.cli import plannedtrain
+from mpi_trainer.cli.differences import CHANGED, NEW, Difference, both_ways, child, read
+from mpi_trainer.decide.trainstory import finished
+from mpi_trainer.kube.client import Client
+from mpi_trainer.kube.resources import (
+    CLUSTER_TRAINING_RUNTIMES,
+    CONFIGMAPS,
+    JOBSETS,
+    TRAINING_RUNTIMES,
+    TRAINJOBS,
+)
+from mpi_trainer.local.errors import LocalError
+from mpi_trainer.render import snapshots
+from mpi_trainer.render.frame import Object
+
+replace = msgspec.structs.replace
+
+
+async def of_job(
+    client: Client, job: TrainJob, listed: Sequence[Runtime], domain: str
+) -> list[Difference]:
+    """`listed` are the file's runtimes. Nothing where applying the file would change nothing."""
+    live = await read(client, TRAINJOBS, job.namespace, job.name)
+    kept = None
+    if live is not None:
+        kept = await read(client, CONFIGMAPS, job.namespace, snapshots.name(job.name))
+        job = replace(job, metadata=replace(job.metadata, uid=live["metadata"]["uid"]))
+    planned = plannedtrain.of(job, await _runtime(client, job, listed, kept), domain)
+    if live is None:
+        kinds = [(job.kind, job.name), *((made["kind"], _name(made)) for made in planned)]
+        return [Difference(kind.lower(), name, NEW) for kind, name in kinds]
+    known = load.train_job(live).value
+    seen = known if isinstance(known, TrainJob) else TrainJob()
+    changes = tuple(both_ways(to_wire(job), to_wire(_without_kueue(seen))))
+    found = [Difference("trainjob", job.name, CHANGED, changes)] if changes else []
+    resting = bool(seen.spec.suspend) or finished(seen.status)
+    if kept is None:
+        found += child(planned.snapshot, None, resting)
+    children = planned.children
+    for resource, made in ((CONFIGMAPS, children.config_map), (JOBSETS, children.job_set)):
+        if made is not None:
+            there = await read(client, resource, job.namespace, _name(made))
+            found += child(made, there, resting)
+    return found
+
+
+async def of_runtime(client: Client, runtime: Runtime) -> list[Difference]:
+    kind = runtime.kind.lower()
+    live = await _read_runtime(client, runtime.kind, runtime.metadata.namespace, runtime.name)
+    if live is None:
+        return [Difference(kind, runtime.name, NEW)]
+    known = load.runtime(live).value
+    other = runtimes.to_wire(known) if isinstance(known, Runtime) else live
+    changes = tuple(both_ways(runtimes.to_wire(runtime), other))
+    return [Difference(kind, runtime.name, CHANGED, changes)] if changes else []
+
+
+async def _runtime(
+    client: Client, job: TrainJob, listed: Sequence[Runtime], kept: Object | None
+) -> Runtime:
+    """The one it began with; else the file's, which would be applied too; else the cluster's."""
+    if kept is not None:
+        return snapshots.held(kept.get("data") or {}, _name(kept))
+    own = next((one for one in listed if serves(one, job)), None)
+    if own is not None:
+        return own
+    ref = job.spec.runtime_ref
+    kind = ref.kind or CLUSTER
+    live = await _read_runtime(client, kind, job.namespace, ref.name)
+    if live is None:
+        raise LocalError(
+            f"there is no {kind} {ref.name}, neither on the cluster nor in the file",
+            "Put it into the file, create it, or name another in spec.runtimeRef.",
+        )
+    found = load.runtime(live)
+    if found.errors or not isinstance(found.value, Runtime):
+        raise InvalidJob(found.errors)
+    return found.value
+
+
+async def _read_runtime(client: Client, kind: str, namespace: str, name: str) -> Object | None:
+    if kind == CLUSTER:
+        return await read(client, CLUSTER_TRAINING_RUNTIMES, "", name)
+    return await read(client, TRAINING_RUNTIMES, namespace, name)
+
+
+def _without_kueue(job: TrainJob) -> TrainJob:
+    own = tuple(one for one in job.spec.runtime_patches if one.manager != KUEUE)
+    return replace(job, spec=replace(job.spec, runtime_patches=own))
+
+
+def _name(made: Object) -> str:
+    name: str = made["metadata"]["name"]
+    return name
