@@ -20,7 +20,7 @@ own webhooks are not called.
 `go-default` has the limits that its manifests set, `go-raised` such as do not hold it. `ours` puts
 the agent into every pod, with an init container that the fake nodes must play too; `ours-agent-off`
 makes the pods that the Go trainer makes, so that the two controllers alone are compared. Of the Go
-trainer there are two kinds: see `order`. Absolute times hold for the machine and its load; compare
+trainer there are two kinds: see `called`. Absolute times hold for the machine and its load; compare
 inside one run.
 """
 
@@ -38,6 +38,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from bench import cost
 from bench.contestants import CLIENT, admit
@@ -146,17 +148,21 @@ def _user(who: str) -> str:
     return f"bench-{who}-trainer"
 
 
-def order(sample: Sample) -> str:
-    """Whether a process of the Go trainer writes a job's JobSet before its Secret or after it.
+def called(who: str, warm: Sample) -> str:
+    """The contestant, and of the Go trainer which kind: whether this process writes a job's JobSet
+    before its Secret or after it.
 
     It keeps its parts in a map, and asks them in the order in which Go happened to give them when
     the process began; for as long as it lives its jobs are all made in that order.
     """
-    written = list(sample.by_verb)
-    return "first" if written.index("patch jobsets") < written.index("patch secrets") else "last"
+    if CONTESTANTS[who] is None:
+        return who
+    written = list(warm.by_verb)
+    first = written.index("patch jobsets") < written.index("patch secrets")
+    return f"{who}, JobSet {'first' if first else 'last'}"
 
 
-async def play(spec: Spec, scene: Scene, who: str, pid: int, size: Size, label: str = "") -> Sample:
+async def play(spec: Spec, scene: Scene, who: str, pid: int, size: Size) -> Sample:
     """One scene from its first post until the contestant is quiet."""
     scene.forget()
     requests = cost.Requests(spec.state / "log" / "audit.log", _user(who))
@@ -179,7 +185,7 @@ async def play(spec: Spec, scene: Scene, who: str, pid: int, size: Size, label: 
     await scene.until(over, LONGEST)
     reached = {s: scene.times(s) for s in ("JobSet", "pod", "pod running", "Complete")}
     sample = Sample(
-        contestant=label or who,
+        contestant=who,
         scene=str(size),
         times={
             state: round(times[expected(size, state) - 1] - begun, 3)
@@ -233,10 +239,9 @@ async def perform(spec: Spec, options: argparse.Namespace) -> list[Sample]:
                 for who in options.contestants.split(","):
                     with running(spec, who) as pid:
                         warm = await play(spec, scene, who, pid, Size(1, 2))
-                        label = f"{who}, JobSet {order(warm)}" if CONTESTANTS[who] else who
                         for text in options.scenes.split(","):
-                            size = Size.parse(text)
-                            samples.append(await play(spec, scene, who, pid, size, label))
+                            sample = await play(spec, scene, who, pid, Size.parse(text))
+                            samples.append(replace(sample, contestant=called(who, warm)))
                             print(samples[-1], file=sys.stderr)
     return samples
 

@@ -7,7 +7,7 @@ but the one whose turn it is are stopped. In every turn each has one job, in a n
 slow minute of the machine is everybody's. A ratio is the mean over the turns of what one took by
 what another took in the same turn, with its standard error.
 
-Of the Go trainer there is a process of either kind, see `bench.trainjob.order`: processes are
+Of the Go trainer there is a process of either kind, see `bench.trainjob.called`: processes are
 begun until there is one that writes JobSets first, and one that writes them last, as ours does.
 """
 
@@ -37,8 +37,8 @@ from bench.trainjob import (
     TRAINJOBS,
     WATCHED,
     WISHES,
+    called,
     control_plane,
-    order,
     play,
     running,
     runtime,
@@ -67,7 +67,7 @@ async def contestants(spec: Spec, scene: Scene, stack: ExitStack) -> dict[str, i
         with ExitStack() as trial:
             pid = trial.enter_context(running(spec, "go-raised", f"go-{number}"))
             warm = await play(spec, scene, "go-raised", pid, Size(1, 2))
-            name = f"go-raised, JobSet {order(warm)}"
+            name = called("go-raised", warm)
             if name not in pids:
                 pids[name] = pid
                 stack.enter_context(trial.pop_all())

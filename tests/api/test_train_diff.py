@@ -38,6 +38,14 @@ def told(admin: Admin, *objects: Object) -> dict[str, Any]:
     return {f"{one['kind']}/{one['name']}": one for one in listed}
 
 
+def tolerating(manager: str, toleration: Object) -> Object:
+    """One manager's patch of the nodes."""
+    pod = {"template": {"spec": {"tolerations": [toleration]}}}
+    jobs = [{"name": "node", "template": {"spec": pod}}]
+    template = {"spec": {"replicatedJobs": jobs}}
+    return {"manager": manager, "trainingRuntimeSpec": {"template": template}}
+
+
 def test_a_job_that_is_not_there_would_be_created_with_all_its_objects(admin: Admin) -> None:
     found = told(admin, train_job())
     assert list(found) == [
@@ -101,9 +109,13 @@ def test_the_file_s_runtime_is_what_a_new_job_would_get(admin: Admin) -> None:
 
 
 def test_what_kueue_put_into_a_job_is_no_difference(admin: Admin, controller: Controller) -> None:
-    job = train_job(suspend=True)
-    patch = {"manager": KUEUE, "trainingRuntimeSpec": {"template": {"spec": {}}}}
-    submit(admin, {**job, "spec": {**job["spec"], "runtimePatches": [patch]}})
+    """Neither in the job nor in the JobSet that is made of both."""
+    own, theirs = {"key": "own", "operator": "Exists"}, {"key": "theirs", "operator": "Exists"}
+    job = train_job()
+    job["spec"]["runtimePatches"] = [tolerating("example.com/me", own)]
+    both = [*job["spec"]["runtimePatches"], tolerating(KUEUE, theirs)]
+    submit(admin, {**job, "spec": {**job["spec"], "runtimePatches": both}})
+    assert '"theirs"' in json.dumps(job_set(admin)["spec"])
     assert diff(admin, job).stdout.strip() == "[]"
 
 

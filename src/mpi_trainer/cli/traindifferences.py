@@ -39,17 +39,18 @@ async def of_job(
 ) -> list[Difference]:
     """`listed` are the file's runtimes. Nothing where applying the file would change nothing."""
     live = await read(client, TRAINJOBS, job.namespace, job.name)
-    kept = None
-    if live is not None:
-        kept = await read(client, CONFIGMAPS, job.namespace, snapshots.name(job.name))
-        job = replace(job, metadata=replace(job.metadata, uid=live["metadata"]["uid"]))
-    planned = plannedtrain.of(job, await _runtime(client, job, listed, kept), domain)
     if live is None:
+        planned = plannedtrain.of(job, await _runtime(client, job, listed, None), domain)
         kinds = [(job.kind, job.name), *((made["kind"], _name(made)) for made in planned)]
         return [Difference(kind.lower(), name, NEW) for kind, name in kinds]
     known = load.train_job(live).value
     seen = known if isinstance(known, TrainJob) else TrainJob()
-    changes = tuple(both_ways(to_wire(job), to_wire(_without_kueue(seen))))
+    kept = await read(client, CONFIGMAPS, job.namespace, snapshots.name(job.name))
+    runtime = await _runtime(client, job, listed, kept)
+    planned = plannedtrain.of(_as_stored(job, live, seen), runtime, domain)
+    own = tuple(one for one in seen.spec.runtime_patches if one.manager != KUEUE)
+    without = replace(seen, spec=replace(seen.spec, runtime_patches=own))
+    changes = tuple(both_ways(to_wire(job), to_wire(without)))
     found = [Difference("trainjob", job.name, CHANGED, changes)] if changes else []
     resting = bool(seen.spec.suspend) or finished(seen.status)
     if kept is None:
@@ -102,9 +103,12 @@ async def _read_runtime(client: Client, kind: str, namespace: str, name: str) ->
     return await read(client, TRAINING_RUNTIMES, namespace, name)
 
 
-def _without_kueue(job: TrainJob) -> TrainJob:
-    own = tuple(one for one in job.spec.runtime_patches if one.manager != KUEUE)
-    return replace(job, spec=replace(job.spec, runtime_patches=own))
+def _as_stored(job: TrainJob, live: Object, seen: TrainJob) -> TrainJob:
+    """The file's job as it would stand in place of `live`: with its uid, and Kueue's patch."""
+    theirs = tuple(one for one in seen.spec.runtime_patches if one.manager == KUEUE)
+    spec = replace(job.spec, runtime_patches=(*job.spec.runtime_patches, *theirs))
+    metadata = replace(job.metadata, uid=live["metadata"]["uid"])
+    return replace(job, metadata=metadata, spec=spec)
 
 
 def _name(made: Object) -> str:
