@@ -2,7 +2,8 @@
 
 Guarantee: nobody gets the answer to a read that began before he asked, so whoever writes one object
 and then another that refers to it is understood as he meant it. At most one read of a key is on its
-way; all who ask meanwhile share the next. A reader who goes away does not end the others' read.
+way; all who ask meanwhile, and where wanted for a moment longer, share the next. A reader who goes
+away does not end the others' read.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ V = TypeVar("V")
 
 
 class Together(Generic[K, V]):
-    """For one event loop; nothing is kept once it has been read."""
+    """For one event loop; nothing is kept once it has been read. `gather`: seconds that a read
+    waits for others who want it."""
 
-    def __init__(self, read: Callable[[K], Awaitable[V]]) -> None:
+    def __init__(self, read: Callable[[K], Awaitable[V]], gather: float = 0.0) -> None:
         self._read = read
+        self._gather = gather
         self._next: dict[K, asyncio.Task[V]] = {}
         self._last: dict[K, asyncio.Task[Any]] = {}
 
@@ -34,6 +37,8 @@ class Together(Generic[K, V]):
     async def _turn(self, key: K, before: asyncio.Task[Any] | None) -> V:
         if before is not None:
             await asyncio.wait((before,))
+        if self._gather:
+            await asyncio.sleep(self._gather)
         mine = self._next.pop(key)
         try:
             return await self._read(key)

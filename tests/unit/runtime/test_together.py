@@ -84,3 +84,17 @@ def test_a_failure_is_its_readers_own_and_one_who_goes_away_ends_nothing() -> No
         assert await after == "a: good"
 
     run(life())
+
+
+def test_a_read_that_gathers_waits_for_those_who_ask_soon_after() -> None:
+    async def life() -> None:
+        shelf = Shelf()
+        together = Together(shelf.read, gather=0.2)
+        first = asyncio.create_task(together.get("a"))
+        await asyncio.sleep(0.02)
+        shelf.text = "new"
+        assert await together.get("a") == "a: new"
+        assert await first == "a: new"
+        assert shelf.reads == 1
+
+    run(life())

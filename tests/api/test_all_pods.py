@@ -1,0 +1,73 @@
+"""Jobs that wait ask a real API server for their pods together (CTL-13)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from mpi_trainer.api.meta import ObjectMeta
+from mpi_trainer.api.trainjob import TrainJob
+from mpi_trainer.controller.objects import Pod
+from mpi_trainer.controller.train.allpods import AllPods
+from mpi_trainer.kube.client import Client
+from mpi_trainer.kube.config import load
+from mpi_trainer.kube.requests import Request
+from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
+from tests.cluster import Kubectl
+
+OWN = {
+    "allowPrivilegeEscalation": False,
+    "runAsNonRoot": True,
+    "capabilities": {"drop": ["ALL"]},
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+
+
+class Listening(Client):
+    """A client that remembers what it was asked to fetch."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.fetched: list[str] = []
+
+    async def fetch(self, request: Request) -> bytes:
+        self.fetched.append(request.path)
+        return await super().fetch(request)
+
+
+def pod(job: str, name: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {LABEL_TRAINJOB: job}},
+        "spec": {"containers": [{"name": "c", "image": "x", "securityContext": OWN}]},
+    }
+
+
+def names(pods: tuple[Pod, ...]) -> list[str]:
+    return sorted(one.metadata.name for one in pods)
+
+
+def test_one_list_answers_all_jobs_that_ask_within_a_moment(namespace: Kubectl) -> None:
+    namespace.apply(pod("a", "a-0"), pod("a", "a-1"), pod("b", "b-0"), pod("other", "o-0"))
+    place = namespace.namespace
+
+    def job(name: str) -> TrainJob:
+        return TrainJob(metadata=ObjectMeta(name=name, namespace=place))
+
+    async def run() -> None:
+        config = load(namespace.spec.kubeconfig, namespace=place)
+        async with Listening(config) as client, asyncio.timeout(60):
+            all_pods = AllPods(client)
+            asked = [asyncio.create_task(all_pods.of(job("a")))]
+            await asyncio.sleep(0.05)
+            asked += [asyncio.create_task(all_pods.of(job(name))) for name in ("b", "none")]
+            of_a, of_b, of_none = await asyncio.gather(*asked)
+            assert names(of_a) == ["a-0", "a-1"]
+            assert names(of_b) == ["b-0"]
+            assert of_none == ()
+            assert len(client.fetched) == 1
+            assert names(await all_pods.of(job("other"))) == ["o-0"]
+            assert len(client.fetched) == 2
+
+    asyncio.run(run())
