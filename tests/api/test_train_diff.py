@@ -6,7 +6,7 @@ import json
 import subprocess
 from typing import Any
 
-from mpi_trainer.api.trainjob import KUEUE
+from mpi_trainer.api.kueue import MANAGER, QUEUE
 from tests.api.admin import Admin, Object
 from tests.api.odh import Odh
 from tests.api.running import Controller
@@ -113,10 +113,24 @@ def test_what_kueue_put_into_a_job_is_no_difference(admin: Admin, controller: Co
     own, theirs = {"key": "own", "operator": "Exists"}, {"key": "theirs", "operator": "Exists"}
     job = train_job()
     job["spec"]["runtimePatches"] = [tolerating("example.com/me", own)]
-    both = [*job["spec"]["runtimePatches"], tolerating(KUEUE, theirs)]
+    both = [*job["spec"]["runtimePatches"], tolerating(MANAGER, theirs)]
     submit(admin, {**job, "spec": {**job["spec"], "runtimePatches": both}})
     assert '"theirs"' in json.dumps(job_set(admin)["spec"])
     assert diff(admin, job).stdout.strip() == "[]"
+
+
+def test_that_kueue_holds_a_job_of_a_queue_is_no_difference(
+    admin: Admin, controller: Controller
+) -> None:
+    """Neither in the job nor in its JobSet; of a job of no queue it is one."""
+    job = train_job()
+    queued = {**job["metadata"], "labels": {QUEUE: "team"}}
+    submit(admin, {**job, "metadata": queued, "spec": {**job["spec"], "suspend": True}})
+    assert job_set(admin)["spec"]["suspend"] is True
+    assert diff(admin, {**job, "metadata": queued}).stdout.strip() == "[]"
+    admin.patch(f"{TRAIN}/trainjobs/pi", {"metadata": {"labels": {QUEUE: None}}})
+    found = told(admin, job)
+    assert [c["field"] for c in found["trainjob/pi"]["changes"]] == ["spec.suspend"]
 
 
 def test_a_runtime_that_is_nowhere_is_named_with_what_to_do(admin: Admin) -> None:

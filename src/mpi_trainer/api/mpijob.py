@@ -23,7 +23,6 @@ LAUNCHER = "Launcher"
 WORKER = "Worker"
 
 OPERATOR_NAME = "kubeflow.org/mpi-operator"
-MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 
 
 class SchedulingPolicy(ApiValue, frozen=True):

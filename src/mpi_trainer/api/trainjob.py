@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from mpi_trainer.api import trainerkinds
+from mpi_trainer.api.kueue import MULTIKUEUE
 from mpi_trainer.api.meta import ApiValue, Int32, Int64, ObjectMeta
-from mpi_trainer.api.mpijob import MULTIKUEUE
 
 GROUP = trainerkinds.GROUP
 API_VERSION = trainerkinds.API_VERSION
@@ -23,7 +23,6 @@ KIND = trainerkinds.TRAIN_JOB
 
 CONTROLLER_NAME = "trainer.kubeflow.org/trainjob-controller"
 MANAGERS = (CONTROLLER_NAME, MULTIKUEUE)
-KUEUE = "kueue.x-k8s.io/manager"
 """whose entries in runtimePatches are Kueue's own"""
 
 SUSPENDED = "Suspended"

@@ -2,7 +2,7 @@
 
 The job is compared both ways, so a field taken out of the file counts; its children as far as they
 are rendered. The Secret is not read: nobody needs to see its keys for this. Pods that a finished or
-suspended job no longer has are no difference.
+suspended job no longer has are no difference, and neither is that Kueue suspends a queue's job.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from mpi_trainer.api import conditions, load
+from mpi_trainer.api import conditions, kueue, load
 from mpi_trainer.api.mpijob import MPIJob, to_wire
 from mpi_trainer.cli.planned import Planned, of
 from mpi_trainer.kube import requests
@@ -24,6 +24,8 @@ from mpi_trainer.render import names
 from mpi_trainer.render.drift import Change, drift
 from mpi_trainer.render.jobsets import RENDERED
 from mpi_trainer.render.mpijob import Object
+
+replace = msgspec.structs.replace
 
 NEW, SURPLUS, CHANGED = "would be created", "would be removed", "differs"
 # What definitions say of fields that nobody has set, and what the server writes by itself.
@@ -88,7 +90,7 @@ async def read(client: Client, resource: Resource, namespace: str, name: str) ->
 
 def differences(planned: Planned, domain: str, seen: Found) -> Iterator[Difference]:
     """Nothing where applying the file would change nothing."""
-    job = planned.job
+    job = _as_held(planned.job, seen.job)
     if seen.job is None:
         yield Difference("mpijob", job.name, NEW)
         yield from (Difference(made["kind"].lower(), _name(made), NEW) for made in planned)
@@ -96,8 +98,8 @@ def differences(planned: Planned, domain: str, seen: Found) -> Iterator[Differen
     if changes := tuple(_job_changes(job, seen.job)):
         yield Difference("mpijob", job.name, CHANGED, changes)
     uid = seen.job["metadata"]["uid"]
-    owned = msgspec.structs.replace(job.metadata, uid=uid)
-    children = of(msgspec.structs.replace(job, metadata=owned), domain).children
+    owned = replace(job.metadata, uid=uid)
+    children = of(replace(job, metadata=owned), domain).children
     resting = _resting(seen.job)
     pairs = [
         (children.service, seen.service),
@@ -139,6 +141,20 @@ def both_ways(wanted: Object, live: Object) -> Iterator[Change]:
             and _FILLED.get(str(back.path[-1]), msgspec.UNSET) != back.wanted
         ):
             yield Change(back.path, back.wanted, msgspec.UNSET)
+
+
+def held(live: Object) -> bool:
+    """A queue has the job: whether it is suspended is Kueue's business, not the file's."""
+    return kueue.QUEUE in (live["metadata"].get("labels") or {})
+
+
+def _as_held(job: MPIJob, live: Object | None) -> MPIJob:
+    known = load.job(live).value if live is not None and held(live) else None
+    if not isinstance(known, MPIJob):
+        return job
+    policy = replace(job.spec.run_policy, suspend=known.spec.run_policy.suspend)
+    spec = replace(job.spec, run_policy=policy)
+    return replace(job, spec=spec)
 
 
 def _resting(live: Object) -> bool:

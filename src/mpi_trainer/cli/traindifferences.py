@@ -2,7 +2,8 @@
 
 Both are compared both ways, so a field taken out of the file counts; a job's children as far as
 they are rendered. A job that has begun keeps the runtime that it began with, whatever has become of
-that since. What Kueue has put into a job is Kueue's. The Secret is not read.
+that since. What Kueue has put into a job is Kueue's, and so is when a queue's job is suspended. The
+Secret is not read.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from mpi_trainer.api import load
+from mpi_trainer.api import kueue, load
 from mpi_trainer.api import runtime as runtimes
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.runtime import CLUSTER, Runtime, serves
-from mpi_trainer.api.trainjob import KUEUE, TrainJob, to_wire
+from mpi_trainer.api.trainjob import TrainJob, to_wire
 from mpi_trainer.cli import plannedtrain
-from mpi_trainer.cli.differences import CHANGED, NEW, Difference, both_ways, child, read
+from mpi_trainer.cli.differences import CHANGED, NEW, Difference, both_ways, child, held, read
 from mpi_trainer.decide.trainstory import finished
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.resources import (
@@ -47,8 +48,10 @@ async def of_job(
     seen = known if isinstance(known, TrainJob) else TrainJob()
     kept = await read(client, CONFIGMAPS, job.namespace, snapshots.name(job.name))
     runtime = await _runtime(client, job, listed, kept)
+    if held(live):
+        job = replace(job, spec=replace(job.spec, suspend=seen.spec.suspend))
     planned = plannedtrain.of(_as_stored(job, live, seen), runtime, domain)
-    own = tuple(one for one in seen.spec.runtime_patches if one.manager != KUEUE)
+    own = tuple(one for one in seen.spec.runtime_patches if one.manager != kueue.MANAGER)
     without = replace(seen, spec=replace(seen.spec, runtime_patches=own))
     changes = tuple(both_ways(to_wire(job), to_wire(without)))
     found = [Difference("trainjob", job.name, CHANGED, changes)] if changes else []
@@ -105,7 +108,7 @@ async def _read_runtime(client: Client, kind: str, namespace: str, name: str) ->
 
 def _as_stored(job: TrainJob, live: Object, seen: TrainJob) -> TrainJob:
     """The file's job as it would stand in place of `live`: with its uid, and Kueue's patch."""
-    theirs = tuple(one for one in seen.spec.runtime_patches if one.manager == KUEUE)
+    theirs = tuple(one for one in seen.spec.runtime_patches if one.manager == kueue.MANAGER)
     spec = replace(job.spec, runtime_patches=(*job.spec.runtime_patches, *theirs))
     metadata = replace(job.metadata, uid=live["metadata"]["uid"])
     return replace(job, metadata=metadata, spec=spec)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from mpi_trainer.api import effective
+from mpi_trainer.api import effective, kueue
 from mpi_trainer.api.effective import Effective
 from mpi_trainer.api.errors import Path
 from mpi_trainer.api.mpijob import LAUNCHER, WORKER, MPIJob
@@ -16,7 +16,6 @@ from mpi_trainer.api.validation import fitting
 from mpi_trainer.webhook.demand import Demand, demand
 
 RUNTIME: Path = (*fitting.REF, "name")
-QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 
 Stage = tuple[Demand, ...]
 """what is asked at one time"""
@@ -43,7 +42,7 @@ class Asking(msgspec.Struct, frozen=True):
 
 def of_mpijob(job: MPIJob) -> Asking:
     roles = ((LAUNCHER, 1, job.launcher), (WORKER, job.workers, job.worker))
-    waits = job.spec.run_policy.suspend or QUEUE_LABEL in job.metadata.labels
+    waits = job.spec.run_policy.suspend or kueue.QUEUE in job.metadata.labels
     asked = tuple(
         demand(role.lower(), pods, replica.template.view.spec, many=role == WORKER)
         for role, pods, replica in roles
@@ -68,7 +67,7 @@ def of_trainjob(job: TrainJob, whole: Effective) -> Asking:
     }
     first = tuple((one,) for name, one in asked.items() if name in before)
     last = tuple(one for name, one in asked.items() if name not in before)
-    waits = job.spec.suspend or QUEUE_LABEL in job.metadata.labels
+    waits = job.spec.suspend or kueue.QUEUE in job.metadata.labels
     return Asking(
         () if waits else (*first, last),
         "node",

@@ -13,12 +13,11 @@ from typing import Any
 
 import msgspec
 
-from mpi_trainer.api import load
+from mpi_trainer.api import kueue, load
 from mpi_trainer.api.annotations import ours
 from mpi_trainer.api.errors import FieldError
 from mpi_trainer.api.mpijob import MPIJob, to_wire
 from mpi_trainer.webhook import changes
-from mpi_trainer.webhook.asking import QUEUE_LABEL
 from mpi_trainer.webhook.review import UPDATE, Request
 
 Patch = tuple[dict[str, Any], ...]
@@ -92,12 +91,12 @@ def _metadata(data: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _queue(job: MPIJob) -> Patch:
     policy = job.spec.run_policy.scheduling_policy
-    if policy is None or not policy.queue or QUEUE_LABEL in job.metadata.labels:
+    if policy is None or not policy.queue or kueue.QUEUE in job.metadata.labels:
         return ()
     if not job.metadata.labels:
-        value = {QUEUE_LABEL: policy.queue}
+        value = {kueue.QUEUE: policy.queue}
         return ({"op": "add", "path": "/metadata/labels", "value": value},)
-    path = f"/metadata/labels/{_pointer(QUEUE_LABEL)}"
+    path = f"/metadata/labels/{_pointer(kueue.QUEUE)}"
     return ({"op": "add", "path": path, "value": policy.queue},)
 
 

@@ -14,7 +14,7 @@ import msgspec
 from mpi_trainer.api import load
 from mpi_trainer.api.effective import Effective, effective
 from mpi_trainer.api.errors import INVALID, FieldError, InvalidJob
-from mpi_trainer.api.mpijob import MULTIKUEUE
+from mpi_trainer.api.kueue import MULTIKUEUE
 from mpi_trainer.api.runtime import CLUSTER, MPI, Runtime
 from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.api.validation import fitting

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from mpi_trainer.api import load
+from mpi_trainer.api.kueue import QUEUE
 from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.layout.mpijob import layout
 from mpi_trainer.render.mpijob import Facts, children
@@ -103,6 +104,18 @@ def test_nothing_differs_once_all_is_there(diff: Diff, namespace: Kubectl) -> No
     made(namespace)
     ended = diff(JOB)
     assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def test_that_kueue_holds_a_job_of_a_queue_is_no_difference(diff: Diff, namespace: Kubectl) -> None:
+    made(namespace)
+    hold = {"metadata": {"labels": {QUEUE: "team"}}, "spec": {"runPolicy": {"suspend": True}}}
+    namespace("patch", "mpijob", "pi", "--type=merge", f"--patch={json.dumps(hold)}")
+    ended = diff(JOB)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    namespace("label", "mpijob", "pi", f"{QUEUE}-")
+    ended = diff(JOB)
+    assert ended.returncode == 1, ended.stderr
+    assert "spec.runPolicy.suspend" in ended.stdout
 
 
 def test_every_change_is_told_where_it_takes_effect(diff: Diff, namespace: Kubectl) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from mpi_trainer.api import load
+from mpi_trainer.api import kueue, load
 from mpi_trainer.api.effective import effective
 from mpi_trainer.api.errors import Path
 from mpi_trainer.api.mpijob import MPIJob
@@ -69,7 +69,7 @@ def test_what_fits_says_nothing() -> None:
     "change",
     [
         ((*POLICY, "suspend"), True),
-        (("metadata", "labels"), {asking.QUEUE_LABEL: "team-a"}),
+        (("metadata", "labels"), {kueue.QUEUE: "team-a"}),
     ],
 )
 def test_a_suspended_or_queued_job_asks_for_nothing_yet(change: tuple[Path, Any]) -> None:
@@ -201,7 +201,7 @@ def trained(nodes: int, *, launcher_too: bool, queue: str = "", waits: bool = Tr
             "metadata": {
                 "name": "tune",
                 "namespace": "a",
-                "labels": {asking.QUEUE_LABEL: queue} if queue else {},
+                "labels": {kueue.QUEUE: queue} if queue else {},
             },
             "spec": {
                 "runtimeRef": {"name": "mpi"},

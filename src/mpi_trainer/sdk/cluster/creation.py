@@ -16,9 +16,9 @@ from typing import Any, Final
 
 import msgspec
 
+from mpi_trainer.api import kueue
 from mpi_trainer.api.annotations import CODE, LIFE, RESTARTS
 from mpi_trainer.api.mpijob import JobStatus, MPIJob, to_wire
-from mpi_trainer.api.trainjob import KUEUE
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.errors import (
     AlreadyExists,
@@ -162,7 +162,9 @@ def _own(kind: Kind, spec: Mapping[str, Any]) -> dict[str, Any]:
     """Not suspended, and without Kueue's patch of a TrainJob: it puts one into every new job, and
     two are refused."""
     made = deepcopy(dict(spec))
-    kept = [one for one in made.pop("runtimePatches", None) or () if one.get("manager") != KUEUE]
+    kept = [
+        one for one in made.pop("runtimePatches", None) or () if one.get("manager") != kueue.MANAGER
+    ]
     if kept:
         made["runtimePatches"] = kept
     _, *above, field = kind.suspend

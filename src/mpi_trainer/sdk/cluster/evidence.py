@@ -10,6 +10,7 @@ import asyncio
 from typing import Any, Final, TypeVar
 
 from mpi_trainer.api import conditions as c
+from mpi_trainer.api import kueue
 from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.diagnose.evidence import Event, Evidence, Node, Pod, Quota, Workload
 from mpi_trainer.kube import lists
@@ -24,9 +25,6 @@ WORKLOADS: Final = tuple(
     Resource("kueue.x-k8s.io", version, "workloads", "Workload")
     for version in ("v1beta2", "v1beta1")
 )
-QUEUE: Final = "kueue.x-k8s.io/queue-name"
-OWNER: Final = "kueue.x-k8s.io/job-uid"
-"""the label by which Kueue says whose Workload it is"""
 
 
 def waits(job: MPIJob) -> bool:
@@ -38,13 +36,13 @@ def waits(job: MPIJob) -> bool:
 async def gathered(home: Home, key: Key, job: MPIJob) -> Evidence:
     """As much as the caller may see."""
     uid, space = job.metadata.uid, key.namespace
-    queue = job.metadata.labels.get(QUEUE, "")
+    queue = job.metadata.labels.get(kueue.QUEUE, "")
     pods, events, quotas, nodes, workloads = await asyncio.gather(
         _listed(home, PODS, Pod, space, labels=seen.selector(key)),
         _listed(home, EVENTS, Event, space, fields="type=Warning"),
         _listed(home, RESOURCE_QUOTAS, Quota, space),
         _listed(home, NODES, Node),
-        _workloads(home, space, f"{OWNER}={uid}") if queue else _none(),
+        _workloads(home, space, f"{kueue.JOB_UID}={uid}") if queue else _none(),
     )
     names = {key.name, *(pod.name for pod in pods)}
     return Evidence(
