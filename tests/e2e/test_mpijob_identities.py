@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ from tools.cluster.user_images import USER_IMAGES, build_image
 
 CRIO = "localhost/mpi-openmpi:crio"
 UPSTREAM = "localhost/mpi-openmpi:upstream"
-OURS = USER_IMAGES["mpi-openmpi"].reference
 WHO = 'echo "$(hostname) $(id -u) $(getent passwd "$(id -u)" | head -n 1 | cut -d: -f7)"'
 SSHD = ["/usr/sbin/sshd", "-De"]
 
@@ -91,14 +90,17 @@ def asking(name: str, image: str, *, root: bool = False, sshd: Any = None, **mor
 
 
 @pytest.fixture(scope="module")
-def jobs(variants: None, restricted_home: Kubectl, plain: Kubectl) -> dict[str, Running]:
+def jobs(
+    variants: None, image: Callable[[str], str], restricted_home: Kubectl, plain: Kubectl
+) -> dict[str, Running]:
+    ours = image("mpi-openmpi")
     home = "/home/mpiuser/.ssh"
     own = [*SSHD, "-f", "/home/mpiuser/.sshd_config"]
     made = (
         (restricted_home, asking("crio", CRIO)),
         (plain, asking("upstream", UPSTREAM, root=True, sshd=SSHD)),
-        (plain, asking("root", OURS, root=True, container=as_user(0))),
-        (plain, asking("own-path", OURS, sshd=own, container=as_user(1000), sshAuthMountPath=home)),
+        (plain, asking("root", ours, root=True, container=as_user(0))),
+        (plain, asking("own-path", ours, sshd=own, container=as_user(1000), sshAuthMountPath=home)),
     )
     return {job["metadata"]["name"]: submit(space, job) for space, job in made}
 
@@ -127,7 +129,7 @@ def test_an_upstream_style_image_runs_as_root_with_keys_in_root_s_home(
     for pod in job.pods():
         mounts = {m["mountPath"] for m in pod["spec"]["containers"][0]["volumeMounts"]}
         assert "/root/.ssh" in mounts
-        assert "/etc/mpi-keys" not in mounts
+        assert "/etc/mpi-agent" not in mounts
 
 
 def test_root_without_a_command_for_workers_gets_the_agent_s_sshd(jobs: dict[str, Running]) -> None:
