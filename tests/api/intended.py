@@ -174,7 +174,7 @@ ALWAYS: Final = (
 )
 AGENT: Final = (
     Intended(
-        "The ConfigMap holds the agent's scripts, and pods mount them.",
+        "The ConfigMap holds the agent's scripts, and pods mount them, and keys for them.",
         "They run sshd for any user, wait for workers, watch ranks and say what failed.",
         (
             *added("ConfigMap", "data.*"),
@@ -243,17 +243,8 @@ AGENT: Final = (
         " talks to. Images that are made for upstream's keys get them: see `compatible`.",
         (
             *added("Secret", "data.ssh-host-privatekey", "data.ssh-host-publickey"),
-            *added("Worker", "spec.containers[*].volumeMounts[/etc/mpi-keys]"),
             Place("Worker", "spec.containers[*].volumeMounts[/root/.ssh]", ANY, ABSENT),
-            *(
-                Place("Worker", f"spec.volumes[ssh-auth].secret.items[{name}]", ANY, ABSENT)
-                for name in ("id_rsa", "id_rsa.pub", "authorized_keys")
-            ),
-            *added("Worker", "spec.volumes[ssh-auth].secret.items[public]"),
-            *added("Worker", "spec.volumes[ssh-auth].secret.items[host-private]"),
-            Place("Worker", "spec.volumes[ssh-auth].secret.defaultMode", 0o600, 0o644),
-            *added("Launcher", "spec.volumes[etc-mpi-keys]"),
-            *added("Launcher", "spec.containers[*].volumeMounts[/etc/mpi-keys]"),
+            Place("Worker", "spec.volumes[ssh-auth]", ANY, ABSENT),
         ),
         agent=True,
     ),

@@ -101,7 +101,7 @@ MPI: Final = (
 )
 AGENT: Final = (
     Intended(
-        "The ConfigMap holds the agent's scripts, and pods mount them.",
+        "The ConfigMap holds the agent's scripts, and pods mount them, and keys for them.",
         "They run sshd for any user, wait for nodes, watch ranks and say what failed.",
         (
             Place("ConfigMap", "data.*", ABSENT, ANY),
@@ -157,16 +157,9 @@ AGENT: Final = (
         (
             Place("Secret", "data.ssh-host-privatekey", ABSENT, ANY),
             Place("Secret", "data.ssh-host-publickey", ABSENT, ANY),
-            main("volumeMounts[/etc/mpi-keys]"),
             main("volumeMounts[/home/mpiuser/.ssh]", ANY, ABSENT),
             main("volumeMounts[/root/.ssh]", ANY, ABSENT),
-            *(
-                Place("JobSet", f"{KEYS}.items[{name}]", ANY, ABSENT)
-                for name in ("id_rsa", "id_rsa.pub", "authorized_keys")
-            ),
-            Place("JobSet", f"{KEYS}.items[public]", ABSENT, ANY),
-            Place("JobSet", f"{KEYS}.items[host-private]", ABSENT, ANY),
-            pods("spec.volumes[etc-mpi-keys]"),
+            pods("spec.volumes[mpi-ssh-auth]", ANY, ABSENT),
         ),
         agent=True,
     ),

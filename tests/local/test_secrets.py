@@ -23,7 +23,7 @@ from tests.local.scenario import needs_root
 pytestmark = needs_root
 PODS = (f"{JOB}-launcher", *(f"{JOB}-worker-{i}" for i in range(WORKERS)))
 # Where a pod's own files are; the rest of what it sees is the machine's.
-OWN = ("run", "tmp", "dev/shm", "etc/mpi", "etc/mpi-agent", "etc/mpi-keys", "root/.ssh")
+OWN = ("run", "tmp", "dev/shm", "etc/mpi", "etc/mpi-agent", "root/.ssh")
 BEGIN = b"-----BEGIN OPENSSH PRIVATE KEY-----"
 HAS_IT = "import os, pathlib, time; assert len(os.environ['TOKEN']) == 40; "
 PROGRAM = HAS_IT + (

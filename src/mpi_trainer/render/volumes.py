@@ -1,9 +1,10 @@
 """The folders that a job adds to a pod: its files and keys read-only, its scratch writable.
 
-One volume a folder. Files come from the ConfigMap, keys from the Secret, and a folder with both
-from both. Scratch folders are in memory, since keys may be copied there and must not reach a
-disk, and are bounded, since memory there counts as the container's. A file that is shown
-elsewhere (an overlay) is mounted by itself, unless the template mounts something there.
+One volume a folder and all inside it, for each costs the API server in every pod. Files come from
+the ConfigMap, keys from the Secret, and a volume with both from both. Scratch folders are in
+memory, since keys may be copied there and must not reach a disk, and are bounded, since memory
+there counts as the container's. A file that is shown elsewhere (an overlay) is mounted by itself,
+unless the template mounts something there.
 """
 
 from __future__ import annotations
@@ -66,54 +67,65 @@ def folder_of(path: str) -> str:
 
 
 @lru_cache(1024)
-def name_of(path: str) -> str:
-    return PurePosixPath(path).name
+def inside(path: str, folder: str) -> str:
+    """The path as seen from the folder."""
+    return str(PurePosixPath(path).relative_to(folder))
 
 
 def claimed(pod: PodLayout) -> tuple[str, ...]:
-    """The folders that the job's own volumes take."""
+    """The folders that the job takes for itself."""
     scratch = map(plain, pod.scratch)
-    return tuple(dict.fromkeys((*_by_folder(pod.keys), *_by_folder(pod.files), *scratch)))
+    return tuple(dict.fromkeys((*_folders(pod), *scratch)))
 
 
 def _sources(pod: PodLayout, frame: Frame) -> Iterator[tuple[str, str, Object]]:
     """Folder, the name that its volume should have, and what the volume holds."""
-    keys, files = _by_folder(pod.keys), _by_folder(pod.files)
-    ssh = next(iter(keys), "")
+    roots = _roots(_folders(pod))
+    keys, files = _by_root(pod.keys, roots), _by_root(pod.files, roots)
     called = frame.names
-    for folder in claimed(pod):
+    for folder in dict.fromkeys(roots.values()):
         secrets, texts = keys.get(folder), files.get(folder)
-        name = called.ssh_volume if folder == ssh else names.label(folder)
+        name = names.label(folder)
         if secrets and texts:
-            listed = [
-                {"secret": {"name": called.secret, "items": _key_items(secrets)}},
-                {"configMap": {"name": called.config_map, "items": _items(texts, frame)}},
-            ]
-            yield folder, name, {"projected": {"sources": listed}}
+            yield folder, name, {"projected": _both(folder, secrets, texts, frame)}
         elif secrets:
-            yield folder, name, {"secret": _secret(called.secret, secrets)}
+            yield folder, called.ssh_volume, {"secret": _secret(called.secret, folder, secrets)}
         elif texts:
             name = called.config_volume if folder == CONFIG_DIR else name
             shown = _shown(folder, texts, frame)
             yield folder, name, {"configMap": {"name": called.config_map, **shown}}
-        else:
-            yield folder, name, {"emptyDir": {"medium": "Memory", "sizeLimit": SCRATCH_SIZE}}
+    for folder in map(plain, pod.scratch):
+        source = {"medium": "Memory", "sizeLimit": SCRATCH_SIZE}
+        yield folder, names.label(folder), {"emptyDir": source}
 
 
-def _secret(name: str, keys: list[KeyFile]) -> Object:
+def _both(folder: str, keys: list[KeyFile], files: list[File], frame: Frame) -> Object:
+    """One mode for all files is the volume's, and that of keys which have none of their own."""
+    shown = _shown(folder, files, frame)
+    mode = {"defaultMode": shown.pop("defaultMode")} if "defaultMode" in shown else {}
+    return {
+        "sources": [
+            {"secret": {"name": frame.names.secret, "items": _key_items(folder, keys)}},
+            {"configMap": {"name": frame.names.config_map, **shown}},
+        ],
+        **mode,
+    }
+
+
+def _secret(name: str, folder: str, keys: list[KeyFile]) -> Object:
     """One mode for all is the volume's, as upstream has it."""
     modes = {key.mode for key in keys}
     if len(modes) > 1:
-        return {"secretName": name, "items": _key_items(keys)}
-    items = _key_items([msgspec.structs.replace(key, mode=None) for key in keys])
+        return {"secretName": name, "items": _key_items(folder, keys)}
+    items = _key_items(folder, [msgspec.structs.replace(key, mode=None) for key in keys])
     (mode,) = modes
     source: Object = {"secretName": name, "items": items}
     return source if mode is None else {**source, "defaultMode": mode}
 
 
-def _key_items(keys: list[KeyFile]) -> list[Object]:
+def _key_items(folder: str, keys: list[KeyFile]) -> list[Object]:
     return [
-        {"key": KEYS[key.part], "path": name_of(key.path)}
+        {"key": KEYS[key.part], "path": inside(key.path, folder)}
         | ({} if key.mode is None else {"mode": key.mode})
         for key in keys
     ]
@@ -123,14 +135,16 @@ def _shown(folder: str, files: list[File], frame: Frame) -> Object:
     """One by one where upstream does. A folder of one mode whose files are called as their keys are
     shows the whole ConfigMap: that is no secret from any pod, and a list would be a fifth of it."""
     modes = {file.mode for file in files}
-    as_named = all(frame.config_keys[file] == name_of(file.path) for file in files)
+    as_named = all(frame.config_keys[file] == inside(file.path, folder) for file in files)
     if folder == CONFIG_DIR or len(modes) > 1 or not as_named:
-        return {"items": _items(files, frame)}
+        return {"items": _items(folder, files, frame)}
     return {"defaultMode": modes.pop()}
 
 
-def _items(files: list[File], frame: Frame) -> list[Object]:
-    return [{"key": frame.config_keys[f], "path": name_of(f.path), "mode": f.mode} for f in files]
+def _items(folder: str, files: list[File], frame: Frame) -> list[Object]:
+    return [
+        {"key": frame.config_keys[f], "path": inside(f.path, folder), "mode": f.mode} for f in files
+    ]
 
 
 def _overlays(pod: PodLayout, named: dict[str, str], used: frozenset[str]) -> Iterator[Object]:
@@ -140,12 +154,25 @@ def _overlays(pod: PodLayout, named: dict[str, str], used: frozenset[str]) -> It
         if folder is None:
             raise ValueError(f"{overlay.source} is in no scratch folder of {pod.name}")
         if plain(overlay.target) not in used:
-            inside = str(source.relative_to(folder))
-            yield {"name": named[folder], "mountPath": overlay.target, "subPath": inside}
+            path = inside(overlay.source, folder)
+            yield {"name": named[folder], "mountPath": overlay.target, "subPath": path}
 
 
-def _by_folder(listed: Iterable[T]) -> dict[str, list[T]]:
+def _folders(pod: PodLayout) -> tuple[str, ...]:
+    """Where its keys and files are."""
+    paths = (*(key.path for key in pod.keys), *(file.path for file in pod.files))
+    return tuple(dict.fromkeys(map(folder_of, paths)))
+
+
+def _roots(folders: tuple[str, ...]) -> dict[str, str]:
+    """Folder → the outermost of the folders that it is inside of; itself, as a rule."""
+    return {
+        one: min((f for f in folders if f"{one}/".startswith(f"{f}/")), key=len) for one in folders
+    }
+
+
+def _by_root(listed: Iterable[T], roots: dict[str, str]) -> dict[str, list[T]]:
     found: dict[str, list[T]] = {}
     for one in listed:
-        found.setdefault(folder_of(one.path), []).append(one)
+        found.setdefault(roots[folder_of(one.path)], []).append(one)
     return found

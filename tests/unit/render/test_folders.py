@@ -36,9 +36,11 @@ def volume(spec: Object, path: str) -> Object:
 
 
 def shown(spec: Object, folder: str, config_map: Object) -> dict[str, str]:
-    """What a kubelet would put there, by name."""
+    """What a kubelet would put there of the ConfigMap, by name."""
     data: dict[str, str] = config_map["data"]
-    items = volume(spec, folder)["configMap"].get("items")
+    given = volume(spec, folder)
+    sources = given["projected"]["sources"] if "projected" in given else [given]
+    (items,) = (one["configMap"].get("items") for one in sources if "configMap" in one)
     return data if items is None else {item["path"]: data[item["key"]] for item in items}
 
 
@@ -161,9 +163,43 @@ def test_files_and_keys_in_one_folder_come_as_one_volume() -> None:
         files=(File("/k/run.sh", 0o555, "#!/bin/sh\n"),),
     )
     spec = children(replace(plan, workers=(pod,)), one, Facts()).workers[0]["spec"]
-    secret_, config = volume(spec, "/k")["projected"]["sources"]
+    both = volume(spec, "/k")["projected"]
+    secret_, config = both["sources"]
     assert secret_["secret"]["items"] == [{"key": "ssh-privatekey", "path": "key", "mode": 0o400}]
-    assert config["configMap"]["items"] == [{"key": "run.sh", "path": "run.sh", "mode": 0o555}]
+    assert config["configMap"].keys() == {"name"}
+    assert both["defaultMode"] == 0o555
+
+
+def test_files_of_several_modes_beside_keys_say_so_each() -> None:
+    one = job()
+    plan = layout(one)
+    pod = replace(
+        plan.workers[0],
+        keys=(KeyFile("/k/key", "private", None),),
+        files=(File("/k/a", 0o555, "a"), File("/k/b", 0o444, "b")),
+    )
+    spec = children(replace(plan, workers=(pod,)), one, Facts()).workers[0]["spec"]
+    both = volume(spec, "/k")["projected"]
+    _, config = both["sources"]
+    assert [i["mode"] for i in config["configMap"]["items"]] == [0o555, 0o444]
+    assert "defaultMode" not in both
+
+
+def test_a_folder_inside_another_comes_with_its_volume() -> None:
+    """A mount inside a read-only one would need a folder that is not there."""
+    one = job()
+    plan = layout(one)
+    pod = replace(
+        plan.workers[0],
+        keys=(KeyFile("/k/keys/own", "private", None), KeyFile("/kk/own", "private", None)),
+        files=(File("/k/run.sh", 0o555, "#!/bin/sh\n"), File("/k/lib/more.sh", 0o555, "")),
+    )
+    spec = children(replace(plan, workers=(pod,)), one, Facts()).workers[0]["spec"]
+    assert {"/k", "/kk"} <= mounts(spec["containers"][0]).keys()
+    assert not {"/k/keys", "/k/lib"} & mounts(spec["containers"][0]).keys()
+    secret_, config = volume(spec, "/k")["projected"]["sources"]
+    assert [i["path"] for i in secret_["secret"]["items"]] == ["keys/own"]
+    assert {i["path"] for i in config["configMap"]["items"]} == {"run.sh", "lib/more.sh"}
 
 
 def test_an_overlay_from_nowhere_is_a_fault_of_the_layout() -> None:
@@ -193,8 +229,9 @@ def test_scripts_are_shown_without_a_list_of_them() -> None:
     plan = layout(one)
     made = children(plan, one, Facts())
     for pod, wanted in zip(made.workers, plan.workers, strict=True):
-        source = volume(pod["spec"], FOLDER)["configMap"]
-        assert source == {"name": made.config_map["metadata"]["name"], "defaultMode": 0o555}
+        both = volume(pod["spec"], FOLDER)["projected"]
+        assert {"configMap": {"name": made.config_map["metadata"]["name"]}} in both["sources"]
+        assert both["defaultMode"] == 0o555
         seen = shown(pod["spec"], FOLDER, made.config_map)
         assert {f"{FOLDER}/{name}": text for name, text in seen.items()}.items() >= {
             (file.path, file.text) for file in wanted.files

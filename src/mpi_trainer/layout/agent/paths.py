@@ -8,7 +8,7 @@ FOLDER = "/etc/mpi-agent"
 SCRATCH = "/run/mpi-agent"
 """the pod's own, writable: keys in the form that ssh wants, records of ranks"""
 
-KEYS = "/etc/mpi-keys"
+KEYS = f"{FOLDER}/keys"
 """the parts of the job's keys that this pod is given"""
 
 SSH_CONFIG = f"{SCRATCH}/ssh/config"

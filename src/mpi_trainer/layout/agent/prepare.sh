@@ -5,7 +5,7 @@
 #   prepare worker|launcher
 #
 #   MPI_TRAINER_SCRATCH   a folder of this pod's own that we may write to (/run/mpi-agent)
-#   MPI_TRAINER_KEYS      where the job's keys are mounted (/etc/mpi-keys)
+#   MPI_TRAINER_KEYS      where the job's keys are mounted (keys, beside this script)
 #
 # Guarantee: SCRATCH/passwd, shown as /etc/passwd to the pod's program, names this user with
 # /bin/sh as shell and a home it can write to; the user `mpi` is another name of the same. Keys are
@@ -16,7 +16,7 @@ umask 077
 role=$1
 here=${0%/*}
 scratch=${MPI_TRAINER_SCRATCH:-/run/mpi-agent}
-keys=${MPI_TRAINER_KEYS:-/etc/mpi-keys}
+keys=${MPI_TRAINER_KEYS:-$here/keys}
 ssh=$scratch/ssh
 
 fail() {
