@@ -164,6 +164,7 @@ def _folders(pod: PodLayout) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(folder_of, paths)))
 
 
+@lru_cache(1024)
 def _roots(folders: tuple[str, ...]) -> dict[str, str]:
     """Folder → the outermost of the folders that it is inside of; itself, as a rule."""
     return {
