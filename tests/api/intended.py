@@ -174,7 +174,7 @@ ALWAYS: Final = (
 )
 AGENT: Final = (
     Intended(
-        "The ConfigMap holds the agent's scripts, and pods mount them, and keys for them.",
+        "The ConfigMap holds the agent's scripts, and pods mount them, with the keys they use.",
         "They run sshd for any user, wait for workers, watch ranks and say what failed.",
         (
             *added("ConfigMap", "data.*"),

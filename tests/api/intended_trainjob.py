@@ -101,7 +101,7 @@ MPI: Final = (
 )
 AGENT: Final = (
     Intended(
-        "The ConfigMap holds the agent's scripts, and pods mount them, and keys for them.",
+        "The ConfigMap holds the agent's scripts, and pods mount them, with the keys they use.",
         "They run sshd for any user, wait for nodes, watch ranks and say what failed.",
         (
             Place("ConfigMap", "data.*", ABSENT, ANY),
