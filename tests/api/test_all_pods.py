@@ -1,4 +1,4 @@
-"""Jobs that wait ask a real API server for their pods together (CTL-13)."""
+"""Jobs that wait ask a real API server for their pods together (AC-16)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,8 @@ from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.config import load
 from mpi_trainer.kube.requests import Request
 from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
+from tests.api.test_kube_client import Object, pod
 from tests.cluster import Kubectl
-
-OWN = {
-    "allowPrivilegeEscalation": False,
-    "runAsNonRoot": True,
-    "capabilities": {"drop": ["ALL"]},
-    "seccompProfile": {"type": "RuntimeDefault"},
-}
 
 
 class Listening(Client):
@@ -35,13 +29,10 @@ class Listening(Client):
         return await super().fetch(request)
 
 
-def pod(job: str, name: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "labels": {LABEL_TRAINJOB: job}},
-        "spec": {"containers": [{"name": "c", "image": "x", "securityContext": OWN}]},
-    }
+def of_job(job: str, name: str) -> Object:
+    made = pod(name)
+    made["metadata"]["labels"] = {LABEL_TRAINJOB: job}
+    return made
 
 
 def names(pods: tuple[Pod, ...]) -> list[str]:
@@ -49,7 +40,8 @@ def names(pods: tuple[Pod, ...]) -> list[str]:
 
 
 def test_one_list_answers_all_jobs_that_ask_within_a_moment(namespace: Kubectl) -> None:
-    namespace.apply(pod("a", "a-0"), pod("a", "a-1"), pod("b", "b-0"), pod("other", "o-0"))
+    pods = (("a", "a-0"), ("a", "a-1"), ("b", "b-0"), ("other", "o-0"))
+    namespace.apply(*(of_job(*one) for one in pods))
     place = namespace.namespace
 
     def job(name: str) -> TrainJob:
@@ -60,7 +52,7 @@ def test_one_list_answers_all_jobs_that_ask_within_a_moment(namespace: Kubectl) 
         async with Listening(config) as client, asyncio.timeout(60):
             all_pods = AllPods(client)
             asked = [asyncio.create_task(all_pods.of(job("a")))]
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.05)  # later than the first, and within the moment
             asked += [asyncio.create_task(all_pods.of(job(name))) for name in ("b", "none")]
             of_a, of_b, of_none = await asyncio.gather(*asked)
             assert names(of_a) == ["a-0", "a-1"]

@@ -26,6 +26,7 @@ PODS = (f"{JOB}-launcher", *(f"{JOB}-worker-{i}" for i in range(WORKERS)))
 OWN = ("run", "tmp", "dev/shm", "etc/mpi", "etc/mpi-agent", "root/.ssh")
 BEGIN = b"-----BEGIN OPENSSH PRIVATE KEY-----"
 HAS_IT = "import os, pathlib, time; assert len(os.environ['TOKEN']) == 40; "
+# The ranks stay until they have been looked at, and a minute at most.
 PROGRAM = HAS_IT + (
     "from mpi4py import MPI; MPI.COMM_WORLD.Barrier(); "
     "pathlib.Path('/state/running').touch(); "

@@ -23,7 +23,6 @@ KIND = trainerkinds.TRAIN_JOB
 
 CONTROLLER_NAME = "trainer.kubeflow.org/trainjob-controller"
 MANAGERS = (CONTROLLER_NAME, MULTIKUEUE)
-"""whose entries in runtimePatches are Kueue's own"""
 
 SUSPENDED = "Suspended"
 COMPLETE = "Complete"

@@ -90,7 +90,7 @@ async def read(client: Client, resource: Resource, namespace: str, name: str) ->
 
 def differences(planned: Planned, domain: str, seen: Found) -> Iterator[Difference]:
     """Nothing where applying the file would change nothing."""
-    job = _as_held(planned.job, seen.job)
+    job = _as_queued(planned.job, seen.job)
     if seen.job is None:
         yield Difference("mpijob", job.name, NEW)
         yield from (Difference(made["kind"].lower(), _name(made), NEW) for made in planned)
@@ -143,13 +143,13 @@ def both_ways(wanted: Object, live: Object) -> Iterator[Change]:
             yield Change(back.path, back.wanted, msgspec.UNSET)
 
 
-def held(live: Object) -> bool:
+def queued(live: Object) -> bool:
     """A queue has the job: whether it is suspended is Kueue's business, not the file's."""
     return kueue.QUEUE in (live["metadata"].get("labels") or {})
 
 
-def _as_held(job: MPIJob, live: Object | None) -> MPIJob:
-    known = load.job(live).value if live is not None and held(live) else None
+def _as_queued(job: MPIJob, live: Object | None) -> MPIJob:
+    known = load.job(live).value if live is not None and queued(live) else None
     if not isinstance(known, MPIJob):
         return job
     policy = replace(job.spec.run_policy, suspend=known.spec.run_policy.suspend)

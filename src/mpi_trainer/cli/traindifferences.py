@@ -18,7 +18,7 @@ from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.runtime import CLUSTER, Runtime, serves
 from mpi_trainer.api.trainjob import TrainJob, to_wire
 from mpi_trainer.cli import plannedtrain
-from mpi_trainer.cli.differences import CHANGED, NEW, Difference, both_ways, child, held, read
+from mpi_trainer.cli.differences import CHANGED, NEW, Difference, both_ways, child, queued, read
 from mpi_trainer.decide.trainstory import finished
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.resources import (
@@ -48,7 +48,7 @@ async def of_job(
     seen = known if isinstance(known, TrainJob) else TrainJob()
     kept = await read(client, CONFIGMAPS, job.namespace, snapshots.name(job.name))
     runtime = await _runtime(client, job, listed, kept)
-    if held(live):
+    if queued(live):
         job = replace(job, spec=replace(job.spec, suspend=seen.spec.suspend))
     planned = plannedtrain.of(_as_stored(job, live, seen), runtime, domain)
     own = tuple(one for one in seen.spec.runtime_patches if one.manager != kueue.MANAGER)

@@ -26,6 +26,15 @@ def worker(container: dict[str, Any] | None = None, **spec: Any) -> Object:
     return made
 
 
+def holding(keys: tuple[KeyFile, ...], files: tuple[File, ...]) -> Object:
+    """A worker's spec with these keys and files and nothing else of the job's."""
+    one = job()
+    plan = layout(one)
+    pod = replace(plan.workers[0], keys=keys, files=files)
+    made: Object = children(replace(plan, workers=(pod,)), one, Facts()).workers[0]["spec"]
+    return made
+
+
 def mounts(container: Object) -> dict[str, Object]:
     return {mount["mountPath"]: mount for mount in container["volumeMounts"]}
 
@@ -155,14 +164,10 @@ def test_keys_of_several_modes_say_so_each() -> None:
 
 
 def test_files_and_keys_in_one_folder_come_as_one_volume() -> None:
-    one = job()
-    plan = layout(one)
-    pod = replace(
-        plan.workers[0],
+    spec = holding(
         keys=(KeyFile("/k/key", "private", 0o400),),
         files=(File("/k/run.sh", 0o555, "#!/bin/sh\n"),),
     )
-    spec = children(replace(plan, workers=(pod,)), one, Facts()).workers[0]["spec"]
     both = volume(spec, "/k")["projected"]
     secret_, config = both["sources"]
     assert secret_["secret"]["items"] == [{"key": "ssh-privatekey", "path": "key", "mode": 0o400}]
@@ -171,14 +176,10 @@ def test_files_and_keys_in_one_folder_come_as_one_volume() -> None:
 
 
 def test_files_of_several_modes_beside_keys_say_so_each() -> None:
-    one = job()
-    plan = layout(one)
-    pod = replace(
-        plan.workers[0],
+    spec = holding(
         keys=(KeyFile("/k/key", "private", None),),
         files=(File("/k/a", 0o555, "a"), File("/k/b", 0o444, "b")),
     )
-    spec = children(replace(plan, workers=(pod,)), one, Facts()).workers[0]["spec"]
     both = volume(spec, "/k")["projected"]
     _, config = both["sources"]
     assert [i["mode"] for i in config["configMap"]["items"]] == [0o555, 0o444]
@@ -187,14 +188,10 @@ def test_files_of_several_modes_beside_keys_say_so_each() -> None:
 
 def test_a_folder_inside_another_comes_with_its_volume() -> None:
     """A mount inside a read-only one would need a folder that is not there."""
-    one = job()
-    plan = layout(one)
-    pod = replace(
-        plan.workers[0],
+    spec = holding(
         keys=(KeyFile("/k/keys/own", "private", None), KeyFile("/kk/own", "private", None)),
         files=(File("/k/run.sh", 0o555, "#!/bin/sh\n"), File("/k/lib/more.sh", 0o555, "")),
     )
-    spec = children(replace(plan, workers=(pod,)), one, Facts()).workers[0]["spec"]
     assert {"/k", "/kk"} <= mounts(spec["containers"][0]).keys()
     assert not {"/k/keys", "/k/lib"} & mounts(spec["containers"][0]).keys()
     secret_, config = volume(spec, "/k")["projected"]["sources"]
