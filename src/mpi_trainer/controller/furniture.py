@@ -15,6 +15,7 @@ import msgspec
 
 from mpi_trainer.api.mpijob import KIND
 from mpi_trainer.controller.claims import NameTaken, Predecessor, check, claim
+from mpi_trainer.controller.jobmemory import JobMemories
 from mpi_trainer.controller.objects import Answer
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
@@ -42,25 +43,30 @@ class _Data(Partial, frozen=True, gc=False):
     data: Mapping[str, str] = {}
 
 
+class Furnished(msgspec.Struct):
+    """What stands of one job: for which attempt, and the Secret with this uid."""
+
+    attempt: int | None = None
+    secret: str = ""
+
+
 class Furniture:
     """Remembers which jobs' furniture stands, so that a look need not ask; for jobs of `kind`."""
 
-    def __init__(self, client: Client, kind: str = KIND) -> None:
+    def __init__(self, client: Client, memories: JobMemories, kind: str = KIND) -> None:
         self._client = client
+        self._memories = memories
         self._kind = kind
-        self._standing: dict[str, int] = {}
-        self._secrets: dict[str, str] = {}
 
     def stands(self, uid: str) -> bool:
-        return uid in self._standing
+        return self._of(uid).attempt is not None
 
-    def forget(self, uid: str) -> None:
-        self._standing.pop(uid, None)
-        self._secrets.pop(uid, None)
+    def _of(self, uid: str) -> Furnished:
+        return self._memories.of(uid, Furnished)
 
     async def provide(self, owner: Meta, wanted: Pieces, attempt: int) -> None:
         """All of it; raises NameTaken before any pod exists."""
-        if self._standing.get(owner.uid) == attempt:
+        if self._of(owner.uid).attempt == attempt:
             return
         made = await asyncio.gather(
             *(claim(self._client, *self._mine(r, owner, one)) for r, one in wanted.others),
@@ -71,21 +77,22 @@ class Furniture:
         wrong = [m for m in made if isinstance(m, BaseException)]
         for error in sorted(wrong, key=lambda e: not isinstance(e, NameTaken)):
             raise error
-        self._standing[owner.uid] = attempt
+        self._of(owner.uid).attempt = attempt
 
     async def take_key(self, owner: Meta, name: str) -> None:
         """The end of the job is the end of its key (AC-19). Another's Secret stays."""
         uid, place = owner.uid, owner.namespace
-        found = self._secrets.get(uid)
+        known = self._of(uid)
+        found = known.secret
         try:
-            if found is None:
+            if not found:
                 get = requests.brief(requests.get(SECRETS, place, name))
                 secret = await self._client.call(get, Answer)
                 found = check(SECRETS, owner, secret.metadata, self._kind).uid
             await self._client.call(requests.delete(SECRETS, place, name, uid=found), None)
         except (NotFound, NameTaken, Predecessor, Conflict):
             pass
-        self.forget(uid)
+        known.attempt, known.secret = None, ""
 
     def _mine(
         self, resource: Resource, owner: Meta, desired: Object
@@ -93,12 +100,12 @@ class Furniture:
         return resource, owner, desired, self._kind
 
     async def _secret(self, owner: Meta, wanted: Pieces) -> None:
-        if owner.uid in self._secrets or wanted.secret is None:
+        if self._of(owner.uid).secret or wanted.secret is None:
             return
         parts = await asyncio.to_thread(_key_parts, wanted.parts)
         secret = wanted.secret(parts)
         found, _ = await claim(self._client, *self._mine(SECRETS, owner, secret))
-        self._secrets[owner.uid] = found.uid
+        self._of(owner.uid).secret = found.uid
 
     async def _config_map(self, owner: Meta, desired: Object) -> None:
         mine = self._mine(CONFIGMAPS, owner, desired)

@@ -16,6 +16,7 @@ from mpi_trainer.api.meta import ObjectMeta
 from mpi_trainer.api.mpijob import MPIJob, SchedulingPolicy
 from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.controller import status
+from mpi_trainer.controller.jobmemory import JobMemories
 from mpi_trainer.controller.objects import StoredJob
 from mpi_trainer.runtime.partial import Meta
 
@@ -37,6 +38,11 @@ class Loaded(msgspec.Struct, Generic[J], frozen=True):
     errors: tuple[FieldError, ...] = ()
 
 
+class _Reading(msgspec.Struct):
+    generation: int = 0
+    loaded: Loaded[Any] | None = None
+
+
 class Jobs(Generic[J]):
     """`read` is the kind's own in `api.load`; `filled` adds what the administrator has set."""
 
@@ -44,24 +50,23 @@ class Jobs(Generic[J]):
         self,
         kind: type[J],
         read: Callable[[Mapping[str, Any]], Found],
+        memories: JobMemories,
         filled: Callable[[J], J] = lambda job: job,
     ) -> None:
         self._kind: type[J] = kind
         self._read_data = read
         self._filled: Callable[[J], J] = filled
-        self._readings: dict[str, tuple[int, Loaded[J]]] = {}
+        self._memories = memories
 
     def load(self, stored: StoredJob) -> Loaded[J]:
         meta = stored.metadata
-        generation, read = self._readings.get(meta.uid, (0, None))
-        if read is None or generation != meta.generation or not meta.generation:
-            read = self._read(stored)
-            self._readings[meta.uid] = (meta.generation, read)
+        known = self._memories.of(meta.uid, _Reading)
+        read: Loaded[J] | None = known.loaded
+        if read is None or known.generation != meta.generation or not meta.generation:
+            read = known.loaded = self._read(stored)
+            known.generation = meta.generation
         now = status.read(stored.status, type(read.job.status))
         return Loaded(replace(read.job, metadata=metadata(meta), status=now), read.errors)
-
-    def forget(self, uid: str) -> None:
-        self._readings.pop(uid, None)
 
     def _read(self, stored: StoredJob) -> Loaded[J]:
         empty = self._kind()

@@ -18,6 +18,7 @@ from mpi_trainer.controller import guard, rehearsal
 from mpi_trainer.controller.apply import Hands
 from mpi_trainer.controller.flags import Flags
 from mpi_trainer.controller.furniture import Furniture
+from mpi_trainer.controller.jobmemory import JobMemories
 from mpi_trainer.controller.jobs import Jobs, timed
 from mpi_trainer.controller.mpijob import MPIJobs, Stores, Tools
 from mpi_trainer.controller.objects import POD_SECONDS, Job, Pod, StoredJob
@@ -134,14 +135,16 @@ def _mpijobs(
     freshness: Freshness[Key, Resource] = Freshness(
         {MPIJOBS: stores.mpijobs, PODS: stores.pods, JOBS: stores.jobs}, time.monotonic
     )
-    furniture = Furniture(shared.writer)
+    memories = JobMemories()
+    furniture = Furniture(shared.writer, memories)
     loop = MPIJobs(
         stores,
         Tools(
-            jobs=Jobs(MPIJob, load.job, timed(flags.schedule_timeout)),
+            memories=memories,
+            jobs=Jobs(MPIJob, load.job, memories, timed(flags.schedule_timeout)),
             furniture=furniture,
             hands=Hands(shared.writer, furniture, freshness, shared.pace),
-            tails=Tails(client, flags.log_tail),
+            tails=Tails(client, memories, flags.log_tail),
             recorder=shared.recorder,
             metrics=JobMetrics(metrics.registry),
             pace=shared.pace,

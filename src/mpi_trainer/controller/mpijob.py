@@ -20,11 +20,11 @@ from mpi_trainer.controller.apply import Hands, Refused, Work
 from mpi_trainer.controller.claims import NameTaken, Predecessor
 from mpi_trainer.controller.desired import desired
 from mpi_trainer.controller.furniture import Furniture
+from mpi_trainer.controller.jobmemory import JobMemories
 from mpi_trainer.controller.jobs import Jobs, Loaded
 from mpi_trainer.controller.look import Owned, look, owned
 from mpi_trainer.controller.objects import Job, Pod, StoredJob
 from mpi_trainer.controller.pace import Pace
-from mpi_trainer.controller.succession import Succession
 from mpi_trainer.controller.tails import Tails
 from mpi_trainer.controller.telling import cut, joined, tell
 from mpi_trainer.decide import Decision, Seen, decide, ours, reasons, refused
@@ -65,8 +65,9 @@ class Stores(msgspec.Struct, frozen=True):
 
 
 class Tools(msgspec.Struct, frozen=True):
-    """What the loop works with."""
+    """What the loop works with. All that keep anything of a job keep it in `memories`."""
 
+    memories: JobMemories
     jobs: Jobs[MPIJob]
     furniture: Furniture
     hands: Hands
@@ -84,6 +85,14 @@ class Verdict(msgspec.Struct, frozen=True):
     message: str
 
 
+class _Noted(msgspec.Struct):
+    """What one pass tells the next: when the job was first seen, and what stood in its way."""
+
+    since: datetime | None = None
+    verdict: Verdict | None = None
+    refusal: str = ""
+
+
 class MPIJobs:
     """`reconcile` is one pass over one job."""
 
@@ -96,19 +105,16 @@ class MPIJobs:
         self._stores = stores
         self._tools = tools
         self._clock = clock
-        self._names = Succession()
-        self._since: dict[str, datetime] = {}
-        self._verdicts: dict[str, Verdict] = {}
-        self._refusals: dict[str, str] = {}
 
     async def reconcile(self, key: Key) -> Result:
         pods, jobs = self._stores.children(key)
         stored = self._stores.mpijobs.get(key)
         if stored is None:
-            self._forget(key, "")
+            self._tools.memories.drop(key)
+            self._tools.metrics.deleted(key.namespace, f"{key.name}-launcher")
             await self._tools.hands.release(key, _going(pods))
             return DONE
-        self._forget(key, stored.metadata.uid)
+        self._tools.memories.begin(key, stored.metadata.uid)
         loaded = self._tools.jobs.load(stored)
         job = loaded.job
         mine = owned(job, pods, jobs)
@@ -137,16 +143,17 @@ class MPIJobs:
             raise Terminal(str(error)) from None
         verdict = self._verdict(loaded)
         tail = "" if verdict else await self._tools.tails.of(job, memory, mine)
+        noted = self._noted(job.metadata.uid)
         view = look(job, memory, mine, tail)
         seen = replace(
             view.seen,
             has_key=view.seen.has_key or self._tools.furniture.stands(job.metadata.uid),
-            refused=self._refusals.get(job.metadata.uid, ""),
+            refused=noted.refusal,
         )
         now = self._clock()
         decision = self._decision(job, seen, verdict, now)
-        since = self._since.setdefault(job.metadata.uid, now)
-        by = since + status.leisure(self._tools.pace.lately)
+        noted.since = noted.since or now
+        by = noted.since + status.leisure(self._tools.pace.lately)
         work = Work(key, job, stored.metadata, replace(view, seen=seen), decision, now, by)
         return await self._carry_out(work, mine)
 
@@ -175,14 +182,14 @@ class MPIJobs:
         return _next(work)
 
     async def _start(self, work: Work) -> Result | None:
-        uid = work.metadata.uid
+        noted = self._noted(work.metadata.uid)
         try:
             wanted = desired(work.job, work.decision.record.attempt, self._tools.domain)
             await self._tools.hands.start(work, wanted)
         except InvalidJob as error:
-            self._verdicts[uid] = Verdict(reasons.INVALID, cut(str(error)))
+            noted.verdict = Verdict(reasons.INVALID, cut(str(error)))
         except NameTaken as error:
-            self._verdicts[uid] = Verdict(reasons.NAME_TAKEN, str(error))
+            noted.verdict = Verdict(reasons.NAME_TAKEN, str(error))
         except Predecessor as error:
             log.info("waiting: %s", error)
             return Result(AGAIN)
@@ -193,12 +200,12 @@ class MPIJobs:
             return Result(REFUSED_AGAIN)
         except Refused as error:
             if error.final:
-                self._verdicts[uid] = Verdict(reasons.REFUSED, cut(str(error)))
+                noted.verdict = Verdict(reasons.REFUSED, cut(str(error)))
             else:
-                self._refusals[uid] = cut(str(error))
+                noted.refusal = cut(str(error))
                 return Result(REFUSED_AGAIN)
         else:
-            self._refusals.pop(uid, None)
+            noted.refusal = ""
             return None
         return Result(0.0)
 
@@ -206,7 +213,7 @@ class MPIJobs:
         if loaded.errors:
             text = f"Found validation errors: {joined(loaded.errors)}"
             return Verdict(reasons.INVALID, cut(text))
-        return self._verdicts.get(loaded.job.metadata.uid)
+        return self._noted(loaded.job.metadata.uid).verdict
 
     def _tell_invalid(self, loaded: Loaded[MPIJob]) -> None:
         text = f"The change is not carried out: {joined(loaded.errors)}"
@@ -215,18 +222,8 @@ class MPIJobs:
     def _tell(self, job: MPIJob, weight: str, reason: str, message: str) -> None:
         tell(self._tools.recorder, job, weight, reason, message)
 
-    def _forget(self, key: Key, uid: str) -> None:
-        """Whatever is remembered of an earlier job of this name."""
-        before = self._names.replaced(key, uid)
-        if not before:
-            return
-        self._since.pop(before, None)
-        self._verdicts.pop(before, None)
-        self._refusals.pop(before, None)
-        self._tools.jobs.forget(before)
-        self._tools.furniture.forget(before)
-        self._tools.tails.forget(before)
-        self._tools.metrics.deleted(key.namespace, f"{key.name}-launcher")
+    def _noted(self, uid: str) -> _Noted:
+        return self._tools.memories.of(uid, _Noted)
 
 
 def _going(pods: tuple[Pod, ...]) -> list[Pod]:

@@ -11,6 +11,7 @@ from mpi_trainer.api import conditions as c
 from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.controller import redact
 from mpi_trainer.controller.ending import launcher_end
+from mpi_trainer.controller.jobmemory import JobMemories
 from mpi_trainer.controller.look import Owned, attempt
 from mpi_trainer.controller.objects import Pod
 from mpi_trainer.decide import Record, testimony
@@ -29,13 +30,20 @@ _BYTES = 65_536
 _NOTE = "mpi-agent| "
 
 
+class Tail(msgspec.Struct):
+    """The last words of the pod with this uid."""
+
+    pod: str = ""
+    text: str = ""
+
+
 class Tails:
     """`on` is the administrator's switch."""
 
-    def __init__(self, client: Client, on: bool = True) -> None:
+    def __init__(self, client: Client, memories: JobMemories, on: bool = True) -> None:
         self._client = client
+        self._memories = memories
         self._on = on
-        self._known: dict[str, tuple[str, str]] = {}
 
     async def of(self, job: MPIJob, memory: Record, mine: Owned) -> str | None:
         """Empty where the launcher of this attempt has not failed, or nothing can be had.
@@ -49,14 +57,11 @@ class Tails:
             return ""
         if c.finished(job.status.conditions):
             return ""
-        known = self._known.get(job.metadata.uid)
-        if known is None or known[0] != pod.metadata.uid:
-            known = (pod.metadata.uid, await self._fetch(job, pod))
-            self._known[job.metadata.uid] = known
-        return known[1]
-
-    def forget(self, uid: str) -> None:
-        self._known.pop(uid, None)
+        known = self._memories.of(job.metadata.uid, Tail)
+        if known.pod != pod.metadata.uid:
+            known.text = await self._fetch(job, pod)
+            known.pod = pod.metadata.uid
+        return known.text
 
     async def _fetch(self, job: MPIJob, pod: Pod) -> str:
         environment = _environment(job)

@@ -21,10 +21,10 @@ from mpi_trainer.api.validation import fitting
 from mpi_trainer.controller import status
 from mpi_trainer.controller.claims import NameTaken, Predecessor
 from mpi_trainer.controller.furniture import Furniture
+from mpi_trainer.controller.jobmemory import JobMemories
 from mpi_trainer.controller.jobs import Jobs, Loaded
 from mpi_trainer.controller.objects import Pod, StoredJob
 from mpi_trainer.controller.pace import Pace
-from mpi_trainer.controller.succession import Succession
 from mpi_trainer.controller.telling import cut, joined, tell
 from mpi_trainer.controller.train import tally
 from mpi_trainer.controller.train.allpods import AllPods
@@ -86,8 +86,10 @@ class TrainStores(msgspec.Struct, frozen=True):
 
 
 class TrainTools(msgspec.Struct, frozen=True):
-    """What the loop works with. `only` are the runtimes that are ours; empty: all are."""
+    """What the loop works with. All that keep anything of a job keep it in `memories`. `only` are
+    the runtimes that are ours; empty: all are."""
 
+    memories: JobMemories
     jobs: Jobs[TrainJob]
     runtimes: Runtimes
     furniture: Furniture
@@ -107,6 +109,14 @@ class _Plan(msgspec.Struct, frozen=True):
     message: str = ""
 
 
+class _Noted(msgspec.Struct):
+    """What one pass tells the next: what the job should be, and what stands in its way."""
+
+    plan: _Plan | None = None
+    verdict: tuple[str, str] | None = None
+    trouble: str = ""
+
+
 class TrainJobs:
     """`reconcile` is one pass over one job."""
 
@@ -119,23 +129,19 @@ class TrainJobs:
         self._stores = stores
         self._tools = tools
         self._clock = clock
-        self._names = Succession()
-        self._news = News()
-        self._plans: dict[str, _Plan] = {}
-        self._verdicts: dict[str, tuple[str, str]] = {}
-        self._troubles: dict[str, str] = {}
 
     async def reconcile(self, key: Key) -> Result:
         stored = self._stores.trainjobs.get(key)
-        self._forget(key, "" if stored is None else stored.metadata.uid)
         if stored is None:
+            self._tools.memories.drop(key)
             return DONE
+        self._tools.memories.begin(key, stored.metadata.uid)
         loaded = self._tools.jobs.load(stored)
         job = loaded.job
         if job.metadata.deletion_timestamp is not None or not self._is_ours(job):
             return DONE
         now, uid = self._clock(), job.metadata.uid
-        job_set = self._news.dated(uid, seen(self._stores.jobsets.get(key), uid), now)
+        job_set = self._news(uid).dated(seen(self._stores.jobsets.get(key), uid), now)
         if finished(job.status):
             step = over(job, job_set, now)
             return await self._carry_out(Work(key, job, stored.metadata, job_set, step, now), None)
@@ -152,7 +158,7 @@ class TrainJobs:
             return Result(RUNTIME_AGAIN)
         except Superseded as error:
             log.info("planning again with what is stored in %s", error)
-            self._plans.pop(job.metadata.uid, None)
+            self._noted(uid).plan = None
             return Result(0.0)
 
     def _is_ours(self, job: TrainJob) -> bool:
@@ -165,9 +171,9 @@ class TrainJobs:
         self, stored: StoredJob, loaded: Loaded[TrainJob], job_set: JobSetSeen | None
     ) -> _Plan:
         meta, job = stored.metadata, loaded.job
-        known = self._plans.get(meta.uid)
-        if known is not None and known.generation == meta.generation:
-            return known
+        noted = self._noted(meta.uid)
+        if noted.plan is not None and noted.plan.generation == meta.generation:
+            return noted.plan
         if loaded.errors:
             return _Plan(meta.generation, None, reasons.INVALID, cut(joined(loaded.errors)))
         try:
@@ -183,7 +189,7 @@ class TrainJobs:
             plan = _Plan(meta.generation, None, NOT_SUPPORTED, cut(str(error)))
         except NameTaken as error:
             plan = _Plan(meta.generation, None, reasons.NAME_TAKEN, str(error))
-        self._plans[meta.uid] = plan
+        noted.plan = plan
         return plan
 
     async def _ahead(self, job: TrainJob, guess: Runtime | None, generation: int) -> _Plan | None:
@@ -205,7 +211,8 @@ class TrainJobs:
     async def _step(
         self, job: TrainJob, job_set: JobSetSeen | None, plan: _Plan, now: datetime
     ) -> Step:
-        verdict = self._verdicts.get(job.metadata.uid)
+        noted = self._noted(job.metadata.uid)
+        verdict = noted.verdict
         if plan.desired is None:
             verdict = (plan.reason, plan.message)
         if verdict is not None and job_set is None:
@@ -229,7 +236,7 @@ class TrainJobs:
             placement=sight.placement,
             wanted=plan.desired.rendered,
             wishes=plan.desired.wishes,
-            trouble=self._troubles.get(job.metadata.uid, ""),
+            trouble=noted.trouble,
         )
         return decide(job, whole, everything, now)
 
@@ -239,11 +246,12 @@ class TrainJobs:
         hands, step = self._tools.hands, work.step
         framework = "" if wanted is None else wanted.effective.policy
         busy = status.busy(self._tools.pace.lately)
-        later = self._news.can_wait(work.job, step, work.now, busy)
+        news = self._news(work.metadata.uid)
+        later = news.can_wait(work.job, step, work.now, busy)
         if later is not None:
             return Result(min(later, step.look_again or later).total_seconds())
         if await hands.store(work):
-            self._news.told(work.job, work.now)
+            news.told(work.now)
             tally.tell(self._tools.metrics, work.job, framework, step)
             for event in step.events:
                 self._tell(work.job, event.type, event.reason, event.message)
@@ -263,26 +271,26 @@ class TrainJobs:
         return _next(step)
 
     async def _make(self, work: Work, wanted: Desired) -> Result | None:
-        uid = work.metadata.uid
+        noted = self._noted(work.metadata.uid)
         if self._stores.has_elder(work.key, work.metadata):
-            self._verdicts[uid] = reasons.NAME_TAKEN, _TAKEN.format(work.key.name)
+            noted.verdict = reasons.NAME_TAKEN, _TAKEN.format(work.key.name)
             return Result(0.0)
         try:
             await self._tools.hands.make(work, wanted)
         except NameTaken as error:
-            self._verdicts[uid] = reasons.NAME_TAKEN, str(error)
+            noted.verdict = reasons.NAME_TAKEN, str(error)
             return Result(0.0)
         except Refused as error:
-            self._verdicts[uid] = reasons.REFUSED_TRAINJOB, cut(str(error))
+            noted.verdict = reasons.REFUSED_TRAINJOB, cut(str(error))
             return Result(0.0)
         except Predecessor as error:
             log.info("waiting: %s", error)
             return Result(AGAIN)
         except Forbidden as error:
-            self._troubles[uid] = cut(str(error))
+            noted.trouble = cut(str(error))
             self._tell(work.job, "Warning", NOT_CREATED, cut(str(error)))
             return Result(REFUSED_AGAIN)
-        self._troubles.pop(uid, None)
+        noted.trouble = ""
         metrics, policy = self._tools.metrics, wanted.effective.policy
         metrics.created.labels(work.key.namespace, policy).inc()
         return None
@@ -290,18 +298,11 @@ class TrainJobs:
     def _tell(self, job: TrainJob, weight: str, reason: str, message: str) -> None:
         tell(self._tools.recorder, job, weight, reason, message)
 
-    def _forget(self, key: Key, uid: str) -> None:
-        """Whatever is remembered of an earlier job of this name."""
-        before = self._names.replaced(key, uid)
-        if not before:
-            return
-        self._news.forget(before)
-        self._plans.pop(before, None)
-        self._verdicts.pop(before, None)
-        self._troubles.pop(before, None)
-        self._tools.jobs.forget(before)
-        self._tools.runtimes.forget(before)
-        self._tools.furniture.forget(before)
+    def _noted(self, uid: str) -> _Noted:
+        return self._tools.memories.of(uid, _Noted)
+
+    def _news(self, uid: str) -> News:
+        return self._tools.memories.of(uid, News)
 
 
 def _next(step: Step) -> Result:

@@ -10,9 +10,11 @@ import pytest
 from mpi_trainer.api import load
 from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.controller import record
+from mpi_trainer.controller.jobmemory import JobMemories
 from mpi_trainer.controller.jobs import Jobs, timed
 from mpi_trainer.controller.objects import StoredJob
 from mpi_trainer.decide import Failure, Record
+from mpi_trainer.runtime.partial import Key
 
 
 def stored(spec: Any, generation: int = 1) -> StoredJob:
@@ -30,21 +32,21 @@ GOOD = {
 
 
 def test_a_good_job_has_its_defaults() -> None:
-    loaded = Jobs(MPIJob, load.job).load(stored(GOOD))
+    loaded = Jobs(MPIJob, load.job, JobMemories()).load(stored(GOOD))
     assert loaded.errors == ()
     assert (loaded.job.slots, loaded.job.launcher.replicas) == (1, 1)
 
 
 @pytest.mark.parametrize("spec", [[], None, "x", {"mpiReplicaSpecs": 5}, {"slotsPerWorker": "a"}])
 def test_nonsense_has_errors_and_does_not_raise(spec: Any) -> None:
-    assert Jobs(MPIJob, load.job).load(stored(spec)).errors
+    assert Jobs(MPIJob, load.job, JobMemories()).load(stored(spec)).errors
 
 
 def test_the_administrators_limit_is_for_jobs_without_one() -> None:
     def limit(policy: dict[str, Any]) -> int | None:
         spec = {**GOOD, "runPolicy": policy}
         found = (
-            Jobs(MPIJob, load.job, timed(300))
+            Jobs(MPIJob, load.job, JobMemories(), timed(300))
             .load(stored(spec))
             .job.spec.run_policy.scheduling_policy
         )
@@ -57,7 +59,9 @@ def test_the_administrators_limit_is_for_jobs_without_one() -> None:
 
 
 def test_a_change_is_read_anew() -> None:
-    jobs = Jobs(MPIJob, load.job)
+    memories = JobMemories()
+    memories.begin(Key("lab", "pi"), "u")
+    jobs = Jobs(MPIJob, load.job, memories)
     assert jobs.load(stored(GOOD)).job.slots == 1
     assert jobs.load(stored({**GOOD, "slotsPerWorker": 4}, generation=2)).job.slots == 4
 
@@ -79,6 +83,6 @@ def test_an_annotation_that_another_version_knows_stops_no_job() -> None:
     """Strictness is admission's: here the job may have begun long ago."""
     meta = {"name": "pi", "annotations": {"mpi-trainer.opendatahub.io/unknown": "x"}}
     raw = msgspec.json.encode({"metadata": meta, "spec": GOOD})
-    loaded = Jobs(MPIJob, load.job).load(msgspec.json.decode(raw, type=StoredJob))
+    loaded = Jobs(MPIJob, load.job, JobMemories()).load(msgspec.json.decode(raw, type=StoredJob))
     assert loaded.errors == ()
     assert loaded.job.metadata.annotations == meta["annotations"]

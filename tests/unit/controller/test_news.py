@@ -40,7 +40,7 @@ RUNS = replace(
 @pytest.fixture
 def news() -> News:
     made = News()
-    made.told(JOB, NOW)
+    made.told(NOW)
     return made
 
 
@@ -67,15 +67,10 @@ def test_the_first_counts_wait_for_the_job_to_run() -> None:
 
 def test_that_a_job_runs_is_told_at_once_unless_there_is_much_to_write(news: News) -> None:
     assert news.can_wait(JOB, RUNS, NOW, QUIET) is None
-    news.told(JOB, NOW)
+    news.told(NOW)
     assert news.can_wait(JOB, RUNS, SOON, BUSY) == 3 * BUSY
     assert news.can_wait(JOB, RUNS, SOON + HALF, BUSY) == 3 * BUSY - HALF
     assert news.can_wait(JOB, RUNS, SOON + 3 * BUSY, BUSY) is None
-
-
-def test_what_was_before_the_job_of_this_name_does_not_count(news: News) -> None:
-    news.forget("u")
-    assert news.can_wait(JOB, COUNTED, SOON, QUIET) == COUNTS_EVERY
 
 
 def test_a_clock_that_was_set_back_holds_nothing_up(news: News) -> None:
@@ -104,10 +99,8 @@ def test_whatever_else_there_is_to_do_is_done_now(news: News, step: Step) -> Non
 
 def test_a_jobset_is_dated_by_its_last_change() -> None:
     news, plain = News(), JobSetSeen("set")
-    assert news.dated("u", None, NOW) is None
-    assert news.dated("u", plain, NOW) == replace(plain, since=NOW)
-    assert news.dated("u", plain, SOON) == replace(plain, since=NOW)
+    assert news.dated(None, NOW) is None
+    assert news.dated(plain, NOW) == replace(plain, since=NOW)
+    assert news.dated(plain, SOON) == replace(plain, since=NOW)
     counted = replace(plain, jobs=READY)
-    assert news.dated("u", counted, SOON) == replace(counted, since=SOON)
-    news.forget("u")
-    assert news.dated("u", counted, SOON + HALF) == replace(counted, since=SOON + HALF)
+    assert news.dated(counted, SOON) == replace(counted, since=SOON)

@@ -26,30 +26,23 @@ WRITES = 3
 
 
 class News:
-    """Remembers when each job was told of last, since when it runs untold, and its JobSet."""
+    """Of one job: when it was told of last, since when it runs untold, and its JobSet."""
 
     def __init__(self) -> None:
-        self._told: dict[str, datetime] = {}
-        self._runs: dict[str, datetime] = {}
-        self._sets: dict[str, JobSetSeen] = {}
+        self._told: datetime | None = None
+        self._runs: datetime | None = None
+        self._set: JobSetSeen | None = None
 
-    def dated(self, uid: str, job_set: JobSetSeen | None, now: datetime) -> JobSetSeen | None:
+    def dated(self, job_set: JobSetSeen | None, now: datetime) -> JobSetSeen | None:
         """The JobSet, with the time since when it was seen to be as it is."""
         if job_set is None:
             return None
-        before = self._sets.get(uid)
-        if before is None or replace(before, since=None) != job_set:
-            before = self._sets[uid] = replace(job_set, since=now)
-        return before
+        if self._set is None or replace(self._set, since=None) != job_set:
+            self._set = replace(job_set, since=now)
+        return self._set
 
-    def told(self, job: TrainJob, now: datetime) -> None:
-        self._told[job.metadata.uid] = now
-        self._runs.pop(job.metadata.uid, None)
-
-    def forget(self, uid: str) -> None:
-        self._told.pop(uid, None)
-        self._runs.pop(uid, None)
-        self._sets.pop(uid, None)
+    def told(self, now: datetime) -> None:
+        self._told, self._runs = now, None
 
     def can_wait(
         self, job: TrainJob, step: Step, now: datetime, busy: timedelta
@@ -57,17 +50,19 @@ class News:
         """How long the step need not be stored yet; None: now. `busy` is how long the writes of
         late take."""
         old, new = f.read(job.metadata.annotations), step.findings
-        uid, counts = job.metadata.uid, job.status.jobs_status
+        counts = job.status.jobs_status
         if step.acts or replace(step.status, jobs_status=counts) != job.status:
             return None
         if _runs_now(old, new):
             patience = min(WRITES * busy, RUNS_WITHIN)
-            return _rest(self._runs.setdefault(uid, now), now, patience)
+            self._runs = self._runs or now
+            return _rest(self._runs, now, patience)
         if new != old or step.events or step.status == job.status:
             return None
         pause = COUNTS_EVERY if counts else FIRST_COUNTS
         patience = min(pause + WRITES * busy, COUNTS_WITHIN)
-        return _rest(self._told.setdefault(uid, now), now, patience)
+        self._told = self._told or now
+        return _rest(self._told, now, patience)
 
 
 def _runs_now(old: f.Findings, new: f.Findings) -> bool:

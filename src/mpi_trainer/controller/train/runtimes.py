@@ -19,6 +19,7 @@ from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.runtime import CLUSTER, Runtime, serves
 from mpi_trainer.api.trainjob import KIND, TrainJob
 from mpi_trainer.controller.claims import Predecessor, check, claim
+from mpi_trainer.controller.jobmemory import JobMemories
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Forbidden, NotFound
@@ -58,19 +59,21 @@ class _Read(msgspec.Struct, frozen=True):
     runtime: Runtime
 
 
+class _Known(msgspec.Struct):
+    """The runtime of one job, and whether it is stored."""
+
+    runtime: Runtime | None = None
+    stored: bool = False
+
+
 class Runtimes:
     """Remembers the runtime of every job that is under way, and whether it is stored."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, memories: JobMemories) -> None:
         self._client = client
-        self._known: dict[str, Runtime] = {}
-        self._standing: set[str] = set()
+        self._memories = memories
         self._live = Together(self._read)
         self._latest: dict[Key, _Read] = {}
-
-    def forget(self, uid: str) -> None:
-        self._known.pop(uid, None)
-        self._standing.discard(uid)
 
     def latest(self, job: TrainJob) -> Runtime | None:
         """As it was read last, for whichever job. `of` gives the same object if it still is so."""
@@ -79,33 +82,36 @@ class Runtimes:
 
     async def of(self, job: TrainJob, owner: Meta, begun: bool) -> Runtime:
         """`begun`: the job was acted upon before, so most likely there is a snapshot."""
-        uid = owner.uid
-        if uid in self._known:
-            return self._known[uid]
-        stored = await self._stored(job, owner) if begun or uid in self._standing else None
+        known = self._memories.of(owner.uid, _Known)
+        if known.runtime is not None:
+            return known.runtime
+        stored = await self._stored(job, owner) if begun or known.stored else None
         if stored is not None:
-            self._known[uid] = stored
-            self._standing.add(uid)
+            known.runtime, known.stored = stored, True
             return stored
-        live = await self._live.get(_place(job))
-        self._known[uid] = live
+        live = known.runtime = await self._live.get(_place(job))
         if begun:
-            await self.keep(job, owner)
+            await self._keep(job, owner, live, known)
         return live
 
     async def keep(self, job: TrainJob, owner: Meta) -> None:
         """Store what `of` gave. `Superseded` where something else is stored: ask `of` again."""
-        runtime = self._known[owner.uid]
-        if owner.uid in self._standing:
+        known = self._memories.of(owner.uid, _Known)
+        if known.runtime is None:
+            raise Superseded(snapshots.name(job.name))
+        await self._keep(job, owner, known.runtime, known)
+
+    async def _keep(self, job: TrainJob, owner: Meta, runtime: Runtime, known: _Known) -> None:
+        if known.stored:
             return
         desired = snapshots.snapshot(job, runtime)
         _, fresh = await claim(self._client, CONFIGMAPS, owner, desired, KIND)
         kept = None if fresh else await self._config_map(job)
         if kept is None and not fresh:
             raise Predecessor(f"ConfigMap {snapshots.name(job.name)} was there a moment ago")
-        self._standing.add(owner.uid)
+        known.stored = True
         if kept is not None and kept.data != desired["data"]:
-            del self._known[owner.uid]
+            known.runtime = None
             raise Superseded(snapshots.name(job.name))
 
     async def _read(self, key: Key) -> Runtime:

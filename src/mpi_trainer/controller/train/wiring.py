@@ -11,6 +11,7 @@ from mpi_trainer.api import load
 from mpi_trainer.api.trainjob import KIND, TrainJob
 from mpi_trainer.controller.flags import Flags
 from mpi_trainer.controller.furniture import Furniture
+from mpi_trainer.controller.jobmemory import JobMemories
 from mpi_trainer.controller.jobs import Jobs
 from mpi_trainer.controller.objects import POD_SECONDS, Pod, StoredJob
 from mpi_trainer.controller.pace import Pace
@@ -51,11 +52,13 @@ def parts(
     freshness: Freshness[Key, Resource] = Freshness(
         {TRAINJOBS: stores.trainjobs, JOBSETS: stores.jobsets}, time.monotonic
     )
-    furniture, runtimes = Furniture(writer, KIND), Runtimes(writer)
+    memories = JobMemories()
+    furniture, runtimes = Furniture(writer, memories, KIND), Runtimes(writer, memories)
     loop = TrainJobs(
         stores,
         TrainTools(
-            jobs=Jobs(TrainJob, load.train_job),
+            memories=memories,
+            jobs=Jobs(TrainJob, load.train_job, memories),
             runtimes=runtimes,
             furniture=furniture,
             all_pods=AllPods(shared.client),
