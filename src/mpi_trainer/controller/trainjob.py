@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 import msgspec
+from msgspec.structs import replace
 
+from mpi_trainer.api.effective import Effective
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.runtime import MPI, Runtime
 from mpi_trainer.api.trainjob import TrainJob
@@ -224,20 +226,17 @@ class TrainJobs:
             )
             return stalled(job, "", now)
         whole = plan.desired.effective
-        uid = "" if job_set is None else job_set.uid
-        if needs_all_pods(job, whole, job_set, now):
-            pods = await self._tools.all_pods.of(job)
-        else:
-            pods = self._stores.ended_pods.by(BY_JOB, f"{job.namespace}/{job.name}")
-        sight = look(pods, uid, whole.policy == MPI)
         everything = TrainSeen(
             job_set=job_set,
-            pods=sight.seen,
-            placement=sight.placement,
             wanted=plan.desired.rendered,
             wishes=plan.desired.wishes,
             trouble=noted.trouble,
         )
+        watched = self._stores.ended_pods.by(BY_JOB, f"{job.namespace}/{job.name}")
+        everything = _with_pods(everything, watched, whole)
+        if needs_all_pods(job, whole, everything, now):
+            listed = await self._tools.all_pods.of(job)
+            everything = replace(_with_pods(everything, listed, whole), asked=True)
         return decide(job, whole, everything, now)
 
     # --- carrying out ------------------------------------------------------------------------
@@ -303,6 +302,13 @@ class TrainJobs:
 
     def _news(self, uid: str) -> News:
         return self._tools.memories.of(uid, News)
+
+
+def _with_pods(seen: TrainSeen, pods: Iterable[Pod], whole: Effective) -> TrainSeen:
+    """What is seen, with those of `pods` that are the JobSet's."""
+    uid = "" if seen.job_set is None else seen.job_set.uid
+    sight = look(pods, uid, whole.policy == MPI)
+    return replace(seen, pods=sight.seen, placement=sight.placement)
 
 
 def _next(step: Step) -> Result:

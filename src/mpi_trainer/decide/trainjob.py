@@ -13,7 +13,7 @@ import msgspec
 
 from mpi_trainer.api.effective import LAUNCHER, NODE, TRAINER, Effective, ReplicatedJob
 from mpi_trainer.api.runtime import MPI
-from mpi_trainer.api.trainjob import CONTROLLER_NAME, SUSPENDED, JobStatus, TrainJob
+from mpi_trainer.api.trainjob import CONTROLLER_NAME, SUSPENDED, Condition, JobStatus, TrainJob
 from mpi_trainer.decide import blame, deadline, reasons, success
 from mpi_trainer.decide import findings as f
 from mpi_trainer.decide.seen import PodSeen, Seen
@@ -25,9 +25,12 @@ replace = msgspec.structs.replace
 NOW = timedelta(0)
 TOLD_AFTER = timedelta(seconds=10)
 TOLD_AGAIN = timedelta(minutes=5)
-EVIDENCE_WITHIN = timedelta(seconds=5)
 SOON = timedelta(seconds=0.5)
 ALL = "All"
+UNPROVEN = (
+    "The JobSet has completed, but its launcher pod was deleted before the ends of its ranks were "
+    "read: that the job succeeded is JobSet's word alone."
+)
 
 
 def decide(job: TrainJob, effective: Effective, seen: TrainSeen, now: datetime) -> Step:
@@ -38,23 +41,30 @@ def decide(job: TrainJob, effective: Effective, seen: TrainSeen, now: datetime) 
         return Step(story.status, story.findings)
     if finished(job.status):
         return over(job, seen.job_set, now)
+    # An end is honoured first, also of a JobSet that its time to live takes away: nothing else
+    # would keep the job from being run again once the JobSet is gone.
     job_set = seen.job_set
-    if job_set is not None and not job_set.terminating:
-        if job_set.completed is not None:
-            return _completed(story, effective, seen, job_set)
-        if job_set.failed is not None:
-            return _failed(story, effective, seen, job_set)
+    if job_set is not None and job_set.completed is not None:
+        return _completed(story, effective, seen, job_set.completed)
+    if job_set is not None and job_set.failed is not None:
+        return _failed(story, effective, seen, job_set.failed)
     if job.spec.suspend:
         return _suspended(story.suspended(), seen)
     return _active(story.resumed(), effective, seen)
 
 
-def needs_all_pods(
-    job: TrainJob, effective: Effective, job_set: JobSetSeen | None, now: datetime
-) -> bool:
-    """Whether `decide` must see the pods that have not ended, too: a job that goes on waits for
-    those of before, and one that is slow to start tells what they wait for."""
-    if job_set is None or job_set.terminating or job_set.ended is not None or job.spec.suspend:
+def needs_all_pods(job: TrainJob, effective: Effective, seen: TrainSeen, now: datetime) -> bool:
+    """Whether `decide` must see the job's pods as the API server has them now, not as they were
+    watched. A job that goes on waits for those of before, one that is slow to start tells what
+    they wait for, and one whose JobSet has ended is judged by their ends."""
+    job_set = seen.job_set
+    if job_set is None or finished(job.status):
+        return False
+    if job_set.completed is not None:
+        return effective.policy == MPI and _ends(seen.pods).launcher() is None
+    if job_set.failed is not None:
+        return not _cause(effective, seen.pods)
+    if job_set.terminating or job.spec.suspend:
         return False
     if job_set.suspended:
         return True
@@ -96,30 +106,35 @@ def over(job: TrainJob, job_set: JobSetSeen | None, now: datetime) -> Step:
     )
 
 
-def _completed(story: Story, effective: Effective, seen: TrainSeen, job_set: JobSetSeen) -> Step:
-    told = job_set.completed
-    assert told is not None
+def _completed(story: Story, effective: Effective, seen: TrainSeen, told: Condition) -> Step:
     if effective.policy != MPI:
         return _ended(story.complete(told.reason, told.message), seen)
-    if seen.pods.launcher() is None and _lately(job_set, story.now):
-        return Step(story.status, story.findings, look_again=SOON)
+    ends = _ends(seen.pods)
+    if ends.launcher() is None:
+        if not seen.asked:
+            return Step(story.status, story.findings, look_again=SOON)
+        story = story.warned(reasons.UNPROVEN, UNPROVEN)
     story = replace(story, findings=replace(story.findings, placement=seen.placement))
-    objection = success.objection(_cast(effective), seen.pods)
+    objection = success.objection(_cast(effective), ends)
     if objection is not None:
         return _ended(story.failed(objection.reason, objection.message, objection.message), seen)
-    odd = success.surprise(_cast(effective), seen.pods)
+    odd = success.surprise(_cast(effective), ends)
     story = story.warned(reasons.PLACEMENT_SURPRISING, odd)
     return _ended(story.complete(told.reason, told.message), seen)
 
 
-def _failed(story: Story, effective: Effective, seen: TrainSeen, job_set: JobSetSeen) -> Step:
-    told = job_set.failed
-    assert told is not None
+def _failed(story: Story, effective: Effective, seen: TrainSeen, told: Condition) -> Step:
     cause = _cause(effective, seen.pods)
-    if not cause and _lately(job_set, story.now):
+    if not cause and not seen.asked:
         return Step(story.status, story.findings, look_again=SOON)
     text = f"{told.message}; {cause}" if cause else told.message
     return _ended(story.failed(told.reason, text, cause or told.message), seen)
+
+
+def _ends(pods: Seen) -> Seen:
+    """Those that have ended, which says as much while they are being deleted."""
+    ended = tuple(replace(p, terminating=False) for p in pods.pods if p.ended)
+    return replace(pods, pods=ended)
 
 
 def _ended(story: Story, seen: TrainSeen) -> Step:
@@ -225,11 +240,6 @@ def _begun(effective: Effective, pods: Seen) -> datetime | None:
     led = launcher is not None and launcher.started is not None
     wanted = sum(one.count * one.replicas for one in _working(effective))
     return max(starts) if starts and (led or len(starts) >= wanted) else None
-
-
-def _lately(job_set: JobSetSeen, now: datetime) -> bool:
-    """Whether its pods' ends, which say what the ranks did, may not have been seen yet."""
-    return now - (job_set.ended or now) < EVIDENCE_WITHIN
 
 
 def _late(story: Story, job_set: JobSetSeen | None, why: str) -> Story:

@@ -42,11 +42,13 @@ class JobSetSeen(msgspec.Struct, frozen=True):
 
 
 class TrainSeen(msgspec.Struct, frozen=True):
-    """`pods` are by host name: those that have ended or, where `needs_all_pods`, all. `wanted` is
-    the mark of what would be rendered now. `wishes` are the annotations of the runtime."""
+    """`pods` are by host name: those that have ended or, where the API server was `asked` for them
+    just now, all. `wanted` is the mark of what would be rendered now. `wishes` are the annotations
+    of the runtime."""
 
     job_set: JobSetSeen | None = None
     pods: Seen = Seen()
+    asked: bool = False
     placement: str = ""
     wanted: str = ""
     wishes: Mapping[str, str] = {}

@@ -220,29 +220,30 @@ def test_a_job_that_waits_is_looked_at_ever_more_seldom() -> None:
         (UP, 9, False),
         (UP, 10, True),
         (ALL_UP, 60, False),
-        (replace(UP, completed=DONE), 60, False),
+        (replace(UP, completed=DONE), 60, True),
+        (replace(UP, failed=BROKEN), 60, True),
         (REST, 0, True),
     ],
-    ids=["no JobSet", "starting", "slow", "running", "ended", "going on"],
+    ids=["no JobSet", "starting", "slow", "running", "completed", "failed", "going on"],
 )
 def test_pods_that_have_not_ended_are_looked_at_only_where_they_matter(
     job_set: JobSetSeen | None, seconds: float, needed: bool
 ) -> None:
     job = make_job()
-    assert needs_all_pods(job, whole(job), job_set, at(seconds)) is needed
+    assert needs_all_pods(job, whole(job), TrainSeen(job_set), at(seconds)) is needed
 
 
 def test_a_job_whose_jobset_changes_goes_forward() -> None:
     """Where many start at once, each takes its time, and asking for pods would take more of it."""
     job, moved = make_job(), replace(UP, since=at(55))
-    assert not needs_all_pods(job, whole(job), moved, at(60))
+    assert not needs_all_pods(job, whole(job), TrainSeen(moved), at(60))
     assert look(job, at(60), job_set=moved).look_again == timedelta(seconds=5)
-    assert needs_all_pods(job, whole(job), moved, at(65))
+    assert needs_all_pods(job, whole(job), TrainSeen(moved), at(65))
 
 
 def test_a_job_that_ran_is_not_slow_to_start() -> None:
     job = stored(make_job(), look(make_job(), job_set=ALL_UP))
-    assert not needs_all_pods(job, whole(job), UP, at(60))
+    assert not needs_all_pods(job, whole(job), TrainSeen(UP), at(60))
     assert look(job, at(60), job_set=UP).look_again is None
 
 
@@ -284,24 +285,59 @@ def test_a_launcher_that_returned_0_proves_no_success(
     assert told.reason == reason
 
 
-def test_the_launcher_s_end_is_waited_for_a_moment() -> None:
-    """The JobSet's end may be seen first, and without the launcher's nothing is proven."""
-    ended = replace(UP, completed=DONE)
-    early = look(make_job(), at(1), job_set=ended)
-    assert find(early.status, "Complete") is None
-    assert early.look_again is not None
-    late = look(make_job(), at(6), job_set=ended)
-    assert find(late.status, "Complete") is not None
+@pytest.mark.parametrize("seconds", [1, 6, 3600])
+def test_a_completed_jobset_is_believed_only_once_its_pods_were_asked_for(seconds: float) -> None:
+    """C-11: however late it is, and by whose clock: evidence is a list, not a time-out."""
+    job, ended = make_job(), replace(UP, completed=DONE)
+    unseen = look(job, at(seconds), job_set=ended)
+    assert find(unseen.status, "Complete") is None
+    assert unseen.look_again is not None
+    told = look(job, at(seconds), job_set=ended, asked=True)
+    assert find(told.status, "Complete") is not None
+    assert [event.reason for event in told.events] == ["EvidenceMissing"]
 
 
-def test_who_failed_is_waited_for_a_moment() -> None:
+def test_evidence_that_was_watched_is_not_asked_for_again() -> None:
+    job, ended = make_job(), Seen((pod("pi-launcher-0-0", "Succeeded", end=End(code=0)),))
+    seen = TrainSeen(replace(UP, completed=DONE), ended)
+    assert not needs_all_pods(job, whole(job), seen, at(60))
+    bad = Seen((pod("pi-node-0-1", "Failed", end=End(code=9)),))
+    assert not needs_all_pods(job, whole(job), TrainSeen(replace(UP, failed=BROKEN), bad), at(60))
+
+
+def test_who_failed_is_asked_for_once() -> None:
+    """C-11"""
     failed = replace(UP, failed=BROKEN)
-    early = look(make_job(), at(1), job_set=failed)
-    assert find(early.status, "Failed") is None
-    assert early.look_again is not None
-    told = find(look(make_job(), at(6), job_set=failed).status, "Failed")
+    unseen = look(make_job(), at(60), job_set=failed)
+    assert find(unseen.status, "Failed") is None
+    assert unseen.look_again is not None
+    told = find(look(make_job(), at(60), job_set=failed, asked=True).status, "Failed")
     assert told is not None
     assert told.message == "jobset failed"
+
+
+@pytest.mark.parametrize("suspend", [False, True])
+def test_a_jobset_that_ended_and_is_being_deleted_has_ended(suspend: bool) -> None:
+    """C-2: its time to live was over before we looked; the job is not to be run again."""
+    ended = pod("pi-launcher-0-0", "Succeeded", end=End(code=0), terminating=True)
+    seen, going = Seen((ended,)), replace(UP, terminating=True)
+    job = make_job(suspend=suspend)
+    step = look(job, at(1), job_set=replace(going, completed=DONE), pods=seen)
+    assert find(step.status, "Complete") is not None
+    assert not look(stored(job, step), at(2)).acts
+    step = look(job, at(1), job_set=replace(going, failed=BROKEN), asked=True)
+    assert find(step.status, "Failed") is not None
+    assert not look(stored(job, step), at(2)).acts
+
+
+def test_ranks_count_also_of_a_launcher_that_is_being_deleted() -> None:
+    """C-2, C-11"""
+    ended = pod("pi-launcher-0-0", "Succeeded", end=End(code=0), terminating=True)
+    seen = Seen((ended,), (rank(0, "pi-node-0-0", 9),))
+    going = replace(UP, terminating=True, completed=DONE)
+    told = find(look(make_job(), at(1), job_set=going, pods=seen).status, "Failed")
+    assert told is not None
+    assert told.reason == "RankFailed"
 
 
 def test_a_failure_tells_the_jobset_s_reason_and_the_pod_to_blame() -> None:
