@@ -131,10 +131,11 @@ def _silent(seen: PodSeen) -> PodSeen:
 def _launcher(pod: Pod, job: Job | None, name: str) -> PodSeen:
     seen = pod_seen(pod, name, "launcher")
     made_for = pod.metadata.annotations.get(marks.WORKERS, "")
-    leaving = job is not None and job.metadata.deletion_timestamp is not None
+    leaving = job.metadata.deletion_timestamp if job is not None else None
     return replace(
         seen,
-        terminating=seen.terminating or leaving,
+        terminating=seen.terminating or leaving is not None,
+        gone_by=seen.gone_by or leaving,
         workers=int(made_for) if made_for.isdecimal() else None,
     )
 
@@ -158,6 +159,7 @@ def pod_seen(pod: Pod, name: str, role: Literal["launcher", "worker"], main: str
         why="" if ended else _why(pod, disruption),
         disrupted=disruption is not None or status.reason in _DISRUPTIONS,
         started=_started(pod, main),
+        gone_by=pod.metadata.deletion_timestamp,
     )
 
 
@@ -182,6 +184,7 @@ def _launcher_without_pod(job: Job) -> PodSeen:
         attempt=attempt(job),
         scheduled=phase != "Pending",
         terminating=job.metadata.deletion_timestamp is not None,
+        gone_by=job.metadata.deletion_timestamp,
         end=End(reason=failed.reason, message=failed.message) if failed else None,
         why="its Job has not made the pod yet; `kubectl describe job` says why",
     )

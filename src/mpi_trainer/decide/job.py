@@ -17,6 +17,7 @@ from mpi_trainer.decide import (
     backoff,
     cleanup,
     deadline,
+    lostpods,
     reasons,
     replicas,
     scheduling,
@@ -150,19 +151,17 @@ def _between(story: Story, seen: Seen, retry_at: datetime) -> Decision:
         # The status of this look was lost once. Should it be lost again after the attempt has
         # begun, the old Running would read as a launcher that is gone.
         return _onward(told, seen, Decision(told.status, record, look_again=NOW))
-    waste = attempts.waste(job, seen)
-    if left > NOW or waste or any(p.terminating for p in seen.pods):
+    if left > NOW or attempts.waste(job, seen) or lostpods.leaving(job, seen):
         wait = left if left > NOW else None
-        return _onward(told, seen, Decision(told.status, record, stop=waste, look_again=wait))
+        return _clearing(told, seen, Decision(told.status, record, look_again=wait))
     return _under_way(told.retrying(record, limit), seen, replace(record, retry_at=None))
 
 
 def _under_way(story: Story, seen: Seen, record: Record) -> Decision:
     """Start what is missing: workers, then, when they are ready for it, the launcher."""
     job = story.job
-    waste = attempts.waste(job, seen)
-    if waste or any(p.terminating for p in seen.pods):
-        return _onward(story, seen, Decision(story.status, record, stop=waste))
+    if attempts.waste(job, seen) or lostpods.leaving(job, seen):
+        return _clearing(story, seen, Decision(story.status, record))
     stale = tuple(p.name for p in seen.workers if p.attempt < record.attempt)
     present = {p.index for p in seen.workers}
     absent = tuple(i for i in range(job.workers) if i not in present)
@@ -175,6 +174,18 @@ def _under_way(story: Story, seen: Seen, record: Record) -> Decision:
         free=stale,
     )
     return _onward(_alive(story, seen), seen, step)
+
+
+def _clearing(story: Story, seen: Seen, step: Decision) -> Decision:
+    """Stop what is of no use; what holds resources in vain for long, too."""
+    job = story.job
+    held = lostpods.held(job, seen, story.now)
+    if held:
+        story = story.releasing(lostpods.message(job, seen, len(held)))
+    stop = tuple(dict.fromkeys((*attempts.waste(job, seen), *held)))
+    left = None if held else lostpods.remaining(job, seen, story.now)
+    waits = (w for w in (step.look_again, left) if w is not None and w > NOW)
+    return _onward(story, seen, replace(step, stop=stop, look_again=min(waits, default=None)))
 
 
 def _may_launch(job: MPIJob, seen: Seen) -> bool:

@@ -10,6 +10,7 @@ SUCCEEDED = "MPIJobSucceeded"
 RESTARTING = "MPIJobRestarting"
 RESTARTED = "MPIJobRestarted"
 WAITING = "MPIJobWaiting"
+RELEASED = "WorkersReleased"
 
 LAUNCHER_FAILED = "LauncherPodFailed"
 WORKER_FAILED = "WorkerPodFailed"

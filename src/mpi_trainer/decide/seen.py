@@ -48,7 +48,8 @@ class PodSeen(msgspec.Struct, frozen=True):
     """One pod. `why` is what its scheduler, kubelet or evictor says of it, where it is not running.
 
     `disrupted` means that the cluster takes it away, not its job or a person. `workers` is how many
-    workers a launcher was made for, `started` when its container began, where that is known.
+    workers a launcher was made for, `started` when its container began, where that is known, and
+    `gone_by` when one that is being deleted was to be gone.
     """
 
     name: str
@@ -65,6 +66,7 @@ class PodSeen(msgspec.Struct, frozen=True):
     disrupted: bool = False
     workers: int | None = None
     started: datetime | None = None
+    gone_by: datetime | None = None
 
     @property
     def ended(self) -> bool:

@@ -66,6 +66,10 @@ class Story(msgspec.Struct, frozen=True):
         """Warns of what is odd but no failure; nothing where nothing is."""
         return self._event("Warning", reasons.PLACEMENT_SURPRISING, text) if text else self
 
+    def releasing(self, text: str) -> Story:
+        """Tells that healthy workers are given back, and what an administrator can do."""
+        return self._event("Warning", reasons.RELEASED, text)
+
     def suspended(self) -> Story:
         if c.holds(self.status.conditions, c.SUSPENDED) and self.status.start_time is None:
             return self
