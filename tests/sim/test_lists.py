@@ -87,3 +87,17 @@ def test_one_broken_object_is_named_and_hides_no_other() -> None:
         assert "$.data" in bad.why
 
     play(script)
+
+
+def test_an_object_nested_too_deeply_is_named_and_hides_no_other() -> None:
+    """S-3."""
+
+    async def script(server: Server, client: Client) -> None:
+        deep = msgspec.Raw(b'{"a":' * 1100 + b"1" + b"}" * 1100)
+        server.put(CONFIGMAPS, {"metadata": {"name": "c3", "namespace": "n"}, "spec": deep})
+        found = await whole(client, CONFIGMAPS, Thing, namespace="n")
+        assert names(found.items) == [name for name in NAMES if name != "c3"]
+        (bad,) = found.unreadable
+        assert (bad.metadata.name, "nested too deeply" in bad.why) == ("c3", True)
+
+    play(script)

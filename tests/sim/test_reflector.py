@@ -34,8 +34,15 @@ class Scene:
         self.server = server
         self.store: Store[Thing] = Store()
         self.told: list[tuple[str, bool]] = []
+        self.unreadable: list[tuple[str, str]] = []
         self.reflector = Reflector(
-            client, CONFIGMAPS, Thing, self.store, on_change=self._hear, chance=lambda: 0.0
+            client,
+            CONFIGMAPS,
+            Thing,
+            self.store,
+            on_change=self._hear,
+            on_unreadable=lambda _, whose, why: self.unreadable.append((whose.name, why)),
+            chance=lambda: 0.0,
         )
 
     def _hear(self, old: Thing | None, new: Thing | None) -> None:
@@ -322,6 +329,27 @@ def test_an_object_that_cannot_be_read_does_not_hide_the_others() -> None:
         scene.remove("a")
         await scene.agrees()
         assert "-a" in scene.words, "its deletion needs no reading"
+
+    play(script)
+
+
+def test_an_object_nested_too_deeply_does_not_end_the_reflector() -> None:
+    """S-3: 1,100 levels in one object; the others are served by list and by watch."""
+
+    async def script(scene: Scene) -> None:
+        whole = msgspec.Raw(b'{"a":' * 1100 + b"1" + b"}" * 1100)
+        deep = {"metadata": {"name": "deep", "namespace": "n"}, "data": {}, "spec": whole}
+        scene.server.put(CONFIGMAPS, deep)
+        scene.put("c")
+        await until(lambda: "+c" in scene.words)
+        assert scene.reflector.unreadable == 1
+        await scene.reflector.refresh()
+        assert scene.reflector.unreadable == 2
+        assert [name for name, _ in scene.unreadable] == ["deep", "deep"]
+        assert "nested too deeply" in scene.unreadable[0][1]
+        scene.put("d")
+        await until(lambda: "+d" in scene.words)
+        assert scene.store.get(Key("n", "deep")) is None
 
     play(script)
 

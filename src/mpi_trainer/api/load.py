@@ -31,6 +31,7 @@ from mpi_trainer.api.found import Found, beyond, located
 from mpi_trainer.api.identity import ANY_FILE, MPIJOB_FILE, Kinds
 from mpi_trainer.api.mpijob import KIND, MPIJob
 from mpi_trainer.api.trainerkinds import RUNTIMES, TRAIN_JOB
+from mpi_trainer.api.validation import size
 
 if TYPE_CHECKING:
     from mpi_trainer.api.runtime import Runtime
@@ -75,7 +76,7 @@ def runtime(data: Mapping[str, Any]) -> Found:
 
 
 def _one(data: Mapping[str, Any], *kinds: str) -> Found:
-    wrong = identity.errors(data, ANY_FILE)
+    wrong = [*identity.errors(data, ANY_FILE), *size.errors(data)]
     if not wrong and data.get("kind") not in kinds:
         rule = f"must be {' or '.join(kinds)}"
         remedy = f"send {'an' if kinds[0] == KIND else 'a'} {kinds[0]}"
@@ -157,7 +158,7 @@ def _file(text: str, source: str, kinds: Kinds, runtimes: Sequence[Runtime] = ()
 
 def _read(document: Document, kinds: Kinds) -> Found:
     data = document.data
-    wrong = identity.errors(data, kinds)
+    wrong = [*identity.errors(data, kinds), *size.errors(data)]
     found = Found(None, tuple(wrong)) if wrong else _READERS[data["kind"]](data)
     return Found(
         found.value,

@@ -25,6 +25,7 @@ from mpi_trainer.controller.objects import POD_SECONDS, Job, Pod, StoredJob
 from mpi_trainer.controller.pace import Pace
 from mpi_trainer.controller.release import release_all
 from mpi_trainer.controller.tails import Tails
+from mpi_trainer.controller.telling import of_unreadable
 from mpi_trainer.controller.train import served, wiring
 from mpi_trainer.controller.train.wiring import Shared
 from mpi_trainer.controller.wakeups import Wakeups
@@ -160,7 +161,7 @@ def _mpijobs(
         fresh=freshness.fresh,
         settings=Settings(workers=flags.workers),
     )
-    return workers, _reflectors(flags, client, stores, Wakeups(queue))
+    return workers, _reflectors(flags, shared, stores, Wakeups(queue))
 
 
 def _elector(flags: Flags, client: Client, metrics: Metrics, identity: str) -> Elector | None:
@@ -171,13 +172,20 @@ def _elector(flags: Flags, client: Client, metrics: Metrics, identity: str) -> E
 
 
 def _reflectors(
-    flags: Flags, client: Client, stores: Stores, wake: Wakeups
+    flags: Flags, shared: Shared, stores: Stores, wake: Wakeups
 ) -> list[Reflector[Any]]:
     found: list[Reflector[Any]] = []
+    client = shared.client
     for place in flags.namespaces or ("",):
         found += [
             Reflector(
-                client, MPIJOBS, StoredJob, stores.mpijobs, namespace=place, on_change=wake.mpijob
+                client,
+                MPIJOBS,
+                StoredJob,
+                stores.mpijobs,
+                namespace=place,
+                on_change=wake.mpijob,
+                on_unreadable=of_unreadable(shared.recorder),
             ),
             Reflector(
                 client,

@@ -7,12 +7,13 @@ cannot hide the others.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from mpi_trainer.api import typed
+from mpi_trainer.api import nesting, typed
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Garbled, Gone
@@ -43,9 +44,18 @@ class Page(msgspec.Struct, Generic[T], frozen=True):
         return self.metadata.resource_version
 
 
-class _Rough(msgspec.Struct, frozen=True):
+class Rough(msgspec.Struct, frozen=True):
+    """A page whose items are read one by one; `pruned` where some were too deep to be read."""
+
     items: tuple[msgspec.Raw, ...] | None = None
     metadata: ListMeta = ListMeta()
+    pruned: bool = False
+
+    def read(self, item: msgspec.Raw, decoder: msgspec.json.Decoder[Any]) -> Any:
+        """One item as a value; msgspec.ValidationError where it is not of that kind."""
+        if self.pruned and nesting.was_pruned(bytes(item)):
+            raise typed.TooDeep
+        return typed.decoded(decoder, item)
 
 
 class _Null(msgspec.Struct, Generic[T], frozen=True):
@@ -75,7 +85,7 @@ async def pages(  # noqa: PLR0913 - the list options of the API, each optional
             resource, namespace, labels, fields, 0 if again else limit, token, resource_version
         )
         try:
-            page: Page[T] = read_page(client, request, await client.fetch(request), kind)
+            page: Page[T] = await _read_page(client, request, kind)
         except Gone:
             if not token:
                 raise
@@ -112,19 +122,37 @@ async def whole(
     return Page(tuple(items), last.metadata, tuple(unreadable))
 
 
-def read_page(client: Client, request: Request, body: bytes, kind: Any) -> Page[Any]:
+async def _read_page(client: Client, request: Request, kind: Any) -> Page[Any]:
     """One page's items; object by object only if one of them is broken."""
+    body = await client.fetch(request)
     try:
         quick: _Null[Any] = client.decode(request, body, _Null[kind])
     except Garbled:
-        rough: _Rough = client.decode(request, body, _Rough)
+        page = await rough(client, request, body)
     else:
         return Page(quick.items or (), quick.metadata)
     items, unreadable = [], []
-    for raw in rough.items or ():
+    for raw in page.items or ():
         try:
-            items.append(typed.decode(raw, kind))
+            items.append(page.read(raw, typed.decoder(kind)))
         except msgspec.ValidationError as error:
-            headed = client.decode(request, bytes(raw), _Headed)
-            unreadable.append(Unreadable("ADDED", headed.metadata, str(error)))
-    return Page(tuple(items), rough.metadata, tuple(unreadable))
+            unreadable.append(Unreadable("ADDED", head(client, request, raw), str(error)))
+    return Page(tuple(items), page.metadata, tuple(unreadable))
+
+
+async def rough(client: Client, request: Request, body: bytes) -> Rough:
+    """A page's items, each still to be read, whatever one of them is."""
+    try:
+        return typed.decode(body, Rough)
+    except typed.TooDeep:
+        shallow = await asyncio.to_thread(typed.shallow, body)
+        page: Rough = client.decode(request, shallow, Rough)
+        return msgspec.structs.replace(page, pruned=True)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise Garbled(request, str(error)) from error
+
+
+def head(client: Client, request: Request, item: msgspec.Raw) -> Meta:
+    """Whose item it is that could not be read."""
+    found: _Headed = client.decode(request, bytes(item), _Headed)
+    return found.metadata

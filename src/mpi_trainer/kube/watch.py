@@ -8,6 +8,7 @@ does not decode is an `Unreadable` event, so that one broken object cannot stop 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any, Generic, TypeVar
@@ -94,7 +95,7 @@ async def watch(client: Client, request: Request, kind: type[T]) -> AsyncGenerat
             for line in batch:
                 if not line:
                     continue
-                event = _decode(request, decoder, line)
+                event = await _decode(request, decoder, line)
                 if isinstance(event, _Failure):
                     raise from_status(request, event.object)
                 yield event
@@ -104,9 +105,11 @@ def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
     return typed.decoder(Added[kind] | Modified[kind] | Deleted[kind] | Bookmark | _Failure)
 
 
-def _decode(request: Request, decoder: msgspec.json.Decoder[Any], line: bytes) -> Any:
+async def _decode(request: Request, decoder: msgspec.json.Decoder[Any], line: bytes) -> Any:
     try:
-        return decoder.decode(line)
+        return typed.decoded(decoder, line)
+    except typed.TooDeep as error:
+        problem, line = str(error), await asyncio.to_thread(typed.shallow, line)
     except msgspec.ValidationError as error:
         problem = str(error)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

@@ -19,13 +19,13 @@ from typing import Any, Generic, NoReturn
 import msgspec
 
 from mpi_trainer.api import typed
-from mpi_trainer.kube import requests
+from mpi_trainer.kube import lists, requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Gone, KubeError, ServerFault
 from mpi_trainer.kube.resources import Resource
-from mpi_trainer.kube.watch import Bookmark, Deleted, Event, Unreadable, watch
+from mpi_trainer.kube.watch import Bookmark, Deleted, Event, Meta, Unreadable, watch
 from mpi_trainer.runtime.backoff import WATCHES, Backoff, Chance
-from mpi_trainer.runtime.partial import Key, Partial, T, version_number
+from mpi_trainer.runtime.partial import Key, T, version_number
 from mpi_trainer.runtime.store import Change, Store
 
 log = logging.getLogger(__name__)
@@ -34,25 +34,7 @@ RELIST_SECONDS = 12 * 3600.0
 PAGE = 500
 TOO_SHORT = 1.0
 OnChange = Callable[[Any, Any], None]
-
-
-class _ListMeta(Partial, frozen=True, gc=False):
-    resource_version: str = ""
-    continue_: str = msgspec.field(default="", name="continue")
-
-
-class _Page(msgspec.Struct, frozen=True):
-    metadata: _ListMeta = _ListMeta()
-    items: list[msgspec.Raw] | None = None
-
-
-class _Names(Partial, frozen=True, gc=False):
-    name: str = ""
-    namespace: str = ""
-
-
-class _Named(Partial, frozen=True, gc=False):
-    metadata: _Names = _Names()
+OnUnreadable = Callable[[Resource, Meta, str], None]
 
 
 class _Doubt(Exception):
@@ -60,8 +42,9 @@ class _Doubt(Exception):
 
 
 class Reflector(Generic[T]):
-    """`on_change(old, new)` is called after the store has changed, and must not block. `gather`:
-    how many seconds late changes may come where there are many."""
+    """`on_change(old, new)` is called after the store has changed, and must not block, nor must
+    `on_unreadable(resource, metadata, why)`. `gather`: how many seconds late changes may come where
+    there are many."""
 
     def __init__(  # noqa: PLR0913 - what to watch, where to put it, whom to tell
         self,
@@ -74,6 +57,7 @@ class Reflector(Generic[T]):
         fields: str = "",
         namespace: str = "",
         on_change: OnChange | None = None,
+        on_unreadable: OnUnreadable | None = None,
         gather: float = 0.0,
         chance: Chance = random.random,
     ) -> None:
@@ -87,6 +71,7 @@ class Reflector(Generic[T]):
         self._fields = fields
         self._namespace = namespace
         self._on_change = on_change
+        self._on_unreadable = on_unreadable
         self._gather = gather
         self._chance = chance
         self._version = ""  # from where to watch on; "" when a list is due
@@ -194,14 +179,14 @@ class Reflector(Generic[T]):
             )
             # Mostly we wait ourselves: health is judged by how long one try may take.
             few = msgspec.structs.replace(request, tries=2)
-            page: _Page = await self._client.call(few, _Page)
+            page = await lists.rough(self._client, few, await self._client.fetch(few))
             for item in page.items or ():
                 try:
-                    values.append(self._decoder.decode(item))
+                    values.append(page.read(item, self._decoder))
                 except msgspec.ValidationError as error:
-                    names = typed.decode(item, _Named).metadata
-                    unread.append(Key(names.namespace, names.name))
-                    self._say_unreadable(unread[-1], str(error))
+                    whose = lists.head(self._client, few, item)
+                    unread.append(Key(whose.namespace, whose.name))
+                    self._say_unreadable(whose, str(error))
             token = page.metadata.continue_
             self.active_at = asyncio.get_running_loop().time()
             if not token:
@@ -250,7 +235,7 @@ class Reflector(Generic[T]):
             self._tell(self._store.discard(key, event.metadata, self._namespace))
         else:
             self._store.advance(event.metadata.resource_version, self._namespace)
-            self._say_unreadable(key, event.why)
+            self._say_unreadable(event.metadata, event.why)
 
     def _advance(self, version: str) -> None:
         if version_number(version) > version_number(self._version):
@@ -268,9 +253,12 @@ class Reflector(Generic[T]):
                 # One object's trouble must not keep the others from being seen.
                 log.exception("%s: a change could not be passed on", self.name)
 
-    def _say_unreadable(self, key: Key, why: str) -> None:
+    def _say_unreadable(self, whose: Meta, why: str) -> None:
         self.unreadable += 1
+        key = Key(whose.namespace, whose.name)
         log.error("%s: %s cannot be read and is left as it was: %s", self.name, key, why)
+        if self._on_unreadable is not None:
+            self._on_unreadable(self._resource, whose, why)
 
     @contextlib.asynccontextmanager
     async def _until(self, when: float) -> AsyncIterator[None]:

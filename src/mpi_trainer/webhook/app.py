@@ -7,6 +7,7 @@ silent yes.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
+from mpi_trainer.api import typed
 from mpi_trainer.api.errors import FORBIDDEN, FieldError
 from mpi_trainer.layout.mpijob import LABEL_OPERATOR
 from mpi_trainer.webhook import mpijob, review, trainjob
@@ -108,13 +110,21 @@ def _answer(
 def _handler(judge: Judge) -> Callable[[web.Request], Awaitable[web.Response]]:
     async def handle(request: web.Request) -> web.Response:
         try:
-            asked = review.parse(await request.read())
+            asked = await _read(await request.read())
         except msgspec.MsgspecError as error:
             return web.Response(status=400, text=f"this is no AdmissionReview: {error}\n")
         answer = msgspec.json.encode(await judge(asked))
         return web.Response(body=answer, content_type="application/json")
 
     return handle
+
+
+async def _read(body: bytes) -> review.Request:
+    """The request; what is nested too deeply in its objects is left for `api.load` to refuse."""
+    try:
+        return review.parse(body)
+    except typed.TooDeep:
+        return review.parse(await asyncio.to_thread(typed.shallow, body))
 
 
 def _labels(data: dict[str, Any] | None) -> dict[str, str]:

@@ -15,6 +15,7 @@ from mpi_trainer.controller.jobmemory import JobMemories
 from mpi_trainer.controller.jobs import Jobs
 from mpi_trainer.controller.objects import POD_SECONDS, Pod, StoredJob
 from mpi_trainer.controller.pace import Pace
+from mpi_trainer.controller.telling import of_unreadable
 from mpi_trainer.controller.train.allpods import AllPods
 from mpi_trainer.controller.train.hands import TrainHands
 from mpi_trainer.controller.train.objects import ENDED, JobSet
@@ -79,17 +80,26 @@ def parts(
         fresh=freshness.fresh,
         settings=Settings(workers=flags.workers),
     )
-    return workers, _reflectors(flags, shared.client, stores, TrainWakeups(queue))
+    return workers, _reflectors(flags, shared, stores, TrainWakeups(queue))
 
 
 def _reflectors(
-    flags: Flags, client: Client, stores: TrainStores, wake: TrainWakeups
+    flags: Flags, shared: Shared, stores: TrainStores, wake: TrainWakeups
 ) -> list[Reflector[Any]]:
     found: list[Reflector[Any]] = []
+    client = shared.client
     for place in flags.namespaces or ("",):
         jobs, sets = stores.trainjobs, stores.jobsets
         found += [
-            Reflector(client, TRAINJOBS, StoredJob, jobs, namespace=place, on_change=wake.trainjob),
+            Reflector(
+                client,
+                TRAINJOBS,
+                StoredJob,
+                jobs,
+                namespace=place,
+                on_change=wake.trainjob,
+                on_unreadable=of_unreadable(shared.recorder),
+            ),
             Reflector(client, JOBSETS, JobSet, sets, namespace=place, on_change=wake.jobset),
             Reflector(
                 client,
