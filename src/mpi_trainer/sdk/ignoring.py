@@ -10,20 +10,64 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import groupby
 from typing import Final
 
 import msgspec
 
 FILE: Final = ".odhignore"
-ALWAYS: Final = (
+_RUBBISH: Final = (
     *(".git", ".hg", ".svn", "__pycache__", "*.pyc", ".ipynb_checkpoints", ".venv", "venv"),
-    *(".mypy_cache", ".pytest_cache", ".ruff_cache", ".tox", "node_modules", FILE),
-    *(".env", ".netrc", ".ssh", ".kube", ".aws", ".docker", "id_rsa", "id_ed25519", "*.pem"),
+    *(".mypy_cache", ".pytest_cache", ".ruff_cache", ".tox", "node_modules", ".cache", FILE),
 )
+_KEYS: Final = (
+    *("id_rsa", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk", ".ssh"),
+    *("*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.pkcs12", "*.jks", "*.keystore", "*.ppk"),
+    *(".gnupg", "*.kdbx", ".password-store", "**/.local/share/keyrings", "*.ovpn"),
+)
+_ENVIRONMENTS: Final = (
+    *(".env", ".env.*", "*.env", ".envrc", ".*_history"),
+    *("!.env.example", "!.env.sample", "!.env.template"),
+    *("secrets.yaml", "secrets.yml", "secrets.json", "secrets.toml", ".credentials"),
+    *("credentials.json", "credentials.yaml", "credentials.yml", "credentials.toml", "token.json"),
+)
+_CLOUDS: Final = (
+    *(".aws", ".azure", ".oci", ".bluemix", ".boto", ".s3cfg", ".mc", ".passwd-s3fs"),
+    *("**/.config/gcloud", "**/.config/rclone", "rclone.conf", "application_default_credentials*"),
+    *("service-account*.json", "service_account*.json", "client_secret*.json"),
+    *("terraform.tfstate*", "*.tfstate", "*.tfvars", ".terraform", ".terraformrc"),
+    *(".vault-token", ".vault_pass*", ".databrickscfg", ".snowsql", ".snowflake"),
+)
+_CLUSTERS: Final = (
+    *(".kube", "kubeconfig", "kubeconfig.*", "*.kubeconfig"),
+    *(".docker", ".dockercfg", ".dockerconfigjson", "**/.config/containers"),
+)
+_LOGINS: Final = (
+    *(".netrc", "_netrc", ".pypirc", ".npmrc", ".yarnrc.yml", ".condarc", "pip.conf", ".htpasswd"),
+    *(".git-credentials", "**/.config/git", "**/.config/gh", "**/.config/glab-cli"),
+    *("**/.cargo/credentials*", "**/.gem/credentials", "**/.m2/settings*.xml", ".gradle"),
+    *(".pgpass", ".my.cnf", ".mylogin.cnf", "**/.dvc/config.local", "**/.streamlit/secrets.toml"),
+    *(".huggingface", ".kaggle", "kaggle.json", ".comet.config", "clearml.conf", ".jupyter"),
+)
+ALWAYS: Final = (*_RUBBISH, *_KEYS, *_ENVIRONMENTS, *_CLOUDS, *_CLUSTERS, *_LOGINS)
+
+
+class _Line(msgspec.Struct, frozen=True):
+    expression: str
+    anchored: bool
+    folders_only: bool
+    keeps: bool
+
+    @property
+    def sort(self) -> tuple[bool, bool, bool]:
+        return self.anchored, self.folders_only, self.keeps
 
 
 class _Rule(msgspec.Struct, frozen=True):
+    """Neighbouring lines of one sort, which any of them decides alike."""
+
     pattern: re.Pattern[str]
+    anchored: bool
     folders_only: bool
     keeps: bool
 
@@ -33,31 +77,35 @@ class Ignored(msgspec.Struct, frozen=True):
 
     def __call__(self, path: str, *, folder: bool) -> bool:
         """Whether this path, relative and with `/`, stays at home."""
+        name = path.rpartition("/")[2]
         for rule in reversed(self.rules):
-            if (folder or not rule.folders_only) and rule.pattern.fullmatch(path):
+            seen = path if rule.anchored else name
+            if (folder or not rule.folders_only) and rule.pattern.fullmatch(seen):
                 return not rule.keeps
         return False
 
 
 def ignored(lines: Iterable[str]) -> Ignored:
-    return Ignored(tuple(_rule(line) for line in (*ALWAYS, *lines) if _says_something(line)))
+    said = (_line(line) for line in (*ALWAYS, *lines) if _says_something(line))
+    return Ignored(
+        tuple(
+            _Rule(re.compile("|".join(line.expression for line in same), re.DOTALL), *sort)
+            for sort, same in groupby(said, key=lambda line: line.sort)
+        )
+    )
 
 
 def _says_something(line: str) -> bool:
     return bool(line.strip()) and not line.startswith("#")
 
 
-def _rule(line: str) -> _Rule:
+def _line(line: str) -> _Line:
     text = line.rstrip()
     keeps = text.startswith("!")
     text = text.removeprefix("!").removeprefix("\\")
     folders_only = text.endswith("/")
     text = text.rstrip("/")
-    anchored = "/" in text
-    pattern = _translated(text.lstrip("/"))
-    return _Rule(
-        re.compile(pattern if anchored else f"(?:.*/)?{pattern}", re.DOTALL), folders_only, keeps
-    )
+    return _Line(_translated(text.lstrip("/")), "/" in text, folders_only, keeps)
 
 
 def _translated(glob: str) -> str:

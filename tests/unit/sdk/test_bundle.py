@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import tarfile
+import time
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,57 @@ def test_secrets_and_rubbish_stay_at_home(tmp_path: Path) -> None:
     fill(tmp_path / "__pycache__", a="x")
     fill(tmp_path / ".ssh", id_rsa="x")
     assert names(bundle(tmp_path)) == ["train.py"]
+
+
+SECRETS = """
+.env .env.local .env.production prod.env .envrc .bash_history .python_history
+.ssh/config id_rsa id_dsa id_ecdsa id_ecdsa_sk id_ed25519 id_ed25519_sk deploy/id_ecdsa
+server.pem tls.key AuthKey.p8 me.p12 me.pfx trust.jks android.keystore putty.ppk
+.gnupg/secring.gpg passwords.kdbx .password-store/x .local/share/keyrings/login.keyring work.ovpn
+.aws/credentials .azure/accessTokens.json .config/gcloud/credentials.db .boto .s3cfg .mc/config.json
+.config/rclone/rclone.conf rclone.conf application_default_credentials.json .oci/config
+service-account.json service-account-prod.json service_account.json client_secret_1.json
+credentials.json secrets.yaml secrets.toml token.json
+terraform.tfstate terraform.tfstate.backup infra/prod.tfstate prod.tfvars .terraform/x .vault-token
+.kube/config kubeconfig kubeconfig.yaml prod.kubeconfig deploy/kubeconfig
+.docker/config.json .dockercfg .dockerconfigjson .config/containers/auth.json
+.netrc _netrc .pypirc .npmrc .condarc .pip/pip.conf .htpasswd .git-credentials
+.config/git/credentials .config/gh/hosts.yml .cargo/credentials.toml .m2/settings.xml
+.pgpass .my.cnf .dvc/config.local .streamlit/secrets.toml .databrickscfg
+.huggingface/token .cache/huggingface/token .kaggle/kaggle.json kaggle.json .jupyter/jupyter.json
+"""
+CODE = """
+train.py identity.py id_mapping.csv keys.py tokenizer.json token_ids.json environment.yml
+.env.example .env.sample conf/config.yaml .config/accelerate.yaml certificates.md secrets.py
+data/keyboard.csv kube.py docker/Dockerfile pyproject.toml requirements.txt .gitignore .dockerignore
+"""
+
+
+@pytest.mark.parametrize("below", ["", "project/deep/"])
+def test_what_may_hold_a_secret_stays_at_home(tmp_path: Path, below: str) -> None:
+    """S-16: a home or a project folder as it is found, at any depth."""
+    for name in (*SECRETS.split(), *CODE.split()):
+        path = tmp_path / below / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+    assert names(bundle(tmp_path)) == sorted(f"{below}{name}" for name in CODE.split())
+
+
+@pytest.mark.parametrize("name", ["tls.key", "kubeconfig", ".config/gcloud/x", ".env.local"])
+def test_a_line_of_ones_own_takes_it_along(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text("x")
+    folder = "/".join(name.split("/")[:2])
+    (tmp_path / ".odhignore").write_text(f"!{folder}\n")
+    assert names(bundle(tmp_path)) == [name]
+
+
+def test_ten_thousand_files_are_judged_in_a_moment() -> None:
+    rules = ignored(())
+    started = time.process_time()
+    for number in range(10_000):
+        assert not rules(f"some/project/folder/of/data/part-{number}.parquet", folder=False)
+    assert time.process_time() - started < 5.0
 
 
 def test_program_stays_a_program_and_a_link_a_link(tmp_path: Path) -> None:
