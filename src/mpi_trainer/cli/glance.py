@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from mpi_trainer.cli import terminal, words
+from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.places import jobs_dir
 from mpi_trainer.sdk.detection import CHOICE, configured
 
@@ -52,7 +53,7 @@ def answer(args: list[str]) -> str | None:
             jobs = [_job(base, call.namespace, name) for name in names]
         else:
             jobs = sorted(_jobs(call), key=lambda job: job.created, reverse=True)
-    except (NotPlain, OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (NotPlain, LocalError, OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
     # An empty list has words of its own.
     return _table(jobs, call) if jobs else None
@@ -126,7 +127,7 @@ def _job(base: str, namespace: str, name: str) -> JobSummary:
 
 def _text(path: str) -> str:
     """A file's text; with a thousand of them, a file object for each would cost a third."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         return os.read(descriptor, os.fstat(descriptor).st_size + 1).decode()
     finally:
@@ -135,7 +136,7 @@ def _text(path: str) -> str:
 
 def _alive(folder: str) -> bool:
     """Whether a supervisor holds the job."""
-    descriptor = os.open(f"{folder}/alive.lock", os.O_RDWR | os.O_CLOEXEC)
+    descriptor = os.open(f"{folder}/alive.lock", os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

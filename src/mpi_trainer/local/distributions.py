@@ -22,6 +22,7 @@ import msgspec
 
 from mpi_trainer.local import debian
 from mpi_trainer.local.errors import CannotInstall
+from mpi_trainer.local.ownership import open_unlinked
 from mpi_trainer.local.places import data_dir
 
 Progress = Callable[[float], None]
@@ -176,7 +177,7 @@ def _explained(distribution: Distribution, text: str) -> CannotInstall:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = open_unlinked(path, os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

@@ -7,8 +7,9 @@
     alive.lock   locked for as long as the supervisor lives
 
 Every file is replaced as a whole, so a reader sees the old or the new one, never a mixture. The
-directory is its owner's alone (0700). Danger: a free `alive.lock` on an unfinished job means that
-its supervisor died; whoever notices must repair it (`store`).
+directory is its owner's alone (0700), and no symbolic link in it is followed. Danger: a free
+`alive.lock` on an unfinished job means that its supervisor died; whoever notices must repair it
+(`store`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import msgspec
 
@@ -28,6 +29,7 @@ from mpi_trainer.api.decode import decode
 from mpi_trainer.api.mpijob import JobStatus, MPIJob, to_wire
 from mpi_trainer.decide import Record
 from mpi_trainer.diagnose.progress import Progress
+from mpi_trainer.local.ownership import open_unlinked
 from mpi_trainer.local.reports import RankRow
 from mpi_trainer.local.settings import Settings
 
@@ -108,7 +110,9 @@ class JobDir(msgspec.Struct, frozen=True):
         decoder = typed.decoder(Event)
         found = []
         with suppress(FileNotFoundError):
-            for line in (self.path / "events.jsonl").read_bytes().splitlines():
+            with self._opened("events.jsonl", os.O_RDONLY) as file:
+                lines = file.read().splitlines()
+            for line in lines:
                 with suppress(msgspec.DecodeError):  # torn by a kill
                     found.append(decoder.decode(line))
         return tuple(found)
@@ -125,20 +129,18 @@ class JobDir(msgspec.Struct, frozen=True):
 
     def keep_reserve(self) -> None:
         """Room for `state.json` and `job.json` on a full disk: a job that ends, or is ended."""
-        (self.path / "reserve").write_bytes(b"\0" * RESERVE)
+        with self._opened("reserve", os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as file:
+            file.write(b"\0" * RESERVE)
 
     def add_event(self, event: Event) -> None:
-        descriptor = os.open(
-            self.path / "events.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600
-        )
-        with os.fdopen(descriptor, "wb") as file:
+        with self._opened("events.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND) as file:
             # The first newline closes a line that a kill or a full disk has torn.
             file.write(b"\n" + msgspec.json.encode(event) + b"\n")
 
     @contextmanager
     def edited(self) -> Iterator[None]:
         """One client at a time changes `job.json`."""
-        descriptor = os.open(self.path / "edit.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = open_unlinked(self.path / "edit.lock", os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
@@ -147,7 +149,7 @@ class JobDir(msgspec.Struct, frozen=True):
 
     def take_life(self) -> int | None:
         """The locked `alive.lock`, to be held or inherited; None where a supervisor holds it."""
-        descriptor = os.open(self.path / "alive.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = open_unlinked(self.path / "alive.lock", os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -157,7 +159,7 @@ class JobDir(msgspec.Struct, frozen=True):
 
     def alive(self) -> bool:
         try:
-            descriptor = os.open(self.path / "alive.lock", os.O_RDWR)
+            descriptor = open_unlinked(self.path / "alive.lock", os.O_RDWR)
         except FileNotFoundError:
             return False
         try:
@@ -170,7 +172,8 @@ class JobDir(msgspec.Struct, frozen=True):
 
     def _read(self, name: str, kind: type[T]) -> T:
         try:
-            return typed.decode((self.path / name).read_bytes(), kind)
+            with self._opened(name, os.O_RDONLY) as file:
+                return typed.decode(file.read(), kind)
         except msgspec.MsgspecError as error:
             raise Damaged(f"{self.path / name}: {error}") from error
         except OSError as error:
@@ -190,11 +193,14 @@ class JobDir(msgspec.Struct, frozen=True):
 
     def _replace(self, name: str, data: bytes) -> None:
         fresh = self.path / f".{name}.new"
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
-            with os.fdopen(descriptor, "wb") as file:
+            with self._opened(fresh.name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as file:
                 file.write(data)
         except OSError:
             fresh.unlink(missing_ok=True)
             raise
         fresh.rename(self.path / name)
+
+    def _opened(self, name: str, flags: int) -> IO[bytes]:
+        mode = "rb" if flags == os.O_RDONLY else "wb"
+        return os.fdopen(open_unlinked(self.path / name, flags), mode)

@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from mpi_trainer.api import typed
+from mpi_trainer.local.ownership import open_unlinked
 
 SEGMENT_BYTES = 8 << 20
 SEGMENTS = 16
@@ -76,7 +77,7 @@ class Writer:
     def _begin(self, first: int) -> None:
         self.close()
         path = self._folder / f"log.{first:012d}.jsonl"
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        self._file = open_unlinked(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         # An earlier writer can have left half a line under this number, and nothing more.
         self._size, self._torn = 0, False
         for old in segments(self._folder)[:-SEGMENTS]:
@@ -115,7 +116,7 @@ class Reader:
         later = [p for p in segments(self._folder) if self._path is None or p > self._path]
         for path in later:
             try:
-                self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+                self._file = open_unlinked(path, os.O_RDONLY)
             except FileNotFoundError:
                 continue  # dropped just now; the next one says how much is gone
             self._path = path

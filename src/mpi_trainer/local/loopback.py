@@ -67,12 +67,12 @@ class Loopback:
     def enter(cls, isolation: Isolation, name: str, shared_dirs: tuple[str, ...] = ()) -> Self:
         """The same call as `Sandbox.enter`; all directories are shared here anyway."""
         sweep()
-        home = Path(tempfile.gettempdir(), _home_of(os.getpid()))
-        home.mkdir(mode=0o700, exist_ok=True)
+        # Others may write to /tmp: the name is a new one that nobody can know before (S-9).
+        home = tempfile.mkdtemp(prefix=f"{_home_of(os.getpid())}.")
         if os.getuid() == 0:  # root's sshd demands it, and only the system's own service makes it
             Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
         syscalls.adopt_orphans()
-        return cls(Groups.make(isolation.cgroups, name), str(home), _hold_port())
+        return cls(Groups.make(isolation.cgroups, name), home, _hold_port())
 
     @property
     def not_applied(self) -> tuple[str, ...]:
@@ -283,11 +283,13 @@ def sweep() -> tuple[str, ...]:
     for place in Path(tempfile.gettempdir()).glob(f"{_PREFIX}.*.*"):
         with contextlib.suppress(OSError, ValueError):
             owned = place.lstat().st_uid == os.getuid() and not place.is_symlink()
-            if owned and place.name != _home_of(int(place.name.split(".")[1])):
+            pid = int(place.name.split(".")[1])
+            if owned and not place.name.startswith(f"{_home_of(pid)}."):
                 shutil.rmtree(place, ignore_errors=True)
                 swept.append(str(place))
     return tuple(swept)
 
 
 def _home_of(pid: int) -> str:
+    """What the name of a supervisor's directory begins with: which process it is, of all times."""
     return f"{_PREFIX}.{pid}.{start_time(pid)}"

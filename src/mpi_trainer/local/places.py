@@ -1,16 +1,24 @@
-"""Where the local backend keeps things, by the XDG conventions of the current user."""
+"""Where the local backend keeps things, by the XDG conventions of the current user.
+
+Guarantee: no folder that is another user's is named (`ownership`); asking for one is a LocalError.
+"""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
+from mpi_trainer.local import ownership
+
 PRODUCT = "mpi-trainer"
 
 
 def data_dir() -> Path:
     """What can be fetched again: MPI installations, an unpacked sshd."""
-    return _xdg("XDG_DATA_HOME", ".local/share") / PRODUCT
+    base, folder = _xdg("XDG_DATA_HOME", ".local/share")
+    if os.geteuid() == 0:  # others may use what an administrator or an image's maker installed
+        ownership.demand_own(folder / PRODUCT, base)
+    return folder / PRODUCT
 
 
 def claims_dir() -> Path:
@@ -20,9 +28,14 @@ def claims_dir() -> Path:
 
 def jobs_dir() -> Path:
     """One directory a job: what it is, how it stands, what it said."""
-    return _xdg("XDG_STATE_HOME", ".local/state") / PRODUCT / "jobs"
+    base, folder = _xdg("XDG_STATE_HOME", ".local/state")
+    ownership.demand_own(folder / PRODUCT / "jobs", base)
+    return folder / PRODUCT / "jobs"
 
 
-def _xdg(variable: str, fallback: str) -> Path:
+def _xdg(variable: str, fallback: str) -> tuple[Path, Path]:
+    """The folder that the user has chosen, or their home; and the one for things of this sort."""
     chosen = os.environ.get(variable, "")
-    return Path(chosen) if chosen.startswith("/") else Path.home() / fallback
+    if chosen.startswith("/"):
+        return Path(chosen), Path(chosen)
+    return Path.home(), Path.home() / fallback

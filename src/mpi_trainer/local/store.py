@@ -28,6 +28,7 @@ from mpi_trainer.api import conditions
 from mpi_trainer.api.mpijob import JobStatus, MPIJob
 from mpi_trainer.local import admission
 from mpi_trainer.local.jobdir import Damaged, Event, JobDir, State
+from mpi_trainer.local.ownership import open_unlinked
 from mpi_trainer.local.places import jobs_dir
 from mpi_trainer.local.settings import Settings
 
@@ -99,7 +100,8 @@ def _exchange(fresh: Path, path: Path) -> None:
 def _prepared(folder: JobDir, job: MPIJob, settings: Settings) -> Iterator[tuple[JobDir, int]]:
     """A new job's directory, complete but hidden, and its life. What is there under the hidden
     name in the end is removed."""
-    folder.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for place in (jobs_dir(), folder.path.parent):  # `parents` would not have this mode
+        place.mkdir(parents=True, exist_ok=True, mode=0o700)
     fresh = JobDir(Path(tempfile.mkdtemp(prefix=".new-", dir=folder.path.parent)))
     alive = fresh.take_life()
     assert alive is not None, "nobody else knows the new directory"
@@ -135,7 +137,8 @@ def _first_state(job: MPIJob, now: datetime) -> State:
 def find(namespace: str, name: str) -> JobDir:
     """The job's directory, repaired where its supervisor died."""
     folder = JobDir(jobs_dir() / namespace / name)
-    if not all(_plain(word) for word in (namespace, name)) or not folder.path.is_dir():
+    plain = all(_plain(word) for word in (namespace, name))
+    if not plain or not folder.path.is_dir() or folder.path.is_symlink():
         raise NoSuchJob(f"{namespace}/{name}")
     _repair(folder)
     try:
@@ -158,12 +161,16 @@ def folders(namespace: str | None = None) -> Iterator[JobDir]:
     """Every job's directory, in no order."""
     base = jobs_dir()
     with suppress(FileNotFoundError):
-        spaces = [namespace] if namespace else [e.name for e in os.scandir(base) if e.is_dir()]
+        spaces = [namespace] if namespace else [e.name for e in os.scandir(base) if _folder(e)]
         for space in spaces:
             with suppress(FileNotFoundError):
                 for entry in os.scandir(base / space):
-                    if entry.is_dir() and not entry.name.startswith("."):
+                    if _folder(entry) and not entry.name.startswith("."):
                         yield JobDir(Path(entry.path))
+
+
+def _folder(entry: os.DirEntry[str]) -> bool:
+    return entry.is_dir(follow_symlinks=False)
 
 
 def states(namespace: str | None = None) -> Iterator[tuple[JobDir, State | Damaged]]:
@@ -222,7 +229,7 @@ def clear_leftovers() -> None:
 @contextmanager
 def _held(folder: JobDir) -> Iterator[JobDir]:
     """This very directory, whatever its name comes to mean meanwhile."""
-    descriptor = os.open(folder.path, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = open_unlinked(folder.path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield JobDir(Path(f"/proc/self/fd/{descriptor}"))
     finally:
@@ -372,7 +379,7 @@ _ORPHAN = "import os, sys\nif os.fork(): os._exit(0)\nos.execv(sys.argv[1], sys.
 
 def _start(folder: JobDir, alive: int) -> None:
     """A supervisor in a session of its own, holding the lock that was taken for it."""
-    log = os.open(folder.path / "supervisor.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    log = open_unlinked(folder.path / "supervisor.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     supervisor = [sys.executable, "-m", _MODULE, str(folder.path)]
     try:
         subprocess.run(
@@ -391,7 +398,7 @@ def _start(folder: JobDir, alive: int) -> None:
 
 @contextmanager
 def _one_at_a_time() -> Iterator[None]:
-    descriptor = os.open(jobs_dir() / ".admission.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    descriptor = open_unlinked(jobs_dir() / ".admission.lock", os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

@@ -119,7 +119,8 @@ class LocalBackend:
         return self.list_now(namespace)
 
     def list_now(self, namespace: str | None = None) -> Sequence[JobSummary]:
-        found = [_summary(folder, state) for folder, state in store.states(namespace)]
+        with _told():
+            found = [_summary(folder, state) for folder, state in store.states(namespace)]
         return sorted(found, key=lambda job: job.created, reverse=True)
 
     async def watch(self, key: Key) -> AsyncIterator[MPIJob]:
@@ -231,8 +232,10 @@ class LocalBackend:
 
     async def prune(self, namespace: str | None, older_than_seconds: float) -> Sequence[Key]:
         gone = []
-        await asyncio.to_thread(store.clear_leftovers)
-        for folder, state in [*store.states(namespace)]:
+        with _told():
+            await asyncio.to_thread(store.clear_leftovers)
+            found = [*store.states(namespace)]
+        for folder, state in found:
             ended = state.status.completion_time if isinstance(state, State) else None
             if ended and (datetime.now(UTC) - ended).total_seconds() >= older_than_seconds:
                 await asyncio.to_thread(store.remove, folder)
@@ -241,20 +244,28 @@ class LocalBackend:
 
 
 def _submit(prepared: Callable[[], LocalRun]) -> MPIJob:
-    try:
+    with _told():
         local = prepared()
         local.order()
         distributions.install(local.distribution, lambda seconds: None)
-    except LocalError as error:
-        raise JobError(error.problem, error.hint) from error
     try:
-        return store.submit(local.job, local.settings)
+        with _told():
+            return store.submit(local.job, local.settings)
     except store.JobTaken as error:
         key = Key(local.job.namespace, local.job.name)
         raise JobExists(
             f"job {key} exists already",
             f"Choose another name, or remove it: `odh mpijob delete {key.typed}`.",
         ) from error
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """What is wrong on this machine, as an error of the SDK."""
+    try:
+        yield
+    except LocalError as error:
+        raise JobError(error.problem, error.hint) from error
 
 
 def _train(key: Key) -> Train | None:
@@ -268,7 +279,8 @@ def _inside(settings: Settings, workdir: str) -> Settings:
 
 def _find(key: Key) -> JobDir:
     try:
-        return store.find(key.namespace, key.name)
+        with _told():
+            return store.find(key.namespace, key.name)
     except store.NoSuchJob as error:
         raise JobNotFound(
             f"there is no job {key} on this machine", "See which there are: `odh mpijob list -A`."
