@@ -18,5 +18,29 @@ NESTING: Final = 100
 DECODED_NESTING: Final = 200
 """levels of any JSON that is decoded after the interpreter's own limit has refused it whole"""
 
+LOG_TAIL: Final = 64 * 1024
+"""characters of a log's end; 480 of them are shown"""
+
+TERMINATION_MESSAGE: Final = 4096
+"""characters of a container's last words; the kubelet keeps no more bytes than that"""
+
+SUMMARY: Final = 16 * 1024
+"""characters of a launcher's summary, with what of its log may stand before it"""
+
+RANKS_PER_POD: Final = 1024
+"""ranks that a launcher can tell of for each pod of its job; nodes have half as many threads"""
+
+RANKS: Final = 262_144
+"""ranks that a launcher can tell of at all"""
+
+MESSAGE: Final = 1024
+"""characters of what a kubelet, a scheduler or a Job says of a pod, and bytes of an event"""
+
+LOG_LINE: Final = 16 * 1024
+"""characters of one message, field or traceback in a log of our own"""
+
+SECRET_VARIABLES: Final = 200
+"""variables of a job whose values are looked for in its log"""
+
 STATUS_BYTES: Final = 256 * 1024
 """of a job's status; ours takes a few KB"""

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import msgspec
 
+from mpi_trainer.api import bounds
 from mpi_trainer.controller import redact
 from mpi_trainer.controller.objects import ContainerStatus, Pod, Terminated
 from mpi_trainer.decide import End, testimony
-from mpi_trainer.layout.agent.summary import Summary, parse
+from mpi_trainer.layout.agent.summary import Summary, most_ranks, parse
 
 replace = msgspec.structs.replace
 
@@ -30,20 +31,21 @@ def end_of(pod: Pod, main: str = "") -> End:
     main = main or _first(pod)
     culprit = _culprit(pod, main)
     if culprit is None:
-        return End(reason=status.reason, message=status.message)
+        return End(reason=status.reason, message=status.message[: bounds.MESSAGE])
     name, ended = culprit
     reason = status.reason or ("" if ended.reason in _NO_REASON else ended.reason)
-    message = status.message or redact.tail(ended.message)
+    message = status.message[: bounds.MESSAGE] or redact.words(ended.message)
     if main and name != main:
         message = f"container {name}: {message}".removesuffix(": ")
     return End(code=ended.exit_code, reason=reason, message=message)
 
 
-def launcher_end(pod: Pod, main: str = "") -> tuple[End, Summary]:
-    """The end of a launcher, in the agent's words where it had an agent."""
-    said = parse(_last_words(pod, main or _first(pod)))
+def launcher_end(pod: Pod, pods: int, main: str = "") -> tuple[End, Summary]:
+    """The end of the launcher of so many pods, in the agent's words where it had an agent."""
+    words = _last_words(pod, main or _first(pod))[: bounds.TERMINATION_MESSAGE]
+    said = parse(words, most_ranks(pods))
     ended = testimony.end(end_of(pod, main), said)
-    return replace(ended, message=redact.tail(ended.message)), said
+    return replace(ended, message=redact.words(ended.message)), said
 
 
 def _first(pod: Pod) -> str:

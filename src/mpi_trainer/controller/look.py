@@ -13,6 +13,7 @@ from typing import Literal
 
 import msgspec
 
+from mpi_trainer.api import bounds
 from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.controller import marks
 from mpi_trainer.controller.ending import end_of, launcher_end
@@ -84,7 +85,7 @@ def look(job: MPIJob, record: Record, mine: Owned, tail: str | None = "") -> Loo
         own = mine.job if mine.job and _owner(pod) == mine.job.metadata.uid else None
         one = _launcher(pod, own, name)
         if one.ended:
-            end, said = launcher_end(pod)
+            end, said = launcher_end(pod, job.workers)
             words = said.text if tail is None else (current and tail) or end.message
             one = replace(one, end=replace(end, message=words))
             ranks.extend(testimony.ranks(said, one.attempt))
@@ -185,7 +186,7 @@ def _launcher_without_pod(job: Job) -> PodSeen:
         scheduled=phase != "Pending",
         terminating=job.metadata.deletion_timestamp is not None,
         gone_by=job.metadata.deletion_timestamp,
-        end=End(reason=failed.reason, message=failed.message) if failed else None,
+        end=End(reason=failed.reason, message=failed.message[: bounds.MESSAGE]) if failed else None,
         why="its Job has not made the pod yet; `kubectl describe job` says why",
     )
 
@@ -193,14 +194,15 @@ def _launcher_without_pod(job: Job) -> PodSeen:
 def _why(pod: Pod, disruption: PodCondition | None) -> str:
     """What the scheduler, the kubelet or the evictor says of a pod that does not run as wanted."""
     if disruption is not None:
-        return disruption.message or disruption.reason
+        return (disruption.message or disruption.reason)[: bounds.MESSAGE]
     unplaced = _condition(pod.status.conditions, "PodScheduled", "False")
     if unplaced is not None:
-        return unplaced.message or unplaced.reason
+        return (unplaced.message or unplaced.reason)[: bounds.MESSAGE]
     for one in (*pod.status.init_container_statuses, *pod.status.container_statuses):
         waiting = one.state.waiting
         if waiting is not None and waiting.reason not in ("", "PodInitializing"):
-            return f"{waiting.reason}: {waiting.message}".removesuffix(": ")
+            said = waiting.message[: bounds.MESSAGE]
+            return f"{waiting.reason}: {said}".removesuffix(": ")
     return ""
 
 

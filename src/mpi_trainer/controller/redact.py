@@ -2,45 +2,63 @@
 
 Hidden are private keys, tokens, credentials in addresses, whatever follows words such as
 `password=`, and the values that the job's own template gives to variables with such names.
-Danger: a program may print a secret in a form that nobody can recognise; the switch that turns
-tails off is for those who cannot accept that.
+The text is cut before anything else looks at it (S-1). Danger: a program may print a secret in a
+form that nobody can recognise; the switch that turns tails off is for those who cannot accept that.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 import re
 from collections.abc import Iterable
 
+from mpi_trainer.api import bounds, secrettext
+
 LONGEST = 480
 _LINES = 6
-_HIDDEN = "[redacted]"
-_SENSITIVE = re.compile(
-    r"(?i)(pass(word|wd|phrase)?|secret|token|api_?key|access_?key|private_?key|credential|auth)"
-)
-_PATTERNS = (
-    re.compile(r"-----BEGIN [A-Z ]+-----.*?(-----END [A-Z ]+-----|\Z)", re.DOTALL),
-    re.compile(r"(?i)\b(?:bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}"),
-    re.compile(r"\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9._-]+"),
-    re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{12,}\b"),
-    re.compile(r"\b(?:hf_|ghp_|gho_|github_pat_|sk-|xox[bap]-|glpat-)[A-Za-z0-9_-]{8,}"),
-    re.compile(r"(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"),
-)
-_ASSIGNED = re.compile(
-    r"(?i)([\w.-]*(?:pass(?:word|wd|phrase)?|secret|token|api[_-]?key|access[_-]?key|credential)"
-    r"[\w.-]*[\"']?\s*[:=]\s*)(\"[^\"]*\"|'[^']*'|\S+)"
-)
-_UNPRINTABLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
+_AUTH = re.compile("(?i)auth")
+_KEY_ENDS = re.compile(r"-----END [A-Z ]*+-----")
+_BLANK = re.compile(r"\s")
+_KEY_BEGINS = "-----BEGIN "
+_UNPRINTABLE = re.compile(r"\x1b\[[0-9;?]*+[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 
 
-def tail(log: str, environment: Iterable[tuple[str, str]] = ()) -> str:
-    """The last lines of a log in one line of text."""
-    text = _UNPRINTABLE.sub("", log.replace("\r", "\n"))
-    for name, value in environment:
-        if len(value) >= 4 and _SENSITIVE.search(name):
-            text = text.replace(value, _HIDDEN)
-    for pattern in _PATTERNS:
-        text = pattern.sub(_HIDDEN, text)
-    text = _ASSIGNED.sub(rf"\1{_HIDDEN}", text)
+def tail(
+    log: str, environment: Iterable[tuple[str, str]] = (), most: int = bounds.LOG_TAIL
+) -> str:
+    """The last lines of a log in one line of text; only the last `most` characters are read."""
+    text = _UNPRINTABLE.sub("", _cut(log, most).replace("\r", "\n"))
+    for value in itertools.islice(_secrets(environment), bounds.SECRET_VARIABLES):
+        text = text.replace(value, secrettext.HIDDEN)
+    text = secrettext.without_keys(text)
+    text = secrettext.without_tokens(text)
+    text = secrettext.without_known(text)
+    text = secrettext.without_named(text)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     short = " | ".join(lines[-_LINES:])
     return short if len(short) <= LONGEST else f"…{short[-LONGEST + 1 :]}"
+
+
+@functools.lru_cache(maxsize=2048)
+def words(message: str) -> str:
+    """As `tail`, of a container's last words, which every look at its job shows again."""
+    return tail(message, most=bounds.MESSAGE) if message else ""
+
+
+def _cut(log: str, most: int) -> str:
+    """Its end, without a word or a private key that was cut through."""
+    if len(log) <= most:
+        return log
+    text = log[-most:]
+    ends = _KEY_ENDS.search(text)
+    if ends is not None and _KEY_BEGINS not in text[: ends.start()]:
+        return secrettext.HIDDEN + text[ends.end() :]
+    begins = _BLANK.search(text)
+    return text if begins is None else text[begins.start() :]
+
+
+def _secrets(environment: Iterable[tuple[str, str]]) -> Iterable[str]:
+    for name, value in environment:
+        if len(value) >= 4 and (secrettext.names_one(name) or _AUTH.search(name)):
+            yield value

@@ -7,6 +7,7 @@ import logging
 
 import msgspec
 
+from mpi_trainer.api import bounds
 from mpi_trainer.api import conditions as c
 from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.controller import redact
@@ -24,7 +25,6 @@ log = logging.getLogger(__name__)
 
 _SECONDS = 5.0
 _LINES = 200
-_BYTES = 65_536
 
 # The agent's notes of what ranks do, for machines; they leave no room for the program's words.
 _NOTE = "mpi-agent| "
@@ -64,12 +64,11 @@ class Tails:
         return known.text
 
     async def _fetch(self, job: MPIJob, pod: Pod) -> str:
-        environment = _environment(job)
-        end, summary = launcher_end(pod)
+        end, summary = launcher_end(pod, job.workers)
         said, charge = end.message, ""
         if not said:
             container = pod.spec.containers[0].name if pod.spec.containers else ""
-            options = requests.LogOptions(container=container, tail=_LINES, limit_bytes=_BYTES)
+            options = requests.LogOptions(container=container, tail=_LINES, limit_bytes=bounds.LOG_TAIL)
             request = requests.logs(pod.metadata.namespace, pod.metadata.name, options)
             try:
                 async with asyncio.timeout(_SECONDS):
@@ -79,7 +78,9 @@ class Tails:
                 log.info("no log of %s: %s", pod.metadata.name, error)
                 return ""
             charge = testimony.accused(summary, lastwords.first(said.splitlines())).text
-        return "\n".join(filter(None, (charge, redact.tail(said, environment))))
+        # Some milliseconds for a long log, and many for a hostile one.
+        shown = await asyncio.to_thread(redact.tail, said, _environment(job))
+        return "\n".join(filter(None, (charge, shown)))
 
 
 def _words(log: str) -> str:

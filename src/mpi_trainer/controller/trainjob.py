@@ -307,7 +307,7 @@ class TrainJobs:
 def _with_pods(seen: TrainSeen, pods: Iterable[Pod], whole: Effective) -> TrainSeen:
     """What is seen, with those of `pods` that are the JobSet's."""
     uid = "" if seen.job_set is None else seen.job_set.uid
-    sight = look(pods, uid, whole.policy == MPI)
+    sight = look(pods, uid, whole.policy == MPI, whole.nodes)
     return replace(seen, pods=sight.seen, placement=sight.placement)
 
 

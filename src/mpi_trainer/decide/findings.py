@@ -12,7 +12,7 @@ from datetime import datetime
 import msgspec
 
 from mpi_trainer.api.annotations import DOMAIN
-from mpi_trainer.layout.agent.summary import OnHost, Summary
+from mpi_trainer.layout.agent.summary import Summary
 
 PHASE = f"{DOMAIN}/phase"
 START_TIME = f"{DOMAIN}/start-time"
@@ -81,16 +81,5 @@ def parsed(text: str) -> datetime | None:
 
 def placement(summary: Summary) -> str:
     """Empty where the agent saw no rank."""
-    there = {host.pod: _listed(host) for host in summary.hosts}
+    there = {host.pod: str(host.ranks) for host in summary.hosts}
     return msgspec.json.encode(there).decode() if there else ""
-
-
-def _listed(host: OnHost) -> str:
-    """Ranks as ranges: `0-3,8`."""
-    runs: list[tuple[int, int]] = []
-    for rank in sorted(host.ranks):
-        if runs and runs[-1][1] == rank - 1:
-            runs[-1] = (runs[-1][0], rank)
-        else:
-            runs.append((rank, rank))
-    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)

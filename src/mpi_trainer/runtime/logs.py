@@ -19,22 +19,17 @@ from typing import Any, TextIO
 
 import msgspec
 
+from mpi_trainer.api import bounds, secrettext
+
 _BOUND: contextvars.ContextVar[dict[str, Any]] = contextvars.ContextVar("log_fields", default={})  # noqa: B039
 
-_SECRETS = re.compile(
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
-    r"|(?i:\bbearer\s+)[\w.~+/=-]{8,}"
-    r"|\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*",
-    re.DOTALL,
-)
 _SECRET_FIELDS = re.compile(r"(?i)token|password|secret_?data|private|authorization|cookie")
 _LEVELS = {"CRITICAL": "error", "ERROR": "error", "WARNING": "warn", "INFO": "info"}
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-_LONGEST = 16_384
 
 
 def redacted(text: str) -> str:
-    return _SECRETS.sub("[redacted]", text)
+    return secrettext.without_tokens(secrettext.without_keys(text))
 
 
 @contextlib.contextmanager
@@ -74,7 +69,7 @@ def set_up(level: str = "INFO", stream: TextIO | None = None) -> None:
 
 
 def _clean(text: str) -> str:
-    return redacted(text if len(text) <= _LONGEST else text[:_LONGEST] + "…")
+    return redacted(text if len(text) <= bounds.LOG_LINE else text[: bounds.LOG_LINE] + "…")
 
 
 def _plain(value: object) -> object:

@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from mpi_trainer.api import bounds
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.errors import AlreadyExists, ApiError, KubeError, NotFound, TooManyRequests
 from mpi_trainer.kube.resources import EVENTS
@@ -26,7 +27,6 @@ from mpi_trainer.runtime.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
-MESSAGE_BYTES = 1024
 SAME_SECONDS = 600.0
 QUIET_SECONDS = 10.0
 VARIANTS = 10
@@ -83,7 +83,7 @@ class Recorder:
     def record(
         self, about: About, type: Literal["Normal", "Warning"], reason: str, message: str
     ) -> None:
-        message = short(redacted(message))
+        message = short(redacted(message[: 4 * bounds.MESSAGE]))
         now = asyncio.get_running_loop().time()
         which, entry = self._entry(_Id(about, type, reason, message), now)
         entry.count += 1
@@ -223,9 +223,9 @@ class Recorder:
 def short(message: str) -> str:
     """At most what the API server takes, cut between characters."""
     raw = message.encode()
-    if len(raw) <= MESSAGE_BYTES:
+    if len(raw) <= bounds.MESSAGE:
         return message
-    return raw[: MESSAGE_BYTES - 3].decode(errors="ignore") + "…"
+    return raw[: bounds.MESSAGE - 3].decode(errors="ignore") + "…"
 
 
 def _worth_another_try(error: Exception) -> bool:

@@ -24,7 +24,7 @@ from mpi_trainer.decide import End, PodSeen, RankSeen, Seen, findings
 from mpi_trainer.decide.trainjob import decide, needs_all_pods, over, refused, stalled
 from mpi_trainer.decide.trainseen import JobSetSeen, Step, TrainSeen
 from mpi_trainer.decide.trainstory import find
-from mpi_trainer.layout.agent.summary import OnHost, Summary
+from mpi_trainer.layout.agent.summary import OnHost, Summary, ranks
 
 T0 = datetime(2026, 3, 1, 12, tzinfo=UTC)
 UP = JobSetSeen("set", rendered="a")
@@ -423,7 +423,7 @@ def test_a_job_without_its_runtime_waits_and_may_still_be_suspended() -> None:
 
 
 def test_placement_is_ranks_by_host_in_ranges() -> None:
-    summary = Summary(hosts=(OnHost("a", (0, 1, 2, 8)), OnHost("b", (3,))))
+    summary = Summary(hosts=(OnHost("a", ranks("0-2,8")), OnHost("b", ranks("3"))))
     assert json.loads(findings.placement(summary)) == {"a": "0-2,8", "b": "3"}
     assert findings.placement(Summary()) == ""
 

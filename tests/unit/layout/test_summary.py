@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +16,7 @@ from mpi_trainer.layout.agent.summary import (
     OnHost,
     Raised,
     Summary,
+    most_ranks,
     parse,
     ranks,
 )
@@ -45,11 +48,11 @@ def test_every_line_is_read() -> None:
         runs=2,
         bad=(BadRank(1, "train-worker-1", signal=9, pid=77, oom=True),),
         raised=(Raised(1, "train-worker-1", "/app/train.py:7", "ValueError: no such label: 7"),),
-        lost=(OnHost("train-worker-1", (3,)),),
-        open=(OnHost("train-worker-0", (0, 2)),),
+        lost=(OnHost("train-worker-1", ranks("3")),),
+        open=(OnHost("train-worker-0", ranks("0,2")),),
         hosts=(
-            OnHost("train-worker-0", (0, 2), 1048576, 0),
-            OnHost("train-worker-1", (1, 3)),
+            OnHost("train-worker-0", ranks("0,2"), 1048576, 0),
+            OnHost("train-worker-1", ranks("1,3")),
         ),
     )
 
@@ -73,10 +76,60 @@ def test_no_text_breaks_the_reader(noise: str, cut: int) -> None:
 
 @pytest.mark.parametrize(
     ("text", "numbers"),
-    [("0", (0,)), ("0-3,7", (0, 1, 2, 3, 7)), ("", ()), ("3-1", ()), ("a", ()), ("0-99999999", ())],
+    [
+        ("0", (0,)),
+        ("0-3,7", (0, 1, 2, 3, 7)),
+        ("7,0-3,2-4", (0, 1, 2, 3, 4, 7)),
+        ("", ()),
+        ("3-1", ()),
+        ("a", ()),
+    ],
 )
 def test_ranges_of_ranks(text: str, numbers: tuple[int, ...]) -> None:
-    assert ranks(text) == numbers
+    found = ranks(text)
+    assert tuple(found) == numbers
+    assert len(found) == len(numbers)
+    assert all((number in found) == (number in numbers) for number in range(9))
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 9)), min_size=1))
+def test_ranges_are_read_as_they_are_written(runs: list[tuple[int, int]]) -> None:
+    found = ranks(",".join(f"{low}-{low + more}" for low, more in runs))
+    assert set(found) == {n for low, more in runs for n in range(low, low + more + 1)}
+    assert ranks(str(found)) == found
+    assert len(found) == len(set(found))
+
+
+BOMBS = [
+    "host a 0-999999",
+    "lost 0-999999999999999999 a",
+    "host a " + ",".join(["0-999999"] * 440),
+    "\n".join(f"host h{n} 0-99999" for n in range(150)),
+    "foreign 0-5000 a",
+]
+
+
+@pytest.mark.parametrize("lines", BOMBS)
+def test_summary_of_more_ranks_than_the_job_can_have_is_told_as_unreadable(lines: str) -> None:
+    """S-2: one line of 50 bytes was 354 MiB."""
+    text = f"mpi-agent 1\nlevel full\nended Command 3\n{lines}\n"
+    tracemalloc.start()
+    try:
+        said = parse(text, most_ranks(2))
+        seen = testimony.ranks(said, 1)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 100 * len(text) + 100_000
+    assert seen == ()
+    assert "cannot be read" in testimony.end(End(code=3), said).message
+    assert "at most 3072 are read" in said.text
+
+
+def test_ranks_beyond_the_slots_of_a_small_job_are_read() -> None:
+    """mpirun --oversubscribe starts as many as it is told to."""
+    said = parse("mpi-agent 1\nlevel full\nended Command 0\nhost a 0-99\n", most_ranks(1))
+    assert len(testimony.ranks(said, 1)) == 100
 
 
 def test_ranks_are_seen_as_the_summary_says() -> None:

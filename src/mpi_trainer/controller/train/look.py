@@ -25,8 +25,8 @@ class Sight(msgspec.Struct, frozen=True):
     placement: str = ""
 
 
-def look(pods: Iterable[Pod], job_set: str, mpi: bool) -> Sight:
-    """The pods of the JobSet with this uid; `mpi`: one of them may be a launcher."""
+def look(pods: Iterable[Pod], job_set: str, mpi: bool, nodes: int) -> Sight:
+    """The pods of the JobSet with this uid; `mpi`: one of them may be a launcher, of `nodes`."""
     newest: dict[str, Pod] = {}
     for pod in pods:
         if pod.metadata.labels.get(JOBSET_UID) != job_set:
@@ -41,7 +41,7 @@ def look(pods: Iterable[Pod], job_set: str, mpi: bool) -> Sight:
         is_launcher = mpi and pod.metadata.labels.get(REPLICATED_JOB) == LAUNCHER
         one = pod_seen(pod, name, "launcher" if is_launcher else "worker", NODE_CONTAINER)
         if is_launcher and one.ended:
-            end, said = launcher_end(pod, NODE_CONTAINER)
+            end, said = launcher_end(pod, nodes, NODE_CONTAINER)
             one = msgspec.structs.replace(one, end=end)
             ranks, where = testimony.ranks(said, one.attempt), placement(said)
         found.append(one)

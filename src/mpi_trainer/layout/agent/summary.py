@@ -2,17 +2,21 @@
 
 Tolerant: a text that is not the agent's gives an empty Summary, a line that is not understood is
 passed over, and lines may be missing at the end (`cut`), because a termination message is short.
+Whoever runs in the launcher can write it (S-2): what is read takes no more room than its text, and
+a summary of more ranks than the job can have is told as unreadable.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import msgspec
 
+from mpi_trainer.api import bounds
+
 MARK = "mpi-agent "
 COMMAND = "Command"
-MOST_RANKS = 1_000_000
 
 
 class BadRank(msgspec.Struct, frozen=True):
@@ -43,11 +47,30 @@ class Cause(msgspec.Struct, frozen=True):
     pod: str = ""
 
 
+class Ranks(msgspec.Struct, frozen=True):
+    """Ranks in order, as runs from a first to a last one that do not touch each other."""
+
+    runs: tuple[tuple[int, int], ...] = ()
+
+    def __len__(self) -> int:
+        return sum(last - first + 1 for first, last in self.runs)
+
+    def __iter__(self) -> Iterator[int]:
+        return itertools.chain.from_iterable(range(low, high + 1) for low, high in self.runs)
+
+    def __contains__(self, rank: int) -> bool:
+        return any(first <= rank <= last for first, last in self.runs)
+
+    def __str__(self) -> str:
+        """`0-3,8`."""
+        return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in self.runs)
+
+
 class OnHost(msgspec.Struct, frozen=True):
     """Ranks of one pod; peak memory in bytes and kills for memory where the machine tells."""
 
     pod: str
-    ranks: tuple[int, ...]
+    ranks: Ranks
     peak: int | None = None
     oom: int | None = None
 
@@ -88,7 +111,14 @@ class Summary(msgspec.Struct, frozen=True):
         return "" if self.reason == COMMAND else self.reason
 
 
-def parse(text: str) -> Summary:
+def most_ranks(pods: int) -> int:
+    """How many ranks the launcher of a job of so many pods can tell of."""
+    return min((pods + 1) * bounds.RANKS_PER_POD, bounds.RANKS)
+
+
+def parse(text: str, most: int = bounds.RANKS) -> Summary:
+    """What the launcher says of at most so many ranks."""
+    text = text[: bounds.SUMMARY]
     start = text.find(MARK)
     if start < 0 or (start > 0 and text[start - 1] != "\n"):
         return Summary()
@@ -98,7 +128,7 @@ def parse(text: str) -> Summary:
         found.setdefault(kind, []).append(rest)
     reason, code = _words(_first(found, "ended"), 2)
     world = dict(_pairs(_first(found, "world")))
-    return Summary(
+    said = Summary(
         level=_first(found, "level") or "unknown",
         reason=reason,
         code=_number(code),
@@ -117,18 +147,43 @@ def parse(text: str) -> Summary:
         hosts=tuple(h for line in found.get("host", ()) if (h := _host(line)) is not None),
         cut="more" in found,
     )
+    told = max(_count(group) for group in (said.lost, said.open, said.foreign, said.hosts))
+    return said if told <= most else _unreadable(said, told, most)
 
 
-def ranks(text: str) -> tuple[int, ...]:
-    """`0-3,7` as five numbers; nothing where it is no such list."""
-    found: list[int] = []
+def ranks(text: str) -> Ranks:
+    """`0-3,7` as five ranks; none where it is no such list."""
+    found: list[tuple[int, int]] = []
     for part in text.split(","):
         first, _, last = part.partition("-")
         low, high = _number(first), _number(last or first)
-        if low is None or high is None or not low <= high < MOST_RANKS:
-            return ()
-        found += range(low, high + 1)
-    return tuple(found)
+        if low is None or high is None or not low <= high:
+            return Ranks()
+        found.append((low, high))
+    return Ranks(tuple(_joined(sorted(found))))
+
+
+def _joined(runs: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Runs in order, those that touch or overlap as one."""
+    begun, ended = runs[0]
+    for low, high in runs[1:]:
+        if low > ended + 1:
+            yield begun, ended
+            begun, ended = low, high
+        ended = max(ended, high)
+    yield begun, ended
+
+
+def _count(groups: tuple[OnHost, ...]) -> int:
+    return sum(len(group.ranks) for group in groups)
+
+
+def _unreadable(said: Summary, told: int, most: int) -> Summary:
+    text = (
+        f"the launcher's summary cannot be read: it tells of {told} ranks, and at most {most} "
+        "are read for a job of this size; something in the launcher has written it"
+    )
+    return Summary(level=said.level, reason=said.reason, code=said.code, text=text)
 
 
 def _cause(line: str) -> Cause | None:
