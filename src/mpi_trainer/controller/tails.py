@@ -68,7 +68,9 @@ class Tails:
         said, charge = end.message, ""
         if not said:
             container = pod.spec.containers[0].name if pod.spec.containers else ""
-            options = requests.LogOptions(container=container, tail=_LINES, limit_bytes=bounds.LOG_TAIL)
+            options = requests.LogOptions(
+                container=container, tail=_LINES, limit_bytes=bounds.LOG_TAIL
+            )
             request = requests.logs(pod.metadata.namespace, pod.metadata.name, options)
             try:
                 async with asyncio.timeout(_SECONDS):
