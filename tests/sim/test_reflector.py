@@ -78,21 +78,26 @@ class Scene:
 class Hasty(Client):
     """The client with its time-outs shortened, so that tests need not wait for a minute."""
 
+    silence = 0.5
+
     async def fetch(self, request: Request) -> bytes:
         return await super().fetch(msgspec.structs.replace(request, timeout=0.5))
 
     async def batches(self, request: Request) -> AsyncGenerator[list[bytes], None]:
-        short = msgspec.structs.replace(request, timeout=0.5)
+        short = msgspec.structs.replace(request, timeout=self.silence)
         async with aclosing(super().batches(short)) as batches:
             async for batch in batches:
                 yield batch
 
 
-def play(script: Callable[[Scene], Awaitable[None]], *faults: Fault) -> None:
+def play(
+    script: Callable[[Scene], Awaitable[None]], *faults: Fault, silence: float = Hasty.silence
+) -> None:
     """The script begins once the store has been filled with a and b and the watch is open."""
 
     async def run() -> None:
         async with Server(faults, bookmarks=0.1) as server, Hasty(server.config) as client:
+            client.silence = silence
             scene = Scene(server, client)
             scene.put("a")
             scene.put("b")
@@ -299,6 +304,7 @@ def test_a_server_that_restarts_is_found_again_by_a_patient_reflector() -> None:
 def test_pages_that_come_too_slowly_are_followed_by_a_whole_list(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(reflector, "FIRST_PAGE", 1)
     monkeypatch.setattr(reflector, "PAGE", 1)
     limits: list[str | None] = []
 
@@ -362,6 +368,71 @@ def test_refresh_returns_after_a_list_that_began_later() -> None:
         scene.put("c")
         await asyncio.gather(scene.reflector.refresh(), scene.reflector.refresh())
         assert "c" in scene.seen()
+
+    play(script)
+
+
+def test_refresh_during_a_list_is_answered_before_the_next_watch() -> None:
+    """C-6: a new leader does not wait for a quiet watch to end, which takes minutes."""
+
+    async def script(scene: Scene) -> None:
+        scene.server.faults += [
+            Fault("late", watch=False, seconds=0.4),  # the list is on its way for a while
+            Fault("silence", watch=True, times=1000),
+        ]
+        lists = scene.reflector.lists
+        first = asyncio.create_task(scene.reflector.refresh())
+        await asyncio.sleep(0.2)
+        async with asyncio.timeout(8):
+            await asyncio.gather(first, scene.reflector.refresh())
+        assert scene.reflector.lists == lists + 2
+
+    play(script, silence=20)
+
+
+def test_a_silent_watch_is_no_failure() -> None:
+    """C-15: a server that sends no bookmarks is watched anew at once, however often."""
+
+    async def script(scene: Scene) -> None:
+        scene.server.faults.append(Fault("silence", watch=True, times=1000))
+        scene.server.cut_watches()
+        before = scene.reflector.watches
+        async with asyncio.timeout(9):
+            await until(lambda: scene.reflector.watches >= before + 6)
+
+    play(script, silence=1.1)
+
+
+def test_pages_are_as_large_as_objects_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """S-15: ten thousand jobs of a megabyte each must not be in memory at once."""
+    monkeypatch.setattr(reflector, "FIRST_PAGE", 2)
+    monkeypatch.setattr(reflector, "PAGE_BYTES", 4000)
+    limits: list[str | None] = []
+
+    async def script(scene: Scene) -> None:
+        for number in range(40):
+            scene.put(f"large-{number}", text="x" * 2000)
+        scene.server.requests.clear()
+        await scene.reflector.refresh()
+        lists = [one for one in scene.server.requests if "watch" not in one.query]
+        limits.extend(one.query.get("limit") for one in lists)
+        await scene.agrees()
+
+    play(script)
+    sizes = [int(one or 0) for one in limits]
+    assert sizes[0] == 2
+    assert sizes[1] > 2, "the first two are small"
+    assert set(sizes[2:]) == {1}, "of the others only one fits"
+
+
+def test_what_is_known_already_is_not_kept_twice() -> None:
+    """C-1: a list of what has not changed costs no memory and tells nobody."""
+
+    async def script(scene: Scene) -> None:
+        before = {id(one) for one in scene.store}
+        await scene.reflector.refresh()
+        assert {id(one) for one in scene.store} == before
+        assert scene.words == ["+a", "+b"]
 
     play(script)
 

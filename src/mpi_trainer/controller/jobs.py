@@ -60,6 +60,8 @@ class Jobs(Generic[J]):
 
     def load(self, stored: StoredJob) -> Loaded[J]:
         meta = stored.metadata
+        if stored.finished:
+            return Loaded(self._ended(stored))
         known = self._memories.of(meta.uid, _Reading)
         read: Loaded[J] | None = known.loaded
         if read is None or known.generation != meta.generation or not meta.generation:
@@ -67,6 +69,13 @@ class Jobs(Generic[J]):
             known.generation = meta.generation
         now = status.read(stored.status, type(read.job.status))
         return Loaded(replace(read.job, metadata=metadata(meta), status=now), read.errors)
+
+    def _ended(self, stored: StoredJob) -> J:
+        """What is left to act upon; nobody needs to hear any more what is wrong with the rest."""
+        empty = self._kind()
+        now = status.read(stored.status, type(empty.status))
+        spec = status.read(stored.spec, type(empty.spec))
+        return replace(empty, metadata=metadata(stored.metadata), spec=spec, status=now)
 
     def _read(self, stored: StoredJob) -> Loaded[J]:
         empty = self._kind()

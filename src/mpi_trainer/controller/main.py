@@ -14,7 +14,7 @@ from typing import Any
 from mpi_trainer.api import load
 from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.controller import flags as command_line
-from mpi_trainer.controller import guard, rehearsal
+from mpi_trainer.controller import guard, rehearsal, storedjob
 from mpi_trainer.controller.apply import Hands
 from mpi_trainer.controller.flags import Flags
 from mpi_trainer.controller.furniture import Furniture
@@ -161,7 +161,7 @@ def _mpijobs(
         fresh=freshness.fresh,
         settings=Settings(workers=flags.workers),
     )
-    return workers, _reflectors(flags, shared, stores, Wakeups(queue))
+    return workers, _reflectors(flags, shared, stores, Wakeups(queue, stores.mpijobs))
 
 
 def _elector(flags: Flags, client: Client, metrics: Metrics, identity: str) -> Elector | None:
@@ -186,6 +186,7 @@ def _reflectors(
                 namespace=place,
                 on_change=wake.mpijob,
                 on_unreadable=of_unreadable(shared.recorder),
+                keep=storedjob.mpijob,
             ),
             Reflector(
                 client,

@@ -114,7 +114,10 @@ class MPIJobs:
             self._tools.metrics.deleted(key.namespace, f"{key.name}-launcher")
             await self._tools.hands.release(key, _going(pods))
             return DONE
-        self._tools.memories.begin(key, stored.metadata.uid)
+        if stored.finished:
+            self._tools.memories.drop(key)
+        else:
+            self._tools.memories.begin(key, stored.metadata.uid)
         loaded = self._tools.jobs.load(stored)
         job = loaded.job
         mine = owned(job, pods, jobs)

@@ -90,11 +90,15 @@ class Job(Partial, frozen=True, gc=False):
 
 
 class StoredJob(Partial, frozen=True, gc=False):
-    """An MPIJob as it is stored, not yet understood."""
+    """An MPIJob as it is stored, not yet understood; `storedjob` says what is kept of it.
+
+    `finished`: it has ended, for sure, and most of its spec is left out.
+    """
 
     metadata: Meta = Meta()
     spec: msgspec.Raw = _NOTHING
     status: msgspec.Raw = _NOTHING
+    finished: bool = False
 
 
 class Answer(Partial, frozen=True, gc=False):

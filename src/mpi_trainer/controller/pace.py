@@ -3,6 +3,7 @@
 Grows by one with every answer and halves when the server says 429, as networks do. Guarantee: a
 write that was refused for overload is tried again, later and with fewer beside it, until `patience`
 is over. Only 429 is repeated here: the server has not processed such a request.
+Writes that wait are those of several jobs, which take turns: one of thousands holds up nobody's.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import asyncio
 import math
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Hashable, Iterable
 from typing import Final, TypeVar
 
 from mpi_trainer.kube.errors import TooManyRequests
+from mpi_trainer.runtime.turns import Turns
 
 T = TypeVar("T")
 
@@ -41,7 +43,7 @@ class Pace:
         self._clock = clock
         self._on_the_way = 0
         self._writes, self._counted = 0.0, 0.0
-        self._room = asyncio.Event()
+        self._waiting: Turns[asyncio.Future[None], None] = Turns()
 
     @property
     def limit(self) -> int:
@@ -54,19 +56,22 @@ class Pace:
 
     async def each(self, acts: Iterable[Callable[[], Awaitable[T]]]) -> list[T | Exception]:
         """All of them, in any order; what went wrong is returned in its place."""
-        return await asyncio.gather(*(self._one(act) for act in acts))
+        together = object()
+        return await asyncio.gather(*(self._one(act, together) for act in acts))
 
-    async def _one(self, act: Callable[[], Awaitable[T]]) -> T | Exception:
+    async def _one(self, act: Callable[[], Awaitable[T]], together: object) -> T | Exception:
         try:
-            return await self.send(act)
+            return await self.send(act, together)
         except Exception as error:
             return error
 
-    async def send(self, act: Callable[[], Awaitable[T]]) -> T:
+    async def send(self, act: Callable[[], Awaitable[T]], together: object = None) -> T:
+        """`together`: whatever is the same for writes that wait as one."""
+        group = object() if together is None else together
         loop = asyncio.get_running_loop()
         until, tried = loop.time() + self._patience, 0
         while True:
-            await self._enter()
+            await self._enter(group)
             try:
                 answer = await act()
             except TooManyRequests as refusal:
@@ -80,15 +85,32 @@ class Pace:
                 return answer
             finally:
                 self._on_the_way -= 1
-                self._room.set()
+                self._admit()
             await asyncio.sleep(rest)
 
-    async def _enter(self) -> None:
-        while self._on_the_way >= self.limit:
-            self._room.clear()
-            await self._room.wait()
-        self._on_the_way += 1
+    async def _enter(self, group: Hashable) -> None:
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.put(group, place, None)
+        self._admit()
+        try:
+            await place
+        except BaseException:
+            if place.cancelled():
+                if self._waiting.holds(group, place):
+                    self._waiting.remove(group, place)
+            else:
+                self._on_the_way -= 1  # it was let in at the moment it was cancelled
+                self._admit()
+            raise
         self._writes, self._counted = self.lately + 1, self._clock()
+
+    def _admit(self) -> None:
+        """One for each free place, and nobody else is woken."""
+        while self._waiting and self._on_the_way < self.limit:
+            place, _ = self._waiting.take()
+            if not place.done():
+                self._on_the_way += 1
+                place.set_result(None)
 
 
 def _rest(wish: float | None, tried: int) -> float:

@@ -137,7 +137,10 @@ class TrainJobs:
         if stored is None:
             self._tools.memories.drop(key)
             return DONE
-        self._tools.memories.begin(key, stored.metadata.uid)
+        if stored.finished:
+            self._tools.memories.drop(key)
+        else:
+            self._tools.memories.begin(key, stored.metadata.uid)
         loaded = self._tools.jobs.load(stored)
         job = loaded.job
         if job.metadata.deletion_timestamp is not None or not self._is_ours(job):

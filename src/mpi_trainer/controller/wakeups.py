@@ -1,7 +1,9 @@
 """Which job a change concerns, and how soon to look at it.
 
 A launcher's change is what people wait for: at once. Workers come and go by the hundred within a
-second, so theirs are gathered for a moment and looked at together.
+second, so theirs are gathered for a moment and looked at together. Jobs that have ended, and what
+they left, wait until nothing else is to be done; so does what belongs to a job that is not known
+(yet): should it be under way, its own coming makes it urgent.
 """
 
 from __future__ import annotations
@@ -11,25 +13,26 @@ from typing import Final
 from mpi_trainer.controller.objects import Job, Pod, StoredJob
 from mpi_trainer.layout.mpijob import LABEL_JOB, LABEL_ROLE
 from mpi_trainer.runtime.partial import Key, key_of
+from mpi_trainer.runtime.store import Store
 from mpi_trainer.runtime.workqueue import WorkQueue
 
 GATHER: Final = 0.05
 
 
 class Wakeups:
-    def __init__(self, queue: WorkQueue[Key]) -> None:
+    def __init__(self, queue: WorkQueue[Key], jobs: Store[StoredJob]) -> None:
         self._queue = queue
+        self._jobs = jobs
 
     def mpijob(self, old: StoredJob | None, new: StoredJob | None) -> None:
         found = new or old
         if found is not None:
-            # An unchanged one comes from a full list, which nobody waits for.
-            self._queue.add(key_of(found), urgent=old is not new)
+            self._queue.add(key_of(found), urgent=is_urgent(old, new))
 
     def job(self, old: Job | None, new: Job | None) -> None:
         key = _key(new or old)
         if key is not None:
-            self._queue.add(key)
+            self._queue.add(key, self._under_way(key))
 
     def pod(self, old: Pod | None, new: Pod | None) -> None:
         found = new or old
@@ -37,9 +40,22 @@ class Wakeups:
         if key is None or found is None:
             return
         if found.metadata.labels.get(LABEL_ROLE) == "launcher":
-            self._queue.add(key)
+            self._queue.add(key, self._under_way(key))
         else:
-            self._queue.add_after(key, GATHER)
+            self._queue.add_after(key, GATHER, self._under_way(key))
+
+    def _under_way(self, key: Key) -> bool:
+        job = self._jobs.get(key)
+        return job is not None and not job.finished
+
+
+def is_urgent(old: StoredJob | None, new: StoredJob | None) -> bool:
+    """Whether somebody waits for the change of a job.
+
+    Nobody does for one that was found unchanged by a full list, nor for one that had ended before.
+    """
+    ended = new is not None and new.finished and (old is None or old.finished)
+    return old is not new and not ended
 
 
 def _key(found: Pod | Job | None) -> Key | None:

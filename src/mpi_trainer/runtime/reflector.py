@@ -4,7 +4,8 @@ Guarantees: whatever the server or the network does, the store comes to agree wi
 without being told, and every difference is told to `on_change`, also a deletion that no watch ever
 showed. It never ends by itself and never tries in a hot loop. A slow, full list now and then makes
 up for events that a server lost; it also replays what did not change.
-The list is a consistent read, in pages: a cache that starts over never goes back in time.
+The list is a consistent read, in pages: a cache that starts over never goes back in time. Pages are
+as large as objects are small, and are worked on in slices between which the event loop goes on.
 """
 
 from __future__ import annotations
@@ -13,25 +14,30 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import AsyncIterator, Callable
-from typing import Any, Generic, NoReturn
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from typing import Any, Final, Generic, NoReturn
 
 import msgspec
 
 from mpi_trainer.api import typed
 from mpi_trainer.kube import lists, requests
 from mpi_trainer.kube.client import Client
-from mpi_trainer.kube.errors import Gone, KubeError, ServerFault
+from mpi_trainer.kube.errors import Gone, KubeError, ServerFault, Unreachable
 from mpi_trainer.kube.resources import Resource
 from mpi_trainer.kube.watch import Bookmark, Deleted, Event, Meta, Unreadable, watch
 from mpi_trainer.runtime.backoff import WATCHES, Backoff, Chance
-from mpi_trainer.runtime.partial import Key, T, version_number
+from mpi_trainer.runtime.partial import HasNames, Key, T, key_of, version_number
 from mpi_trainer.runtime.store import Change, Store
 
 log = logging.getLogger(__name__)
 
 RELIST_SECONDS = 12 * 3600.0
-PAGE = 500
+FIRST_PAGE = 25
+PAGE = 250
+PAGE_BYTES: Final = 4 << 20
+"""that a page may have, about: it is in memory twice, and decoded without a pause"""
+SLICE: Final = 50
+"""objects that are taken in before the event loop has its turn"""
 TOO_SHORT = 1.0
 OnChange = Callable[[Any, Any], None]
 OnUnreadable = Callable[[Resource, Meta, str], None]
@@ -43,8 +49,8 @@ class _Doubt(Exception):
 
 class Reflector(Generic[T]):
     """`on_change(old, new)` is called after the store has changed, and must not block, nor must
-    `on_unreadable(resource, metadata, why)`. `gather`: how many seconds late changes may come where
-    there are many."""
+    `on_unreadable(resource, metadata, why)`. `keep` makes of an object what the store is to hold.
+    `gather`: how many seconds late changes may come where there are many."""
 
     def __init__(  # noqa: PLR0913 - what to watch, where to put it, whom to tell
         self,
@@ -58,6 +64,7 @@ class Reflector(Generic[T]):
         namespace: str = "",
         on_change: OnChange | None = None,
         on_unreadable: OnUnreadable | None = None,
+        keep: Callable[[T], T] = lambda value: value,
         gather: float = 0.0,
         chance: Chance = random.random,
     ) -> None:
@@ -72,6 +79,7 @@ class Reflector(Generic[T]):
         self._namespace = namespace
         self._on_change = on_change
         self._on_unreadable = on_unreadable
+        self._keep = keep
         self._gather = gather
         self._chance = chance
         self._version = ""  # from where to watch on; "" when a list is due
@@ -124,7 +132,8 @@ class Reflector(Generic[T]):
             await self._pause(max(backoff.failed(), wish))
 
     async def _go_on(self, backoff: Backoff) -> None:
-        if not self._version or self._refreshing or self._time_to_relist():
+        while not self._version or self._refreshing or self._time_to_relist():
+            # Again, if somebody asked for a fresh one while it was on its way.
             await self._list()
             backoff.healthy()
         with contextlib.suppress(TimeoutError):
@@ -141,7 +150,7 @@ class Reflector(Generic[T]):
         planned = self.synced and bool(self._version) and not waiting
         try:
             try:
-                values, unread, version = await self._read(PAGE)
+                values, unread, version = await self._read(FIRST_PAGE)
             except Gone:
                 # The pages came too slowly for the server's memory; a whole list needs none.
                 values, unread, version = await self._read(0)
@@ -156,11 +165,11 @@ class Reflector(Generic[T]):
         changes = self._store.replace(values, version, self._namespace, unread)
         self.listing = True
         try:
-            self._tell(changes)
+            await self._tell_in_slices(changes)
             if planned:
                 changed = {id(change.new) for change in changes}
                 same = (value for value in self._store if id(value) not in changed)
-                self._tell(tuple(Change(value, value) for value in same))
+                await self._tell_in_slices(Change(value, value) for value in same)
         finally:
             self.listing = False
         self._synced.set()
@@ -180,17 +189,27 @@ class Reflector(Generic[T]):
             # Mostly we wait ourselves: health is judged by how long one try may take.
             few = msgspec.structs.replace(request, tries=2)
             page = await lists.rough(self._client, few, await self._client.fetch(few))
-            for item in page.items or ():
+            for number, item in enumerate(page.items or (), 1):
+                if number % SLICE == 0:
+                    await asyncio.sleep(0)
                 try:
-                    values.append(page.read(item, self._decoder))
+                    values.append(self._taken_in(page.read(item, self._decoder)))
                 except msgspec.ValidationError as error:
                     whose = lists.head(self._client, few, item)
                     unread.append(Key(whose.namespace, whose.name))
                     self._say_unreadable(whose, str(error))
             token = page.metadata.continue_
+            limit = limit and _fitting(page.items or ())
             self.active_at = asyncio.get_running_loop().time()
             if not token:
                 return values, unread, page.metadata.resource_version
+
+    def _taken_in(self, value: T) -> T:
+        """What is known already is not kept twice, not even for the time of a list."""
+        known = self._store.get(key_of(value))
+        if known is not None and _same(known.metadata, value.metadata):
+            return known
+        return self._keep(value)
 
     # --- watch -------------------------------------------------------------------------------
 
@@ -205,11 +224,17 @@ class Reflector(Generic[T]):
             gather=self._gather,
         )
         self.watches += 1
-        async with contextlib.aclosing(watch(self._client, request, self._kind)) as events:
-            async for event in events:
-                self.heard_at = self.active_at = asyncio.get_running_loop().time()
-                backoff.healthy()
-                self._take(event)
+        try:
+            async with contextlib.aclosing(watch(self._client, request, self._kind)) as events:
+                async for event in events:
+                    self.heard_at = self.active_at = asyncio.get_running_loop().time()
+                    backoff.healthy()
+                    self._take(event)
+        except Unreachable as error:
+            # Silence is no failure: not every server sends bookmarks. Opened anew, it would fail.
+            if error.what != "time-out" or not error.sent:
+                raise
+            log.info("%s: silent, watching anew: %s", self.name, error)
 
     def _take(self, event: Event[T]) -> None:
         if isinstance(event, Bookmark):
@@ -222,7 +247,7 @@ class Reflector(Generic[T]):
             self._advance(event.object.metadata.resource_version)
             self._tell(changes)
         else:
-            outcome, changes = self._store.put(event.object, self._namespace)
+            outcome, changes = self._store.put(self._keep(event.object), self._namespace)
             if outcome == "doubtful":
                 raise _Doubt(f"{event.object.metadata.name} came after what follows it")
             self._advance(event.object.metadata.resource_version)
@@ -242,6 +267,12 @@ class Reflector(Generic[T]):
             self._version = version
 
     # --- telling, waiting --------------------------------------------------------------------
+
+    async def _tell_in_slices(self, changes: Iterable[Change]) -> None:
+        for number, change in enumerate(changes, 1):
+            self._tell((change,))
+            if number % SLICE == 0:
+                await asyncio.sleep(0)
 
     def _tell(self, changes: tuple[Change, ...]) -> None:
         if self._on_change is None:
@@ -277,3 +308,13 @@ class Reflector(Generic[T]):
     def _interrupt(self) -> None:
         if self._scope is not None and not self._scope.expired():
             self._scope.reschedule(asyncio.get_running_loop().time())
+
+
+def _fitting(items: Sequence[msgspec.Raw]) -> int:
+    """How many objects the next page should have, by the size of these."""
+    size = sum(memoryview(item).nbytes for item in items)
+    return min(max(PAGE_BYTES * len(items) // max(size, 1), 1), PAGE)
+
+
+def _same(one: HasNames, other: HasNames) -> bool:
+    return one.uid == other.uid and one.resource_version == other.resource_version

@@ -2,7 +2,8 @@
 
 What a look raises decides when it comes again: a failure waits longer each time, a refusal for
 overload as long as the server asks, a `Terminal` one not at all, until something changes.
-A fault of the program in one key never ends a worker. Every look has a time limit.
+A fault of the program in one key never ends a worker. Every look has a time limit, and after each
+the event loop has its turn: looks that wait for nothing must not hold up everything that does.
 """
 
 from __future__ import annotations
@@ -89,6 +90,7 @@ class Workers(Generic[K]):
                     self.queue.add_after(key, STALE_SECONDS)
             finally:
                 self.queue.done(key)
+            await asyncio.sleep(0)
 
     async def _look(self, key: K) -> None:
         active = self._metrics.workers_active.labels(self.name)

@@ -2,8 +2,10 @@
 
 Guarantees: a key added many times is handed out once; a key that is being worked on is not handed
 to a second worker, and one added meanwhile comes again after `done`; urgent keys go first, but
-never starve the rest. A key has one place: the earliest time and the higher urgency of all that was
-asked. An earlier look therefore replaces a later one, and each look must say when the next is due.
+never starve the rest; among urgent ones, as among the rest, namespaces take turns, so that a flood
+in one never keeps another's waiting. A key has one place: the earliest time and the higher urgency
+of all that was asked. An earlier look therefore replaces a later one, and each look must say when
+the next is due.
 Events use `add`; only failures use `retry`, which waits longer each time.
 """
 
@@ -12,11 +14,12 @@ from __future__ import annotations
 import asyncio
 import heapq
 import random
-from collections import OrderedDict, deque
-from collections.abc import Hashable
+from collections import deque
+from collections.abc import Callable, Hashable
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from mpi_trainer.runtime.backoff import KEYS, Chance, Curve
+from mpi_trainer.runtime.turns import Turns
 
 K = TypeVar("K", bound=Hashable)
 
@@ -43,8 +46,12 @@ class _Later(NamedTuple):
     urgent: bool
 
 
+def _namespace(key: Hashable) -> Hashable:
+    return getattr(key, "namespace", "")
+
+
 class WorkQueue(Generic[K]):
-    """For one event loop; not for threads."""
+    """For one event loop; not for threads. `group` tells whose turn a key takes."""
 
     def __init__(
         self,
@@ -52,12 +59,14 @@ class WorkQueue(Generic[K]):
         curve: Curve = KEYS,
         observer: Observer | None = None,
         chance: Chance = random.random,
+        group: Callable[[K], Hashable] = _namespace,
     ) -> None:
         self._curve = curve
         self._observer = observer
         self._chance = chance
-        self._urgent: OrderedDict[K, float] = OrderedDict()
-        self._calm: OrderedDict[K, float] = OrderedDict()
+        self._group = group
+        self._urgent: Turns[K, float] = Turns()
+        self._calm: Turns[K, float] = Turns()
         self._working: dict[K, tuple[float, bool]] = {}
         self._dirty: dict[K, bool] = {}
         self._later: dict[K, _Later] = {}
@@ -82,13 +91,14 @@ class WorkQueue(Generic[K]):
                 self._observer.added()
             self._dirty[key] = self._dirty.get(key, False) or urgent
             return
-        if key in self._urgent:
+        group = self._group(key)
+        if self._urgent.holds(group, key):
             return
-        if key in self._calm:
+        if self._calm.holds(group, key):
             if urgent:
-                self._urgent[key] = self._calm.pop(key)
+                self._urgent.put(group, key, self._calm.remove(group, key))
             return
-        (self._urgent if urgent else self._calm)[key] = self._now()
+        (self._urgent if urgent else self._calm).put(group, key, self._now())
         if self._observer:
             self._observer.added()
         self._wake()
@@ -98,7 +108,7 @@ class WorkQueue(Generic[K]):
         if seconds <= 0:
             self.add(key, urgent)
             return
-        if self._closed or key in self._urgent or key in self._calm or key in self._dirty:
+        if self._closed or key in self._dirty or self._waits(key):
             return
         due = self._now() + seconds
         planned = self._later.get(key)
@@ -155,7 +165,7 @@ class WorkQueue(Generic[K]):
         urgent = self._dirty.pop(key, None)
         if urgent is None or self._closed:
             return
-        (self._urgent if urgent else self._calm)[key] = self._now()
+        (self._urgent if urgent else self._calm).put(self._group(key), key, self._now())
         self._wake()
 
     def close(self) -> None:
@@ -186,12 +196,16 @@ class WorkQueue(Generic[K]):
     def _take(self) -> K:
         calm = bool(self._calm) and (not self._urgent or self._urgent_in_a_row >= PATIENCE)
         self._urgent_in_a_row = 0 if calm or not self._calm else self._urgent_in_a_row + 1
-        key, added = (self._calm if calm else self._urgent).popitem(last=False)
+        key, added = (self._calm if calm else self._urgent).take()
         now = self._now()
         self._working[key] = (now, not calm)
         if self._observer:
             self._observer.started(now - added)
         return key
+
+    def _waits(self, key: K) -> bool:
+        group = self._group(key)
+        return self._urgent.holds(group, key) or self._calm.holds(group, key)
 
     def _wake(self) -> None:
         while self._waiters:

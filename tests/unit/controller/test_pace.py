@@ -77,3 +77,68 @@ def test_a_write_counts_less_with_every_second() -> None:
     for now[0] in (0.0, 5.0, 60.0):
         counts.append(round(pace.lately))
     assert counts == [50, 30, 0]
+
+
+class _Counted(Pace):
+    """Counts how often somebody looks whether there is room."""
+
+    looks = 0
+
+    @property
+    def limit(self) -> int:
+        self.looks += 1
+        return super().limit
+
+
+def test_nobody_is_woken_in_vain() -> None:
+    """P-2: four thousand writes cost four times what a thousand do, not sixteen."""
+
+    async def run() -> None:
+        pace = _Counted(first=8, most=8)
+        await pace.each([Server(room=10_000).take] * 2000)
+        assert pace.looks <= 10 * 2000
+
+    asyncio.run(run())
+
+
+def test_a_job_of_thousands_does_not_hold_up_one_of_few() -> None:
+    """S-15: writes that wait together take turns with the others'."""
+
+    async def run() -> None:
+        server, pace = Server(room=10_000), Pace(first=4, most=4)
+        large = asyncio.create_task(pace.each([server.take] * 3000))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        before = server.done
+        await pace.each([server.take] * 3)
+        assert server.done - before < 50
+        await large
+
+    asyncio.run(run())
+
+
+def test_one_that_is_cancelled_leaves_its_place_to_others() -> None:
+    async def run() -> None:
+        held: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        pace = Pace(first=1, most=1)
+
+        async def hold() -> int:
+            await held
+            return 0
+
+        async def quick() -> int:
+            return 1
+
+        first = asyncio.create_task(pace.send(hold))
+        await asyncio.sleep(0)
+        waiting = [asyncio.create_task(pace.send(quick)) for _ in range(3)]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        held.set_result(None)
+        await first
+        waiting[1].cancel()  # it may have its place already
+        async with asyncio.timeout(5):
+            assert await waiting[2] == 1
+            assert await pace.send(quick) == 1
+
+    asyncio.run(run())

@@ -185,3 +185,27 @@ def test_workers_can_be_cancelled_at_once() -> None:
         assert now() - scene.began == pytest.approx(1)
 
     play(story())
+
+
+def test_the_event_loop_has_its_turn_between_looks() -> None:
+    """C-1: looks that wait for nothing, by the thousand, must not hold up the lease."""
+
+    async def story() -> None:
+        scene = Scene()
+        for number in range(300):
+            scene.queue.add(str(number))
+        turns = 0
+
+        async def neighbour() -> None:
+            nonlocal turns
+            while len(scene.looks) < 300:
+                turns += 1
+                await asyncio.sleep(0)
+
+        working = asyncio.create_task(scene.workers.run())
+        await neighbour()
+        assert turns >= 100, "three workers make at most three looks before it is its turn"
+        scene.queue.close()
+        await working
+
+    play(story())

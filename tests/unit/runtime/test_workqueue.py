@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from mpi_trainer.runtime.backoff import Curve
+from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.workqueue import PATIENCE, Closed, WorkQueue
 from tests.unit.runtime.faketime import now, play
 
@@ -90,6 +91,28 @@ def test_a_flood_of_urgent_keys_does_not_starve_the_rest() -> None:
             queue.add(str(number))
         order = await taken(queue)
         assert order.index("calm") == PATIENCE
+
+    play(story())
+
+
+def test_namespaces_take_turns() -> None:
+    """S-15: two thousand jobs of one namespace do not keep another's waiting."""
+
+    async def story() -> None:
+        queue: WorkQueue[Key] = WorkQueue()
+        for number in range(2000):
+            queue.add(Key("flood", f"job-{number}"))
+            queue.add(Key("flood", f"old-{number}"), urgent=False)
+        queue.add(Key("lab", "mine"))
+        queue.add(Key("lab", "old"), urgent=False)
+        for wanted, within in ((Key("lab", "mine"), 3), (Key("lab", "old"), 3 * PATIENCE)):
+            for _ in range(within):
+                key = await queue.get()
+                queue.done(key)
+                if key == wanted:
+                    break
+            else:
+                raise AssertionError(f"{wanted} has not had its turn")
 
     play(story())
 

@@ -9,6 +9,7 @@ import msgspec
 
 from mpi_trainer.api import load
 from mpi_trainer.api.trainjob import KIND, TrainJob
+from mpi_trainer.controller import storedjob
 from mpi_trainer.controller.flags import Flags
 from mpi_trainer.controller.furniture import Furniture
 from mpi_trainer.controller.jobmemory import JobMemories
@@ -80,7 +81,7 @@ def parts(
         fresh=freshness.fresh,
         settings=Settings(workers=flags.workers),
     )
-    return workers, _reflectors(flags, shared, stores, TrainWakeups(queue))
+    return workers, _reflectors(flags, shared, stores, TrainWakeups(queue, stores.trainjobs))
 
 
 def _reflectors(
@@ -99,6 +100,7 @@ def _reflectors(
                 namespace=place,
                 on_change=wake.trainjob,
                 on_unreadable=of_unreadable(shared.recorder),
+                keep=storedjob.trainjob,
             ),
             Reflector(client, JOBSETS, JobSet, sets, namespace=place, on_change=wake.jobset),
             Reflector(

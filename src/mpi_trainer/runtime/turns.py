@@ -1,0 +1,52 @@
+"""Things that wait in groups: within a group first come, first served, and groups take turns.
+
+Guarantee: with G groups waiting, a group's first is among the next G that are taken, however many
+wait in the others. Every act takes the same time, however many wait.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class Turns(Generic[K, V]):
+    """Each key waits once, with a value beside it."""
+
+    def __init__(self) -> None:
+        self._groups: OrderedDict[Hashable, OrderedDict[K, V]] = OrderedDict()
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def holds(self, group: Hashable, key: K) -> bool:
+        return key in self._groups.get(group, ())
+
+    def put(self, group: Hashable, key: K, value: V) -> None:
+        """At the end of its group; a group that was not waiting comes after all others."""
+        waiting = self._groups.setdefault(group, OrderedDict())
+        if key not in waiting:
+            self._size += 1
+        waiting[key] = value
+
+    def remove(self, group: Hashable, key: K) -> V:
+        waiting = self._groups[group]
+        value = waiting.pop(key)
+        self._size -= 1
+        if not waiting:
+            del self._groups[group]
+        return value
+
+    def take(self) -> tuple[K, V]:
+        """The first of the group whose turn it is."""
+        group, waiting = self._groups.popitem(last=False)
+        found = waiting.popitem(last=False)
+        self._size -= 1
+        if waiting:
+            self._groups[group] = waiting
+        return found

@@ -1,0 +1,162 @@
+"""What the store keeps of jobs, and how soon they are looked at."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Any
+
+import msgspec
+import pytest
+
+from mpi_trainer.api import load
+from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.trainjob import TrainJob
+from mpi_trainer.controller import storedjob
+from mpi_trainer.controller.jobmemory import JobMemories
+from mpi_trainer.controller.jobs import Jobs
+from mpi_trainer.controller.objects import Job, Pod, StoredJob
+from mpi_trainer.controller.wakeups import Wakeups
+from mpi_trainer.runtime.partial import Key
+from mpi_trainer.runtime.store import Store
+from mpi_trainer.runtime.workqueue import WorkQueue
+
+POLICY = {"cleanPodPolicy": "Running", "ttlSecondsAfterFinished": 60, "managedBy": "x"}
+ENV = [{"name": f"A{i}", "value": "b" * 100} for i in range(100)]
+POD = {"spec": {"containers": [{"name": "c", "image": "i", "env": ENV}]}}
+SPEC = {
+    "runPolicy": {**POLICY, "backoffLimit": 3},
+    "mpiReplicaSpecs": {"Launcher": {"template": POD}, "Worker": {"replicas": 2, "template": POD}},
+}
+
+
+def job(name: str, *holds: str, spec: Any = SPEC, status: Any = None) -> StoredJob:
+    told = [{"type": kind, "status": "True"} for kind in ("Created", *holds)]
+    meta = {
+        "name": name,
+        "namespace": "lab",
+        "uid": name,
+        "labels": {"team": "x" * 60},
+        "annotations": {
+            "kubectl.kubernetes.io/last-applied-configuration": "x" * 10_000,
+            "mpi-trainer.opendatahub.io/record": '{"attempt":2}',
+        },
+    }
+    whole = {"metadata": meta, "spec": spec, "status": status or {"conditions": told}}
+    return msgspec.json.decode(msgspec.json.encode(whole), type=StoredJob)
+
+
+def test_of_a_job_that_has_ended_little_is_kept() -> None:
+    """C-1: and all that is still to do for it can be done with that."""
+    kept = storedjob.mpijob(job("done", "Succeeded"))
+    assert kept.finished
+    assert len(msgspec.json.encode(kept)) < 1000
+    loaded = Jobs(MPIJob, load.job, JobMemories()).load(kept)
+    policy = loaded.job.spec.run_policy
+    assert loaded.errors == ()
+    assert (policy.clean_pod_policy, policy.ttl_seconds_after_finished) == ("Running", 60)
+    assert policy.managed_by == "x"
+    assert [one.type for one in loaded.job.status.conditions] == ["Created", "Succeeded"]
+    assert list(loaded.job.metadata.annotations) == ["mpi-trainer.opendatahub.io/record"]
+
+
+def test_of_a_trainjob_that_has_ended_its_runtime_is_known() -> None:
+    spec = {"runtimeRef": {"name": "torch"}, "managedBy": "me", "trainer": {"env": ENV}}
+    kept = storedjob.trainjob(job("done", "Complete", spec=spec))
+    assert kept.finished
+    loaded = Jobs(TrainJob, load.train_job, JobMemories()).load(kept)
+    assert loaded.job.spec.runtime_ref.name == "torch"
+    assert loaded.job.spec.managed_by == "me"
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        pytest.param(job("runs", "Running"), id="running"),
+        pytest.param(job("new", status={"conditions": None}), id="odd-status"),
+        pytest.param(job("odd", "Succeeded", spec={"runPolicy": 5}), id="odd-spec"),
+        pytest.param(
+            msgspec.structs.replace(job("runs", "Running"), finished=True), id="says-so-itself"
+        ),
+    ],
+)
+def test_any_other_job_is_kept_whole(one: StoredJob) -> None:
+    kept = storedjob.mpijob(one)
+    assert not kept.finished
+    assert bytes(kept.spec) == bytes(one.spec)
+    assert kept.metadata == one.metadata
+
+
+@pytest.mark.parametrize("holds", ["Running", "Succeeded"])
+def test_what_is_kept_does_not_hold_the_page_that_it_came_with(holds: str) -> None:
+    """C-8: forty jobs that stayed held 161 MB."""
+    page = msgspec.json.encode([job("one", holds), job("two", holds)])
+    before = sys.getrefcount(page)
+    items = msgspec.json.decode(page, type=list[StoredJob])
+    assert sys.getrefcount(page) > before
+    kept = [storedjob.mpijob(one) for one in items]
+    del items
+    assert sys.getrefcount(page) == before
+    assert len(kept) == 2
+
+
+def test_a_mpijob_does_not_end_as_a_trainjob_does() -> None:
+    assert not storedjob.mpijob(job("x", "Complete")).finished
+    assert not storedjob.trainjob(job("x", "Succeeded")).finished
+
+
+def order(*told: Any) -> list[str]:
+    """The names of jobs in the order in which they are looked at, after so many changes."""
+
+    async def run() -> list[str]:
+        store: Store[StoredJob] = Store()
+        queue: WorkQueue[Key] = WorkQueue()
+        wake = Wakeups(queue, store)
+        for old, new in told:
+            kept = None if new is None else storedjob.mpijob(new)
+            if kept is not None:
+                store.put(kept)
+            wake.mpijob(None if old is None else storedjob.mpijob(old), kept)
+        names = []
+        while queue.depth(urgent=True) or queue.depth(urgent=False):
+            key = await queue.get()
+            names.append(key.name)
+            queue.done(key)
+        return names
+
+    return asyncio.run(run())
+
+
+def test_new_and_running_jobs_go_before_those_that_had_ended() -> None:
+    """C-1: also when the controller starts and everything is new to it."""
+    found = order(
+        *((None, job(f"done-{i}", "Succeeded")) for i in range(5)),
+        (None, job("new")),
+        (None, job("runs", "Running")),
+        (job("ends", "Running"), job("ends", "Failed")),
+        (job("gone", "Failed"), None),
+    )
+    assert found[:4] == ["new", "runs", "ends", "gone"]
+    assert len(found) == 9
+
+
+def test_what_finished_jobs_left_does_not_make_them_urgent() -> None:
+    async def run() -> None:
+        store: Store[StoredJob] = Store()
+        queue: WorkQueue[Key] = WorkQueue()
+        wake = Wakeups(queue, store)
+        labels = {"training.kubeflow.org/job-role": "launcher"}
+        for name, end in (("done", "Succeeded"), ("runs", "Running")):
+            store.put(storedjob.mpijob(job(name, end)))
+        for name in ("done", "runs", "unknown"):
+            meta = {
+                "name": name,
+                "namespace": "lab",
+                "labels": {**labels, "training.kubeflow.org/job-name": name},
+            }
+            wake.pod(None, msgspec.convert({"metadata": meta}, Pod))
+            wake.job(None, msgspec.convert({"metadata": meta}, Job))
+        assert (queue.depth(urgent=True), queue.depth(urgent=False)) == (1, 2)
+        assert (await queue.get()).name == "runs"
+
+    asyncio.run(run())
