@@ -24,9 +24,7 @@ _KEY_BEGINS = "-----BEGIN "
 _UNPRINTABLE = re.compile(r"\x1b\[[0-9;?]*+[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 
 
-def tail(
-    log: str, environment: Iterable[tuple[str, str]] = (), most: int = bounds.LOG_TAIL
-) -> str:
+def tail(log: str, environment: Iterable[tuple[str, str]] = (), most: int = bounds.LOG_TAIL) -> str:
     """The last lines of a log in one line of text; only the last `most` characters are read."""
     text = _UNPRINTABLE.sub("", _cut(log, most).replace("\r", "\n"))
     for value in itertools.islice(_secrets(environment), bounds.SECRET_VARIABLES):
