@@ -89,7 +89,7 @@ def test_the_key_is_gone_when_the_job_has_ended(
     assert {"ssh-privatekey", "ssh-publickey"} <= set(secret["data"])
     kubelet.exit(launcher(admin))
     until(admin, "Succeeded")
-    assert admin.get("api/v1/secrets/pi-ssh") is None
+    eventually("key is gone", lambda: admin.get("api/v1/secrets/pi-ssh") is None)
 
 
 def test_a_job_without_workers_is_its_launcher(

@@ -20,7 +20,6 @@ from tests.api.crashing import MOMENTS, CrashingProxy, Moment
 from tests.api.running import Controller
 from tests.api.test_crashes import AT_ONCE, PATIENCE, Runner
 from tests.api.trainlab import SETS, TRAIN, api_server, condition, end, mpi_runtime, train_job
-from tests.cluster import eventually
 from tools.cluster.spec import Spec
 
 __all__ = ["api_server"]
@@ -64,11 +63,11 @@ def _play(admin: Admin, running: Runner) -> None:
         if not told and admin.get(f"{SETS}/jobsets/pi") is not None:
             end(admin, "Completed", "AllJobsCompleted")
             told = True
-        if condition(admin, "Complete") is not None:
+        over = condition(admin, "Complete") is not None
+        if over and admin.get("api/v1/secrets/pi-mpi-ssh-auth") is None:
             break
         assert time.monotonic() < deadline, "stuck"
         time.sleep(0.2)  # a look; the loop has a deadline
-    eventually("key is gone", lambda: admin.get("api/v1/secrets/pi-mpi-ssh-auth") is None)
 
 
 @pytest.mark.timeout(900, func_only=True)
@@ -78,7 +77,8 @@ def test_no_death_at_any_write_costs_a_trainjob_anything(api_server: Spec, tmp_p
     At all of them with `CRASHES=all`; else at every fifth.
     """
     writes = live(api_server, tmp_path, None)
-    assert writes == 7, "a life got dearer"
+    # One of them tells that no launcher was there to be asked: there are no pods here.
+    assert writes == 8, "a life got dearer"
     deaths = list(itertools.product(range(writes), MOMENTS))[::EVERY]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         lives = {pool.submit(live, api_server, tmp_path, death): death for death in deaths}

@@ -2,11 +2,14 @@
 
 The order is fixed: record, status, stop, free, furniture, pods and launcher, then words. Whoever
 dies between two steps leaves a state from which the next look goes on. Every write is guarded: the
-job's by its resourceVersion, a stop by the uid that was seen, a start by its fixed name.
+job's by its resourceVersion, a stop by the uid that was seen, a start by its fixed name. An ended
+job's key goes after its end is told and before its launcher pod is let go: the pod's finalizer
+remembers it.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 
@@ -77,8 +80,6 @@ class Hands:
         if decision.record != work.look.seen.record:
             body = record.patch(decision.record, version)
             version = await self._job.patch(work.key, body)
-        if _ends(job, decision):
-            await self._furniture.take_key(work.metadata, names.secret(job.name))
         if status.wait(job.status, decision.status, work.now, work.created_by) != status.NOW:
             return False
         body = status.patch(job.status, decision.status, version)
@@ -90,18 +91,32 @@ class Hands:
 
     # --- what goes ---------------------------------------------------------------------------
 
-    async def clear(self, work: Work, launchers: Iterable[Pod]) -> None:
-        """Stop what is to stop, and let go of launcher pods whose end has been stored."""
-        decision = work.decision
+    async def clear(self, work: Work, launchers: Iterable[Pod]) -> bool:
+        """Stop what is to stop, and let go of launcher pods whose end has been stored; whether the
+        key of a job that has ended is gone."""
+        decision, launchers = work.decision, tuple(launchers)
         over = c.finished(decision.status.conditions)
-        acts = [self._stopping(work, name) for name in decision.stop]
-        acts += [
-            self._releasing(work.key, pod)
-            for pod in launchers
-            if over or attempt(pod) < decision.record.attempt
-            if names.EVIDENCE in pod.metadata.finalizers
-        ]
-        await self._all(acts)
+        held = [p for p in launchers if names.EVIDENCE in p.metadata.finalizers]
+        owes = over and (_ends(work) or bool(held) or self._owes_key(work))
+        gone, _ = await asyncio.gather(
+            self._take_key(work, owes), self._all(self._stopping(work, n) for n in decision.stop)
+        )
+        if not over:
+            held = [p for p in held if attempt(p) < decision.record.attempt]
+        if gone:
+            await self._all(self._releasing(work.key, pod) for pod in held)
+        return gone
+
+    def _owes_key(self, work: Work) -> bool:
+        status = work.job.status
+        if status.last_reconcile_time is None:
+            return False  # Another controller has ended it, and what it left stays as it is.
+        return self._furniture.owes_key(work.metadata.uid, status.completion_time, work.now)
+
+    async def _take_key(self, work: Work, owed: bool) -> bool:
+        return not owed or await self._furniture.take_key(
+            work.metadata, names.secret(work.job.name)
+        )
 
     async def release(self, key: Key, pods: Iterable[Pod]) -> None:
         """Let go of pods of a job that is gone or going."""
@@ -216,5 +231,6 @@ def _gravity(error: Exception) -> int:
     return 3
 
 
-def _ends(job: MPIJob, decision: Decision) -> bool:
-    return c.finished(decision.status.conditions) and not c.finished(job.status.conditions)
+def _ends(work: Work) -> bool:
+    """Whether the job has ended with this look."""
+    return not c.finished(work.job.status.conditions)

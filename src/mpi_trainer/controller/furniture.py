@@ -8,8 +8,10 @@ key pair exists only here, on its way into the Secret; it is neither kept nor lo
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Final
 
 import msgspec
 
@@ -19,7 +21,7 @@ from mpi_trainer.controller.jobmemory import JobMemories
 from mpi_trainer.controller.objects import Answer
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
-from mpi_trainer.kube.errors import Conflict, NotFound
+from mpi_trainer.kube.errors import Conflict, KubeError, NotFound
 from mpi_trainer.kube.resources import CONFIGMAPS, SECRETS, Resource
 from mpi_trainer.render.secrets import Part
 from mpi_trainer.runtime import sshkeys
@@ -27,6 +29,11 @@ from mpi_trainer.runtime.partial import Meta, Partial
 
 Object = dict[str, Any]
 Parts = Mapping[Part, str]
+
+log = logging.getLogger(__name__)
+
+SOUGHT: Final = timedelta(minutes=10)
+"""Of jobs that ended so long before a controller began, and only then, keys are looked for."""
 
 
 class Pieces(msgspec.Struct, frozen=True):
@@ -57,6 +64,9 @@ class Furniture:
         self._client = client
         self._memories = memories
         self._kind = kind
+        self._began: datetime | None = None
+        # Of jobs that have ended, of which nothing else is remembered.
+        self._refused: set[str] = set()
 
     def stands(self, uid: str) -> bool:
         return self._of(uid).attempt is not None
@@ -79,20 +89,40 @@ class Furniture:
             raise error
         self._of(owner.uid).attempt = attempt
 
-    async def take_key(self, owner: Meta, name: str) -> None:
-        """The end of the job is the end of its key (AC-19). Another's Secret stays."""
-        uid, place = owner.uid, owner.namespace
-        known = self._of(uid)
-        found = known.secret
+    async def take_key(self, owner: Meta, name: str) -> bool:
+        """The end of the job is the end of its key (AC-19); whether it is gone. Another's Secret
+        stays. A refusal is no more than logged: nobody is to wait for this."""
+        known = self._of(owner.uid)
         try:
-            if not found:
+            await self._delete_secret(owner, name, known.secret)
+        except KubeError as error:
+            self._refused.add(owner.uid)
+            log.warning("the key of %s/%s is still there: %s", owner.namespace, owner.name, error)
+            return False
+        self._refused.discard(owner.uid)
+        known.attempt, known.secret = None, ""
+        return True
+
+    def owes_key(self, uid: str, ended: datetime | None, now: datetime) -> bool:
+        """Whether the key of a job that has ended may still be there: its deletion was refused, or
+        another controller told of the end shortly before this one began, and came no further."""
+        self._began = began = self._began or now
+        if uid in self._refused:
+            return True
+        if ended is None or now - began > SOUGHT:
+            return False
+        return began - SOUGHT <= ended <= began
+
+    async def _delete_secret(self, owner: Meta, name: str, uid: str) -> None:
+        place = owner.namespace
+        try:
+            if not uid:
                 get = requests.brief(requests.get(SECRETS, place, name))
                 secret = await self._client.call(get, Answer)
-                found = check(SECRETS, owner, secret.metadata, self._kind).uid
-            await self._client.call(requests.delete(SECRETS, place, name, uid=found), None)
+                uid = check(SECRETS, owner, secret.metadata, self._kind).uid
+            await self._client.call(requests.delete(SECRETS, place, name, uid=uid), None)
         except (NotFound, NameTaken, Predecessor, Conflict):
-            pass
-        known.attempt, known.secret = None, ""
+            return
 
     def _mine(
         self, resource: Resource, owner: Meta, desired: Object

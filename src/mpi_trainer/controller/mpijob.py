@@ -43,6 +43,7 @@ BY_JOB = "job"
 AGAIN = 0.5
 REFUSED_AGAIN = 10.0
 UNSURE_AGAIN = 30.0
+KEY_AGAIN = 30.0
 TERMINATING = "NamespaceTerminating"
 
 
@@ -176,7 +177,9 @@ class MPIJobs:
         if decision.delete_job:
             await hands.delete_job(work)
             return DONE
-        await hands.clear(work, mine.launchers)
+        gone = await hands.clear(work, mine.launchers)
+        if not gone:
+            return _sooner(Result(KEY_AGAIN), _next(work))
         await hands.free(work)
         if decision.needs_key or decision.start_workers or decision.start_launcher:
             again = await self._start(work)

@@ -55,6 +55,7 @@ AGAIN = 0.5
 RUNTIME_AGAIN = 5.0
 REFUSED_AGAIN = 10.0
 UNSURE_AGAIN = 30.0
+KEY_AGAIN = 30.0
 QUESTION_SENT = 0.0005
 """seconds after which a read is on its way, and the API server works while we do"""
 NOT_SUPPORTED = "TrainingRuntimeNotSupported"
@@ -260,6 +261,13 @@ class TrainJobs:
         if step.delete_job:
             await hands.delete_job(work)
             return DONE
+        again = await self._act(work, wanted)
+        if again is None and not await hands.take_key(work):
+            again = Result(min(KEY_AGAIN, _next(step).after or KEY_AGAIN))
+        return again or _next(step)
+
+    async def _act(self, work: Work, wanted: Desired | None) -> Result | None:
+        hands, step = self._tools.hands, work.step
         if step.remove:
             await hands.remove(work)
         elif step.suspend is not None:
@@ -267,10 +275,8 @@ class TrainJobs:
         elif wanted is not None and step.renew:
             await hands.renew(work, wanted)
         elif wanted is not None and step.make:
-            again = await self._make(work, wanted)
-            if again is not None:
-                return again
-        return _next(step)
+            return await self._make(work, wanted)
+        return None
 
     async def _make(self, work: Work, wanted: Desired) -> Result | None:
         noted = self._noted(work.metadata.uid)

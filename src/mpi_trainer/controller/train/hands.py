@@ -1,8 +1,9 @@
 """Carrying out a step of a TrainJob. The only place that changes anything for TrainJobs.
 
-The order is fixed: findings, status, snapshot and furniture, JobSet. Whoever dies between two steps
-leaves a state from which the next look goes on. Every write is guarded: the job's by its
-resourceVersion, the JobSet's by the uid that was seen, a making by its fixed name.
+The order is fixed: findings, status, snapshot and furniture, JobSet; of a job that has ended, its
+key last. Whoever dies between two steps leaves a state from which the next look goes on. Every
+write is guarded: the job's by its resourceVersion, the JobSet's by the uid that was seen, a making
+by its fixed name.
 """
 
 from __future__ import annotations
@@ -73,13 +74,21 @@ class TrainHands:
         if notes:
             body: dict[str, Any] = {"resourceVersion": version, "annotations": notes}
             version = await self._job.patch(work.key, {"metadata": body})
-        if finished(work.step.status) and not finished(work.job.status):
-            await self._furniture.take_key(work.metadata, secret_name(work.job.name))
         if work.step.status == work.job.status:
             return bool(notes)
         body = status.patch(work.job.status, work.step.status, version)
         await self._job.patch(work.key, body, "status")
         return True
+
+    async def take_key(self, work: Work) -> bool:
+        """Of a job that has ended, once that is told; whether it is gone."""
+        if not finished(work.step.status):
+            return True
+        ended = findings.parsed(work.step.findings.completion_time)
+        owed = self._furniture.owes_key(work.metadata.uid, ended, work.now)
+        if finished(work.job.status) and not owed:
+            return True
+        return await self._furniture.take_key(work.metadata, secret_name(work.job.name))
 
     async def delete_job(self, work: Work) -> None:
         await self._job.delete(work.key, work.metadata)
