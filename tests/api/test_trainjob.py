@@ -165,24 +165,68 @@ def test_pods_are_asked_what_a_slow_job_waits_for_and_heard_when_they_end(
     assert (finding(admin, "cause"), bool(finding(admin, "start-time"))) == ("", True)
     killed = {"exitCode": 137, "reason": "OOMKilled"}
     main = {"name": "node", "ready": False, "restartCount": 0, "image": "x", "imageID": "x"}
-    ended = [{**main, "state": {"terminated": killed}}]
-    admin.patch(f"{node}/status", {"status": {"phase": "Failed", "containerStatuses": ended}})
+    over = [{**main, "state": {"terminated": killed}}]
+    admin.patch(f"{node}/status", {"status": {"phase": "Failed", "containerStatuses": over}})
     end(admin, "Failed", "FailedJobs")
     cause = "Worker pi-node-0-0 ended with exit code 137 (OOMKilled)"
     assert until(admin, "Failed")["message"] == f"FailedJobs it was; {cause}"
 
 
 def pod_of(admin: Admin, job_set: Object, role: str) -> str:
-    """One of the JobSet's pods, as the Job controller would make it; its path."""
+    """One of the JobSet's pods, as the Job controller would make it for its Job; its path."""
+    job = batch_job(admin, job_set, f"{job_set['metadata']['name']}-{role}-0")
+    return labelled_pod(admin, job_set, role, f"{job['metadata']['name']}-0", job)
+
+
+def batch_job(admin: Admin, holder: Object, name: str) -> Object:
+    """A Job that is controlled by `holder`; its pods are the test's, not the Job controller's."""
+    spec = {"containers": [{"name": "node", "image": "x"}], "restartPolicy": "Never"}
+    job: Object = {"metadata": {"name": name, "ownerReferences": [controller_of(holder)]}}
+    job["spec"] = {"managedBy": "example.com/test", "template": {"spec": spec}}
+    return admin.create("apis/batch/v1/jobs", job)
+
+
+def labelled_pod(admin: Admin, job_set: Object, role: str, name: str, owner: Object) -> str:
+    """A pod with the labels of a JobSet's pods that `owner` controls; its path."""
     labels = {
         LABEL_TRAINJOB: job_set["metadata"]["name"],
         JOBSET_UID: job_set["metadata"]["uid"],
         REPLICATED_JOB: role,
     }
-    name = f"{job_set['metadata']['name']}-{role}-0-0"
     spec = {"hostname": name, "containers": [{"name": "node", "image": "x"}]}
-    admin.create("api/v1/pods", {"metadata": {"name": name, "labels": labels}, "spec": spec})
+    meta = {"name": name, "labels": labels, "ownerReferences": [controller_of(owner)]}
+    admin.create("api/v1/pods", {"metadata": meta, "spec": spec})
     return f"api/v1/pods/{name}"
+
+
+def controller_of(owner: Object) -> Object:
+    meta = owner["metadata"]
+    kind = {key: owner[key] for key in ("apiVersion", "kind")}
+    return {**kind, "name": meta["name"], "uid": meta["uid"], "controller": True}
+
+
+def ended(admin: Admin, pod: str, code: int) -> None:
+    """The pod's main container ends with this code."""
+    main = {"name": "node", "ready": False, "restartCount": 0, "image": "x", "imageID": "x"}
+    state = {**main, "state": {"terminated": {"exitCode": code, "reason": "Error"}}}
+    phase = "Failed" if code else "Succeeded"
+    admin.patch(f"{pod}/status", {"status": {"phase": phase, "containerStatuses": [state]}})
+
+
+def test_a_pod_counts_for_a_job_only_if_its_owners_lead_to_the_job(
+    admin: Admin, controller: Controller
+) -> None:
+    """S-11: labels alone let any pod speak for another's job. What is forged says 66."""
+    submit(admin, train_job())
+    own = job_set(admin)
+    stranger = batch_job(admin, own, "pi-stranger-0")
+    admin.patch("apis/batch/v1/jobs/pi-stranger-0", {"metadata": {"ownerReferences": None}})
+    ended(admin, labelled_pod(admin, own, "launcher", "forged-0", own), 66)
+    ended(admin, labelled_pod(admin, own, "launcher", "forged-1", stranger), 66)
+    ended(admin, pod_of(admin, own, "node"), 7)
+    end(admin, "Failed", "FailedJobs")
+    told = until(admin, "Failed")["message"]
+    assert told == "FailedJobs it was; Worker pi-node-0-0 ended with exit code 7"
 
 
 def test_a_suspended_job_rests_and_comes_back_as_it_was_changed(
@@ -211,79 +255,6 @@ def test_a_suspended_job_rests_and_comes_back_as_it_was_changed(
     admin.patch(f"{TRAIN}/trainjobs/pi", {"spec": {"suspend": True}})
     eventually("rests", lambda: job_set(admin)["spec"]["suspend"] is True)
     assert finding(admin, "phase") == "Suspended"
-
-
-def test_a_runtime_that_is_edited_or_deleted_changes_no_job_that_has_begun(
-    admin: Admin, controller: Controller
-) -> None:
-    """CTL-13: also when the controller is another one by then."""
-    submit(admin, train_job(suspend=True))
-    before = job_set(admin)
-    edited = mpi_runtime()
-    edited["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["backoffLimit"] = 9
-    admin.patch(f"{TRAIN}/trainingruntimes/mpi", {"spec": edited["spec"]})
-    controller.stop()
-    controller.start()
-    admin.patch(f"{TRAIN}/trainjobs/pi", {"spec": {"suspend": False}})
-    eventually("goes on", lambda: job_set(admin)["spec"]["suspend"] is False)
-    admin.delete(f"{TRAIN}/trainingruntimes/mpi")
-    admin.patch(f"{TRAIN}/trainjobs/pi", {"spec": {"suspend": True}})
-    eventually("rests", lambda: job_set(admin)["spec"]["suspend"] is True)
-    after = job_set(admin)
-    assert after["metadata"]["uid"] == before["metadata"]["uid"]
-    assert after["spec"] == before["spec"]
-
-
-def test_a_job_begins_with_its_runtime_as_it_was_edited_just_before(
-    admin: Admin, controller: Controller
-) -> None:
-    """CTL-13: though the controller works ahead with what it read for the job before."""
-
-    def limit(name: str) -> int | None:
-        submit(admin, train_job(name))
-        node = job_set(admin, name)["spec"]["replicatedJobs"][0]
-        found: int | None = node["template"]["spec"].get("backoffLimit")
-        return found
-
-    assert [limit("first"), limit("same")] == [None, None]
-    for told in (7, 8, 9):
-        edited = mpi_runtime()
-        node = edited["spec"]["template"]["spec"]["replicatedJobs"][0]
-        node["template"]["spec"]["backoffLimit"] = told
-        admin.patch(f"{TRAIN}/trainingruntimes/mpi", {"spec": edited["spec"]})
-        assert [limit(f"after-{told}"), limit(f"same-{told}")] == [told, told]
-
-
-def test_what_is_stored_of_a_runtime_wins_over_what_is_live(
-    admin: Admin, controller: Controller
-) -> None:
-    """CTL-13: the last controller died after the snapshot, and the runtime was edited since; all
-    that the next one makes, the key's parts included, is as the snapshot says."""
-    controller.stop()
-    job = submit(admin, train_job())
-    owner = {k: job[k] for k in ("apiVersion", "kind")} | {"name": "pi", "controller": True}
-    meta = {"name": "pi-runtime-snapshot"}
-    meta["ownerReferences"] = [owner | {"uid": job["metadata"]["uid"]}]  # type: ignore[assignment]
-    kept = mpi_runtime(namespace=admin.namespace)
-    stored = {"metadata": meta, "data": {"runtime": json.dumps(kept)}}
-    admin.create("api/v1/configmaps", stored)
-    edited = mpi_runtime()
-    node, launcher = edited["spec"]["template"]["spec"]["replicatedJobs"]
-    for one in (node, launcher):
-        one["template"]["metadata"]["labels"]["edited"] = "yes"
-    node["template"]["spec"]["template"]["spec"]["containers"][0]["command"] = ["sshd"]
-    admin.patch(f"{TRAIN}/trainingruntimes/mpi", {"spec": edited["spec"]})
-    controller.start()
-    jobs = job_set(admin)["spec"]["replicatedJobs"]
-    assert not any("edited" in one["template"]["metadata"].get("labels", {}) for one in jobs)
-    secret, texts = (
-        admin.get(f"api/v1/{path}")
-        for path in ("secrets/pi-mpi-ssh-auth", "configmaps/pi-mpi-hostfile")
-    )
-    assert secret is not None
-    assert texts is not None
-    assert "ssh-host-privatekey" in secret["data"]
-    assert "worker" in texts["data"]
 
 
 def test_a_job_past_its_deadline_fails_and_leaves_nothing_running(

@@ -22,7 +22,7 @@ from mpi_trainer.controller.claims import NameTaken, claim
 from mpi_trainer.controller.desired import Desired
 from mpi_trainer.controller.furniture import Furniture
 from mpi_trainer.controller.jobwrites import JobWrites
-from mpi_trainer.controller.look import Look, attempt
+from mpi_trainer.controller.look import Look, attempt, made_by
 from mpi_trainer.controller.objects import Answer, Job, Pod
 from mpi_trainer.controller.pace import Pace
 from mpi_trainer.controller.release import letting_go
@@ -124,13 +124,7 @@ class Hands:
         await self._all(self._releasing(key, p) for p in held)
 
     def _stopping(self, work: Work, name: str) -> Act:
-        thing = work.look.by_name[name]
-        meta, resource = thing.metadata, PODS
-        if isinstance(thing, Job):
-            resource = JOBS
-        elif (owner := meta.controller()) is not None and owner.kind == JOBS.kind:
-            # Its Job would only make another; with the Job it goes, and the Job after it.
-            meta, resource = Meta(name=owner.name, namespace=meta.namespace, uid=owner.uid), JOBS
+        resource, meta = to_stop(work.look, name)
         request = requests.delete(
             resource,
             meta.namespace,
@@ -217,6 +211,17 @@ class Hands:
         wrong = [error for error in done if isinstance(error, Exception)]
         if wrong:
             raise min(wrong, key=_gravity)
+
+
+def to_stop(look: Look, name: str) -> tuple[Resource, Meta]:
+    """What to delete so that `name` ends: the launcher's Job in place of its pod, since the Job
+    would only make another. Never a Job that is not this MPIJob's, whatever owner a pod names."""
+    thing = look.by_name[name]
+    if isinstance(thing, Job):
+        return JOBS, thing.metadata
+    if look.job is not None and made_by(look.job, thing):
+        return JOBS, look.job.metadata
+    return PODS, thing.metadata
 
 
 # A namespace's security rules do not change while a job waits; its quota does.

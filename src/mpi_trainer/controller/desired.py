@@ -40,6 +40,5 @@ def desired(job: MPIJob, attempt: int, domain: str) -> Desired:
     plan = layout(job, domain)
     made = render.children(plan, job, Facts(attempt=attempt, domain=domain))
     annotations = made.launcher_job["spec"]["template"]["metadata"].setdefault("annotations", {})
-    annotations[marks.JOB_UID] = job.metadata.uid
     annotations[marks.WORKERS] = str(job.workers)
     return Desired(job, plan, made)

@@ -1,5 +1,9 @@
 """From the objects of a job to what `decide` calls `Seen`. Pure.
 
+What belongs to a job is proven by owner references: a pod's controller is this MPIJob, or a Job
+whose controller is this MPIJob, each by uid. Labels only find candidates, and annotations prove
+nothing: whoever may make pods may write both.
+
 A launcher's end is read from its pod, which knows sooner and more than its Job; the Job speaks
 only where there is no pod. The launcher of the current attempt is called `<job>-launcher`, whatever
 its pod's name is, so that two looks at it tell the same story.
@@ -19,6 +23,7 @@ from mpi_trainer.controller import marks
 from mpi_trainer.controller.ending import end_of, launcher_end
 from mpi_trainer.controller.objects import Job, Pod, PodCondition
 from mpi_trainer.decide import End, PodSeen, RankSeen, Record, Seen, testimony
+from mpi_trainer.kube.resources import JOBS, MPIJOBS, Resource
 from mpi_trainer.layout.mpijob import LABEL_ROLE
 from mpi_trainer.render import names
 
@@ -34,6 +39,10 @@ _PHASES: dict[str, Phase] = {
 _DISRUPTIONS = frozenset({"Evicted", "Preempting", "NodeLost", "NodeShutdown", "Shutdown"})
 
 
+Proof = frozenset[str]
+"""uids of launcher Jobs and launcher pods that were a job's at an earlier look"""
+
+
 class Owned(msgspec.Struct, frozen=True):
     """The objects of one MPIJob; `launchers` may outlive their Job."""
 
@@ -45,27 +54,38 @@ class Owned(msgspec.Struct, frozen=True):
     def pods(self) -> tuple[Pod, ...]:
         return (*self.launchers, *self.workers)
 
+    @property
+    def proof(self) -> Proof:
+        """What a later look may believe of launchers whose Job is gone by then."""
+        jobs = () if self.job is None else (self.job.metadata.uid,)
+        return frozenset((*jobs, *(pod.metadata.uid for pod in self.launchers)))
+
 
 class Look(msgspec.Struct, frozen=True):
-    """What is seen, and which object each seen name stands for."""
+    """What is seen, which object each seen name stands for, and the launcher's Job, if there is
+    one: no other Job is ever to be touched."""
 
     seen: Seen
     by_name: dict[str, Pod | Job]
+    job: Job | None = None
 
 
-def owned(job: MPIJob, pods: Iterable[Pod], jobs: Iterable[Job]) -> Owned:
-    """Those of `pods` and `jobs`, all of this job's name, that belong to this very job."""
-    uid = job.metadata.uid
-    own = next((j for j in jobs if _owner(j) == uid), None)
-    known = {j.metadata.uid for j in jobs}
+def owned(
+    job: MPIJob, pods: Iterable[Pod], jobs: Iterable[Job], proven: Proof = frozenset()
+) -> Owned:
+    """Those of `pods` and `jobs`, all of this job's name, that belong to this very job.
+
+    A launcher pod whose Job is gone counts only if it, or its Job, was `proven` while the Job was
+    there: nothing that the pod says of itself can be believed.
+    """
+    own = next((j for j in jobs if _owner(j, MPIJOBS) == job.metadata.uid), None)
+    believed = proven if own is None else proven | {own.metadata.uid}
     workers, launchers = [], []
     for pod in pods:
         if pod.metadata.labels.get(LABEL_ROLE) != "launcher":
-            if _owner(pod) == uid:
+            if _owner(pod, MPIJOBS) == job.metadata.uid:
                 workers.append(pod)
-        elif (own is not None and _owner(pod) == own.metadata.uid) or (
-            _owner(pod) not in known and _left_by(pod, job)
-        ):
+        elif pod.metadata.uid in believed or _owner(pod, JOBS) in believed:
             launchers.append(pod)
     return Owned(tuple(workers), tuple(launchers), own)
 
@@ -82,7 +102,7 @@ def look(job: MPIJob, record: Record, mine: Owned, tail: str | None = "") -> Loo
         current = attempt(pod) == record.attempt and f"{job.name}-launcher" not in by_name
         name = f"{job.name}-launcher" if current else pod.metadata.name
         by_name[name] = pod
-        own = mine.job if mine.job and _owner(pod) == mine.job.metadata.uid else None
+        own = mine.job if mine.job is not None and made_by(mine.job, pod) else None
         one = _launcher(pod, own, name)
         if one.ended:
             end, said = launcher_end(pod, job.workers)
@@ -90,14 +110,14 @@ def look(job: MPIJob, record: Record, mine: Owned, tail: str | None = "") -> Loo
             one = replace(one, end=replace(end, message=words))
             ranks.extend(testimony.ranks(said, one.attempt))
         seen.append(one)
-    if mine.job is not None and not any(_owner(p) == mine.job.metadata.uid for p in mine.launchers):
+    if mine.job is not None and not any(made_by(mine.job, pod) for pod in mine.launchers):
         name = mine.job.metadata.name
         by_name[name] = mine.job
         seen.append(_launcher_without_pod(mine.job))
     for pod in mine.workers:
         by_name[pod.metadata.name] = pod
         seen.append(_silent(_worker(job, pod)) if tail is None else _worker(job, pod))
-    return Look(Seen(tuple(seen), tuple(ranks), record, has_key=bool(seen)), by_name)
+    return Look(Seen(tuple(seen), tuple(ranks), record, has_key=bool(seen)), by_name, mine.job)
 
 
 def attempt(thing: Pod | Job) -> int:
@@ -105,18 +125,15 @@ def attempt(thing: Pod | Job) -> int:
     return int(text) if text.isdecimal() and text.isascii() and len(text) < 10 else 1
 
 
-def _owner(thing: Pod | Job) -> str:
+def _owner(thing: Pod | Job, kind: Resource) -> str:
+    """The uid of the object of this kind that controls it."""
     owner = thing.metadata.controller()
-    return owner.uid if owner is not None else ""
+    return owner.uid if owner is not None and owner.of(kind) else ""
 
 
-def _left_by(pod: Pod, job: MPIJob) -> bool:
-    """Whether a launcher pod whose Job we do not know is this job's; upstream's have no mark."""
-    uid = pod.metadata.annotations.get(marks.JOB_UID)
-    if uid is not None:
-        return uid == job.metadata.uid
-    made, born = pod.metadata.creation_timestamp, job.metadata.creation_timestamp
-    return made is not None and born is not None and made >= born
+def made_by(job: Job, pod: Pod) -> bool:
+    """Whether the pod is this very Job's, by uid."""
+    return _owner(pod, JOBS) == job.metadata.uid
 
 
 def _worker(job: MPIJob, pod: Pod) -> PodSeen:

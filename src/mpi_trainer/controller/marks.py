@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from mpi_trainer.api.annotations import DOMAIN, RECORD
 
-__all__ = ["JOB_UID", "RECORD", "WORKERS"]
+__all__ = ["RECORD", "WORKERS"]
 
-JOB_UID = f"{DOMAIN}/job-uid"
-"""annotation of the launcher pod: whose it is, should its Job be gone before it"""
 WORKERS = f"{DOMAIN}/workers"
 """annotation of the launcher pod: how many workers its hostfile names"""

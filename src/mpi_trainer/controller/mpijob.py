@@ -22,7 +22,7 @@ from mpi_trainer.controller.desired import desired
 from mpi_trainer.controller.furniture import Furniture
 from mpi_trainer.controller.jobmemory import JobMemories
 from mpi_trainer.controller.jobs import Jobs, Loaded
-from mpi_trainer.controller.look import Owned, look, owned
+from mpi_trainer.controller.look import Owned, Proof, look, owned
 from mpi_trainer.controller.objects import Job, Pod, StoredJob
 from mpi_trainer.controller.pace import Pace
 from mpi_trainer.controller.tails import Tails
@@ -87,11 +87,13 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class _Noted(msgspec.Struct):
-    """What one pass tells the next: when the job was first seen, and what stood in its way."""
+    """What one pass tells the next: when the job was first seen, what stood in its way, and which
+    launchers were its own."""
 
     since: datetime | None = None
     verdict: Verdict | None = None
     refusal: str = ""
+    proof: Proof = frozenset()
 
 
 class MPIJobs:
@@ -121,7 +123,9 @@ class MPIJobs:
             self._tools.memories.begin(key, stored.metadata.uid)
         loaded = self._tools.jobs.load(stored)
         job = loaded.job
-        mine = owned(job, pods, jobs)
+        noted = self._noted(stored.metadata.uid)
+        mine = owned(job, pods, jobs, noted.proof)
+        noted.proof = mine.proof or noted.proof
         kept = {p.metadata.uid for p in mine.launchers}
         strays = [p for p in _going(pods) if p.metadata.uid not in kept]
         if job.metadata.deletion_timestamp is not None:

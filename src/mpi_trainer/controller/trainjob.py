@@ -35,6 +35,7 @@ from mpi_trainer.controller.train.hands import Refused, TrainHands, Work
 from mpi_trainer.controller.train.look import look
 from mpi_trainer.controller.train.news import News
 from mpi_trainer.controller.train.objects import JobSet, seen
+from mpi_trainer.controller.train.ownership import Ownership
 from mpi_trainer.controller.train.runtimes import BadRuntime, NoRuntime, Runtimes, Superseded
 from mpi_trainer.decide import reasons
 from mpi_trainer.decide.trainjob import decide, needs_all_pods, ours, over, refused, stalled
@@ -97,6 +98,7 @@ class TrainTools(msgspec.Struct, frozen=True):
     runtimes: Runtimes
     furniture: Furniture
     all_pods: AllPods
+    ownership: Ownership
     hands: TrainHands
     pace: Pace
     recorder: Recorder
@@ -163,7 +165,7 @@ class TrainJobs:
             await self._carry_out(work, None)
             return Result(RUNTIME_AGAIN)
         except Superseded as error:
-            log.info("planning again with what is stored in %s", error)
+            log.info("another snapshot was in the way: %s", error)
             self._noted(uid).plan = None
             return Result(0.0)
 
@@ -183,10 +185,10 @@ class TrainJobs:
         if loaded.errors:
             return _Plan(meta.generation, None, reasons.INVALID, cut(joined(loaded.errors)))
         try:
-            begun = job_set is not None or bool(job.status.conditions)
-            guess = None if begun else self._tools.runtimes.latest(job)
+            made_from = None if job_set is None else job_set.runtime
+            guess = None if job_set is not None else self._tools.runtimes.latest(job)
             runtime, plan = await asyncio.gather(
-                self._tools.runtimes.of(job, meta, begun),
+                self._tools.runtimes.of(job, meta, made_from),
                 self._ahead(job, guess, meta.generation),
             )
             if plan is None or runtime is not guess:
@@ -237,11 +239,21 @@ class TrainJobs:
             trouble=noted.trouble,
         )
         watched = self._stores.ended_pods.by(BY_JOB, f"{job.namespace}/{job.name}")
-        everything = _with_pods(everything, watched, whole)
+        everything = await self._with_pods(job, everything, watched, whole)
         if needs_all_pods(job, whole, everything, now):
             listed = await self._tools.all_pods.of(job)
-            everything = replace(_with_pods(everything, listed, whole), asked=True)
+            everything = await self._with_pods(job, everything, listed, whole)
+            everything = replace(everything, asked=True)
         return decide(job, whole, everything, now)
+
+    async def _with_pods(
+        self, job: TrainJob, seen: TrainSeen, pods: Iterable[Pod], whole: Effective
+    ) -> TrainSeen:
+        """What is seen, with those of `pods` that are the JobSet's."""
+        uid = "" if seen.job_set is None else seen.job_set.uid
+        own = await self._tools.ownership.pods(job, uid, pods)
+        sight = look(own, whole.policy == MPI, whole.nodes)
+        return replace(seen, pods=sight.seen, placement=sight.placement)
 
     # --- carrying out ------------------------------------------------------------------------
 
@@ -311,13 +323,6 @@ class TrainJobs:
 
     def _news(self, uid: str) -> News:
         return self._tools.memories.of(uid, News)
-
-
-def _with_pods(seen: TrainSeen, pods: Iterable[Pod], whole: Effective) -> TrainSeen:
-    """What is seen, with those of `pods` that are the JobSet's."""
-    uid = "" if seen.job_set is None else seen.job_set.uid
-    sight = look(pods, uid, whole.policy == MPI, whole.nodes)
-    return replace(seen, pods=sight.seen, placement=sight.placement)
 
 
 def _next(step: Step) -> Result:

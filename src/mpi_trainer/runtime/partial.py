@@ -13,6 +13,8 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
+from mpi_trainer.kube.resources import Resource
+
 
 class Key(NamedTuple):
     """Names an object among those of its kind; the work queue's unit."""
@@ -36,6 +38,11 @@ class OwnerRef(Partial, frozen=True, gc=False):
     uid: str
     api_version: str = ""
     controller: bool = False
+
+    def of(self, resource: Resource) -> bool:
+        """Whether it names an object of this kind, in whichever version of its group."""
+        group = self.api_version.rpartition("/")[0]
+        return (self.kind, group) == (resource.kind, resource.group)
 
 
 class Meta(Partial, frozen=True, gc=False):

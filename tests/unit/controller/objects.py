@@ -29,7 +29,8 @@ def mpijob(workers: int = 2) -> MPIJob:
 
 
 def owner(kind: str, name: str, uid: str) -> dict[str, Any]:
-    return {"kind": kind, "name": name, "uid": uid, "controller": True}
+    group = {"MPIJob": "kubeflow.org/v2beta1", "Job": "batch/v1"}[kind]
+    return {"apiVersion": group, "kind": kind, "name": name, "uid": uid, "controller": True}
 
 
 def worker(index: int = 0, phase: str = "Running", **more: Any) -> Pod:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import pytest
 
 from mpi_trainer.controller.look import look, owned
 from mpi_trainer.controller.objects import Job, Pod
 from mpi_trainer.decide import PodSeen, Record
-from tests.unit.controller.objects import batch_job, ended, launcher, mpijob, worker
+from tests.unit.controller.objects import batch_job, ended, launcher, mpijob, owner, worker
 
 GONE = {"deletionTimestamp": "2026-03-01T12:01:00Z"}
 
@@ -69,21 +70,36 @@ def test_a_launcher_whose_job_goes_is_going() -> None:
     assert seen(launcher(), batch_job(metadata=GONE))["pi-launcher"].terminating
 
 
-@pytest.mark.parametrize(
-    ("uid", "born", "ours"),
-    [("job", "2026-03-01T11:00:00Z", True), ("old", "2026-03-01T13:00:00Z", False)],
-)
-def test_a_launcher_without_its_job_is_known_by_its_mark(uid: str, born: str, ours: bool) -> None:
-    mark = {"mpi-trainer.opendatahub.io/job-uid": uid}
-    orphan = launcher(annotations=mark, metadata={"creationTimestamp": born})
-    assert bool(seen(orphan)) is ours
+def test_a_launcher_outlives_its_job_if_both_were_seen_together() -> None:
+    """S-10."""
+    before = owned(mpijob(), [launcher()], [batch_job()])
+    assert owned(mpijob(), [launcher()], [], before.proof).launchers == (launcher(),)
+    orphan = msgspec.structs.replace(
+        launcher(), metadata=msgspec.structs.replace(launcher().metadata, owner_references=())
+    )
+    assert owned(mpijob(), [orphan], [], before.proof).launchers == (orphan,)
 
 
-@pytest.mark.parametrize(
-    ("born", "ours"), [("2026-03-01T11:59:59Z", False), ("2026-03-01T12:00:00Z", True)]
-)
-def test_an_unmarked_launcher_is_the_jobs_if_it_is_younger(born: str, ours: bool) -> None:
-    assert bool(seen(launcher(metadata={"creationTimestamp": born}))) is ours
+def test_a_launcher_first_seen_after_its_job_is_the_jobs_if_the_job_was_known() -> None:
+    """S-10: the Job proves its pod even where the pod's watch was late."""
+    before = owned(mpijob(), [], [batch_job()])
+    assert owned(mpijob(), [launcher()], [], before.proof).launchers == (launcher(),)
+
+
+@pytest.mark.parametrize("uid", ["job", "old"])
+def test_a_launcher_whose_job_nobody_has_seen_is_nobodys(uid: str) -> None:
+    """S-10: whatever its labels and annotations say; a user's pod ended another's job so."""
+    forged = launcher("Succeeded", annotations={"mpi-trainer.opendatahub.io/job-uid": uid})
+    assert seen(forged) == {}
+    assert seen(forged, batch_job(uid="another")).keys() == {"pi-launcher"}
+
+
+def test_a_job_of_the_same_uid_but_another_kind_owns_nothing() -> None:
+    """S-10: an owner is a kind of a group and a uid, not a uid alone."""
+    ours = owner("MPIJob", "pi", "job")
+    for wrong in ({"apiVersion": "example.com/v1"}, {"kind": "TrainJob"}, {"controller": False}):
+        false = {"ownerReferences": [{**ours, **wrong}]}
+        assert seen(worker(metadata=false), batch_job(metadata=false), launcher()) == {}
 
 
 @pytest.mark.parametrize(

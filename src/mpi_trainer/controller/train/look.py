@@ -2,6 +2,7 @@
 
 A pod is known by its host name, which stays the same when its Job makes it anew; of several with
 one host name the newest counts. What the launcher's last words prove of ranks is `testimony`.
+Whose a pod is, owner references say and nothing else (`ownership`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from mpi_trainer.api.tailoring import NODE_CONTAINER
 from mpi_trainer.controller.ending import launcher_end
 from mpi_trainer.controller.look import pod_seen
 from mpi_trainer.controller.objects import Pod
-from mpi_trainer.controller.train.objects import JOBSET_UID, REPLICATED_JOB
+from mpi_trainer.controller.train.objects import REPLICATED_JOB
 from mpi_trainer.decide import PodSeen, RankSeen, Seen, testimony
 from mpi_trainer.decide.findings import placement
 
@@ -25,12 +26,10 @@ class Sight(msgspec.Struct, frozen=True):
     placement: str = ""
 
 
-def look(pods: Iterable[Pod], job_set: str, mpi: bool, nodes: int) -> Sight:
-    """The pods of the JobSet with this uid; `mpi`: one of them may be a launcher, of `nodes`."""
+def look(pods: Iterable[Pod], mpi: bool, nodes: int) -> Sight:
+    """All `pods` are the job's own; `mpi`: one of them may be a launcher, of `nodes`."""
     newest: dict[str, Pod] = {}
     for pod in pods:
-        if pod.metadata.labels.get(JOBSET_UID) != job_set:
-            continue
         before = newest.get(_name(pod))
         if before is None or _born(before) <= _born(pod):
             newest[_name(pod)] = pod

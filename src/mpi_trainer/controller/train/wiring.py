@@ -20,6 +20,7 @@ from mpi_trainer.controller.telling import of_unreadable
 from mpi_trainer.controller.train.allpods import AllPods
 from mpi_trainer.controller.train.hands import TrainHands
 from mpi_trainer.controller.train.objects import ENDED, JobSet
+from mpi_trainer.controller.train.ownership import Ownership
 from mpi_trainer.controller.train.runtimes import Runtimes
 from mpi_trainer.controller.train.wakeups import TrainWakeups
 from mpi_trainer.controller.trainjob import TrainJobs, TrainStores, TrainTools
@@ -64,6 +65,7 @@ def parts(
             runtimes=runtimes,
             furniture=furniture,
             all_pods=AllPods(shared.client),
+            ownership=Ownership(shared.client, memories),
             hands=TrainHands(writer, runtimes, furniture, freshness, shared.pace),
             pace=shared.pace,
             recorder=shared.recorder,
