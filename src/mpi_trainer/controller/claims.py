@@ -17,8 +17,10 @@ from mpi_trainer.controller.objects import Answer
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import AlreadyExists, NotFound
-from mpi_trainer.kube.resources import Resource
+from mpi_trainer.kube.resources import MPIJOBS, TRAINJOBS, Resource
 from mpi_trainer.runtime.partial import Meta
+
+_OWNERS = {one.kind: one for one in (MPIJOBS, TRAINJOBS)}
 
 
 class NameTaken(Exception):
@@ -53,13 +55,15 @@ async def claim(
 
 
 def check(resource: Resource, owner: Meta, found: Meta, kind: str = KIND) -> Meta:
-    """`found`, if it is a child of `owner`."""
+    """`found`, if it is a child of `owner`: by its kind, its group and its uid."""
     holder = found.controller()
+    if holder is not None and not holder.of(_OWNERS[kind]):
+        holder = None
     if holder is not None and holder.uid == owner.uid:
         if found.deletion_timestamp is not None:
             raise Predecessor(f"{resource.kind} {found.name} is still being deleted")
         return found
-    if holder is not None and (holder.kind, holder.name) == (kind, owner.name):
+    if holder is not None and holder.name == owner.name:
         raise Predecessor(f"{resource.kind} {found.name} of an earlier {owner.name} is still there")
     raise NameTaken(
         f"{resource.kind} {found.name} already exists and is not managed by this {kind}; "

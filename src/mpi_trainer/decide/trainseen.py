@@ -19,13 +19,15 @@ from mpi_trainer.decide.seen import Seen
 
 
 class JobSetSeen(msgspec.Struct, frozen=True):
-    """`rendered` is the mark of what it was made from; empty where another controller made it.
-    `since`: from when on it was seen to be as it is."""
+    """`rendered` is the mark of what it was made from, `runtime` of the snapshot of its job's
+    runtime; both are empty where another controller made it. `since`: from when on it was seen to
+    be as it is."""
 
     uid: str
     suspended: bool = False
     terminating: bool = False
     rendered: str = ""
+    runtime: str = ""
     jobs: tuple[JobStatus, ...] = ()
     completed: Condition | None = None
     failed: Condition | None = None

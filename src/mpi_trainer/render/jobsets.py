@@ -19,6 +19,8 @@ from mpi_trainer.render.frame import Object, metadata
 
 API_VERSION = "jobset.x-k8s.io/v1alpha2"
 RENDERED = f"{DOMAIN}/rendered"
+RUNTIME = f"{DOMAIN}/runtime-snapshot"
+"""annotation of the JobSet: the mark of the snapshot of its job's runtime"""
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 
@@ -39,3 +41,10 @@ def job_set(job: TrainJob, effective: Effective, pods: Mapping[str, Object]) -> 
         "metadata": metadata(job, job.name, **{k: v for k, v in marks.items() if v}),
         "spec": {**spec, "suspend": bool(job.spec.suspend)},
     }
+
+
+def made_from(job_set: Object, snapshot: str) -> Object:
+    """The JobSet with the mark of the snapshot that it was rendered from."""
+    meta = job_set["metadata"]
+    annotations = {**(meta.get("annotations") or {}), RUNTIME: snapshot}
+    return {**job_set, "metadata": {**meta, "annotations": annotations}}

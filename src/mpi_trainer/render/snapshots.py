@@ -1,12 +1,13 @@
 """The ConfigMap `<job>-runtime-snapshot`: the runtime as it was when the job began (CTL-13).
 
 Everything else is rendered from it, so whoever edits or deletes a runtime changes no job that has
-begun. It is upstream's to the letter, so either controller goes on with a job of the other's. JSON
-is YAML, and quicker to read.
+begun. Its name and content are upstream's, so either controller goes on with a job of the other's.
+JSON is YAML, and quicker to read. It never changes; `mark` tells it from any other.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,8 +32,14 @@ def snapshot(job: TrainJob, runtime: Runtime) -> Object:
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": metadata(job, name(job.name)),
+        "immutable": True,
         "data": {KEY: msgspec.json.encode(kept).decode()},
     }
+
+
+def mark(data: Mapping[str, str]) -> str:
+    """A digest of what a snapshot holds; nobody can make another one with the same."""
+    return hashlib.sha256(data.get(KEY, "").encode()).hexdigest()[:40]
 
 
 def held(data: Mapping[str, str], name: str) -> Runtime:

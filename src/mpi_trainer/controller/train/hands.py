@@ -30,6 +30,7 @@ from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Conflict, Forbidden, Invalid, NotFound
 from mpi_trainer.kube.resources import JOBSETS, TRAINJOBS, Resource
+from mpi_trainer.render.jobsets import made_from
 from mpi_trainer.render.trainjob import secret_name
 from mpi_trainer.runtime.freshness import Freshness
 from mpi_trainer.runtime.partial import Key, Meta
@@ -103,7 +104,8 @@ class TrainHands:
         JobSet lets little be changed; where it refuses, the JobSet goes, and the next look that
         misses it makes another.
         """
-        made = wanted.children.job_set
+        stored = await self._runtimes.keep(work.job, work.metadata)
+        made = made_from(wanted.children.job_set, stored)
         marks = {k: made["metadata"].get(k) for k in ("labels", "annotations")}
         body = {"metadata": {k: v for k, v in marks.items() if v}, "spec": made["spec"]}
         try:
@@ -129,8 +131,8 @@ class TrainHands:
     async def make(self, work: Work, wanted: Desired) -> None:
         """Snapshot and furniture, then the JobSet."""
         owner = work.metadata
-        await self._furnish(work, wanted)
-        desired = wanted.children.job_set
+        stored = await self._furnish(work, wanted)
+        desired = made_from(wanted.children.job_set, stored)
         try:
             made, _ = await self._pace.send(
                 lambda: claim(self._client, JOBSETS, owner, desired, KIND)
@@ -139,20 +141,28 @@ class TrainHands:
             raise Refused(error.message) from None
         self._freshness.wrote(work.key, JOBSETS, made)
 
-    async def _furnish(self, work: Work, wanted: Desired) -> None:
-        """All at once, the largest first: a look that finds a part of it makes the rest."""
-        owner, pieces = work.metadata, wanted.pieces
-        acts = [self._runtimes.keep(work.job, owner)]
-        if pieces is not None:
-            acts.insert(0, self._furniture.provide(owner, pieces, int(wanted.rendered, 16)))
-        *furnished, stored = await asyncio.gather(*acts, return_exceptions=True)
+    async def _furnish(self, work: Work, wanted: Desired) -> str:
+        """All at once, the largest first: a look that finds a part of it makes the rest. The mark
+        of the snapshot."""
+        owner = work.metadata
+        furnished, stored = await asyncio.gather(
+            self._provide(owner, wanted),
+            self._runtimes.keep(work.job, owner),
+            return_exceptions=True,
+        )
         if isinstance(stored, Superseded):
             # A key of the wrong runtime may lack a part; what else there is will be replaced.
             await self._furniture.take_key(owner, secret_name(work.job.name))
             raise stored
-        for error in (*furnished, stored):
-            if error is not None:
-                raise error
+        if furnished is not None:
+            raise furnished
+        if isinstance(stored, BaseException):
+            raise stored
+        return stored
+
+    async def _provide(self, owner: Meta, wanted: Desired) -> None:
+        if wanted.pieces is not None:
+            await self._furniture.provide(owner, wanted.pieces, int(wanted.rendered, 16))
 
     async def _patch_job_set(self, work: Work, body: dict[str, Any]) -> None:
         assert work.job_set is not None

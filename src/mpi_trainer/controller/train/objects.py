@@ -6,7 +6,8 @@ from datetime import datetime
 
 from mpi_trainer.api.trainjob import Condition, JobStatus
 from mpi_trainer.decide.trainseen import JobSetSeen
-from mpi_trainer.render.jobsets import RENDERED
+from mpi_trainer.kube.resources import TRAINJOBS
+from mpi_trainer.render.jobsets import RENDERED, RUNTIME
 from mpi_trainer.runtime.partial import Meta, Partial
 
 JOBSET_UID = "jobset.sigs.k8s.io/jobset-uid"
@@ -49,13 +50,14 @@ class JobSet(Partial, frozen=True, gc=False):
 def seen(found: JobSet | None, uid: str) -> JobSetSeen | None:
     """What is seen of the JobSet of the job with this uid; None where it is another's."""
     owner = found.metadata.controller() if found is not None else None
-    if found is None or owner is None or owner.uid != uid:
+    if found is None or owner is None or owner.uid != uid or not owner.of(TRAINJOBS):
         return None
     return JobSetSeen(
         uid=found.metadata.uid,
         suspended=found.spec.suspend,
         terminating=found.metadata.deletion_timestamp is not None,
         rendered=found.metadata.annotations.get(RENDERED, ""),
+        runtime=found.metadata.annotations.get(RUNTIME, ""),
         jobs=tuple(_counts(one) for one in found.status.replicated_jobs_status),
         completed=_condition(found, "Completed"),
         failed=_condition(found, "Failed"),

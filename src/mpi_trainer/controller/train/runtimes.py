@@ -1,10 +1,14 @@
 """The runtime of a job, as it was when the job began (CTL-13).
 
-It is stored in a ConfigMap of the job's before there is a JobSet; who knows nothing of a job that
-has begun reads it there, once, for it never changes. What was stored wins over what is live,
-whoever stored it, also the Go trainer. Live ones are read once for all jobs that wait for them, and
-never before the job was seen that wants them. What was read last is kept to work ahead with; no job
-begins with it unless a fresh read says the same.
+It is stored in a ConfigMap of the job's before there is a JobSet, and the JobSet carries the mark
+of what was stored. Users may make ConfigMaps, and must not choose what their pods are made from
+that way: a snapshot is believed only where the JobSet's mark says so. As long as there is no JobSet
+nothing was made of a snapshot; one that differs from what is live goes. A JobSet without a mark is
+the Go trainer's or of an earlier version, and its snapshot is taken as it stands.
+
+Live runtimes are read once for all jobs that wait for them, and never before the job was seen that
+wants them. What was read last is kept to work ahead with; no job begins with it unless a fresh read
+says the same.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from mpi_trainer.controller.claims import Predecessor, check, claim
 from mpi_trainer.controller.jobmemory import JobMemories
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
-from mpi_trainer.kube.errors import Forbidden, NotFound
+from mpi_trainer.kube.errors import Conflict, Forbidden, NotFound
 from mpi_trainer.kube.resources import (
     CLUSTER_TRAINING_RUNTIMES,
     CONFIGMAPS,
@@ -42,7 +46,7 @@ class BadRuntime(Exception):
 
 
 class Superseded(Exception):
-    """Another runtime was stored for the job before: all that was made of this one is void."""
+    """Another snapshot was in the way, and is gone: what was made beside it may be void too."""
 
 
 _MANY = 256
@@ -52,6 +56,7 @@ _MANY = 256
 class _Kept(Partial, frozen=True, gc=False):
     metadata: Meta = Meta()
     data: Mapping[str, str] = {}
+    immutable: bool = False
 
 
 class _Read(msgspec.Struct, frozen=True):
@@ -60,14 +65,14 @@ class _Read(msgspec.Struct, frozen=True):
 
 
 class _Known(msgspec.Struct):
-    """The runtime of one job, and whether it is stored."""
+    """The runtime of one job, and the mark of what is stored of it; empty: nothing is."""
 
     runtime: Runtime | None = None
-    stored: bool = False
+    mark: str = ""
 
 
 class Runtimes:
-    """Remembers the runtime of every job that is under way, and whether it is stored."""
+    """Remembers the runtime of every job that is under way, and what is stored of it."""
 
     def __init__(self, client: Client, memories: JobMemories) -> None:
         self._client = client
@@ -80,39 +85,57 @@ class Runtimes:
         last = self._latest.get(_place(job))
         return None if last is None else last.runtime
 
-    async def of(self, job: TrainJob, owner: Meta, begun: bool) -> Runtime:
-        """`begun`: the job was acted upon before, so most likely there is a snapshot."""
+    async def of(self, job: TrainJob, owner: Meta, made_from: str | None) -> Runtime:
+        """`made_from` is the mark of the job's JobSet, empty if it has none; None: no JobSet."""
         known = self._memories.of(owner.uid, _Known)
         if known.runtime is not None:
             return known.runtime
-        stored = await self._stored(job, owner) if begun or known.stored else None
-        if stored is not None:
-            known.runtime, known.stored = stored, True
-            return stored
-        live = known.runtime = await self._live.get(_place(job))
-        if begun:
+        if made_from is not None:
+            await self._recall(job, owner, made_from, known)
+            if known.runtime is not None:
+                return known.runtime
+        live = await self._live.get(_place(job))
+        if made_from and made_from != snapshots.mark(snapshots.snapshot(job, live)["data"]):
+            raise BadRuntime(
+                f"ConfigMap {snapshots.name(job.name)} is not what the job began with, and the "
+                "runtime has changed since; delete the job, and make it again"
+            )
+        known.runtime = live
+        if made_from is not None:
             await self._keep(job, owner, live, known)
         return live
 
-    async def keep(self, job: TrainJob, owner: Meta) -> None:
-        """Store what `of` gave. `Superseded` where something else is stored: ask `of` again."""
+    async def keep(self, job: TrainJob, owner: Meta) -> str:
+        """Store what `of` gave, before a JobSet is made of it; the mark of what is stored.
+
+        `Superseded` where something else was stored, which goes: begin again.
+        """
         known = self._memories.of(owner.uid, _Known)
         if known.runtime is None:
             raise Superseded(snapshots.name(job.name))
         await self._keep(job, owner, known.runtime, known)
+        return known.mark
 
     async def _keep(self, job: TrainJob, owner: Meta, runtime: Runtime, known: _Known) -> None:
-        if known.stored:
+        if known.mark:
             return
         desired = snapshots.snapshot(job, runtime)
         _, fresh = await claim(self._client, CONFIGMAPS, owner, desired, KIND)
-        kept = None if fresh else await self._config_map(job)
-        if kept is None and not fresh:
-            raise Predecessor(f"ConfigMap {snapshots.name(job.name)} was there a moment ago")
-        known.stored = True
-        if kept is not None and kept.data != desired["data"]:
-            known.runtime = None
-            raise Superseded(snapshots.name(job.name))
+        if not fresh:
+            kept = await self._config_map(job)
+            if kept is None:
+                raise Predecessor(f"ConfigMap {snapshots.name(job.name)} was there a moment ago")
+            if kept.data != desired["data"] or not kept.immutable:
+                await self._remove(kept.metadata)
+                raise Superseded(snapshots.name(job.name))
+        known.mark = snapshots.mark(desired["data"])
+
+    async def _remove(self, meta: Meta) -> None:
+        request = requests.delete(CONFIGMAPS, meta.namespace, meta.name, uid=meta.uid)
+        try:
+            await self._client.call(request, None)
+        except (NotFound, Conflict):
+            return
 
     async def _read(self, key: Key) -> Runtime:
         resource = TRAINING_RUNTIMES if key.namespace else CLUSTER_TRAINING_RUNTIMES
@@ -138,12 +161,16 @@ class Runtimes:
         self._latest[key] = _Read(data, runtime)
         return runtime
 
-    async def _stored(self, job: TrainJob, owner: Meta) -> Runtime | None:
+    async def _recall(self, job: TrainJob, owner: Meta, made_from: str, known: _Known) -> None:
+        """What is stored, if it is what the JobSet was made from."""
         name = snapshots.name(job.name)
         kept = await self._config_map(job)
         if kept is None:
-            return None
+            return
         check(CONFIGMAPS, owner, kept.metadata, KIND)
+        mark = snapshots.mark(kept.data)
+        if made_from not in ("", mark):
+            return
         try:
             runtime = snapshots.held(kept.data, name)
         except InvalidJob as error:
@@ -153,7 +180,7 @@ class Runtimes:
                 f"ConfigMap {name} holds {runtime.kind} {runtime.name!r}, not the runtime that "
                 "the job names; delete the ConfigMap, or the job"
             )
-        return runtime
+        known.runtime, known.mark = runtime, mark
 
     async def _config_map(self, job: TrainJob) -> _Kept | None:
         place = (CONFIGMAPS, job.namespace, snapshots.name(job.name))
