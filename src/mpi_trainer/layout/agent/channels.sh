@@ -65,23 +65,24 @@ channel() {
         [ ! -e "$run/$1.up" ] || how=again
         why=
         while IFS= read -r line; do [ -z "$line" ] || why=$line; done <"$run/$1.err"
-        echo "$1 down ${why:-the connection was closed}"
+        printf '%s down %s\n' "$1" "${why:-the connection was closed}"
         nap
         nap
     done
 }
 
-# Lines of one host, with its number; whole lines only, whatever the network makes of them.
+# Lines of one host, with its number; whole lines only, whatever the network makes of them, and as
+# they are: echo would make two lines, one of them in another's name, of a backslash and an n.
 relay() {
     while IFS= read -r line; do
         case $line in hello*) : >"$run/$1.up" ;; esac
-        echo "$1 $line"
+        printf '%s %s\n' "$1" "$line"
     done
 }
 
 # Tells the host $1 to do $2. Opened for both, so that it never waits for a reader.
 order() {
-    echo "$2" 1<>"$run/$1.in"
+    printf '%s\n' "$2" 1<>"$run/$1.in"
 }
 
 all_up() {

@@ -121,6 +121,7 @@ next() {
         t) tick ;;
         command) code=$what ;;
         mpirun) run_begins "$what" ;;
+        *[!0-9]*) ;;
         [0-9]*) heard "$who" "$what" "$rest" ;;
     esac
 }

@@ -22,6 +22,9 @@
 #   112 MpirunStuck     all ranks ended well, no process of   6 x dead_seconds
 #                       theirs is left, and mpirun goes on
 #
+# What hosts say is the word of whoever has code there: it becomes part of no command, no name of a
+# variable and no sum before `numeric` has seen it.
+#
 # 0 seconds, for those that have a setting, mean never. Worlds are the runs of mpirun, in the order
 # of their first rank. A world's `living` ranks have begun and are not known to have ended.
 
@@ -37,8 +40,10 @@ heard() {
     [ "$2" = down ] || eval "seen_$1=\$now"
     case $2 in
         hello)
+            numeric "${3%% *}" || return 0
+            no_octal "${3%% *}"
             read_uptime
-            eval "up_$1=1 why_$1= hex_$1=\${3#* } behind_$1=$((uptime - ${3%% *}))"
+            eval "up_$1=1 why_$1= hex_$1=\${3#* } behind_$1=$((uptime - number))"
             [ -z "$launched" ] || note_alive
             ;;
         beat) eval "peak_$1=\${3% *} oom_$1=\${3#* }" ;;
@@ -58,7 +63,11 @@ heard() {
         flushed) awaited=${awaited%%" $1 "*}${awaited#*" $1 "} ;;
         syn) unreachable "$1" "$3" ;;
         waits | works) looked "$2" "${3% *}" ;;
-        left) answers=$((answers + 1)) remaining=$((remaining + $3)) ;;
+        left)
+            numeric "$3" || return 0
+            no_octal "$3"
+            answers=$((answers + 1)) remaining=$((remaining + number))
+            ;;
         start | end | lost | orphan | raised | stuck | foreign) event "$1" "$2" "$3" ;;
     esac
 }
@@ -69,19 +78,51 @@ run_begins() {
     run_began=$now run_pid=$1 worlds_before=$worlds over=
 }
 
-# Sets a variable for every field in $1; `what` is the last and may have spaces.
+# Whether all words are digits, and not too many for a sum.
+numeric() {
+    for word in "$@"; do
+        case $word in
+            *[!0-9]* | ????????????????* | '') return 1 ;;
+        esac
+    done
+}
+
+# Sets `number` to the digits $1 without the zeros in front, which make it octal.
+no_octal() {
+    number=${1#"${1%%[!0]*}"}
+    number=${number:-0}
+}
+
+# Sets a variable for every field in $1; `what` is the last and may have spaces. Fails where one that
+# must be a number is none.
 read_fields() {
     rank='' size='' world='' pid='' status='' signal='' at=0 oom=0 orphan=0 where='' what=''
     by='' aborted=
     case $1 in *" what="*) what=${1#* what=} ;; esac
+    set -f
     for pair in ${1%% what=*}; do
         case $pair in
-            rank=* | size=* | world=* | pid=* | status=* | signal=* | at=* | oom=* | \
-                orphan=* | where=* | by=* | aborted=*)
-                eval "${pair%%=*}=\${pair#*=}"
-                ;;
+            rank=*) rank=${pair#*=} ;;
+            size=*) size=${pair#*=} ;;
+            world=*) world=${pair#*=} ;;
+            pid=*) pid=${pair#*=} ;;
+            status=*) status=${pair#*=} ;;
+            signal=*) signal=${pair#*=} ;;
+            at=*) at=${pair#*=} ;;
+            oom=*) oom=${pair#*=} ;;
+            orphan=*) orphan=${pair#*=} ;;
+            where=*) where=${pair#*=} ;;
+            by=*) by=${pair#*=} ;;
+            aborted=*) aborted=${pair#*=} ;;
         esac
     done
+    set +f
+    numeric "$rank" "${size:-0}" "${pid:-0}" "${status:-0}" "${signal:-0}" "$at" || return 1
+    numeric "$oom" "$orphan" || oom=0 orphan=0
+    no_octal "$at"
+    at=$number
+    no_octal "$rank"
+    rank=$number
 }
 
 # Sets `w` to the number of the world named $1; the newest is the likeliest.
@@ -100,9 +141,8 @@ find_world() {
 
 event() {
     pod_name "$1"
-    echo "mpi-agent| $now $pod $2 $3" >&2
-    read_fields "$3"
-    case $rank in '' | *[!0-9]*) return 0 ;; esac
+    printf 'mpi-agent| %s %s %s %s\n' "$now" "$pod" "$2" "$3" >&2
+    read_fields "$3" || return 0
     find_world "$world"
     eval "state=\${r_${w}_$rank-}"
     case $2:$state in
@@ -142,8 +182,9 @@ in MPI_Finalize for ranks that wait for it; start it with python -m mpi4py to en
                 "$rank" "$pod"
             ;;
     esac
-    echo "$2 $story" >>"$run/world.$w"
-    [ -z "$aborted" ] || echo "aborted $rank $1 $aborted" >>"$run/world.$w"
+    # Not echo, which makes lines of its own out of backslashes in some shells.
+    printf '%s %s\n' "$2" "$story" >>"$run/world.$w"
+    [ -z "$aborted" ] || printf 'aborted %s %s %s\n' "$rank" "$1" "$aborted" >>"$run/world.$w"
 }
 
 pod_name() {
@@ -154,7 +195,7 @@ pod_name() {
 reason_of() {
     while read -r kind number _ at about; do
         [ "$kind $number" = "raised $2" ] || continue
-        [ "$at" = - ] && echo "$about" || echo "$about at $at"
+        [ "$at" = - ] && printf '%s\n' "$about" || printf '%s\n' "$about at $at"
     done <"$run/world.$1"
 }
 
