@@ -355,6 +355,10 @@ def test_inside_a_pod_the_account_is_enough(
     play(tmp_path, script)
 
 
+def descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
 def test_leaving_a_stream_closes_its_socket_even_if_the_server_has_stopped_listening(
     tmp_path: Path,
 ) -> None:
@@ -370,9 +374,6 @@ def test_leaving_a_stream_closes_its_socket_even_if_the_server_has_stopped_liste
         assert isinstance(transport, asyncio.ReadTransport)
         transport.pause_reading()
 
-    def descriptors() -> int:
-        return len(list(Path("/proc/self/fd").iterdir()))
-
     async def run() -> None:
         server = await asyncio.start_server(mute, "127.0.0.1", 0, ssl=serving(SERVER, tmp_path))
         url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
@@ -385,6 +386,38 @@ def test_leaving_a_stream_closes_its_socket_even_if_the_server_has_stopped_liste
         server.close()
         for writer in writers:
             writer.transport.abort()
+        await asyncio.sleep(0)
+
+    asyncio.run(run())
+
+
+def test_a_request_that_was_cancelled_closes_its_socket_at_once(tmp_path: Path) -> None:
+    """C-15: by what the HTTP library promises, not by its private members."""
+    asked: asyncio.Future[asyncio.StreamWriter]
+
+    async def deaf(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        transport = writer.transport
+        assert isinstance(transport, asyncio.ReadTransport)
+        transport.pause_reading()
+        asked.set_result(writer)
+
+    async def run() -> None:
+        nonlocal asked
+        asked = asyncio.get_running_loop().create_future()
+        server = await asyncio.start_server(deaf, "127.0.0.1", 0, ssl=serving(SERVER, tmp_path))
+        url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        config = load(kubeconfig(tmp_path, {"server": url, **TRUSTED}, {}))
+        before = descriptors()
+        async with Client(config) as client:
+            call = asyncio.create_task(client.call(ASK))
+            writer = await asked
+            call.cancel()
+            await asyncio.wait([call])
+            await asyncio.sleep(0.1)
+            assert descriptors() == before + 1  # the server's end
+        server.close()
+        writer.transport.abort()
         await asyncio.sleep(0)
 
     asyncio.run(run())

@@ -24,7 +24,7 @@ from yarl import URL
 from mpi_trainer import __version__
 from mpi_trainer.api import typed
 from mpi_trainer.kube.config import Config
-from mpi_trainer.kube.connection import abandon, connector, unreachable
+from mpi_trainer.kube.connection import abandon, connector, once, unreachable
 from mpi_trainer.kube.credentials import Credential
 from mpi_trainer.kube.errors import (
     Garbled,
@@ -84,9 +84,8 @@ class Client:
             cookie_jar=aiohttp.DummyCookieJar(),
             headers=self._headers,
             trust_env=False,
+            middlewares=(once,),
         )
-        # It would repeat PUT and DELETE by itself, and a name may mean another object by then.
-        self._session._retry_connection = False
         return self
 
     async def __aexit__(

@@ -6,12 +6,15 @@ stream that may rightly be silent for hours.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import ssl
+from functools import partial
 from typing import Any, Final
 
 import aiohttp
+from aiohttp.connector import Connection
 
 from mpi_trainer.kube.errors import Unreachable
 from mpi_trainer.kube.requests import Request
@@ -31,10 +34,39 @@ class _Pool(aiohttp.TCPConnector):
     A farewell in TLS would outlive the event loop, and the socket with it.
     """
 
-    def _release(self, key: Any, protocol: Any, *, should_close: bool = False) -> None:
-        if should_close or protocol.should_close:
-            protocol.abort()
-        super()._release(key, protocol, should_close=should_close)
+    async def connect(
+        self,
+        req: aiohttp.ClientRequest,
+        traces: list[Any],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - the library's own name
+    ) -> Connection:
+        made = await super().connect(req, traces, timeout)
+        made.add_callback(partial(_given_back, made.transport))
+        return made
+
+
+def _given_back(transport: asyncio.Transport | None) -> None:
+    """Told just before the pool keeps the connection or closes it."""
+    if transport is not None:
+        asyncio.get_running_loop().call_soon(_drop_closing, transport)
+
+
+def _drop_closing(transport: asyncio.Transport) -> None:
+    if transport.is_closing():
+        transport.abort()
+
+
+async def once(
+    request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType
+) -> aiohttp.ClientResponse:
+    """Sends a request once. The library would repeat PUT and DELETE by itself where a connection
+    that was used before breaks, and a name may mean another object by then."""
+    try:
+        return await send(request)
+    except aiohttp.ClientConnectorError:
+        raise
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+        raise aiohttp.ClientConnectionError(str(error)) from error
 
 
 def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
