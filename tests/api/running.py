@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import random
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -27,6 +29,19 @@ def free_port() -> int:
         with socket.socket() as one, suppress(OSError):
             one.bind(("127.0.0.1", random.randrange(23000, 32000)))
             return int(one.getsockname()[1])
+
+
+def ask_metrics(port: int, authorization: str = "") -> tuple[int, str]:
+    """Status and text of metrics that are served by TLS, whoever signed the certificate."""
+    trust = ssl.create_default_context()
+    trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
+    connection = http.client.HTTPSConnection("127.0.0.1", port, context=trust, timeout=20)
+    try:
+        connection.request("GET", "/metrics", headers={"Authorization": authorization})
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    finally:
+        connection.close()
 
 
 class Controller:

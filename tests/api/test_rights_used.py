@@ -19,7 +19,7 @@ from tests.api.accounts import Account, with_token
 from tests.api.admin import JOBS, Admin, Object
 from tests.api.kubelet import Kubelet
 from tests.api.lab import admin, kubelet, served, submit, until
-from tests.api.running import Controller, job
+from tests.api.running import Controller, ask_metrics, free_port, job
 from tests.api.trainlab import TRAIN
 from tests.cluster import Kubectl, api_spec, eventually, shared_cluster
 from tools.cluster.spec import Spec
@@ -55,7 +55,8 @@ def installed(admin: Admin) -> Account:
 
 def granted() -> set[Right]:
     """What the manifests give, resource names aside."""
-    files = (MANIFESTS / "rights/cluster/rights.yaml", MANIFESTS / "base/leases.yaml")
+    rights = MANIFESTS / "rights/cluster"
+    files = (rights / "rights.yaml", rights / "metrics.yaml", MANIFESTS / "base/leases.yaml")
     rules = [rule for file in files for rule in next(yaml.safe_load_all(file.read_text()))["rules"]]
     return {
         (group, resource, verb)
@@ -88,7 +89,10 @@ def test_the_controller_uses_each_of_its_rights_and_misses_none(
 ) -> None:
     config = installed.kubeconfig(tmp_path)
     lock = f"--lock-namespace={HOME}"
-    with Controller(config, lock) as controller:
+    port = free_port()
+    with Controller(config, lock, "--secure-metrics", f"--metrics-port={port}") as controller:
+        # Known, and without the right: both reviews are asked for.
+        assert ask_metrics(port, f"Bearer {installed.token}")[0] == 403
         _fail_suspend_resume_succeed(admin, kubelet)
         _meet_taken_names(admin)
         _train(admin)

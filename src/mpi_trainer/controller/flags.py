@@ -13,6 +13,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from mpi_trainer.runtime import securemetrics
+
 WITHOUT_EFFECT = (
     "threadiness",
     "kube-api-qps",
@@ -49,6 +51,8 @@ class Flags(msgspec.Struct, frozen=True):
     cluster_domain: str = ""
     workers: int = 32
     ports: tuple[int, ...] = (8080,)
+    secure_metrics: int = 0
+    metrics_cert_dir: str = ""
     gang_scheduling: str = ""
     schedule_timeout: int = 300
     log_tail: bool = True
@@ -63,7 +67,9 @@ class Flags(msgspec.Struct, frozen=True):
 def parse(arguments: Sequence[str]) -> Flags:
     given = _parser().parse_args([_doubled(a) for a in arguments])
     ignored = [n for n in WITHOUT_EFFECT if getattr(given, n.replace("-", "_")) is not None]
-    ports = [given.health_port, given.metrics_port or given.monitoring_port]
+    metrics_port = given.metrics_port or given.monitoring_port
+    secure_port = (metrics_port or securemetrics.PORT) if given.secure_metrics else 0
+    ports = [given.health_port, 0 if secure_port else metrics_port]
     return Flags(
         namespaces=_listed(given.namespaces),
         kubeconfig=given.kubeconfig,
@@ -74,6 +80,8 @@ def parse(arguments: Sequence[str]) -> Flags:
         cluster_domain=given.cluster_domain,
         workers=given.workers,
         ports=tuple(dict.fromkeys(p for p in ports if p)),
+        secure_metrics=secure_port,
+        metrics_cert_dir=given.metrics_cert_dir,
         gang_scheduling=given.gang_scheduling,
         schedule_timeout=given.schedule_timeout_default,
         log_tail=given.log_tail,
@@ -131,6 +139,11 @@ def _how(top: argparse.ArgumentParser) -> None:
     add("--health-port", type=int, default=8080, metavar="PORT", help="probes, metrics; 0: none")
     add("--metrics-port", type=int, default=0, metavar="PORT", help="another port for metrics")
     add("--monitoring-port", type=int, default=0, metavar="PORT", help="the same")
+    add("--secure-metrics", type=_switch, nargs="?", const=True, default=False,
+        help="metrics on their port (8443) only, by TLS, to whom the cluster lets "
+        "get /metrics (off)")  # fmt: skip
+    add("--metrics-cert-dir", default="", metavar="FOLDER",
+        help="tls.crt and tls.key for them; else made at start")  # fmt: skip
     add("--gang-scheduling", default="", metavar="NAME", help="volcano, or a scheduler's name")
     add("--schedule-timeout-default", type=int, default=300, metavar="S",
         help="for jobs without scheduleTimeoutSeconds (300); 0: none")  # fmt: skip

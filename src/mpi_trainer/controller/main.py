@@ -8,7 +8,8 @@ import socket
 import sys
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 from mpi_trainer.api import load
@@ -34,7 +35,7 @@ from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import KubeError
 from mpi_trainer.kube.resources import JOBS, MPIJOBS, PODS, TRAINJOBS, Resource
 from mpi_trainer.layout.mpijob import LABEL_OPERATOR
-from mpi_trainer.runtime import logs
+from mpi_trainer.runtime import logs, securemetrics
 from mpi_trainer.runtime.freshness import Freshness
 from mpi_trainer.runtime.jobmetrics import JobMetrics
 from mpi_trainer.runtime.leases import Claim, Elector
@@ -96,10 +97,23 @@ async def _run(flags: Flags) -> int:
         rehearsal.play()
         waiting = asyncio.create_task(served.until_served(aside, manager.stop)) if lacking else None
         try:
-            return await manager.run()
+            async with _secure_metrics(flags, metrics, client):
+                return await manager.run()
         finally:
             if waiting is not None:
                 waiting.cancel()
+
+
+@asynccontextmanager
+async def _secure_metrics(flags: Flags, metrics: Metrics, client: Client) -> AsyncIterator[None]:
+    if not flags.secure_metrics:
+        yield
+        return
+    async with (
+        securemetrics.certificate(flags.metrics_cert_dir) as context,
+        securemetrics.served(metrics, client, context, flags.secure_metrics),
+    ):
+        yield
 
 
 def _tell(lacking: Sequence[Resource]) -> None:
@@ -121,7 +135,7 @@ def _parts(flags: Flags, shared: Shared, elector: Elector | None, trainjobs: boo
         reflectors += watched
     return Parts(
         metrics=shared.metrics,
-        probes=Probes(shared.metrics, ports=flags.ports),
+        probes=Probes(None if flags.secure_metrics else shared.metrics, ports=flags.ports),
         reflectors=reflectors,
         workers=loops,
         recorder=shared.recorder,

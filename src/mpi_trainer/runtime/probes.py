@@ -1,4 +1,4 @@
-"""What the kubelet and Prometheus ask: /healthz, /readyz, /metrics.
+"""What the kubelet asks: /healthz, /readyz; and /metrics, where they are not served apart.
 
 Healthy: a restart would not help. It fails only for what is wrong with this process (a late loop,
 a reflector that stopped trying, a look that never ends), never because the API server is away: that
@@ -9,6 +9,7 @@ would restart all replicas just when they cannot start. Ready: caches are filled
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -25,12 +26,13 @@ class Probes:
 
     def __init__(
         self,
-        metrics: Metrics,
+        metrics: Metrics | None,
         *,
         ports: Sequence[int] = (8080,),
         host: str | None = None,
     ) -> None:
-        """`host` None means every address, of both families; port 0 picks a free one."""
+        """`host` None means every address, of both families; port 0 picks a free one. `metrics`
+        None: they are served elsewhere (`securemetrics`)."""
         self._metrics = metrics
         self._ports = ports
         self._host = host
@@ -47,7 +49,8 @@ class Probes:
         app = web.Application()
         app.router.add_get("/healthz", self._healthz)
         app.router.add_get("/readyz", self._readyz)
-        app.router.add_get("/metrics", self._text)
+        if self._metrics is not None:
+            app.router.add_get("/metrics", partial(_text, self._metrics))
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
         await self._runner.setup()
         try:
@@ -74,11 +77,16 @@ class Probes:
     async def _readyz(self, _: web.Request) -> web.Response:
         return _answer(self.ready)
 
-    async def _text(self, _: web.Request) -> web.Response:
-        return web.Response(
-            body=self._metrics.text(),
-            headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"},
-        )
+
+async def _text(metrics: Metrics, _: web.Request) -> web.Response:
+    return as_text(metrics)
+
+
+def as_text(metrics: Metrics) -> web.Response:
+    """What Prometheus reads."""
+    return web.Response(
+        body=metrics.text(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
+    )
 
 
 def _answer(checks: Mapping[str, Check]) -> web.Response:

@@ -21,8 +21,8 @@ from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
 from mpi_trainer.kube.resources import SECRETS, Resource
-from mpi_trainer.webhook.certificates import Chain, Pair, first, renewed
-from mpi_trainer.webhook.tls import Shown
+from mpi_trainer.runtime.certificates import Chain, Pair, first, renewed
+from mpi_trainer.runtime.tls import Shown
 
 EVERY_SECONDS = 30.0
 _SEPARATOR = b"-----END CERTIFICATE-----\n"

@@ -13,6 +13,7 @@ import logging
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 from aiohttp import web
@@ -22,15 +23,14 @@ from mpi_trainer.kube import config
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import KubeError, NotFound
 from mpi_trainer.kube.requests import Request
-from mpi_trainer.runtime import logs
+from mpi_trainer.runtime import certfiles, logs, securemetrics
 from mpi_trainer.runtime.metrics import Metrics
 from mpi_trainer.runtime.probes import Probes
-from mpi_trainer.webhook import certfiles
+from mpi_trainer.runtime.tls import Shown
 from mpi_trainer.webhook.app import Door, app
 from mpi_trainer.webhook.asks import SECONDS, Asks
 from mpi_trainer.webhook.keeper import Keeper, Place
 from mpi_trainer.webhook.meters import middleware
-from mpi_trainer.webhook.tls import Shown
 from mpi_trainer.webhook.trainasks import TrainAsks
 
 _KUEUE = Request("GET", "/apis/kueue.x-k8s.io", timeout=5.0, tries=1)
@@ -76,10 +76,16 @@ async def _serve(flags: argparse.Namespace) -> None:
     server = config.load(flags.kubeconfig)
     async with (
         Client(server, observe=metrics.observe_call(server.server)) as client,
-        Probes(metrics, ports=(flags.probe_port,)) as probes,
+        Probes(None if flags.secure_metrics else metrics, ports=(flags.probe_port,)) as probes,
+        AsyncExitStack() as more,
         asyncio.TaskGroup() as tasks,
     ):
         probes.ready["certificate"] = lambda: "" if shown.ready else "there is none yet"
+        if flags.secure_metrics:
+            port = flags.metrics_port
+            await more.enter_async_context(
+                securemetrics.served(metrics, client, shown.context, port)
+            )
         queues = Queues(client)
         kept = (
             certfiles.follow(Path(flags.cert_dir), shown)
@@ -137,6 +143,10 @@ def _flags() -> argparse.ArgumentParser:
     add("--kubeconfig", help="where the API server is; default: as kubectl, or the pod's account")
     add("--port", type=int, default=9443, help="where admission is served, by TLS")
     add("--probe-port", type=int, default=8081, help="/healthz, /readyz and /metrics")
+    add("--secure-metrics", action="store_true",
+        help="/metrics on a port of their own only, by TLS, to whom the cluster lets get "
+        "them")  # fmt: skip
+    add("--metrics-port", type=int, default=securemetrics.PORT, help="of --secure-metrics")
     add("--namespace", default="", help="of the Secret with the certificates; default: the pod's")
     add("--service", default="mpi-trainer-webhook", help="name of the Service in front of us")
     add("--host-name", action="append", default=[], help="a further name to be called by")

@@ -24,7 +24,8 @@ MANY = 400
 # The process as it is, but for its clockwork: years are half a minute.
 HURRIED = """
 from datetime import timedelta
-from mpi_trainer.webhook import certificates, keeper, main
+from mpi_trainer.runtime import certificates
+from mpi_trainer.webhook import keeper, main
 certificates.AUTHORITY_LIFE = certificates.SERVER_LIFE = timedelta(seconds=30)
 certificates.SPREAD = timedelta(seconds=3)
 certificates._BACKDATED = timedelta(0)

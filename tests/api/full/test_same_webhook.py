@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mpi_trainer.webhook.certificates import first
+from mpi_trainer.runtime.certificates import first
 from tests.api.admission.test_trainjobs import DENIED, numbered, stored, tried
 from tests.cluster import Kubectl, eventually, shared_cluster
 from tests.unit.api.traincases import EXTRA, REFUSED, RUNTIMES, RUNTIMES_REFUSED, TAKEN

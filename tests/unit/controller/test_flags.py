@@ -24,6 +24,17 @@ def test_the_public_operators_flags_are_taken() -> None:
     }
 
 
+def test_metrics_may_be_served_apart() -> None:
+    """S-16; without the switch the flags mean what they meant."""
+    assert parse([]).secure_metrics == 0
+    assert parse(["--metrics-port=9000"]).ports == (8080, 9000)
+    apart = parse(["--secure-metrics", "--metrics-cert-dir=/c"])
+    assert (apart.ports, apart.secure_metrics, apart.metrics_cert_dir) == ((8080,), 8443, "/c")
+    chosen = parse(["--secure-metrics", "--metrics-port=9000"])
+    assert (chosen.ports, chosen.secure_metrics) == ((8080,), 9000)
+    assert parse(["--secure-metrics", "--secure-metrics=off"]).secure_metrics == 0
+
+
 def test_namespaces_may_be_given_in_any_way() -> None:
     assert parse(["--namespaces=a,b", "--namespace", "c"]).namespaces == ("a", "b", "c")
     assert parse([]).namespaces == ()

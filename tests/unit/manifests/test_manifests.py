@@ -42,9 +42,38 @@ def test_no_role_lists_or_watches_secrets_and_none_has_a_wildcard() -> None:
     rules = [rule for each in documents() for rule in each.get("rules", ())]
     assert len(rules) > 20
     for rule in rules:
-        assert "*" not in (*rule["apiGroups"], *rule["resources"], *rule["verbs"])
-        if "secrets" in rule["resources"]:
+        assert not [word for words in rule.values() for word in words if "*" in word]
+        if "secrets" in rule.get("resources", ()):
             assert not {"list", "watch", "deletecollection"} & set(rule["verbs"])
+
+
+def test_metrics_are_closed_to_whoever_may_not_read_them() -> None:
+    """S-16: they name all tenants' namespaces."""
+    containers = [
+        container
+        for each in documents()
+        if each["kind"] == "Deployment"
+        for container in each["spec"]["template"]["spec"]["containers"]
+    ]
+    assert len(containers) == 2
+    for container in containers:
+        assert "--secure-metrics" in container["args"]
+        assert {"name": "metrics", "containerPort": 8443} in container["ports"]
+    monitors = [each for each in documents() if each["kind"] == "ServiceMonitor"]
+    for endpoint in (e for each in monitors for e in each["spec"]["endpoints"]):
+        assert endpoint["scheme"] == "https"
+        assert endpoint["bearerTokenFile"].endswith("/token")
+    name = "mpi-trainer-metrics-reader"
+    (reader,) = [e for e in documents() if e.get("metadata", {}).get("name") == name]
+    assert reader["rules"] == [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]
+
+
+def test_no_network_policy_is_for_all_pods_of_its_namespace() -> None:
+    """The pods of jobs may be in it, and talk to each other by SSH and MPI."""
+    policies = [each for each in documents() if each["kind"] == "NetworkPolicy"]
+    assert policies
+    for policy in policies:
+        assert "app.kubernetes.io/component" in policy["spec"]["podSelector"]["matchLabels"]
 
 
 PODS = [

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mpi_trainer.webhook import certificates
-from mpi_trainer.webhook.certificates import Chain, first, renewed
+from mpi_trainer.runtime import certificates
+from mpi_trainer.runtime.certificates import Chain, first, renewed
 
 NAMES = ("mpi-trainer-webhook.mpi-trainer.svc",)
 START = datetime.now(UTC)

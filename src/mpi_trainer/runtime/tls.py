@@ -1,4 +1,4 @@
-"""The certificate that the webhook shows, changed while it serves.
+"""The certificate that a server shows, changed while it serves.
 
 Connections that are open keep what they began with; the next handshake gets the new one.
 Private keys reach the TLS library through memory, never through a disk.

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mpi_trainer.webhook import certfiles
-from mpi_trainer.webhook.certificates import Pair, first
-from mpi_trainer.webhook.tls import Shown
+from mpi_trainer.runtime import certfiles
+from mpi_trainer.runtime.certificates import Pair, first
+from mpi_trainer.runtime.tls import Shown
 from tests.sim.waiting import until
 
 

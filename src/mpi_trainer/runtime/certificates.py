@@ -1,4 +1,4 @@
-"""The webhook's own certificates: who signs, who is signed, and when to make new ones.
+"""Certificates of our own: who signs, who is signed, and when to make new ones.
 
 A `Chain` is everything that the replicas share, kept in one Secret. `renewed` is the next chain,
 or the same one while nothing is due. Guarantee: a new authority is trusted (`bundle`) for
@@ -104,7 +104,7 @@ def _names(server: Pair) -> set[str]:
 
 def _authority(now: datetime) -> Pair:
     key = ec.generate_private_key(ec.SECP384R1())
-    name = _called("mpi-trainer webhook authority")
+    name = _called("mpi-trainer authority")
     builder = (
         _builder(name, name, key.public_key(), now, AUTHORITY_LIFE)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)

@@ -1,0 +1,115 @@
+"""Who may read the metrics: answers are kept for a while, in a bounded number, without tokens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+
+from mpi_trainer.kube.client import Client
+from mpi_trainer.kube.errors import Unreachable
+from mpi_trainer.kube.requests import Request
+from mpi_trainer.runtime.metricsaccess import (
+    ALLOWED_SECONDS,
+    AT_ONCE,
+    KEPT,
+    REFUSED_SECONDS,
+    Access,
+    AccessReview,
+    AccessStatus,
+    TokenReview,
+    TokenStatus,
+    User,
+)
+
+
+class Cluster:
+    """Knows the token `good` of a reader and `known` of somebody else."""
+
+    def __init__(self) -> None:
+        self.sent: list[Request] = []
+        self.down = False
+        self.at_once = 0
+        self.most = 0
+
+    async def call(self, request: Request, kind: Any) -> Any:
+        self.sent.append(request)
+        self.at_once += 1
+        self.most = max(self.most, self.at_once)
+        await asyncio.sleep(0)
+        self.at_once -= 1
+        if self.down:
+            raise Unreachable(request, "connect", "no connection", sent=False)
+        if kind is TokenReview:
+            known = any(token in request.body for token in (b'"good"', b'"known"'))
+            name = "reader" if b'"good"' in request.body else "other"
+            return TokenReview(TokenStatus(known, User(name)))
+        return AccessReview(AccessStatus(b'"reader"' in request.body))
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    now = [1000.0]
+    monkeypatch.setattr("mpi_trainer.runtime.metricsaccess.time.monotonic", lambda: now[0])
+    yield now
+
+
+def access() -> tuple[Access, Cluster]:
+    cluster = Cluster()
+    return Access(cast("Client", cluster)), cluster
+
+
+def judged(one: Access, *headers: str) -> list[int]:
+    async def all_of_them() -> list[int]:
+        return [await one.judge(header) for header in headers]
+
+    return asyncio.run(all_of_them())
+
+
+def test_what_is_no_token_is_refused_without_asking() -> None:
+    one, cluster = access()
+    wrong = ("", "Bearer", "Bearer  ", "Basic x", "Bearer \udcff", "Bearer \u00fc")
+    assert judged(one, *wrong) == [401] * len(wrong)
+    assert cluster.sent == []
+
+
+def test_answers_are_kept_for_a_while(clock: list[float]) -> None:
+    one, cluster = access()
+    headers = ("Bearer good", "bearer known", "Bearer wrong")
+    assert judged(one, *headers, *headers) == [200, 403, 401] * 2
+    assert len(cluster.sent) == 5, "two reviews each, but one for a token that nobody knows"
+    clock[0] += REFUSED_SECONDS + 0.1
+    assert judged(one, *headers) == [200, 403, 401]
+    assert len(cluster.sent) == 8
+    clock[0] += ALLOWED_SECONDS
+    judged(one, "Bearer good")
+    assert len(cluster.sent) == 10
+
+
+def test_a_flood_of_tokens_is_bounded_and_pushes_no_reader_out(clock: list[float]) -> None:
+    one, cluster = access()
+    judged(one, "Bearer good")
+    judged(one, *(f"Bearer wrong-{number}" for number in range(3 * KEPT)))
+    assert len(one._refused) == KEPT
+    asked = len(cluster.sent)
+    assert judged(one, "Bearer good") == [200]
+    assert len(cluster.sent) == asked
+    assert b"good" not in repr(vars(one)).encode() + repr(one).encode()
+
+    async def at_once() -> list[int]:
+        return list(await asyncio.gather(*(one.judge(f"Bearer x{n}") for n in range(500))))
+
+    statuses = asyncio.run(at_once())
+    assert cluster.most <= AT_ONCE
+    assert set(statuses) == {401, 503}
+
+
+def test_no_answer_means_no_and_is_not_kept(caplog: pytest.LogCaptureFixture) -> None:
+    one, cluster = access()
+    cluster.down = True
+    assert judged(one, "Bearer good") == [503]
+    assert "cannot tell who may read" in caplog.text and "good" not in caplog.text
+    cluster.down = False
+    assert judged(one, "Bearer good") == [200]
