@@ -47,8 +47,8 @@ class Refused(Exception):
 
 
 class Work(msgspec.Struct, frozen=True):
-    """One look and what came of it. `metadata` is the job's as it was looked at; `created_by` is
-    when it is to be known that there is the job."""
+    """One look and what came of it. `metadata` is the job's as it was looked at; `leisure` says
+    what of its status may wait."""
 
     key: Key
     job: MPIJob
@@ -56,7 +56,7 @@ class Work(msgspec.Struct, frozen=True):
     look: Look
     decision: Decision
     now: datetime
-    created_by: datetime
+    leisure: status.Leisure
 
 
 class Hands:
@@ -80,7 +80,7 @@ class Hands:
         if decision.record != work.look.seen.record:
             body = record.patch(decision.record, version)
             version = await self._job.patch(work.key, body)
-        if status.wait(job.status, decision.status, work.now, work.created_by) != status.NOW:
+        if status.wait(job.status, decision.status, work.now, work.leisure) != status.NOW:
             return False
         body = status.patch(job.status, decision.status, version)
         await self._job.patch(work.key, body, "status")

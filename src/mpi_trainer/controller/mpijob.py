@@ -15,7 +15,7 @@ import msgspec
 from mpi_trainer.api import conditions as c
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.controller import record, status, tally
+from mpi_trainer.controller import namewait, record, status, tally
 from mpi_trainer.controller.apply import Hands, Refused, Work
 from mpi_trainer.controller.claims import NameTaken, Predecessor
 from mpi_trainer.controller.desired import desired
@@ -23,6 +23,7 @@ from mpi_trainer.controller.furniture import Furniture
 from mpi_trainer.controller.jobmemory import JobMemories
 from mpi_trainer.controller.jobs import Jobs, Loaded
 from mpi_trainer.controller.look import Owned, Proof, look, owned
+from mpi_trainer.controller.namewait import NameWait
 from mpi_trainer.controller.objects import Job, Pod, StoredJob
 from mpi_trainer.controller.pace import Pace
 from mpi_trainer.controller.tails import Tails
@@ -40,7 +41,6 @@ log = logging.getLogger(__name__)
 replace = msgspec.structs.replace
 
 BY_JOB = "job"
-AGAIN = 0.5
 REFUSED_AGAIN = 10.0
 UNSURE_AGAIN = 30.0
 KEY_AGAIN = 30.0
@@ -94,6 +94,7 @@ class _Noted(msgspec.Struct):
     verdict: Verdict | None = None
     refusal: str = ""
     proof: Proof = frozenset()
+    name: NameWait = msgspec.field(default_factory=NameWait)
 
 
 class MPIJobs:
@@ -161,8 +162,8 @@ class MPIJobs:
         now = self._clock()
         decision = self._decision(job, seen, verdict, now)
         noted.since = noted.since or now
-        by = noted.since + status.leisure(self._tools.pace.lately)
-        work = Work(key, job, stored.metadata, replace(view, seen=seen), decision, now, by)
+        leisure = status.Leisure.beside(self._tools.pace.lately, noted.since)
+        work = Work(key, job, stored.metadata, replace(view, seen=seen), decision, now, leisure)
         return await self._carry_out(work, mine)
 
     def _decision(
@@ -201,8 +202,11 @@ class MPIJobs:
         except NameTaken as error:
             noted.verdict = Verdict(reasons.NAME_TAKEN, str(error))
         except Predecessor as error:
-            log.info("waiting: %s", error)
-            return Result(AGAIN)
+            again = noted.name.again(self._clock())
+            if again is not None:
+                log.info("waiting: %s", error)
+                return Result(again)
+            noted.verdict = Verdict(reasons.NAME_TAKEN, namewait.told(error))
         except Forbidden as error:
             if not error.has_cause(TERMINATING):
                 raise
@@ -215,7 +219,7 @@ class MPIJobs:
                 noted.refusal = cut(str(error))
                 return Result(REFUSED_AGAIN)
         else:
-            noted.refusal = ""
+            noted.refusal, noted.name = "", NameWait()
             return None
         return Result(0.0)
 
@@ -243,7 +247,7 @@ def _going(pods: tuple[Pod, ...]) -> list[Pod]:
 def _next(work: Work) -> Result:
     """When to look again, should nothing happen before."""
     decision = work.decision
-    unwritten = status.wait(work.job.status, decision.status, work.now, work.created_by)
+    unwritten = status.wait(work.job.status, decision.status, work.now, work.leisure)
     waits = [decision.look_again, unwritten if unwritten != status.NOW else None]
     if decision.acts:
         waits.append(timedelta(seconds=UNSURE_AGAIN))

@@ -3,8 +3,10 @@
 What a person waits for (a condition, a time) is written at once. That a job was created is news
 for moments only, and rides along if it runs by then: within a second, or a few where the controller
 has hundreds of pods to make, which it would only delay. Mere counts move with every pod, so they
-wait until ten seconds after the last write, or ride along with news: a simple job's life takes four
-writes however many pods it has. The last write's time is in the status itself.
+wait until ten seconds after the last write, or longer where there is much else to write, or ride
+along with news: a simple job's life takes four writes however many pods it has. That nothing of a
+suspended job is active any more is news: its quota is free. The last write's time is in the status
+itself.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ CREATED_WITHIN = timedelta(seconds=1)
 CREATED_AT_THE_LATEST = timedelta(seconds=10)
 WRITES_IN_A_SECOND = 32
 COUNTS_EVERY = timedelta(seconds=10)
+COUNTS_AT_THE_LATEST = timedelta(minutes=1)
 NOW = timedelta(0)
 
 
@@ -45,28 +48,36 @@ def busy(writes: float) -> timedelta:
     return timedelta(seconds=writes / WRITES_IN_A_SECOND)
 
 
-def leisure(writes: float) -> timedelta:
-    """How long after the first look it may be written that a job was created, beside so many
-    other writes of late."""
-    return min(CREATED_WITHIN + busy(writes), CREATED_AT_THE_LATEST)
+class Leisure(msgspec.Struct, frozen=True):
+    """What may wait, and for how long: when it is to be written that the job was created, should it
+    not run by then, and how long counts wait after the last write."""
+
+    created_by: datetime
+    counts: timedelta = COUNTS_EVERY
+
+    @classmethod
+    def beside(cls, writes: float, first_seen: datetime) -> Leisure:
+        """With so many other writes of late."""
+        return cls(
+            first_seen + min(CREATED_WITHIN + busy(writes), CREATED_AT_THE_LATEST),
+            min(COUNTS_EVERY + busy(writes), COUNTS_AT_THE_LATEST),
+        )
 
 
-def wait(old: JobStatus, new: JobStatus, now: datetime, created_by: datetime) -> timedelta | None:
-    """How long the new status may wait to be written; None where there is nothing to write.
-
-    `created_by` is when it is to be written that the job was created, should it not run by then.
-    """
+def wait(old: JobStatus, new: JobStatus, now: datetime, leisure: Leisure) -> timedelta | None:
+    """How long the new status may wait to be written; None where there is nothing to write."""
     bare = replace(new, last_reconcile_time=old.last_reconcile_time)
     if bare == old:
         return None
     if not old.conditions and {one.type for one in new.conditions} == {c.CREATED}:
-        return max(created_by - now, NOW)
+        return max(leisure.created_by - now, NOW)
     if replace(bare, replica_statuses=old.replica_statuses) != old:
         return NOW
     idle = not any(r.active for r in new.replica_statuses.values())
-    if old.last_reconcile_time is None or (idle and c.finished(new.conditions)):
+    rests = c.finished(new.conditions) or c.holds(new.conditions, c.SUSPENDED)
+    if old.last_reconcile_time is None or (idle and rests):
         return NOW
-    return max(COUNTS_EVERY - (now - old.last_reconcile_time), NOW)
+    return max(leisure.counts - (now - old.last_reconcile_time), NOW)
 
 
 def patch(old: ApiValue, new: ApiValue, resource_version: str) -> dict[str, object]:

@@ -20,11 +20,12 @@ from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.runtime import MPI, Runtime
 from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.api.validation import fitting
-from mpi_trainer.controller import status
+from mpi_trainer.controller import namewait, status
 from mpi_trainer.controller.claims import NameTaken, Predecessor
 from mpi_trainer.controller.furniture import Furniture
 from mpi_trainer.controller.jobmemory import JobMemories
 from mpi_trainer.controller.jobs import Jobs, Loaded
+from mpi_trainer.controller.namewait import NameWait
 from mpi_trainer.controller.objects import Pod, StoredJob
 from mpi_trainer.controller.pace import Pace
 from mpi_trainer.controller.telling import cut, joined, tell
@@ -52,7 +53,6 @@ from mpi_trainer.runtime.workers import DONE, Result
 log = logging.getLogger(__name__)
 
 BY_JOB = "job"
-AGAIN = 0.5
 RUNTIME_AGAIN = 5.0
 REFUSED_AGAIN = 10.0
 UNSURE_AGAIN = 30.0
@@ -120,6 +120,7 @@ class _Noted(msgspec.Struct):
     plan: _Plan | None = None
     verdict: tuple[str, str] | None = None
     trouble: str = ""
+    name: NameWait = msgspec.field(default_factory=NameWait)
 
 
 class TrainJobs:
@@ -292,10 +293,9 @@ class TrainJobs:
 
     async def _make(self, work: Work, wanted: Desired) -> Result | None:
         noted = self._noted(work.metadata.uid)
-        if self._stores.has_elder(work.key, work.metadata):
-            noted.verdict = reasons.NAME_TAKEN, _TAKEN.format(work.key.name)
-            return Result(0.0)
         try:
+            if self._stores.has_elder(work.key, work.metadata):
+                raise NameTaken(_TAKEN.format(work.key.name))
             await self._tools.hands.make(work, wanted)
         except NameTaken as error:
             noted.verdict = reasons.NAME_TAKEN, str(error)
@@ -304,13 +304,17 @@ class TrainJobs:
             noted.verdict = reasons.REFUSED_TRAINJOB, cut(str(error))
             return Result(0.0)
         except Predecessor as error:
-            log.info("waiting: %s", error)
-            return Result(AGAIN)
+            again = noted.name.again(self._clock())
+            if again is not None:
+                log.info("waiting: %s", error)
+                return Result(again)
+            noted.verdict = reasons.NAME_TAKEN, namewait.told(error)
+            return Result(0.0)
         except Forbidden as error:
             noted.trouble = cut(str(error))
             self._tell(work.job, "Warning", NOT_CREATED, cut(str(error)))
             return Result(REFUSED_AGAIN)
-        noted.trouble = ""
+        noted.trouble, noted.name = "", NameWait()
         metrics, policy = self._tools.metrics, wanted.effective.policy
         metrics.created.labels(work.key.namespace, policy).inc()
         return None

@@ -3,7 +3,9 @@
 A watch lags behind a write. Deciding over the older picture would start a pod twice or count a
 failure twice, so a key waits until the watch has passed each of its own writes.
 Writes are kept by uid: those of a deleted object never hold up its successor of the same name.
-The wait is bounded: after `patience` seconds the key goes on, and preconditions protect the rest.
+The wait is bounded: `patience` seconds after the watch has last moved, and `at_most` in all, the
+key goes on, and preconditions protect the rest. A watch that moves is only behind: to decide
+without it then would cost a conflict for every key, when there is most to do.
 """
 
 from __future__ import annotations
@@ -35,10 +37,13 @@ class Freshness(Generic[K, R]):
         clock: Callable[[], float],
         *,
         patience: float = 10.0,
+        at_most: float = 120.0,
     ) -> None:
         self._stores = dict(stores)
         self._clock = clock
         self._patience = patience
+        self._at_most = at_most
+        self._moved: dict[tuple[R, str], tuple[int, float]] = {}
         self._writes: dict[K, dict[tuple[R, str], _Write]] = {}
         self.gave_up = 0
 
@@ -62,7 +67,7 @@ class Freshness(Generic[K, R]):
         for (kind, uid), write in tuple(writes.items()):
             if self._seen(kind, uid, write):
                 del writes[kind, uid]
-            elif now - write.at >= self._patience:
+            elif self._is_over(write.at, self._moved_at(kind, write.namespace), now):
                 self.gave_up += 1
                 del writes[kind, uid]
         if writes:
@@ -75,6 +80,18 @@ class Freshness(Generic[K, R]):
 
     def _note(self, key: K, kind: R, uid: str, write: _Write) -> None:
         self._writes.setdefault(key, {})[kind, uid] = write
+        self._moved_at(kind, write.namespace)
+
+    def _is_over(self, wrote: float, moved: float, now: float) -> bool:
+        return now - wrote >= self._at_most or now - max(wrote, moved) >= self._patience
+
+    def _moved_at(self, kind: R, namespace: str) -> float:
+        """When the watch that should show a write last moved, as far as we looked."""
+        version = self._stores[kind].version(namespace)
+        before = self._moved.get((kind, namespace))
+        if before is None or before[0] != version:
+            self._moved[kind, namespace] = before = (version, self._clock())
+        return before[1]
 
     def _seen(self, kind: R, uid: str, write: _Write) -> bool:
         store = self._stores[kind]

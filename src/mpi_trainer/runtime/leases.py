@@ -118,6 +118,17 @@ class Elector:
         self._show()
         log.info("leading", extra={"lease": self.claim.name, "identity": self.claim.identity})
 
+    async def at_once(self) -> bool:
+        """One try, for one who has not begun with anything: whether we lead now."""
+        try:
+            async with asyncio.timeout(self.claim.renew / 2):
+                led = await self._try()
+        except (KubeError, TimeoutError) as error:
+            log.info("lease %s cannot be had yet: %s", self.claim.name, error)
+            led = False
+        self._show()
+        return led
+
     async def keep(self) -> NoReturn:
         """Renew until that fails for too long; then raises `LeaseLost`."""
         try:

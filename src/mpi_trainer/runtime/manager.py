@@ -1,6 +1,7 @@
 """Runs a controller's parts in the right order, and stops them in the right order.
 
-Start: probes, caches (also while another leads), leadership, caches made current, workers.
+Start: probes, leadership if nobody leads, caches, workers. While another leads the caches are
+filled all the same, and after it made current: it may have written what no watch has shown to us.
 Stop: no new keys, workers finish, events are written, caches, and only then the lease, so that the
 next leader never meets our last write. All of that within `stop` seconds; a second signal does not
 wait. When the lease is lost everything is cancelled at once and the exit code is 1.
@@ -99,23 +100,41 @@ class Manager:
     async def _run(self) -> None:
         parts = self._parts
         async with parts.probes:
+            leads = parts.elector is not None and await parts.elector.at_once()
             async with _background([r.run() for r in parts.reflectors] + [self._lag.run()]):
-                if await self._stopped_during(self._synced()):
-                    return
-                gc.collect()
-                gc.freeze()
                 if parts.elector is None:
-                    await self._work()
-                elif not await self._stopped_during(parts.elector.acquire()):
-                    async with _background([parts.elector.keep()]):
+                    if not await self._stopped_during(self._synced()):
                         await self._work()
+                elif leads:
+                    await self._lead_from_the_start(parts.elector)
+                else:
+                    await self._follow(parts.elector)
             if parts.elector is not None and self._clean:
                 await parts.elector.release()
 
+    async def _lead_from_the_start(self, elector: Elector) -> None:
+        """Whatever is listed now was listed after the last leader's end."""
+        try:
+            async with _background([elector.keep()]):
+                if not await self._stopped_during(self._synced()):
+                    await self._work()
+        except* NotSynced:
+            await elector.release()  # another may see more
+            raise
+
+    async def _follow(self, elector: Elector) -> None:
+        if await self._stopped_during(self._synced()):
+            return
+        if await self._stopped_during(elector.acquire()):
+            return
+        async with _background([elector.keep()]):
+            if not await self._stopped_during(self._current()):
+                await self._work()
+
     async def _work(self) -> None:
         parts = self._parts
-        if parts.elector is not None and await self._stopped_during(self._current()):
-            return
+        gc.collect()
+        gc.freeze()
         recorder = [] if parts.recorder is None else [parts.recorder.run()]
         async with _background(recorder), _background([w.run() for w in parts.workers]) as workers:
             log.info("working", extra={"controllers": [w.name for w in parts.workers]})

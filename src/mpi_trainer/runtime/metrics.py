@@ -110,7 +110,9 @@ class Metrics:
         self.lease_slow_path = self._counter(
             "leader_election_slowpath_total", "Renewals that had to read the lease.", "name"
         )
-        self.loop_lag = self._gauge("event_loop_lag_seconds", "How late the event loop is.")
+        self.loop_lag = self._gauge(
+            "event_loop_lag_seconds", "How late the event loop was, at worst, in the last minute."
+        )
         self.events_dropped = self._counter(
             "event_recorder_dropped_total", "Events that could not be recorded."
         )

@@ -24,7 +24,7 @@ from mpi_trainer.runtime.workqueue import Closed, WorkQueue
 log = logging.getLogger(__name__)
 K = TypeVar("K", bound=Hashable)
 
-STALE_SECONDS = 0.1
+STALE_SECONDS = 0.5
 
 
 class Result(msgspec.Struct, frozen=True):

@@ -96,3 +96,29 @@ def test_kinds_that_nobody_watches_and_forgotten_keys_do_not_count() -> None:
     scene.writes.wrote(JOB, "pods", meta("new", 12))
     scene.writes.forget(JOB)
     assert scene.writes.fresh(JOB)
+
+
+def test_a_watch_that_is_only_behind_is_waited_for() -> None:
+    """P-5: with hundreds of jobs starting, it may be later than ten seconds."""
+    scene = Scene()
+    scene.writes.wrote(JOB, "pods", meta("new", 1000))
+    for second in range(1, 60):
+        scene.time = float(second)
+        scene.pods.advance(str(10 + second))
+        assert not scene.writes.fresh(JOB)
+    scene.time = 68.9
+    assert not scene.writes.fresh(JOB)
+    scene.time = 69.0
+    assert scene.writes.fresh(JOB)
+    assert scene.writes.gave_up == 1
+
+
+def test_even_one_that_moves_is_not_waited_for_for_ever() -> None:
+    scene = Scene()
+    scene.writes.wrote(JOB, "pods", meta("new", 10_000))
+    for second in range(1, 120):
+        scene.time = float(second)
+        scene.pods.advance(str(10 + second))
+        assert not scene.writes.fresh(JOB)
+    scene.time = 120.0
+    assert scene.writes.fresh(JOB)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import cast
 
+import pytest
+
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.config import Config
 from mpi_trainer.kube.resources import PODS
@@ -94,8 +96,9 @@ def test_a_loop_that_is_late_again_and_again_is_ill_and_one_pause_is_not() -> No
             stall(7)
             await asyncio.sleep(0)
             await asyncio.sleep(0.5)
-        assert scene.ill() == ["event loop: late by 6.5 s"]
-        assert scene.metrics.registry.get_sample_value("event_loop_lag_seconds") == 6.5
+        assert scene.ill() == ["event loop: late by 6.9 s"]
+        worst = scene.metrics.registry.get_sample_value("event_loop_lag_seconds")
+        assert worst == pytest.approx(20, abs=0.2), "of the last minute"
         running.cancel()
 
     play(story())

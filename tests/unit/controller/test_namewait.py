@@ -1,0 +1,31 @@
+"""A name that an earlier job still has."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from mpi_trainer.controller import namewait
+from mpi_trainer.controller.claims import Predecessor
+from mpi_trainer.controller.namewait import NameWait
+
+T0 = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def test_it_is_asked_for_less_and_less_often_and_then_counts_as_taken() -> None:
+    """S-13: it was asked for twice a second, for ever."""
+    name, now, waits = NameWait(), T0, []
+    while (wait := name.again(now, lambda: 0.5)) is not None:
+        waits.append(wait)
+        now += timedelta(seconds=wait)
+    assert waits[:5] == [0.5, 1.0, 2.0, 4.0, 8.0]
+    assert max(waits) == 30.0
+    assert len(waits) < 20
+    assert timedelta(minutes=5) <= now - T0 <= timedelta(minutes=6)
+
+
+def test_what_to_do_is_said() -> None:
+    text = namewait.told(Predecessor("Service pi of an earlier pi is still there"))
+    assert text.startswith(
+        "Service pi of an earlier pi is still there, though it has had 5 minutes"
+    )
+    assert "finalizers" in text
