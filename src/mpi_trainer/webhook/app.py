@@ -19,6 +19,7 @@ from mpi_trainer.api import typed
 from mpi_trainer.api.errors import FORBIDDEN, FieldError
 from mpi_trainer.layout.mpijob import LABEL_OPERATOR
 from mpi_trainer.webhook import mpijob, review, trainjob
+from mpi_trainer.webhook.asking import Questions
 from mpi_trainer.webhook.asks import Asks
 from mpi_trainer.webhook.trainasks import TrainAsks
 
@@ -50,9 +51,9 @@ class Door:
     async def validate(self, request: review.Request) -> dict[str, Any]:
         verdict = mpijob.judge(request)
         errors, warnings = verdict.errors, verdict.warnings
-        if verdict.job is not None:
-            asked, told = await self._asks.about(verdict.job, request.user_info)
-            errors, warnings = (*errors, *asked), (*warnings, *told)
+        if not errors and verdict.questions != Questions():
+            errors, told = await self._asks.about(verdict.job, verdict.questions, request)
+            warnings = (*warnings, *told)
         return _answer(request, errors, warnings)
 
     async def mutate_trainjob(self, request: review.Request) -> dict[str, Any]:
@@ -62,13 +63,15 @@ class Door:
         verdict = trainjob.judge(request)
         errors, warnings = verdict.errors, verdict.warnings
         if verdict.job is not None:
-            asked, told = await self._train_asks.about(verdict.job, request.user_info)
+            asking = self._train_asks.about(verdict.job, request.user_info, verdict.before)
+            asked, told = await asking
             errors, warnings = (*errors, *asked), (*warnings, *told)
         return _answer(request, errors, warnings)
 
     async def validate_runtime(self, request: review.Request) -> dict[str, Any]:
         verdict = trainjob.judge_runtime(request)
-        return _answer(request, verdict.errors, verdict.warnings)
+        rights = await self._asks.held(verdict.claims, request.namespace, request.user_info)
+        return _answer(request, (*verdict.errors, *rights[0]), verdict.warnings)
 
     async def validate_child(self, request: review.Request) -> dict[str, Any]:
         """Our labels open a job's network and its Service: only its controller may set them.

@@ -1,6 +1,7 @@
 """What a job of either kind asks of its namespace, and where in the job that is written. Pure.
 
 A job that is suspended or queued asks for nothing yet: somebody else decides when its pods come.
+`Questions` is what the API server is to be asked about a job at all.
 """
 
 from __future__ import annotations
@@ -14,11 +15,22 @@ from mpi_trainer.api.mpijob import LAUNCHER, WORKER, MPIJob
 from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.api.validation import fitting
 from mpi_trainer.webhook.demand import Demand, demand
+from mpi_trainer.webhook.deputy import Claim
 
 RUNTIME: Path = (*fitting.REF, "name")
 
 Stage = tuple[Demand, ...]
 """what is asked at one time"""
+
+
+class Questions(msgspec.Struct, frozen=True):
+    """`claims` are asked of the user. `room`: whether a quota is ever large enough; `left`: whether
+    it is now; `pods`: whether the cluster would take the pods."""
+
+    claims: tuple[Claim, ...] = ()
+    room: bool = False
+    left: bool = False
+    pods: bool = False
 
 
 class Asking(msgspec.Struct, frozen=True):

@@ -2,13 +2,13 @@
 
 Each question is bounded; one that gets no answer in time is answered with a warning and the job
 is admitted, because a slow cluster must not stop everybody's work. The exception is a right that
-the user must hold: without an answer, no.
+the user must hold: without an answer, no. So is the number of rights that one job makes us ask for.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -23,11 +23,14 @@ from mpi_trainer.kube.resources import JOBS, PODS, RESOURCE_QUOTAS, SUBJECT_ACCE
 from mpi_trainer.layout.mpijob import LABEL_JOB, LABEL_OPERATOR, layout
 from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
 from mpi_trainer.render import mpijob as render
-from mpi_trainer.webhook import asking, deputy, quota, refusals
+from mpi_trainer.webhook import asking, quota, refusals
+from mpi_trainer.webhook.deputy import Claim
+from mpi_trainer.webhook.podfields import MAKE_PODS, Right
 from mpi_trainer.webhook.review import Request, User
 
 SECONDS = 3.0
 UNANSWERED = "Not checked"
+MOST_RIGHTS = 20
 _JOB_LABELS = (LABEL_JOB, LABEL_TRAINJOB)
 
 Findings = tuple[tuple[FieldError, ...], tuple[FieldError, ...]]
@@ -62,15 +65,17 @@ class Asks:
         self._domain = domain
         self._seconds = seconds
 
-    async def about(self, job: MPIJob, user: User) -> Findings:
+    async def about(
+        self, job: MPIJob | None, questions: asking.Questions, request: Request
+    ) -> Findings:
         """Errors and warnings, from all questions at once."""
-        found = await asyncio.gather(
-            self.room(asking.of_mpijob(job), job.namespace),
-            self.bounded(self._pods(job), "whether the cluster would take the pods"),
-            self._rights(job, user),
-        )
-        errors, warnings = zip(*found, strict=True)
-        return tuple(e for part in errors for e in part), tuple(w for p in warnings for w in p)
+        claims, place = questions.claims, request.namespace
+        asked: list[Awaitable[Findings]] = [self.held(claims, place, request.user_info)]
+        if job is not None and questions.room:
+            asked.append(self.room(asking.of_mpijob(job), place, left=questions.left))
+        if job is not None and questions.pods:
+            asked.append(self.bounded(self._pods(job), "whether the cluster would take the pods"))
+        return together(await asyncio.gather(*asked))
 
     async def is_launcher(self, request: Request) -> bool:
         """Whether a pod's owner is a Job with our label, which only the controller can set."""
@@ -90,14 +95,16 @@ class Asks:
                 return await question
         except (TimeoutError, KubeError):
             rule = f"{what} could not be asked in {self._seconds:g} s"
-            remedy = "the job is taken; look at its status"
+            remedy = "the job is taken as it is; look at its status"
             return (), (FieldError((), UNANSWERED, rule=rule, remedy=remedy),)
 
-    async def room(self, asked: asking.Asking, namespace: str) -> Findings:
-        """Whether the namespace's quotas have room."""
+    async def room(self, asked: asking.Asking, namespace: str, *, left: bool = True) -> Findings:
+        """Whether the namespace's quotas have room; `left`: whether they have it now, too."""
         if not asked.stages:
             return (), ()
-        return await self.bounded(self._quota(asked, namespace), "the namespace's quota")
+        what = "the namespace's quota"
+        errors, warnings = await self.bounded(self._quota(asked, namespace), what)
+        return errors, tuple(w for w in warnings if left or w.problem != quota.SHORT)
 
     async def _quota(self, asked: asking.Asking, place: str) -> Findings:
         listed = await self._call(requests.list_page(RESOURCE_QUOTAS, place), QuotaList)
@@ -140,23 +147,33 @@ class Asks:
             raise
         return ""
 
-    async def _rights(self, job: MPIJob, user: User) -> Findings:
-        return await self.held(deputy.claims(job), job.namespace, user)
+    async def held(self, claims: Sequence[Claim], namespace: str, user: User) -> Findings:
+        """An error for each claim that `user` has no right to; without a namespace, in all of them.
 
-    async def held(self, claims: Sequence[deputy.Claim], namespace: str, user: User) -> Findings:
-        """An error for each claim that `user` has no right to."""
-        wanted = {right for claim in claims for right in claim.rights}
-        answers = await asyncio.gather(*(self._may(user, namespace, r) for r in wanted))
-        held = {right for right, yes in zip(wanted, answers, strict=True) if yes}
-        refused = (c.refusal(user.username) for c in claims if held.isdisjoint(c.rights))
-        return tuple(refused), ()
+        Beyond `MOST_RIGHTS` nothing is asked, and so nothing is held.
+        """
+        special = {right for claim in claims for right in claim.rights if right != MAKE_PODS}
+        asked = [MAKE_PODS, *sorted(special, key=Right.words)[:MOST_RIGHTS]] if claims else []
+        answers = await asyncio.gather(*(self._may(user, namespace, right) for right in asked))
+        told = dict(zip(asked, answers, strict=True))
+        where = "in this namespace" if namespace else "in all namespaces"
+        errors = []
+        for claim in claims:
+            answer = {told.get(right) for right in claim.rights}
+            if True not in answer:
+                said = claim.unanswered if None in answer else claim.refusal
+                errors.append(said(user.username, where))
+        return tuple(errors), ()
 
-    async def _may(self, user: User, namespace: str, right: deputy.Right) -> bool:
+    async def _may(self, user: User, namespace: str, right: Right) -> bool | None:
+        """None where there was no answer."""
+        resource, _, subresource = right.resource.partition("/")
         attributes = {
             "namespace": "" if right.cluster else namespace,
             "verb": right.verb,
             "group": right.group,
-            "resource": right.resource,
+            "resource": resource,
+            "subresource": subresource,
             "name": right.name,
         }
         review = {
@@ -175,11 +192,16 @@ class Asks:
                 asked = requests.create(SUBJECT_ACCESS_REVIEWS, "", review)
                 answer = await self._client.call(asked, AccessReview)
         except (TimeoutError, KubeError):
-            return False
+            return None
         return answer.status.allowed
 
     async def _call(self, request: requests.Request, kind: Any) -> Any:
         return await self._client.call(msgspec.structs.replace(request, tries=1), kind)
+
+
+def together(found: Iterable[Findings]) -> Findings:
+    errors, warnings = zip(*found, strict=True)
+    return tuple(e for part in errors for e in part), tuple(w for part in warnings for w in part)
 
 
 def nameless(pod: Object) -> Object:

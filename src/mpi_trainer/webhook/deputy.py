@@ -2,45 +2,53 @@
 
 The controller makes the pods with its own identity, so whatever a template names, it is the
 controller that gets it: another service account's token, a folder of the node, a place on any
-node. Each such wish is a claim. A claim is granted to a user who could have made the pod, or who
-holds the one right that the claim is about. Danger: a wish that is not listed here is granted to
-everyone who may create a job.
+node. Everything in a template that `podfields` does not call harmless is a claim, read from the
+template as it came, so that a field of next year is one too. A claim is granted to a user who could
+have made the pod, or who holds the one right that it is about.
+
+What is new is asked of whoever brings it: at a change, the claims that were not there before, by
+container and volume and with the same value. Who changes what the pods run brings that to every
+claim of the job, so all of them are asked then; a queue changes only where pods go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
-from mpi_trainer.api.effective import Effective, effective
-from mpi_trainer.api.errors import FORBIDDEN, FieldError, Path, field
-from mpi_trainer.api.mpijob import LAUNCHER, WORKER, MPIJob
-from mpi_trainer.api.pods import Container, PodSpec
-from mpi_trainer.api.runtime import CLUSTER, Runtime
-from mpi_trainer.api.trainjob import TrainJob
+from mpi_trainer.api.errors import FORBIDDEN, FieldError, Path
+from mpi_trainer.webhook.meaning import AMOUNTS, canonical
+from mpi_trainer.webhook.podfields import (
+    ASKED,
+    CONTAINER_LISTS,
+    HARMLESS,
+    KEY_SUFFIX,
+    MAKE_PODS,
+    PLACEMENT,
+    SECRET,
+    UNCONFINED,
+    UNKNOWN,
+    Asked,
+    Right,
+)
 
-DEFAULT_ACCOUNT = "default"
-KEY_SUFFIX = "-ssh"
-TRAIN_KEY_SUFFIX = "-mpi-ssh-auth"
+Key = tuple[str, ...]
+"""a path in which lists of things with names have these, and other entries are written out"""
 
-
-class Right(msgspec.Struct, frozen=True):
-    """One question to the API server's authoriser."""
-
-    verb: str
-    resource: str
-    group: str = ""
-    name: str = ""
-    cluster: bool = False
-
-    def words(self) -> str:
-        what = f"{self.resource}/{self.name}" if self.name else self.resource
-        return f"{self.verb} {what}"
+_APPARMOR = "container.apparmor.security.beta.kubernetes.io/"
+_NAMED = frozenset({*CONTAINER_LISTS, "volumes", "env"})
+_PLACES = frozenset(tuple(path.split(".")) for path in PLACEMENT)
+_HERE = "in this namespace"
 
 
-MAKE_PODS = Right("create", "pods")
+class Template(msgspec.Struct, frozen=True):
+    """A pod template as it came, whose it is, and where it is written."""
+
+    owner: str
+    path: Path
+    content: Any
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -50,115 +58,178 @@ class Claim(msgspec.Struct, frozen=True):
     value: object
     wish: str
     rights: tuple[Right, ...]
+    key: Key = ()
 
-    def refusal(self, user: str) -> FieldError:
-        wanted = " or ".join(f"`{right.words()}`" for right in self.rights)
-        rule = f"{self.wish}, and {user} may not {wanted} in this namespace"
+    def refusal(self, user: str, where: str = _HERE) -> FieldError:
+        rule = f"{self.wish}, and {user} may not {self._wanted} {where}"
         remedy = "remove it, or ask an administrator for that right"
         return FieldError(self.path, FORBIDDEN, self.value, rule, remedy)
 
+    def unanswered(self, user: str, where: str = _HERE) -> FieldError:
+        asked = f"whether {user} may {self._wanted} {where}"
+        rule = f"{self.wish}, and {asked} could not be asked in time or with so many others"
+        return FieldError(self.path, FORBIDDEN, self.value, rule, "try again, or ask for less")
+
     @property
-    def ask(self) -> tuple[str | int, object, str]:
-        """The role, what is asked for, and why it matters; not the place in a list."""
-        return self.path[0], self.value, self.wish
+    def _wanted(self) -> str:
+        return " or ".join(f"`{right.words()}`" for right in self.rights)
 
 
-def claims(job: MPIJob) -> tuple[Claim, ...]:
-    roles = ((LAUNCHER, job.launcher), (WORKER, job.worker))
-    found: list[Claim] = []
-    for role, replica in roles:
-        if role in (job.spec.mpi_replica_specs or {}):
-            path: Path = ("spec", "mpiReplicaSpecs", role, "template", "spec")
-            found += _pod(path, replica.template.view.spec, f"{job.name}{KEY_SUFFIX}")
-    return tuple(found)
+# A tree of the paths in `podfields`; None is harmless with everything below it.
+Known = dict[str, "Known | Asked | None"]
 
 
-def train_claims(job: TrainJob, runtime: Runtime) -> tuple[Claim, ...]:
-    """What the job's patches and variables ask for, and its runtime where users write that too.
-
-    A ClusterTrainingRuntime is an administrator's word: whoever may create a job may use it.
-    """
-    own = f"{job.name}{TRAIN_KEY_SUFFIX}"
-    plain = replace(job, spec=replace(job.spec, trainer=None, initializer=None, runtime_patches=()))
-    given = {claim.ask for claim in _together(effective(plain, runtime), own)}
-    trusted = given if runtime.kind == CLUSTER else set()
-    found = []
-    for claim in _together(effective(job, runtime), own):
-        if claim.ask not in trusted:
-            path = ("spec", "runtimeRef", "name") if claim.ask in given else ("spec",)
-            found.append(replace(claim, path=path, wish=f"{field(claim.path)}: {claim.wish}"))
-    return tuple(found)
+def _tree(paths: Iterable[tuple[str, Asked | None]]) -> Known:
+    tree: Known = {}
+    for path, leaf in paths:
+        *steps, last = path.replace("[]", ".[]").split(".")
+        at = tree
+        for step in steps:
+            below = at.setdefault(step, {})
+            assert isinstance(below, dict), f"{path} lies within another path"
+            at = below
+        at[last] = leaf
+    return tree
 
 
-def _together(job: Effective, own: str) -> Iterator[Claim]:
-    for one in job.jobs:
-        yield from _pod((one.name,), one.template.view.spec, own)
+_KNOWN = _tree([*((path, None) for path in HARMLESS), *ASKED.items()])
 
 
-def _pod(path: Path, spec: PodSpec, own: str) -> Iterator[Claim]:
-    account = spec.service_account_name
-    if account and account != DEFAULT_ACCOUNT:
-        rights = (MAKE_PODS, Right("impersonate", "serviceaccounts", name=account))
-        wish = "the pods would act as this service account"
-        yield Claim((*path, "serviceAccountName"), account, wish, rights)
-    if spec.node_name:
-        wish = "the pod would go to this node, past the scheduler"
-        yield Claim((*path, "nodeName"), spec.node_name, wish, (MAKE_PODS,))
-    if spec.priority_class_name:
-        rights = (
-            MAKE_PODS,
-            Right(
-                "use",
-                "priorityclasses",
-                "scheduling.k8s.io",
-                spec.priority_class_name,
-                cluster=True,
-            ),
-        )
-        wish = "the pods could push others off their nodes"
-        yield Claim((*path, "priorityClassName"), spec.priority_class_name, wish, rights)
-    shared = {"hostNetwork": spec.host_network, "hostPID": spec.host_pid, "hostIPC": spec.host_ipc}
-    for name, on in shared.items():
-        if on:
-            wish = "the pods would share this with their node"
-            yield Claim((*path, name), on, wish, (MAKE_PODS,))
-    yield from _volumes(path, spec, own)
-    for kind, listed in (
-        ("initContainers", spec.init_containers),
-        ("containers", spec.containers),
-    ):
-        for n, container in enumerate(listed):
-            yield from _container((*path, kind, n), container, own)
+def of_mpijob(job: object) -> tuple[Template, ...]:
+    """Of an MPIJob as it came, whatever came."""
+    path: Path = ("spec", "mpiReplicaSpecs")
+    roles = inside(job, *path)
+    return tuple(
+        Template(role, (*path, role, "template"), inside(spec, "template"))
+        for role, spec in (roles.items() if isinstance(roles, Mapping) else ())
+    )
 
 
-def _volumes(path: Path, spec: PodSpec, own: str) -> Iterator[Claim]:
-    for n, volume in enumerate(spec.volumes):
-        where = (*path, "volumes", n)
-        if volume.host_path is not None:
-            wish = "the pods would see this folder of their node"
-            yield Claim((*where, "hostPath", "path"), volume.host_path.path, wish, (MAKE_PODS,))
-        if volume.secret is not None:
-            yield from _key((*where, "secret", "secretName"), volume.secret.secret_name, own)
+def of_runtime(runtime: object) -> tuple[Template, ...]:
+    """Of a runtime of either kind as it came, whatever came."""
+    path: Path = ("spec", "template", "spec", "replicatedJobs")
+    below: Path = ("template", "spec", "template")
+    jobs = inside(runtime, *path)
+    return tuple(
+        Template(str(inside(job, "name")), (*path, n, *below), inside(job, *below))
+        for n, job in enumerate(jobs if isinstance(jobs, list) else ())
+    )
 
 
-def _container(path: Path, container: Container, own: str) -> Iterator[Claim]:
-    if container.security_context.privileged:
-        wish = "the container would own its node"
-        where = (*path, "securityContext", "privileged")
-        yield Claim(where, True, wish, (MAKE_PODS,))
-    for n, variable in enumerate(container.env):
-        ref = variable.value_from.secret_key_ref if variable.value_from else None
-        if ref is not None:
-            where = (*path, "env", n, "valueFrom", "secretKeyRef", "name")
-            yield from _key(where, ref.name, own)
-    for n, source in enumerate(container.env_from):
-        if source.secret_ref is not None:
-            where = (*path, "envFrom", n, "secretRef", "name")
-            yield from _key(where, source.secret_ref.name, own)
+def volume_claims(runtime: object) -> tuple[Claim, ...]:
+    """What a runtime has its JobSets make beside pods."""
+    path: Path = ("spec", "template", "spec", "volumeClaimPolicies")
+    value = inside(runtime, *path)
+    wish = "claims for volumes would be made"
+    rights = (MAKE_PODS, Right("create", "persistentvolumeclaims"))
+    return (Claim(path, value, wish, rights, ("", canonical(value))),) if value else ()
 
 
-def _key(path: Path, secret: str, own: str) -> Iterator[Claim]:
-    """Such a Secret opens every pod of its job: only that job may hold it."""
-    if secret.endswith((KEY_SUFFIX, TRAIN_KEY_SUFFIX)) and secret != own:
-        wish = "a Secret of this name holds the keys of another job"
-        yield Claim(path, secret, wish, (Right("get", "secrets", name=secret),))
+def claims(templates: Iterable[Template], own: str = "") -> tuple[Claim, ...]:
+    """`own`: the Secret with the job's own keys."""
+    return tuple(claim for one in templates for claim in _template(one, own))
+
+
+def brought(
+    old: tuple[Template, ...], new: tuple[Template, ...], own: str = ""
+) -> tuple[Claim, ...]:
+    """The claims that a change brings, and all of them where it brings something to be run."""
+    found = claims(new, own)
+    if not found or facts(new) - facts(old):
+        return found
+    there = {claim.key for claim in claims(old, own)}
+    return tuple(claim for claim in found if claim.key not in there)
+
+
+def facts(templates: Iterable[Template]) -> set[Key]:
+    """All that templates say, value by value, but for where pods go."""
+    return {fact for one in templates for fact in _facts(one.content, (one.owner,))}
+
+
+def mpijob_keys(name: str) -> str:
+    """The Secret with the keys of the MPIJob of that name."""
+    return f"{name}{KEY_SUFFIX}"
+
+
+def inside(data: object, *steps: str | int) -> Any:
+    for step in steps:
+        data = data.get(step) if isinstance(data, Mapping) else None
+    return data
+
+
+def _template(one: Template, own: str) -> Iterator[Claim]:
+    found = list(_walk(one.content, _KNOWN, one.path, (one.owner,)))
+    yield from (claim for claim in found if not (own and claim.value == own and _of_keys(claim)))
+    annotations = inside(one.content, "metadata", "annotations")
+    for name, value in annotations.items() if isinstance(annotations, Mapping) else ():
+        if name.startswith(_APPARMOR) and value == "unconfined":
+            steps = ("metadata", "annotations", name)
+            yield _claim(UNCONFINED, value, (*one.path, *steps), (one.owner, *steps))
+    volumes = {claim.key[3]: claim for claim in found if claim.key[1:3] == ("spec", "volumes")}
+    if volumes:
+        yield from _mounts(one, volumes)
+
+
+def _of_keys(claim: Claim) -> bool:
+    return claim.wish == SECRET.wish
+
+
+def _mounts(one: Template, volumes: Mapping[str, Claim]) -> Iterator[Claim]:
+    """Who mounts a volume that needs a right needs it too."""
+    for kind in CONTAINER_LISTS:
+        for n, container in enumerate(_listed(inside(one.content, "spec", kind))):
+            for field in ("volumeMounts", "volumeDevices"):
+                for m, mount in enumerate(_listed(inside(container, field))):
+                    volume = volumes.get(str(inside(mount, "name")))
+                    if volume is not None:
+                        path = (*one.path, "spec", kind, n, field, m)
+                        key = (one.owner, "spec", kind, _name(container), field, canonical(mount))
+                        yield Claim(path, mount, volume.wish, volume.rights, key)
+
+
+def _walk(value: Any, known: Known | Asked | None, path: Path, key: Key) -> Iterator[Claim]:
+    if known is None or value is None or value == "" or value == []:
+        return
+    if isinstance(known, Asked):
+        if not known.free(value):
+            yield _claim(known, value, path, key)
+    elif "[]" in known and isinstance(value, list):
+        named = key[-1] in _NAMED
+        for n, item in enumerate(value):
+            step = _name(item) if named else canonical(item)
+            yield from _walk(item, known["[]"], (*path, n), (*key, step))
+    elif "[]" not in known and isinstance(value, Mapping):
+        for name, item in value.items():
+            below = known.get(name, UNKNOWN)
+            yield from _walk(item, below, (*path, name), (*key, name))
+    else:
+        yield _claim(UNKNOWN, value, path, key)
+
+
+def _claim(asked: Asked, value: Any, path: Path, key: Key) -> Claim:
+    return Claim(path, value, asked.wish, asked.rights(value), (*key, canonical(value)))
+
+
+def _facts(value: Any, key: Key) -> Iterator[Key]:
+    if key[1:] in _PLACES or not value:
+        return
+    if key[-1] in AMOUNTS:
+        yield (*key, canonical({key[-1]: value}))
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _facts(item, (*key, str(name)))
+    elif isinstance(value, list) and key[-1] in _NAMED:
+        for item in value:
+            yield from _facts(item, (*key, _name(item)))
+    elif isinstance(value, list) and all(isinstance(item, Mapping) for item in value):
+        yield from ((*key, canonical(item)) for item in value)
+    else:
+        yield (*key, canonical(value))
+
+
+def _name(item: Any) -> str:
+    return str(inside(item, "name"))
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

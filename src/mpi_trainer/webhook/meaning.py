@@ -7,24 +7,40 @@ Danger: a zero or a false that Go keeps apart from "not set" is not in the lists
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from mpi_trainer.api import quantities
 
 _PLAIN_BOOLEANS = frozenset({"readOnly"})
-_AMOUNTS = frozenset({"requests", "limits", "divisor", "sizeLimit"})
+AMOUNTS = frozenset({"requests", "limits", "divisor", "sizeLimit"})
 
 
 def same(one: object, other: object) -> bool:
     return bool(_bare(one, False) == _bare(other, False))
 
 
+def canonical(value: object) -> str:
+    """One text for all writings of a thing, even those that leave out a zero or a false."""
+    return json.dumps(_without_zeros(_bare(value, False)), sort_keys=True)
+
+
+def _without_zeros(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        fields = {str(key): _without_zeros(item) for key, item in value.items()}
+        return {key: item for key, item in fields.items() if item is not None} or None
+    if isinstance(value, list):
+        return [_without_zeros(item) for item in value]
+    return (str(value.normalize()) if isinstance(value, Decimal) else value) if value else None
+
+
 def _bare(value: Any, amount: bool, name: str = "") -> Any:
     """`value` without what says nothing; `amount`: it is a quantity, or a mapping to some."""
     if isinstance(value, Mapping):
         fields = {
-            key: _bare(item, amount or key in _AMOUNTS, key)
+            key: _bare(item, amount or key in AMOUNTS, key)
             for key, item in value.items()
             if key != "creationTimestamp"
         }

@@ -1,7 +1,8 @@
 """What admission says of an MPIJob by looking at it alone. Pure.
 
 `defaults` writes out what the job leaves open, and the queue that its scheduling policy names;
-`judge` finds everything that is wrong. An update that leaves the spec and our annotations alone is
+`judge` finds everything that is wrong, and what the API server is to be asked: of a new job all, of
+a changed one what the change is about. An update that leaves the spec and our annotations alone is
 never refused: a job that was taken once must stay changeable in its labels, status and finalizers,
 and an annotation that only another version knows must not hold up a queue.
 """
@@ -12,12 +13,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from mpi_trainer.api import kueue, load
 from mpi_trainer.api.annotations import ours
 from mpi_trainer.api.errors import FieldError
 from mpi_trainer.api.mpijob import MPIJob, to_wire
-from mpi_trainer.webhook import changes
+from mpi_trainer.webhook import asking, changes, deputy
+from mpi_trainer.webhook.asking import Questions
 from mpi_trainer.webhook.review import UPDATE, Request
 
 Patch = tuple[dict[str, Any], ...]
@@ -26,11 +29,12 @@ WORDS = ("metadata", "annotations")
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """`job` is None where nothing more needs to be asked about it."""
+    """`job` is None where it cannot be read as a whole; its claims are asked all the same."""
 
     job: MPIJob | None = None
     errors: tuple[FieldError, ...] = ()
     warnings: tuple[FieldError, ...] = ()
+    questions: Questions = Questions()
 
 
 def judge(request: Request) -> Verdict:
@@ -41,7 +45,8 @@ def judge(request: Request) -> Verdict:
         return _change(_named(request.old_object or {}, request), new)
     found = load.job(new)
     job = found.value if isinstance(found.value, MPIJob) and not found.errors else None
-    return Verdict(job, found.errors, found.warnings)
+    claims = deputy.claims(deputy.of_mpijob(new), deputy.mpijob_keys(_name(new)))
+    return Verdict(job, found.errors, found.warnings, Questions(claims, True, True, True))
 
 
 def _change(old: Mapping[str, Any], new: Mapping[str, Any]) -> Verdict:
@@ -52,9 +57,21 @@ def _change(old: Mapping[str, Any], new: Mapping[str, Any]) -> Verdict:
     found, before = load.job(new), load.job(old)
     borne = [e for e in before.errors if same_spec or e.path[: len(WORDS)] == WORDS]
     told = tuple(error for error in found.errors if error not in borne)
-    if not told and isinstance(found.value, MPIJob) and isinstance(before.value, MPIJob):
-        told = changes.errors(before.value, found.value)
-    return Verdict(None, told, found.warnings)
+    questions = _questions(old, new)
+    if told or not isinstance(found.value, MPIJob) or not isinstance(before.value, MPIJob):
+        return Verdict(None, told, found.warnings, questions)
+    told = changes.errors(before.value, found.value)
+    was, wants = asking.of_mpijob(before.value), asking.of_mpijob(found.value)
+    # What is left of a quota says nothing of a job whose own pods are counted in it.
+    asked = replace(questions, room=was != wants, left=not was.stages)
+    return Verdict(found.value, told, found.warnings, asked)
+
+
+def _questions(old: Mapping[str, Any], new: Mapping[str, Any]) -> Questions:
+    """Who brings which claims, and whether the pods would be others than before."""
+    before, after = deputy.of_mpijob(old), deputy.of_mpijob(new)
+    brought = deputy.brought(before, after, deputy.mpijob_keys(_name(new)))
+    return Questions(brought, pods=bool(deputy.facts(after) - deputy.facts(before)))
 
 
 def _words(data: Mapping[str, Any]) -> object:
@@ -82,6 +99,10 @@ def _named(data: Mapping[str, Any], request: Request) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         return {**data}
     return {**data, "metadata": {**given, "namespace": request.namespace}}
+
+
+def _name(data: Mapping[str, Any]) -> str:
+    return str(_metadata(data).get("name") or "")
 
 
 def _metadata(data: Mapping[str, Any]) -> Mapping[str, Any]:

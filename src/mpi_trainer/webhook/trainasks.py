@@ -1,19 +1,21 @@
 """What only the API server knows about a TrainJob: its runtime, quotas, rights, its pods' chances.
 
-Each question is bounded. A runtime that is not there refuses the job; one that could not be asked
-for in time does not, because the controller looks again before it makes anything.
+Each question is bounded. A runtime that is not there refuses the job, and so does one that could
+not be read in time: nobody could say then whose rights the job would borrow. A job that only
+starts needs no runtime here: what it asks for has been asked before.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Iterator
 from typing import Any
 
 import msgspec
 
 from mpi_trainer.api import load
 from mpi_trainer.api.effective import Effective, effective
-from mpi_trainer.api.errors import INVALID, FieldError, InvalidJob
+from mpi_trainer.api.errors import FORBIDDEN, INVALID, FieldError, InvalidJob
 from mpi_trainer.api.kueue import MULTIKUEUE
 from mpi_trainer.api.runtime import CLUSTER, MPI, Runtime
 from mpi_trainer.api.trainjob import TrainJob
@@ -24,9 +26,10 @@ from mpi_trainer.kube.errors import KubeError, NotFound
 from mpi_trainer.kube.resources import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from mpi_trainer.layout.trainjob import layout
 from mpi_trainer.render import trainjob as render
-from mpi_trainer.webhook import asking, deputy, refusals
-from mpi_trainer.webhook.asks import SECONDS, UNANSWERED, Asks, Findings
+from mpi_trainer.webhook import asking, refusals, traindeputy
+from mpi_trainer.webhook.asks import SECONDS, Asks, Findings, together
 from mpi_trainer.webhook.review import User
+from mpi_trainer.webhook.trainchanges import patches_changed
 
 
 class TrainAsks:
@@ -37,31 +40,46 @@ class TrainAsks:
         self._asks = asks
         self._seconds = seconds
 
-    async def about(self, job: TrainJob, user: User) -> Findings:
-        """Errors and warnings; of a job that runs on another cluster only what is known here."""
+    async def about(self, job: TrainJob, user: User, before: TrainJob | None = None) -> Findings:
+        """Errors and warnings; of a job that runs on another cluster only what is known here.
+
+        `before`: the job before the change that is judged; the change is to its patches, or it
+        lets the job start.
+        """
+        patched = before is None or patches_changed(before, job)
         try:
             async with asyncio.timeout(self._seconds):
                 runtime = await self._runtime(job)
         except NotFound:
-            return (_missing(job),), ()
+            return (_missing(job),) if patched else (), ()
         except (TimeoutError, KubeError):
-            rule = f"the runtime could not be asked for in {self._seconds:g} s"
-            remedy = "the job is taken; look at its status"
-            return (), (FieldError(asking.RUNTIME, UNANSWERED, rule=rule, remedy=remedy),)
+            return (self._unread(job),) if patched else (), ()
         errors = fitting.errors(job, runtime)
-        if errors or job.spec.managed_by == MULTIKUEUE:
-            return errors, ()
+        if errors:
+            return errors if patched else (), ()
+        claims = traindeputy.train_claims(job, runtime, before) if patched else ()
+        asked: list[Awaitable[Findings]] = [self._asks.held(claims, job.namespace, user)]
+        if job.spec.managed_by != MULTIKUEUE:
+            asked += self._here(job, runtime, before)
+        found, told = together(await asyncio.gather(*asked))
+        return found, (*told, *fitting.warnings(job, runtime))
+
+    def _here(
+        self, job: TrainJob, runtime: Runtime, before: TrainJob | None
+    ) -> Iterator[Awaitable[Findings]]:
+        """What is asked of the cluster that runs the job."""
         whole = effective(job, runtime)
-        found = await asyncio.gather(
-            self._asks.room(asking.of_trainjob(job, whole), job.namespace),
-            self._asks.held(deputy.train_claims(job, runtime), job.namespace, user),
-            self._asks.bounded(
-                self._pods(job, runtime, whole), "whether the cluster would take the pods"
-            ),
-        )
-        asked = tuple(error for part, _ in found for error in part)
-        told = tuple(warning for _, part in found for warning in part)
-        return asked, (*told, *fitting.warnings(job, runtime))
+        wanted = asking.of_trainjob(job, whole)
+        if before is None or asking.of_trainjob(before, effective(before, runtime)) != wanted:
+            yield self._asks.room(wanted, job.namespace)
+        if before is None or traindeputy.changes_program(job, before, runtime):
+            what = "whether the cluster would take the pods"
+            yield self._asks.bounded(self._pods(job, runtime, whole), what)
+
+    def _unread(self, job: TrainJob) -> FieldError:
+        rule = f"the runtime could not be read in {self._seconds:g} s, so nobody knows what it asks"
+        name = job.spec.runtime_ref.name
+        return FieldError(asking.RUNTIME, FORBIDDEN, name, rule, "try again")
 
     async def _pods(self, job: TrainJob, runtime: Runtime, whole: Effective) -> Findings:
         """A pod of each job, tried as the controller would have it made."""

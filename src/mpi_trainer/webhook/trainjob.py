@@ -2,8 +2,9 @@
 
 `stamps` writes when each runtime patch was last changed, as upstream does; all other defaults are
 the definition's. `judge` finds what is wrong without the runtime, and hands the job on where the
-runtime must be asked: a new job, and one whose patches change. An update that leaves the spec alone
-is never refused, nor is one that only suspends or resumes, whatever has become of the runtime.
+runtime must be asked: a new job, and one whose patches change or that may start. An update that
+leaves the spec alone is never refused, nor is one that only suspends, whatever has become of the
+runtime.
 """
 
 from __future__ import annotations
@@ -17,19 +18,25 @@ import msgspec
 from mpi_trainer.api import load
 from mpi_trainer.api.errors import FieldError
 from mpi_trainer.api.trainjob import TrainJob
-from mpi_trainer.webhook import trainchanges
+from mpi_trainer.webhook import deputy, trainchanges
 from mpi_trainer.webhook.meaning import same
 from mpi_trainer.webhook.review import UPDATE, Request
 
 Patch = tuple[dict[str, Any], ...]
 
+UNCHECKED = ("trainer.kubeflow.org/webhook-validation", "disabled")
+"""the label and its value by which upstream's runtimes are taken as they are"""
+
 
 class Verdict(msgspec.Struct, frozen=True):
-    """`job` is None where nothing more needs to be asked about it."""
+    """`job` is None where nothing more needs to be asked about it. `before`: what it was. `claims`
+    are those of a runtime; a job's are known only with its runtime."""
 
     job: TrainJob | None = None
     errors: tuple[FieldError, ...] = ()
     warnings: tuple[FieldError, ...] = ()
+    before: TrainJob | None = None
+    claims: tuple[deputy.Claim, ...] = ()
 
 
 def stamps(request: Request, now: datetime) -> Patch:
@@ -68,19 +75,30 @@ def judge(request: Request) -> Verdict:
     if told or not isinstance(before.value, TrainJob):
         return Verdict(None, told, found.warnings)
     told = trainchanges.errors(before.value, job)
-    asked = not told and trainchanges.patches_changed(before.value, job)
-    return Verdict(job if asked else None, told, found.warnings)
+    starts = before.value.spec.suspend and not job.spec.suspend
+    asked = not told and (starts or trainchanges.patches_changed(before.value, job))
+    return Verdict(job if asked else None, told, found.warnings, before.value)
 
 
 def judge_runtime(request: Request) -> Verdict:
-    """Of either kind of runtime; nothing more is asked about it."""
+    """Of either kind of runtime. One that says so is not looked at, but for rights."""
     new, old = request.object or {}, request.old_object
+    if request.operation != UPDATE:
+        old = None
     meta = new.get("metadata") or {}
-    unchanged = request.operation == UPDATE and old is not None and _told(old) == _told(new)
-    if unchanged or meta.get("deletionTimestamp"):
+    if meta.get("deletionTimestamp") or (old is not None and _told(old) == _told(new)):
         return Verdict()
+    templates = deputy.of_runtime(new)
+    volumes = deputy.volume_claims(new)
+    if old is None:
+        claims = (*deputy.claims(templates), *volumes)
+    else:
+        brought = deputy.brought(deputy.of_runtime(old), templates)
+        claims = (*brought, *(c for c in volumes if c not in deputy.volume_claims(old)))
+    if deputy.inside(meta, "labels", UNCHECKED[0]) == UNCHECKED[1]:
+        return Verdict(claims=claims)
     found = load.runtime(new)
-    return Verdict(None, found.errors, found.warnings)
+    return Verdict(None, found.errors, found.warnings, claims=claims)
 
 
 def _told(data: Mapping[str, Any]) -> object:

@@ -1,65 +1,154 @@
-"""Wishes that need the user's own right; each is one that the controller could be used for."""
+"""Wishes that need the user's own right, and of whom they are asked (S-4, S-6, C-3, W-1, W-2)."""
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
 
 from mpi_trainer.api.errors import Path
 from mpi_trainer.webhook import deputy
-from tests.unit.api.building import CONTAINER, LAUNCHER_POD, POD
-from tests.unit.webhook.test_quota import made
+from mpi_trainer.webhook.podfields import MAKE_PODS, Right
+from tests.unit.api.building import CONTAINER, LAUNCHER_POD, POD, job
+
+Change = tuple[Path, Any]
+ADMIN: Change = ((*LAUNCHER_POD, "serviceAccountName"), "admin")
+HOST: Change = ((*POD, "volumes"), [{"name": "h", "hostPath": {"path": "/"}}])
+
+
+def claims(*changes: Change) -> tuple[deputy.Claim, ...]:
+    return deputy.claims(deputy.of_mpijob(job(*changes)), "train-ssh")
+
+
+def brought(old: tuple[Change, ...], new: tuple[Change, ...]) -> list[str]:
+    before, after = (deputy.of_mpijob(job(*copy.deepcopy(one))) for one in (old, new))
+    return [claim.refusal("eve").field for claim in deputy.brought(before, after, "train-ssh")]
 
 
 @pytest.mark.parametrize(
     ("path", "value", "field"),
     [
         ((*LAUNCHER_POD, "serviceAccountName"), "deployer", "serviceAccountName"),
+        ((*LAUNCHER_POD, "serviceAccount"), "deployer", "serviceAccount"),
         ((*POD, "nodeName"), "node1", "nodeName"),
-        ((*POD, "priorityClassName"), "system-node-critical", "priorityClassName"),
-        ((*POD, "hostNetwork"), True, "hostNetwork"),
-        ((*POD, "hostPID"), True, "hostPID"),
-        ((*POD, "hostIPC"), True, "hostIPC"),
-        ((*POD, "volumes"), [{"name": "a", "hostPath": {"path": "/"}}], "volumes[0].hostPath.path"),
-        (
-            (*POD, "volumes"),
-            [{"name": "a", "secret": {"secretName": "other-ssh"}}],
-            "secret.secretName",
-        ),
+        ((*POD, "volumes"), [{"name": "a", "hostPath": {"path": "/"}}], "volumes[0].hostPath"),
+        ((*POD, "volumes"), [{"name": "a", "secret": {"secretName": "b-ssh"}}], "secretName"),
         ((*CONTAINER, "securityContext"), {"privileged": True}, "securityContext.privileged"),
         ((*CONTAINER, "envFrom"), [{"secretRef": {"name": "other-ssh"}}], "secretRef.name"),
-        (
-            (*CONTAINER, "env"),
-            [{"name": "K", "valueFrom": {"secretKeyRef": {"name": "other-ssh", "key": "k"}}}],
-            "secretKeyRef.name",
-        ),
     ],
 )
 def test_wish_is_a_claim_on_its_field(path: Path, value: Any, field: str) -> None:
-    found = deputy.claims(made((path, value)))
+    found = claims((path, value))
     assert len(found) == 1
     assert found[0].refusal("eve").field.endswith(field)
 
 
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        ((*POD, "serviceAccountName"), "default"),
-        ((*POD, "volumes"), [{"name": "a", "secret": {"secretName": "train-ssh"}}]),
-        ((*POD, "volumes"), [{"name": "a", "secret": {"secretName": "s3-credentials"}}]),
-        ((*CONTAINER, "envFrom"), [{"secretRef": {"name": "s3"}}]),
-    ],
-)
-def test_what_every_user_of_jobs_may_ask_for_is_no_claim(path: Path, value: Any) -> None:
-    assert not deputy.claims(made((path, value)))
+def test_own_keys_are_no_claim() -> None:
+    assert not claims(((*POD, "volumes"), [{"name": "a", "secret": {"secretName": "train-ssh"}}]))
 
 
-def test_refusal_says_who_lacks_which_right() -> None:
-    claim = deputy.claims(made(((*POD, "serviceAccountName"), "deployer")))[0]
+def test_refusal_says_what_it_would_do_and_who_lacks_which_right() -> None:
+    claim = claims(((*POD, "serviceAccountName"), "deployer"))[0]
     assert str(claim.refusal("eve")) == (
         "spec.mpiReplicaSpecs.Worker.template.spec.serviceAccountName: Forbidden: "
         '"deployer": the pods would act as this service account, and eve may not `create pods` or '
         "`impersonate serviceaccounts/deployer` in this namespace; remove it, or ask an "
         "administrator for that right"
     )
+
+
+def test_right_is_never_asked_for_under_a_name_that_cannot_be_one() -> None:
+    for value in ("x" * 254, {"a": 1}, 5):
+        (claim,) = claims(((*POD, "serviceAccountName"), value))
+        assert claim.rights == (MAKE_PODS,)
+    (claim,) = claims(((*POD, "priorityClassName"), "high"))
+    assert claim.rights[1] == Right("use", "priorityclasses", "scheduling.k8s.io", "high", True)
+
+
+@pytest.mark.parametrize("change", [ADMIN, HOST])
+def test_change_brings_the_claims_that_were_not_there(change: Change) -> None:
+    """S-4: created harmless, then patched."""
+    assert len(brought((), (change,))) == 1
+    assert brought((change,), ()) == []
+    assert brought((change,), (change,)) == []
+
+
+QUEUES: list[Change] = [
+    ((*POD, "nodeSelector"), {"pool": "a"}),
+    ((*POD, "tolerations"), [{"key": "gpu", "operator": "Exists"}]),
+    ((*POD, "schedulingGates"), [{"name": "kueue.x-k8s.io/topology"}]),
+    ((*POD[:-1], "metadata"), {"labels": {"a": "b"}, "annotations": {"c": "d"}}),
+]
+
+
+@pytest.mark.parametrize("change", QUEUES)
+def test_queue_brings_nothing_to_a_job_with_claims(change: Change) -> None:
+    """C-4: Kueue has no right to the job's account, and needs none."""
+    assert brought((ADMIN, HOST), (ADMIN, HOST, change)) == []
+    assert brought((ADMIN, HOST, change), (ADMIN, HOST)) == []
+
+
+def test_job_written_back_by_a_go_client_brings_nothing() -> None:
+    """Zeros and what its types do not know are gone, `1000m` has become `1`."""
+    written = (
+        ADMIN,
+        ((*POD, "hostNetwork"), False),
+        ((*POD, "someday"), "x"),
+        ((*CONTAINER, "env"), [{"name": "A", "value": ""}]),
+        ((*CONTAINER, "resources"), {"limits": {"cpu": "1000m"}}),
+        ((*POD, "volumes"), [{"name": "h", "hostPath": {"path": "/", "type": ""}}]),
+    )
+    back = (
+        ADMIN,
+        HOST,
+        ((*CONTAINER, "env"), [{"name": "A"}]),
+        ((*CONTAINER, "resources"), {"limits": {"cpu": "1"}}),
+        ((*POD[:-1], "metadata"), {"creationTimestamp": None}),
+    )
+    assert brought(written, back) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ((*CONTAINER, "image"), "example.com/evil:1"),
+        ((*CONTAINER, "command"), ["cat", "/var/run/secrets/token"]),
+        ((*CONTAINER, "env"), [{"name": "LD_PRELOAD", "value": "/x"}]),
+        ((*POD, "initContainers"), [{"name": "mine", "image": "x"}]),
+        ((*CONTAINER, "lifecycle"), {"postStart": {"exec": {"command": ["x"]}}}),
+    ],
+)
+def test_who_changes_the_program_is_asked_for_all_that_it_could_use(change: Change) -> None:
+    """The launcher's account belongs to whoever says what its workers run, and the other way."""
+    assert brought((ADMIN,), (ADMIN, change))
+    assert brought((), (change,)) == []
+
+
+def test_claim_moves_neither_to_another_container_nor_to_another_role() -> None:
+    def job_of(*privileged: str) -> tuple[Change, ...]:
+        containers = [
+            {"name": n, "image": "x", "securityContext": {"privileged": n in privileged}}
+            for n in ("a", "b")
+        ]
+        return (((*POD, "containers"), containers),)
+
+    assert len(brought(job_of("a"), job_of("a", "b"))) == 2
+    assert len(brought(job_of("a"), job_of("b"))) == 1
+    assert brought(job_of("a", "b"), job_of("a")) == []
+    worker = ((*POD, "serviceAccountName"), "admin")
+    assert len(brought((ADMIN,), (worker,))) == 1
+
+
+def test_list_in_another_order_brings_nothing() -> None:
+    volumes = [{"name": n, "hostPath": {"path": f"/{n}"}} for n in ("a", "b")]
+    one, other = ((*POD, "volumes"), volumes), ((*POD, "volumes"), volumes[::-1])
+    assert brought((one,), (other,)) == []
+
+
+def test_mount_of_a_volume_that_needs_a_right_needs_it_too() -> None:
+    mount = ((*CONTAINER, "volumeMounts"), [{"name": "h", "mountPath": "/h"}])
+    assert [c.refusal("eve").field.rsplit(".", 1)[-1] for c in claims(HOST, mount)] == [
+        "hostPath",
+        "volumeMounts[0]",
+    ]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 from mpi_trainer.layout.mpijob import layout
 from mpi_trainer.render import mpijob as render
-from mpi_trainer.webhook import asking, deputy, quota, review
+from mpi_trainer.webhook import asking, quota, review
 from mpi_trainer.webhook.mpijob import defaults, judge
 from tests.api.admission.mutations import SOUND, Object, mutated
 
@@ -41,10 +41,10 @@ def answered(request: review.Request) -> bool:
     """Whether a job is taken, after everything that is done without asking the API server."""
     review.allowed(request, patch=defaults(request, queues=True))
     verdict = judge(request)
+    claims = [claim.refusal("eve") for claim in verdict.questions.claims]
     if verdict.job is None:
         msgspec.json.encode(review.refused(request, verdict.errors, verdict.warnings))
         return False
-    claims = [claim.refusal("eve") for claim in deputy.claims(verdict.job)]
     wanted = asking.of_mpijob(verdict.job)
     too_much = quota.errors(wanted, [QUOTA], 1) + quota.warnings(wanted, [QUOTA], 1)
     plan = layout(verdict.job)

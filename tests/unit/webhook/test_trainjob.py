@@ -8,20 +8,12 @@ from typing import Any
 
 import pytest
 
-from mpi_trainer.webhook import deputy, trainjob
+from mpi_trainer.webhook import trainjob
 from mpi_trainer.webhook.meaning import same
 from mpi_trainer.webhook.review import CREATE, UPDATE, Request
 from tests.unit.api.building import changed
 from tests.unit.api.traincases import KUEUE, PATCHES, TRAINER
-from tests.unit.api.trainers import (
-    JOBS,
-    loaded,
-    loaded_runtime,
-    patch,
-    replicated,
-    runtime,
-    train_job,
-)
+from tests.unit.api.trainers import patch, runtime, train_job
 
 NOW = datetime(2026, 1, 31, 12, 0, 0, 5, UTC)
 STAMP = "2026-01-31T12:00:00Z"
@@ -132,10 +124,11 @@ def test_what_a_patch_gave_to_containers_stays() -> None:
     assert told(given("a"), train_job(SUSPEND, (PATCHES, [patch("node")]))) == ""
 
 
-def test_change_of_patches_is_judged_with_the_runtime_and_nothing_else_is() -> None:
+def test_change_of_patches_and_a_start_are_judged_with_the_runtime() -> None:
     new = train_job(SUSPEND, (PATCHES, [patch("worker")]))
     assert trainjob.judge(update(train_job(SUSPEND), new)).job is not None
-    assert trainjob.judge(update(train_job(SUSPEND), train_job())).job is None
+    assert trainjob.judge(update(train_job(SUSPEND), train_job())).job is not None
+    assert trainjob.judge(update(train_job(), train_job(SUSPEND))).job is None
     assert trainjob.judge(create(train_job())).job is not None
 
 
@@ -151,50 +144,3 @@ def test_runtime_is_judged_when_it_changes() -> None:
     assert trainjob.judge_runtime(create(bad)).errors
     assert trainjob.judge_runtime(update(bad, bad)).errors == ()
     assert trainjob.judge_runtime(update(runtime(), bad)).errors
-
-
-def claims(job: dict[str, Any], template: dict[str, Any]) -> list[str]:
-    found = deputy.train_claims(loaded(job), loaded_runtime(template))
-    return [str(claim.refusal("eve")) for claim in found]
-
-
-_KEY = {"name": "K", "valueFrom": {"secretKeyRef": {"name": "other-mpi-ssh-auth", "key": "k"}}}
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ((PATCHES, [patch("node", serviceAccountName="admin")]), "act as this service account"),
-        (
-            (PATCHES, [patch("node", volumes=[{"name": "h", "hostPath": {"path": "/"}}])]),
-            "folder of their node",
-        ),
-        (
-            (
-                PATCHES,
-                [
-                    patch(
-                        "node",
-                        containers=[{"name": "node", "securityContext": {"privileged": True}}],
-                    )
-                ],
-            ),
-            "the container would own its node",
-        ),
-        (((*TRAINER, "env"), [_KEY]), "holds the keys of another job"),
-    ],
-)
-def test_wish_of_a_job_needs_the_users_own_right(change: Any, words: str) -> None:
-    found = claims(train_job(change), runtime())
-    assert found
-    assert all(words in text and text.startswith("spec: Forbidden") for text in found)
-
-
-def test_wish_of_a_cluster_runtime_is_granted_and_of_a_namespaced_one_is_not() -> None:
-    """Users write TrainingRuntimes; a ClusterTrainingRuntime is an administrator's."""
-    node = replicated("node")
-    node["template"]["spec"]["template"]["spec"]["serviceAccountName"] = "admin"
-    template = runtime(((*JOBS, 0), node))
-    assert claims(train_job(), template) == []
-    near = changed(template, [(("kind",), "TrainingRuntime"), (("metadata", "namespace"), "ns")])
-    assert "spec.runtimeRef.name: Forbidden" in claims(train_job(), near)[0]

@@ -1,0 +1,74 @@
+"""What a TrainJob and its runtime together ask beyond the user's own rights. Pure.
+
+A ClusterTrainingRuntime is an administrator's word: whoever may create a job may use it as it is,
+with a program of their own in the containers that are there for it. What a job's patches add is
+the user's wish, and so is a TrainingRuntime, which users write. Danger: a claim of the runtime is
+trusted in the container and volume that it was written for, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from mpi_trainer.api.effective import DATASET, MODEL, Effective, effective
+from mpi_trainer.api.errors import Path, field
+from mpi_trainer.api.runtime import CLUSTER, Runtime
+from mpi_trainer.api.tailoring import NODE_CONTAINER
+from mpi_trainer.api.trainjob import TrainJob
+from mpi_trainer.webhook.deputy import Claim, Key, Template, brought, claims, facts
+from mpi_trainer.webhook.podfields import CONTAINER_LISTS, TRAIN_KEY_SUFFIX
+
+_FOR_USERS = frozenset({NODE_CONTAINER, DATASET, MODEL})
+"""the containers that run what a user names"""
+
+
+def train_claims(
+    job: TrainJob, runtime: Runtime, before: TrainJob | None = None
+) -> tuple[Claim, ...]:
+    """`before`: the job before the change that is judged."""
+    own = f"{job.name}{TRAIN_KEY_SUFFIX}"
+    new = templates(effective(job, runtime))
+    given = templates(effective(_bare(job), runtime))
+    if before is None:
+        found = claims(new, own)
+    else:
+        found = brought(templates(effective(before, runtime)), new, own)
+    there = {claim.key for claim in claims(given, own)}
+    trusted = there - _opened(there, given, new) if runtime.kind == CLUSTER else set()
+    return tuple(_told(claim, claim.key in there) for claim in found if claim.key not in trusted)
+
+
+def changes_program(job: TrainJob, before: TrainJob, runtime: Runtime) -> bool:
+    """Whether a change says more than where pods go."""
+    old, new = (templates(effective(one, runtime)) for one in (before, job))
+    return bool(facts(new) - facts(old))
+
+
+def templates(job: Effective) -> tuple[Template, ...]:
+    return tuple(Template(one.name, (one.name,), one.template.content) for one in job.jobs)
+
+
+def _bare(job: TrainJob) -> TrainJob:
+    """A job that uses the runtime as it is."""
+    return replace(job, spec=replace(job.spec, trainer=None, initializer=None, runtime_patches=()))
+
+
+def _told(claim: Claim, in_runtime: bool) -> Claim:
+    path: Path = ("spec", "runtimeRef", "name") if in_runtime else ("spec",)
+    return replace(claim, path=path, wish=f"{field(claim.path)}: {claim.wish}")
+
+
+def _opened(there: set[Key], given: tuple[Template, ...], new: tuple[Template, ...]) -> set[Key]:
+    """What the runtime grants to containers of its own, in pods where patches reach into these.
+
+    A patched variable, or another volume under the name of one that is mounted, is enough for a
+    program of the user's to run there.
+    """
+    known = facts(given)
+    volumes = {key[:4] for key in known if key[1:3] == ("spec", "volumes")}
+    reached = {key[0] for key in facts(new) - known if _runtimes_own(key) or key[:4] in volumes}
+    return {key for key in there if key[0] in reached and _runtimes_own(key)}
+
+
+def _runtimes_own(key: Key) -> bool:
+    return key[1] == "spec" and key[2] in CONTAINER_LISTS and key[3] not in _FOR_USERS
