@@ -101,7 +101,8 @@ MPI: Final = (
 )
 AGENT: Final = (
     Intended(
-        "The ConfigMap holds the agent's scripts, and pods mount them, with the keys they use.",
+        "Pods mount the agent's scripts, which all jobs of a namespace share, with their own"
+        " settings and the keys they use.",
         "They run sshd for any user, wait for nodes, watch ranks and say what failed.",
         (
             Place("ConfigMap", "data.*", ABSENT, ANY),

@@ -93,7 +93,8 @@ def differences(planned: Planned, domain: str, seen: Found) -> Iterator[Differen
     job = _as_queued(planned.job, seen.job)
     if seen.job is None:
         yield Difference("mpijob", job.name, NEW)
-        yield from (Difference(made["kind"].lower(), _name(made), NEW) for made in planned)
+        own = (made for made in planned if made is not planned.scripts)
+        yield from (Difference(made["kind"].lower(), _name(made), NEW) for made in own)
         return
     if changes := tuple(_job_changes(job, seen.job)):
         yield Difference("mpijob", job.name, CHANGED, changes)

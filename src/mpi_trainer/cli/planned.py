@@ -10,7 +10,9 @@ import msgspec
 from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.api.runtime import Runtime
 from mpi_trainer.api.trainjob import TrainJob
+from mpi_trainer.layout.model import Layout
 from mpi_trainer.layout.mpijob import layout
+from mpi_trainer.render import agentscripts
 from mpi_trainer.render.mpijob import Children, Facts, Object, children, secret
 
 DEFAULT_NAMESPACE = "default"
@@ -28,11 +30,13 @@ class Planned(msgspec.Struct, frozen=True):
     job: MPIJob
     children: Children
     secret: Object
+    scripts: Object | None
 
     def __iter__(self) -> Iterator[Object]:
         """In the order in which they are created."""
         service, config_map, *pods = self.children
-        yield from (service, config_map, self.secret, *pods)
+        shared = () if self.scripts is None else (self.scripts,)
+        yield from (*shared, service, config_map, self.secret, *pods)
 
 
 def of(job: MPIJob, domain: str = "", attempt: int = 1) -> Planned:
@@ -40,7 +44,12 @@ def of(job: MPIJob, domain: str = "", attempt: int = 1) -> Planned:
     made = children(plan, job, Facts(attempt=attempt, domain=domain))
     keyless = secret(plan, job, {})
     del keyless["data"]
-    return Planned(job, made, keyless)
+    return Planned(job, made, keyless, scripts(plan))
+
+
+def scripts(plan: Layout) -> Object | None:
+    """What it shares with the other jobs of its namespace; None where it shares nothing."""
+    return agentscripts.config_map(plan.namespace) if agentscripts.mark(plan.launcher) else None
 
 
 def named(one: Named, namespace: str) -> Named:

@@ -10,6 +10,7 @@ from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.runtime import Runtime
 from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.api.validation import fitting
+from mpi_trainer.cli.planned import scripts
 from mpi_trainer.render import snapshots
 from mpi_trainer.render import trainjob as render
 from mpi_trainer.render.frame import Object
@@ -22,9 +23,12 @@ class PlannedTrain(msgspec.Struct, frozen=True):
     snapshot: Object
     children: render.Children
     secret: Object | None
+    scripts: Object | None
 
     def __iter__(self) -> Iterator[Object]:
         """In the order in which they are created."""
+        if self.scripts is not None:
+            yield self.scripts
         yield self.snapshot
         if self.children.config_map is not None:
             yield self.children.config_map
@@ -42,4 +46,5 @@ def of(job: TrainJob, runtime: Runtime, domain: str = "") -> PlannedTrain:
     keyless = None if made.layout is None else render.secret(made.layout, job, {})
     if keyless is not None:
         del keyless["data"]
-    return PlannedTrain(job, snapshots.snapshot(job, runtime), made.children, keyless)
+    shared = None if made.layout is None else scripts(made.layout)
+    return PlannedTrain(job, snapshots.snapshot(job, runtime), made.children, keyless, shared)

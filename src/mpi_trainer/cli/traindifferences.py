@@ -42,7 +42,8 @@ async def of_job(
     live = await read(client, TRAINJOBS, job.namespace, job.name)
     if live is None:
         planned = plannedtrain.of(job, await _runtime(client, job, listed, None), domain)
-        kinds = [(job.kind, job.name), *((made["kind"], _name(made)) for made in planned)]
+        fresh = (made for made in planned if made is not planned.scripts)
+        kinds = [(job.kind, job.name), *((made["kind"], _name(made)) for made in fresh)]
         return [Difference(kind.lower(), name, NEW) for kind, name in kinds]
     known = load.train_job(live).value
     seen = known if isinstance(known, TrainJob) else TrainJob()

@@ -10,6 +10,7 @@ from mpi_trainer.controller.furniture import Pieces
 from mpi_trainer.kube.resources import SERVICES
 from mpi_trainer.layout.model import Layout
 from mpi_trainer.layout.mpijob import layout
+from mpi_trainer.render import agentscripts
 from mpi_trainer.render import mpijob as render
 from mpi_trainer.render.mpijob import Children, Facts
 from mpi_trainer.render.secrets import Part
@@ -27,7 +28,12 @@ class Desired(msgspec.Struct, frozen=True):
             others=((SERVICES, self.children.service),),
             parts=parts(self.layout),
             secret=lambda keys: render.secret(self.layout, self.job, keys),
+            scripts=bool(agentscripts.mark(self.layout.launcher)) and not self._rests,
         )
+
+    @property
+    def _rests(self) -> bool:
+        return bool(self.job.spec.run_policy.suspend)
 
 
 def parts(layout: Layout) -> frozenset[Part]:

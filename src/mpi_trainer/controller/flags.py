@@ -55,6 +55,7 @@ class Flags(msgspec.Struct, frozen=True):
     metrics_cert_dir: str = ""
     gang_scheduling: str = ""
     schedule_timeout: int = 300
+    scripts_keep: float = 600.0
     log_tail: bool = True
     log_level: str = "info"
     beside_upstream: bool = False
@@ -84,6 +85,7 @@ def parse(arguments: Sequence[str]) -> Flags:
         metrics_cert_dir=given.metrics_cert_dir,
         gang_scheduling=given.gang_scheduling,
         schedule_timeout=given.schedule_timeout_default,
+        scripts_keep=given.agent_scripts_keep,
         log_tail=given.log_tail,
         log_level=given.log_level,
         beside_upstream=given.beside_upstream,
@@ -147,6 +149,8 @@ def _how(top: argparse.ArgumentParser) -> None:
     add("--gang-scheduling", default="", metavar="NAME", help="volcano, or a scheduler's name")
     add("--schedule-timeout-default", type=int, default=300, metavar="S",
         help="for jobs without scheduleTimeoutSeconds (300); 0: none")  # fmt: skip
+    add("--agent-scripts-keep", type=_seconds, default=600.0, metavar="S",
+        help="in a namespace without running jobs (600)")  # fmt: skip
     add("--log-tail", type=_switch, nargs="?", const=True, default=True,
         help="show the end of a failed launcher's log in status and events (on)")  # fmt: skip
     add("--log-level", default="info", choices=("debug", "info", "warning", "error"))

@@ -1,8 +1,9 @@
 """ConfigMap, Secret and what else must stand before a job's first pod.
 
-They are made once per attempt and never watched. A second making finds the first. The ConfigMap
-is frozen within an attempt; a new attempt replaces it if the job has changed since. Danger: the
-key pair exists only here, on its way into the Secret; it is neither kept nor logged.
+The agent's scripts are the namespace's (`agentscripts`), the others the job's own. They are made
+once per attempt and never watched. A second making finds the first. The ConfigMap is frozen within
+an attempt; a new attempt replaces it if the job has changed since. Danger: the key pair exists only
+here, on its way into the Secret; it is neither kept nor logged.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from mpi_trainer.api.mpijob import KIND
+from mpi_trainer.controller.agentscripts import AgentScripts, Whose
 from mpi_trainer.controller.claims import NameTaken, Predecessor, check, claim
 from mpi_trainer.controller.jobmemory import JobMemories
 from mpi_trainer.controller.objects import Answer
@@ -25,7 +27,7 @@ from mpi_trainer.kube.errors import Conflict, KubeError, NotFound
 from mpi_trainer.kube.resources import CONFIGMAPS, SECRETS, Resource
 from mpi_trainer.render.secrets import Part
 from mpi_trainer.runtime import sshkeys
-from mpi_trainer.runtime.partial import Meta, Partial
+from mpi_trainer.runtime.partial import Key, Meta, Partial
 
 Object = dict[str, Any]
 Parts = Mapping[Part, str]
@@ -37,12 +39,14 @@ SOUGHT: Final = timedelta(minutes=10)
 
 
 class Pieces(msgspec.Struct, frozen=True):
-    """What a job needs. `secret` makes its Secret from the `parts` of its keys; None: no keys."""
+    """What a job needs. `secret` makes its Secret from the `parts` of its keys; None: no keys.
+    `scripts`: its pods read the agent's, and are to start now."""
 
     config_map: Object
     others: tuple[tuple[Resource, Object], ...] = ()
     parts: frozenset[Part] = frozenset()
     secret: Callable[[Parts], Object] | None = None
+    scripts: bool = False
 
 
 class _Data(Partial, frozen=True, gc=False):
@@ -60,8 +64,11 @@ class Furnished(msgspec.Struct):
 class Furniture:
     """Remembers which jobs' furniture stands, so that a look need not ask; for jobs of `kind`."""
 
-    def __init__(self, client: Client, memories: JobMemories, kind: str = KIND) -> None:
+    def __init__(
+        self, client: Client, memories: JobMemories, scripts: AgentScripts, kind: str = KIND
+    ) -> None:
         self._client = client
+        self._scripts = scripts
         self._memories = memories
         self._kind = kind
         self._began: datetime | None = None
@@ -76,6 +83,8 @@ class Furniture:
 
     async def provide(self, owner: Meta, wanted: Pieces, attempt: int) -> None:
         """All of it; raises NameTaken before any pod exists."""
+        if wanted.scripts:
+            await self.give_scripts(owner)
         if self._of(owner.uid).attempt == attempt:
             return
         made = await asyncio.gather(
@@ -88,6 +97,10 @@ class Furniture:
         for error in sorted(wrong, key=lambda e: not isinstance(e, NameTaken)):
             raise error
         self._of(owner.uid).attempt = attempt
+
+    async def give_scripts(self, owner: Meta) -> None:
+        """The agent's scripts, before any pod of this job starts."""
+        await self._scripts.provide(Whose(self._kind, Key(owner.namespace, owner.name)))
 
     async def take_key(self, owner: Meta, name: str) -> bool:
         """The end of the job is the end of its key (AC-19); whether it is gone. Another's Secret

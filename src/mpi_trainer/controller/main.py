@@ -16,6 +16,7 @@ from mpi_trainer.api import load
 from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.controller import flags as command_line
 from mpi_trainer.controller import guard, rehearsal, storedjob
+from mpi_trainer.controller.agentscripts import AgentScripts, Times
 from mpi_trainer.controller.apply import Hands
 from mpi_trainer.controller.flags import Flags
 from mpi_trainer.controller.furniture import Furniture
@@ -52,6 +53,7 @@ log = logging.getLogger(__name__)
 
 PARALLEL = 64
 COMPONENT = "mpi-job-controller"
+SCRIPTS = "agent-scripts"
 OURS = f"{LABEL_OPERATOR}=mpi-operator"
 
 
@@ -91,7 +93,12 @@ async def _run(flags: Flags) -> int:
         elector = _elector(flags, aside, metrics, identity)
         writer = client.until(elector.remaining) if elector else client
         shared = Shared(
-            client, writer, metrics, Recorder(writer, COMPONENT, identity, metrics), Pace()
+            client=client,
+            writer=writer,
+            metrics=metrics,
+            recorder=Recorder(writer, COMPONENT, identity, metrics),
+            pace=Pace(),
+            scripts=_scripts(flags, writer, metrics),
         )
         manager = Manager(_parts(flags, shared, elector, flags.trainjobs and not lacking))
         rehearsal.play()
@@ -128,7 +135,8 @@ def _tell(lacking: Sequence[Resource]) -> None:
 def _parts(flags: Flags, shared: Shared, elector: Elector | None, trainjobs: bool) -> Parts:
     stores = Stores.empty()
     workers, reflectors = _mpijobs(flags, shared, stores)
-    loops = [workers]
+    scripts = shared.scripts
+    loops = [workers, Workers(SCRIPTS, scripts.queue, scripts.reconcile, shared.metrics)]
     if trainjobs:
         more, watched = wiring.parts(flags, shared, stores.mpijobs)
         loops.append(more)
@@ -151,11 +159,12 @@ def _mpijobs(
         {MPIJOBS: stores.mpijobs, PODS: stores.pods, JOBS: stores.jobs}, time.monotonic
     )
     memories = JobMemories()
-    furniture = Furniture(shared.writer, memories)
+    furniture = Furniture(shared.writer, memories, shared.scripts)
     loop = MPIJobs(
         stores,
         Tools(
             memories=memories,
+            scripts=shared.scripts,
             jobs=Jobs(MPIJob, load.job, memories, timed(flags.schedule_timeout)),
             furniture=furniture,
             hands=Hands(shared.writer, furniture, freshness, shared.pace),
@@ -176,6 +185,11 @@ def _mpijobs(
         settings=Settings(workers=flags.workers),
     )
     return workers, _reflectors(flags, shared, stores, Wakeups(queue, stores.mpijobs))
+
+
+def _scripts(flags: Flags, writer: Client, metrics: Metrics) -> AgentScripts:
+    queue: WorkQueue[Key] = WorkQueue(observer=metrics.queue(SCRIPTS))
+    return AgentScripts(writer, queue, times=Times(keep=flags.scripts_keep))
 
 
 def _elector(flags: Flags, client: Client, metrics: Metrics, identity: str) -> Elector | None:

@@ -14,8 +14,9 @@ import msgspec
 
 from mpi_trainer.api import conditions as c
 from mpi_trainer.api.errors import InvalidJob
-from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.mpijob import KIND, MPIJob
 from mpi_trainer.controller import namewait, record, status, tally
+from mpi_trainer.controller.agentscripts import AgentScripts, Whose
 from mpi_trainer.controller.apply import Hands, Refused, Work
 from mpi_trainer.controller.claims import NameTaken, Predecessor
 from mpi_trainer.controller.desired import desired
@@ -30,7 +31,8 @@ from mpi_trainer.controller.tails import Tails
 from mpi_trainer.controller.telling import cut, joined, tell
 from mpi_trainer.decide import Decision, Seen, decide, ours, reasons, refused
 from mpi_trainer.kube.errors import Forbidden
-from mpi_trainer.layout.mpijob import LABEL_JOB
+from mpi_trainer.layout.mpijob import LABEL_JOB, choose
+from mpi_trainer.render.agentscripts import used
 from mpi_trainer.runtime.jobmetrics import JobMetrics
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.recorder import Recorder
@@ -70,6 +72,7 @@ class Tools(msgspec.Struct, frozen=True):
 
     memories: JobMemories
     jobs: Jobs[MPIJob]
+    scripts: AgentScripts
     furniture: Furniture
     hands: Hands
     tails: Tails
@@ -115,6 +118,7 @@ class MPIJobs:
         stored = self._stores.mpijobs.get(key)
         if stored is None:
             self._tools.memories.drop(key)
+            self._tools.scripts.done(Whose(KIND, key))
             self._tools.metrics.deleted(key.namespace, f"{key.name}-launcher")
             await self._tools.hands.release(key, _going(pods))
             return DONE
@@ -129,6 +133,7 @@ class MPIJobs:
         noted.proof = mine.proof or noted.proof
         kept = {p.metadata.uid for p in mine.launchers}
         strays = [p for p in _going(pods) if p.metadata.uid not in kept]
+        self._note_scripts(key, job, mine)
         if job.metadata.deletion_timestamp is not None:
             await self._tools.hands.release(key, (*mine.launchers, *strays))
             return DONE
@@ -235,6 +240,20 @@ class MPIJobs:
 
     def _tell(self, job: MPIJob, weight: str, reason: str, message: str) -> None:
         tell(self._tools.recorder, job, weight, reason, message)
+
+    def _note_scripts(self, key: Key, job: MPIJob, mine: Owned) -> None:
+        """Whether the job's pods use the agent's scripts, or may be waiting for them."""
+        whose = Whose(KIND, key)
+        marks = {} if mine.job is None else mine.job.metadata.annotations
+        rests = job.metadata.deletion_timestamp is not None or bool(job.spec.run_policy.suspend)
+        over = rests or c.finished(job.status.conditions)
+        uses = bool(used(marks)) if mine.job is not None else choose(job).managed
+        if over or (mine.job is not None and not uses):
+            self._tools.scripts.done(whose, marks)
+        elif uses and (mine.job is not None or mine.workers):
+            begun = mine.job is None or bool(mine.launchers)
+            waits = not begun or any(p.status.phase in ("", "Pending") for p in mine.pods)
+            self._tools.scripts.using(whose, marks, waits)
 
     def _noted(self, uid: str) -> _Noted:
         return self._tools.memories.of(uid, _Noted)

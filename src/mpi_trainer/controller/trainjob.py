@@ -18,9 +18,10 @@ from msgspec.structs import replace
 from mpi_trainer.api.effective import Effective
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.runtime import MPI, Runtime
-from mpi_trainer.api.trainjob import TrainJob
+from mpi_trainer.api.trainjob import KIND, TrainJob
 from mpi_trainer.api.validation import fitting
 from mpi_trainer.controller import namewait, status
+from mpi_trainer.controller.agentscripts import AgentScripts, Whose
 from mpi_trainer.controller.claims import NameTaken, Predecessor
 from mpi_trainer.controller.furniture import Furniture
 from mpi_trainer.controller.jobmemory import JobMemories
@@ -44,6 +45,7 @@ from mpi_trainer.decide.trainseen import JobSetSeen, Step, TrainSeen
 from mpi_trainer.decide.trainstory import finished
 from mpi_trainer.kube.errors import Forbidden
 from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
+from mpi_trainer.render.agentscripts import used
 from mpi_trainer.runtime.partial import Key, Meta
 from mpi_trainer.runtime.recorder import Recorder
 from mpi_trainer.runtime.store import Store, by_label
@@ -57,6 +59,7 @@ RUNTIME_AGAIN = 5.0
 REFUSED_AGAIN = 10.0
 UNSURE_AGAIN = 30.0
 KEY_AGAIN = 30.0
+SCRIPTS_AGAIN = 2.0
 QUESTION_SENT = 0.0005
 """seconds after which a read is on its way, and the API server works while we do"""
 NOT_SUPPORTED = "TrainingRuntimeNotSupported"
@@ -95,6 +98,7 @@ class TrainTools(msgspec.Struct, frozen=True):
 
     memories: JobMemories
     jobs: Jobs[TrainJob]
+    scripts: AgentScripts
     runtimes: Runtimes
     furniture: Furniture
     all_pods: AllPods
@@ -140,6 +144,7 @@ class TrainJobs:
         stored = self._stores.trainjobs.get(key)
         if stored is None:
             self._tools.memories.drop(key)
+            self._tools.scripts.done(Whose(KIND, key))
             return DONE
         if stored.finished:
             self._tools.memories.drop(key)
@@ -151,6 +156,7 @@ class TrainJobs:
             return DONE
         now, uid = self._clock(), job.metadata.uid
         job_set = self._news(uid).dated(seen(self._stores.jobsets.get(key), uid), now)
+        self._note_scripts(key, job, job_set)
         if finished(job.status):
             step = over(job, job_set, now)
             return await self._carry_out(Work(key, job, stored.metadata, job_set, step, now), None)
@@ -173,6 +179,16 @@ class TrainJobs:
     def _is_ours(self, job: TrainJob) -> bool:
         only = self._tools.only
         return ours(job) and (not only or job.spec.runtime_ref.name in only)
+
+    def _note_scripts(self, key: Key, job: TrainJob, job_set: JobSetSeen | None) -> None:
+        """Whether the job's pods use the agent's scripts, or may be waiting for them."""
+        whose, found = Whose(KIND, key), self._stores.jobsets.get(key)
+        marks = {} if found is None or job_set is None else found.metadata.annotations
+        if job_set is None or job_set.suspended or finished(job.status) or not used(marks):
+            self._tools.scripts.done(whose, marks)
+        else:
+            waits = not job_set.jobs or any(one.active > one.ready for one in job_set.jobs)
+            self._tools.scripts.using(whose, marks, waits)
 
     # --- what it should be -------------------------------------------------------------------
 
@@ -283,12 +299,22 @@ class TrainJobs:
         hands, step = self._tools.hands, work.step
         if step.remove:
             await hands.remove(work)
-        elif step.suspend is not None:
-            await hands.rest(work, step.suspend)
-        elif wanted is not None and step.renew:
-            await hands.renew(work, wanted)
+        elif step.suspend is not None or step.renew:
+            return await self._change(work, wanted)
         elif wanted is not None and step.make:
             return await self._make(work, wanted)
+        return None
+
+    async def _change(self, work: Work, wanted: Desired | None) -> Result | None:
+        hands, step = self._tools.hands, work.step
+        try:
+            if step.suspend is not None:
+                await hands.rest(work, wanted, step.suspend)
+            elif wanted is not None:
+                await hands.renew(work, wanted)
+        except Predecessor as error:
+            log.info("waiting: %s", error)
+            return Result(SCRIPTS_AGAIN)
         return None
 
     async def _make(self, work: Work, wanted: Desired) -> Result | None:

@@ -26,9 +26,12 @@ class Host(msgspec.Struct, frozen=True):
 
 
 class File(msgspec.Struct, frozen=True):
+    """`shared`: the same in every job of this version, so that jobs need not carry it each."""
+
     path: str
     mode: int
     text: str
+    shared: bool = False
 
 
 class KeyFile(msgspec.Struct, frozen=True):

@@ -169,7 +169,7 @@ class Planner(msgspec.Struct, frozen=True):
 
     def _files(self, pod: PodLayout, place: Place) -> Iterator[File]:
         for file in pod.files:
-            text = self._with_places(file.text) if file.path == scripts.HOSTS else file.text
+            text = self._workers() if file.path == scripts.HOSTS else file.text
             if file.path == DISCOVER_HOSTS:
                 text = text.replace(paths.ALIVE, f"{place.paths.share}/alive")
             yield File(file.path, file.mode, text.encode())
@@ -177,14 +177,11 @@ class Planner(msgspec.Struct, frozen=True):
             if key.path.startswith(f"{paths.KEYS}/"):
                 yield File(key.path, 0o600, self.keys.part(key.part))
 
-    def _with_places(self, hosts: str) -> str:
+    def _workers(self) -> str:
         """Every worker with its address and port, which need no resolver."""
-        lines = (line.split()[0] for line in hosts.splitlines())
-        places = {pod: self.places[pod] for pod in lines}
-        return "".join(
-            f"{line} {place.address} {place.port}\n"
-            for line, place in zip(hosts.splitlines(), places.values(), strict=True)
-        )
+        workers = (h for h in self.layout.hosts if h.pod != self.layout.launcher.name)
+        places = ((host, self.places[host.pod]) for host in workers)
+        return "".join(f"{h.pod} {h.address} {place.address} {place.port}\n" for h, place in places)
 
 
 def limits(container: Container) -> Limits:

@@ -1,4 +1,4 @@
-"""Which key of the job's one ConfigMap holds which file of which pod.
+"""Which key of the job's own ConfigMap holds which file of which pod; shared files are elsewhere.
 
 A file's own name where that is free, as upstream's `hostfile` is; files of the same name but of
 another content or folder get longer keys. Deterministic: the launcher's files come first.
@@ -19,7 +19,7 @@ def keys(layout: Layout) -> Mapping[File, str]:
     texts: dict[str, str] = {}
     for files in dict.fromkeys(pod.files for pod in layout.pods):
         for file in files:
-            if file not in given:
+            if file not in given and not file.shared:
                 key = _key(file, texts)
                 texts[key] = file.text
                 given[file] = key

@@ -1,4 +1,4 @@
-"""The ConfigMap of a job: the hostfile, the agent's scripts, and what else its pods read.
+"""The ConfigMap of a job: the hostfile, the agent's settings, and what else is this job's own.
 
 One for all pods of a job, and none of it is secret from any of them. It is never changed in place,
 so the pods of one attempt all read the same.

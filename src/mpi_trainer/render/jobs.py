@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from mpi_trainer.layout.model import PodLayout
 from mpi_trainer.layout.mpijob import LABEL_JOB, LABEL_OPERATOR
-from mpi_trainer.render import names
+from mpi_trainer.render import agentscripts, names
 from mpi_trainer.render.frame import Frame, Object
 from mpi_trainer.render.pods import pod
 
@@ -22,7 +22,7 @@ def launcher_job(layout: PodLayout, frame: Frame) -> Object:
         LABEL_OPERATOR: layout.labels[LABEL_OPERATOR],
         LABEL_JOB: layout.labels[LABEL_JOB],
     }
-    annotations = {names.ATTEMPT: str(frame.facts.attempt)}
+    annotations = {names.ATTEMPT: str(frame.facts.attempt), **agentscripts.mark(layout)}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",

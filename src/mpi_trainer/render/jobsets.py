@@ -25,13 +25,15 @@ RUNTIME = f"{DOMAIN}/runtime-snapshot"
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 
 
-def job_set(job: TrainJob, effective: Effective, pods: Mapping[str, Object]) -> Object:
-    """`pods` are the pod templates of its replicated jobs, by their names."""
+def job_set(
+    job: TrainJob, effective: Effective, pods: Mapping[str, Object], notes: Mapping[str, str]
+) -> Object:
+    """`pods` are the pod templates of its replicated jobs, by their names; `notes` annotations."""
     replicated = [one.wire(pods.get(one.name)) for one in effective.jobs]
     spec: Object = {**effective.rest, "replicatedJobs": replicated}
     marks: Object = {
         "labels": dict(effective.labels),
-        "annotations": {**effective.annotations, RENDERED: ""},
+        "annotations": {**effective.annotations, **notes, RENDERED: ""},
     }
     digest = hashlib.sha256(_ENCODER.encode([marks, spec])).hexdigest()[:16]
     marks["annotations"][RENDERED] = digest

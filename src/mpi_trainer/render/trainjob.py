@@ -22,7 +22,7 @@ from mpi_trainer.layout import torch
 from mpi_trainer.layout.model import Layout
 from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
 from mpi_trainer.layout.trainjob import layout as laid_out
-from mpi_trainer.render import conflicts, secrets
+from mpi_trainer.render import agentscripts, conflicts, secrets
 from mpi_trainer.render.configmaps import config_map
 from mpi_trainer.render.frame import Facts, Frame, Names, Object, frame
 from mpi_trainer.render.jobsets import job_set
@@ -62,7 +62,7 @@ def children(
             _give(pods.get(name, {}), container, effective)
         _open(pods, effective)
     if effective.policy != MPI or layout is None:
-        return Children(job_set(job, effective, pods))
+        return Children(job_set(job, effective, pods, {}))
     shared = _frame(layout, job, facts)
     wrong = conflicts.errors(layout, shared, _PLACES)
     if wrong:
@@ -71,7 +71,8 @@ def children(
         name = next(j.name for j in effective.jobs if j.role == _ROLES[one.role])
         given = pods[name].get("metadata") or {}
         pods[name] = {"metadata": marked(given, one.labels), "spec": _lasting(filled(one, shared))}
-    return Children(job_set(job, effective, pods), config_map(shared))
+    notes = agentscripts.mark(layout.launcher)
+    return Children(job_set(job, effective, pods, notes), config_map(shared))
 
 
 class Rendered(msgspec.Struct, frozen=True):

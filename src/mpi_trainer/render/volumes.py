@@ -1,7 +1,8 @@
 """The folders that a job adds to a pod: its files and keys read-only, its scratch writable.
 
 One volume a folder and all inside it, for each costs the API server in every pod. Files come from
-the ConfigMap, keys from the Secret, and a volume with both from both. Scratch folders are in
+the job's ConfigMap or, where all jobs share them, from the agent's; keys come from the Secret; a
+volume with several comes from several. Scratch folders are in
 memory, since keys may be copied there and must not reach a disk, and are bounded, since memory
 there counts as the container's. A file that is shown elsewhere (an overlay) is mounted by itself,
 unless the template mounts something there.
@@ -9,6 +10,7 @@ unless the template mounts something there.
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -18,7 +20,7 @@ import msgspec
 
 from mpi_trainer.layout.hosts import CONFIG_DIR
 from mpi_trainer.layout.model import File, KeyFile, PodLayout
-from mpi_trainer.render import names
+from mpi_trainer.render import agentscripts, names
 from mpi_trainer.render.frame import Frame, Object
 from mpi_trainer.render.maincontainer import main_container
 from mpi_trainer.render.secrets import KEYS
@@ -84,32 +86,42 @@ def _sources(pod: PodLayout, frame: Frame) -> Iterator[tuple[str, str, Object]]:
     keys, files = _by_root(pod.keys, roots), _by_root(pod.files, roots)
     called = frame.names
     for folder in dict.fromkeys(roots.values()):
-        secrets, texts = keys.get(folder), files.get(folder)
+        secrets, texts = keys.get(folder, []), files.get(folder, [])
         name = names.label(folder)
-        if secrets and texts:
-            yield folder, name, {"projected": _both(folder, secrets, texts, frame)}
-        elif secrets:
+        if not texts:
             yield folder, called.ssh_volume, {"secret": _secret(called.secret, folder, secrets)}
-        elif texts:
+        elif not secrets and len({file.shared for file in texts}) == 1:
             name = called.config_volume if folder == CONFIG_DIR else name
             shown = _shown(folder, texts, frame)
-            yield folder, name, {"configMap": {"name": called.config_map, **shown}}
+            yield folder, name, {"configMap": {"name": _holder(texts[0], frame), **shown}}
+        else:
+            yield folder, name, {"projected": _several(folder, secrets, texts, frame)}
     for folder in map(plain, pod.scratch):
         source = {"medium": "Memory", "sizeLimit": SCRATCH_SIZE}
         yield folder, names.label(folder), {"emptyDir": source}
 
 
-def _both(folder: str, keys: list[KeyFile], files: list[File], frame: Frame) -> Object:
+def _several(folder: str, keys: list[KeyFile], files: list[File], frame: Frame) -> Object:
     """One mode for all files is the volume's, and that of keys which have none of their own."""
     shown = _shown(folder, files, frame)
-    mode = {"defaultMode": shown.pop("defaultMode")} if "defaultMode" in shown else {}
-    return {
-        "sources": [
-            {"secret": {"name": frame.names.secret, "items": _key_items(folder, keys)}},
-            {"configMap": {"name": frame.names.config_map, **shown}},
-        ],
-        **mode,
-    }
+    mode = {"defaultMode": shown["defaultMode"]} if "defaultMode" in shown else {}
+    sources: list[Object] = []
+    if keys:
+        sources.append({"secret": {"name": frame.names.secret, "items": _key_items(folder, keys)}})
+    for name in dict.fromkeys(_holder(file, frame) for file in files):
+        held = [file for file in files if _holder(file, frame) == name]
+        listed = {} if mode else {"items": _items(folder, held, frame)}
+        sources.append({"configMap": {"name": name, **listed}})
+    return {"sources": sources, **mode}
+
+
+def _holder(file: File, frame: Frame) -> str:
+    """The ConfigMap that the file is in."""
+    return agentscripts.NAME if file.shared else frame.names.config_map
+
+
+def _key(file: File, frame: Frame) -> str:
+    return posixpath.basename(file.path) if file.shared else frame.config_keys[file]
 
 
 def _secret(name: str, folder: str, keys: list[KeyFile]) -> Object:
@@ -135,16 +147,14 @@ def _shown(folder: str, files: list[File], frame: Frame) -> Object:
     """One by one where upstream does. A folder of one mode whose files are called as their keys are
     shows the whole ConfigMap: that is no secret from any pod, and a list would be a fifth of it."""
     modes = {file.mode for file in files}
-    as_named = all(frame.config_keys[file] == inside(file.path, folder) for file in files)
+    as_named = all(_key(file, frame) == inside(file.path, folder) for file in files)
     if folder == CONFIG_DIR or len(modes) > 1 or not as_named:
         return {"items": _items(folder, files, frame)}
     return {"defaultMode": modes.pop()}
 
 
 def _items(folder: str, files: list[File], frame: Frame) -> list[Object]:
-    return [
-        {"key": frame.config_keys[f], "path": inside(f.path, folder), "mode": f.mode} for f in files
-    ]
+    return [{"key": _key(f, frame), "path": inside(f.path, folder), "mode": f.mode} for f in files]
 
 
 def _overlays(pod: PodLayout, named: dict[str, str], used: frozenset[str]) -> Iterator[Object]:

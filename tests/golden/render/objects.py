@@ -1,11 +1,11 @@
 """The objects of a case as YAML that a person can read and check line by line, and their writer.
 
-Everything is there but the agent's scripts, which have tests of their own, and, where a job has
-several workers, what a worker shares with the first.
+Everything is there but, where a job has several workers, what a worker shares with the first.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,12 @@ import yaml
 from mpi_trainer.api import load
 from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.layout.mpijob import layout
+from mpi_trainer.render.agentscripts import VERSION
 from mpi_trainer.render.mpijob import Children, Facts, children, secret
 
 FOLDER = Path(__file__).parent
 CASES = sorted(path.parent for path in FOLDER.glob("*/in.yaml"))
 UID = "00000000-0000-4000-8000-000000000000"
-UPSTREAM_FILES = ("hostfile", "discover_hosts.sh")
 
 
 class Dumper(yaml.SafeDumper):
@@ -64,20 +64,13 @@ def projection(case: Path) -> str:
         *(_difference(one, objects.workers[0]) for one in objects.workers[1:]),
         objects.launcher_job,
     ]
-    return yaml.dump_all(
-        map(_without_scripts, shown), Dumper=Dumper, sort_keys=False, width=100, allow_unicode=True
-    )
+    return written(shown)
 
 
-def _without_scripts(value: Any, key: str = "") -> Any:
-    if isinstance(value, list):
-        return [_without_scripts(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if key == "data" and "hostfile" in value:
-        ours = {"…": "and the agent's files"} if len(value) > len(UPSTREAM_FILES) else {}
-        return {**{name: value[name] for name in UPSTREAM_FILES}, **ours}
-    return {name: _without_scripts(item, name) for name, item in value.items()}
+def written(objects: Iterable[Any]) -> str:
+    """Without what changes with every change of a script."""
+    text = yaml.dump_all(objects, Dumper=Dumper, sort_keys=False, width=100, allow_unicode=True)
+    return str(text).replace(VERSION, "VERSION")
 
 
 def _difference(one: Any, other: Any) -> Any:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import msgspec
-import yaml
 
 from mpi_trainer.api import load
 from mpi_trainer.api.runtime import Runtime
 from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.controller.train.desired import Desired, desired
 from mpi_trainer.render.trainjob import secret
-from tests.golden.render.objects import UID, Dumper
+from tests.golden.render.objects import UID, written
 
 FOLDER = Path(__file__).parent
 CASES = sorted(path.parent for path in FOLDER.glob("*/in.yaml"))
@@ -38,19 +36,7 @@ def projection(case: Path) -> str:
         plan = wanted.layout
         keys = {key.part: key.part for pod in plan.pods for key in pod.keys}
         shown += [wanted.children.config_map, secret(plan, wanted.job, keys)]
-    return yaml.dump_all(
-        map(_without_scripts, shown), Dumper=Dumper, sort_keys=False, width=100, allow_unicode=True
-    )
-
-
-def _without_scripts(value: Any, key: str = "") -> Any:
-    if isinstance(value, list):
-        return [_without_scripts(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if key == "data" and "hostfile" in value:
-        return {"hostfile": value["hostfile"], "…": "and the agent's files"}
-    return {name: _without_scripts(item, name) for name, item in value.items()}
+    return written(shown).replace(wanted.rendered, "RENDERED")
 
 
 if __name__ == "__main__":

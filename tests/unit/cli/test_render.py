@@ -17,7 +17,7 @@ from mpi_trainer.local.errors import LocalError
 from tests.golden.render.objects import FOLDER
 
 CASE = FOLDER / "open-mpi" / "in.yaml"
-KINDS = ["Service", "ConfigMap", "Secret", "Pod", "Pod", "Job"]
+KINDS = ["ConfigMap", "Service", "ConfigMap", "Secret", "Pod", "Pod", "Job"]
 
 
 def render(*words: str, data: str | None = None) -> Result:
@@ -53,14 +53,14 @@ def test_the_secret_has_no_keys_and_the_output_says_so(form: str) -> None:
 def test_the_cluster_domain_reaches_hostfile_and_search() -> None:
     text = render("-f", str(CASE), "--cluster-domain", "example.org", "-n", "lab").stdout
     made = list(yaml.safe_load_all(text))
-    assert "pi-worker-0.pi.lab.svc.example.org slots=1" in made[1]["data"]["hostfile"]
-    assert made[3]["spec"]["dnsConfig"]["searches"] == ["pi.lab.svc.example.org"]
+    assert "pi-worker-0.pi.lab.svc.example.org slots=1" in made[2]["data"]["hostfile"]
+    assert made[4]["spec"]["dnsConfig"]["searches"] == ["pi.lab.svc.example.org"]
 
 
 def test_a_name_that_the_server_will_make_is_shown_as_such() -> None:
     text = CASE.read_text().replace("name: pi\n", "generateName: pi-\n", 1)
     made = list(yaml.safe_load_all(render("-f", "-", data=text).stdout))
-    assert made[0]["metadata"]["name"] == "pi-xxxxx"
+    assert made[1]["metadata"]["name"] == "pi-xxxxx"
 
 
 def test_what_validate_refuses_is_not_rendered(tmp_path: Path) -> None:
@@ -74,8 +74,9 @@ EXAMPLE = Path(__file__).parents[3] / "examples/manifests/simple-trainjob.yaml"
 
 
 def test_a_trainjob_is_rendered_with_the_runtime_that_it_names() -> None:
-    """API-3: snapshot, files, keys, JobSet."""
-    made = list(yaml.safe_load_all(render("-f", str(EXAMPLE)).stdout))
+    """API-3: the agent's scripts, which it shares; snapshot, files, keys, JobSet."""
+    shared, *made = yaml.safe_load_all(render("-f", str(EXAMPLE)).stdout)
+    assert shared["metadata"]["name"].startswith("mpi-agent-")
     assert [one["kind"] for one in made] == ["ConfigMap", "ConfigMap", "Secret", "JobSet"]
     assert made[0]["metadata"]["name"] == "simple-trainjob-runtime-snapshot"
     assert "data" not in made[2]

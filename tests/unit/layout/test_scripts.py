@@ -9,6 +9,7 @@ import pytest
 
 import mpi_trainer.layout.agent
 from mpi_trainer.layout.agent import scripts
+from mpi_trainer.layout.model import Host
 
 SOURCES = sorted(Path(mpi_trainer.layout.agent.__file__).parent.glob("*.sh"))
 
@@ -36,3 +37,25 @@ def test_a_word_that_is_lost_would_be_noticed(tmp_path: Path) -> None:
     assert understood(whole.replace("mt_orphan=1\n", ":\n"), tmp_path / "a") != understood(
         whole, tmp_path / "b"
     )
+
+
+def test_hosts_name_their_common_domain_once() -> None:
+    """P-7: what a job of thousands of workers may hold is bounded by a ConfigMap."""
+    several = [Host(f"w-{n}", f"w-{n}.job.ns.svc", 1) for n in range(3)]
+    odd = Host("other", "10.0.0.7", 1)
+    text = scripts.hosts([*several, odd]).text
+    assert text == ".job.ns.svc\nw-0\nw-1\nw-2\nother 10.0.0.7\n"
+
+
+@pytest.mark.parametrize("script", ["channels", "prepare"])
+def test_scripts_read_hosts_with_and_without_an_address(script: str, tmp_path: Path) -> None:
+    """Both loops over `hosts`, as the scripts have them, in the shell that images have."""
+    several = [Host("w-0", "w-0.job.ns.svc", 1), Host("w-1", "w-1.job.ns.svc", 1)]
+    (tmp_path / "hosts").write_text(scripts.hosts(several).text + "w-2 far.away 10.0.0.7 22\n\n")
+    lines = scripts.text(script).splitlines()
+    begin = next(n for n, line in enumerate(lines) if "while read -r pod address" in line)
+    end = next(n for n, line in enumerate(lines) if n > begin and "esac" in line)
+    loop = "\n".join([*lines[begin : end + 2], 'echo "$pod $address"', 'done <"$here/hosts"'])
+    command = ["sh", "-euc", f"here={tmp_path} domain=\n{loop}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20)
+    assert done.stdout.splitlines() == ["w-0 w-0.job.ns.svc", "w-1 w-1.job.ns.svc", "w-2 far.away"]

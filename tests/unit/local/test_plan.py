@@ -79,7 +79,7 @@ def plans(
         namespace="team",
         implementation=implementation,
         slots=2,
-        hosts=(),
+        hosts=tuple(HOSTS),
         hostfile="hosts\n",
         launcher=pods[0],
         workers=tuple(pods[1:]),

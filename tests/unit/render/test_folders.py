@@ -9,6 +9,7 @@ import pytest
 from mpi_trainer.layout.agent.paths import FOLDER
 from mpi_trainer.layout.model import File, KeyFile, Overlay
 from mpi_trainer.layout.mpijob import layout
+from mpi_trainer.render import agentscripts
 from mpi_trainer.render.mpijob import Facts, Object, children, secret
 from tests.unit.render.jobs import RESTRICTED, changed_spec, job, replace, with_agent
 
@@ -44,13 +45,16 @@ def volume(spec: Object, path: str) -> Object:
     return next(v for v in spec["volumes"] if v["name"] == name)
 
 
-def shown(spec: Object, folder: str, config_map: Object) -> dict[str, str]:
-    """What a kubelet would put there of the ConfigMap, by name."""
-    data: dict[str, str] = config_map["data"]
+def shown(spec: Object, folder: str, *config_maps: Object) -> dict[str, str]:
+    """What a kubelet would put there of the ConfigMaps, by name."""
+    held: dict[str, dict[str, str]] = {m["metadata"]["name"]: m["data"] for m in config_maps}
     given = volume(spec, folder)
     sources = given["projected"]["sources"] if "projected" in given else [given]
-    (items,) = (one["configMap"].get("items") for one in sources if "configMap" in one)
-    return data if items is None else {item["path"]: data[item["key"]] for item in items}
+    found: dict[str, str] = {}
+    for source in (one["configMap"] for one in sources if "configMap" in one):
+        data, items = held[source["name"]], source.get("items")
+        found |= data if items is None else {item["path"]: data[item["key"]] for item in items}
+    return found
 
 
 def test_preparation_is_the_main_containers_twin() -> None:
@@ -228,8 +232,9 @@ def test_scripts_are_shown_without_a_list_of_them() -> None:
     for pod, wanted in zip(made.workers, plan.workers, strict=True):
         both = volume(pod["spec"], FOLDER)["projected"]
         assert {"configMap": {"name": made.config_map["metadata"]["name"]}} in both["sources"]
+        assert {"configMap": {"name": agentscripts.NAME}} in both["sources"]
         assert both["defaultMode"] == 0o555
-        seen = shown(pod["spec"], FOLDER, made.config_map)
+        seen = shown(pod["spec"], FOLDER, made.config_map, agentscripts.config_map("ns"))
         assert {f"{FOLDER}/{name}": text for name, text in seen.items()}.items() >= {
             (file.path, file.text) for file in wanted.files
         }

@@ -12,6 +12,7 @@ from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.controller.desired import parts
 from mpi_trainer.controller.furniture import Pieces
 from mpi_trainer.layout.model import Layout
+from mpi_trainer.render import agentscripts
 from mpi_trainer.render import trainjob as render
 from mpi_trainer.render.jobsets import RENDERED
 from mpi_trainer.render.trainjob import Children
@@ -39,6 +40,7 @@ class Desired(msgspec.Struct, frozen=True):
             config_map=texts,
             parts=parts(plan),
             secret=lambda keys: render.secret(plan, self.job, keys),
+            scripts=bool(agentscripts.mark(plan.launcher)) and not self.job.spec.suspend,
         )
 
 

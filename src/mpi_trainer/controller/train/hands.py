@@ -94,8 +94,10 @@ class TrainHands:
     async def delete_job(self, work: Work) -> None:
         await self._job.delete(work.key, work.metadata)
 
-    async def rest(self, work: Work, suspend: bool) -> None:
+    async def rest(self, work: Work, wanted: Desired | None, suspend: bool) -> None:
         """Suspend the JobSet, or let it go on."""
+        if wanted is not None and not suspend:
+            await self._give_scripts(work, wanted)
         await self._patch_job_set(work, {"spec": {"suspend": suspend}})
 
     async def renew(self, work: Work, wanted: Desired) -> None:
@@ -104,6 +106,7 @@ class TrainHands:
         JobSet lets little be changed; where it refuses, the JobSet goes, and the next look that
         misses it makes another.
         """
+        await self._give_scripts(work, wanted)
         stored = await self._runtimes.keep(work.job, work.metadata)
         made = made_from(wanted.children.job_set, stored)
         marks = {k: made["metadata"].get(k) for k in ("labels", "annotations")}
@@ -163,6 +166,10 @@ class TrainHands:
     async def _provide(self, owner: Meta, wanted: Desired) -> None:
         if wanted.pieces is not None:
             await self._furniture.provide(owner, wanted.pieces, int(wanted.rendered, 16))
+
+    async def _give_scripts(self, work: Work, wanted: Desired) -> None:
+        if wanted.pieces is not None and wanted.pieces.scripts:
+            await self._furniture.give_scripts(work.metadata)
 
     async def _patch_job_set(self, work: Work, body: dict[str, Any]) -> None:
         assert work.job_set is not None

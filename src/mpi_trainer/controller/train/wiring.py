@@ -10,6 +10,7 @@ import msgspec
 from mpi_trainer.api import load
 from mpi_trainer.api.trainjob import KIND, TrainJob
 from mpi_trainer.controller import storedjob
+from mpi_trainer.controller.agentscripts import AgentScripts
 from mpi_trainer.controller.flags import Flags
 from mpi_trainer.controller.furniture import Furniture
 from mpi_trainer.controller.jobmemory import JobMemories
@@ -46,6 +47,7 @@ class Shared(msgspec.Struct, frozen=True):
     metrics: Metrics
     recorder: Recorder
     pace: Pace
+    scripts: AgentScripts
 
 
 def parts(
@@ -56,11 +58,13 @@ def parts(
         {TRAINJOBS: stores.trainjobs, JOBSETS: stores.jobsets}, time.monotonic
     )
     memories = JobMemories()
-    furniture, runtimes = Furniture(writer, memories, KIND), Runtimes(writer, memories)
+    furniture = Furniture(writer, memories, shared.scripts, KIND)
+    runtimes = Runtimes(writer, memories)
     loop = TrainJobs(
         stores,
         TrainTools(
             memories=memories,
+            scripts=shared.scripts,
             jobs=Jobs(TrainJob, load.train_job, memories),
             runtimes=runtimes,
             furniture=furniture,

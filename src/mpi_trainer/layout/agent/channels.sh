@@ -10,9 +10,13 @@ open_channels() {
     numbers=0 channels=''
     pod_0=$(hostname_here) up_0='' why_0=starting seen_0=$now peak_0=- oom_0=-
     hex_0=- behind_0=0
-    number=0
+    number=0 domain=''
     while read -r pod address _; do
-        [ -n "$pod" ] || continue
+        case $pod in
+            '') continue ;;
+            .*) domain=$pod && continue ;;
+        esac
+        address=${address:-$pod$domain}
         number=$((number + 1))
         numbers="$numbers $number"
         eval "address_$number=\$address pod_$number=\$pod up_$number='' why_$number='no answer yet' seen_$number=\$now"

@@ -134,10 +134,14 @@ client() {
     read -r host_key <"$ssh/host_key.pub"
     echo "mpi-workers $host_key" >"$ssh/known_hosts"
     all=
-    number=0
+    number=0 domain=
     {
         while read -r pod address ip port; do
-            [ -n "$pod" ] || continue
+            case $pod in
+                '') continue ;;
+                .*) domain=$pod && continue ;;
+            esac
+            address=${address:-$pod$domain}
             all="$all $pod $address"
             echo "Host $pod $address"
             [ -z "$ip" ] || echo "  HostName $ip"

@@ -1,13 +1,15 @@
 """The agent's scripts as files of a pod. Every pod of a role gets the same ones.
 
 `hosts` names the workers, one a line: pod, address, and where names do not resolve also the IP
-address and the port. `settings` holds the bounds. Both are data; no script is ever changed, but
-what is for its readers stays here: every job carries the scripts, and comments are a third of them.
+address and the port. A line that begins with a dot is what follows a pod's name in the address of
+those below that have none. `settings` holds the bounds. Both are data and a job's own; no script is
+ever changed, so all jobs of a version share them. What is for their readers stays here: comments
+are a third of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -34,14 +36,31 @@ def text(name: str) -> str:
 def files(role: Literal["launcher", "worker"], settings: str) -> tuple[File, ...]:
     names = (*_EVERYWHERE, *(_ON_LAUNCHERS if role == "launcher" else _ON_WORKERS))
     return (
-        *(File(f"{FOLDER}/{name}", _MODE, _TEXTS[name]) for name in (*names, _PYTHON)),
+        *(File(f"{FOLDER}/{name}", _MODE, _TEXTS[name], shared=True) for name in (*names, _PYTHON)),
         File(SETTINGS, _MODE, settings),
     )
 
 
+def everything() -> dict[str, str]:
+    """All scripts of this version, of every role, by name."""
+    return dict(_TEXTS)
+
+
 def hosts(workers: Iterable[Host]) -> File:
-    lines = "".join(f"{host.pod} {host.address}\n" for host in workers)
-    return File(HOSTS, _MODE, lines)
+    return File(HOSTS, _MODE, "".join(_lines(workers)))
+
+
+def _lines(workers: Iterable[Host]) -> Iterator[str]:
+    last = ""
+    for host in workers:
+        domain = host.address.removeprefix(host.pod)
+        if domain[:1] != ".":
+            yield f"{host.pod} {host.address}\n"
+            continue
+        if domain != last:
+            yield f"{domain}\n"
+            last = domain
+        yield f"{host.pod}\n"
 
 
 def _read(name: str) -> str:
