@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from tests.api.admission.serving import Server, install, remove, serving
-from tests.cluster import Kubectl, shared_cluster
+from tests.api.running import free_port
+from tests.cluster import Kubectl, api_spec, shared_cluster
 from tools.cluster.spec import Spec
-
-PORT: Final = 19443
 
 
 @pytest.fixture(scope="package")
 def api_server() -> Iterator[Spec]:
-    yield from shared_cluster(Spec(name="test-admission", profile="api"))
+    yield from shared_cluster(replace(api_spec("test-admission"), oldest=False))
 
 
 @pytest.fixture(scope="package")
@@ -25,7 +24,7 @@ def webhook(api_server: Spec, tmp_path_factory: pytest.TempPathFactory) -> Itera
     kubectl = Kubectl(api_server)
     install(kubectl)
     try:
-        with serving(api_server, tmp_path_factory.mktemp("webhook"), PORT) as server:
+        with serving(api_server, tmp_path_factory.mktemp("webhook"), free_port()) as server:
             yield server
     finally:
         remove(kubectl)

@@ -53,6 +53,12 @@ ATTACKS: list[tuple[Change, str]] = [
     (((*POD, "hostIPC"), True), "share this with their node"),
     (((*POD, "volumes"), [{"name": "r", "hostPath": {"path": "/"}}]), "folder of their node"),
     (((*MAIN, "securityContext"), {"privileged": True}), "would own its node"),
+    (((*POD, "serviceAccount"), "pat"), "act as this service account"),
+    (((*MAIN, "securityContext"), {"capabilities": {"add": ["SYS_ADMIN"]}}), "do more than others"),
+    (((*MAIN, "securityContext"), {"runAsUser": 0}), "run as root"),
+    (((*MAIN, "ports"), [{"containerPort": 80, "hostPort": 80}]), "take a port of their node"),
+    (((*POD, "securityContext"), {"sysctls": [{"name": "kernel.msgmax", "value": "9"}]}), "kernel"),
+    (((*POD, "runtimeClassName"), "kata"), "this runtime of the node's"),
     (((*POD, "volumes"), [{"name": "k", "secret": {"secretName": "b-ssh"}}]), "keys of another"),
     (((*MAIN, "envFrom"), [{"secretRef": {"name": "b-ssh"}}]), "keys of another job"),
 ]
@@ -67,7 +73,7 @@ def test_who_may_only_run_jobs_cannot_borrow_the_controllers_rights(
     assert f"system:serviceaccount:{team.namespace}:eve may not" in said
 
 
-@pytest.mark.parametrize(("change", "words"), ATTACKS[:8])
+@pytest.mark.parametrize(("change", "words"), ATTACKS[:14])
 def test_who_may_make_pods_alone_may_make_them_by_a_job(
     webhook: Server, team: Kubectl, change: Change, words: str
 ) -> None:

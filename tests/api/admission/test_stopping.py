@@ -10,10 +10,11 @@ from pathlib import Path
 
 from tests.api.admission.cases import job
 from tests.api.admission.serving import Server, start
+from tests.api.running import free_port
 from tests.cluster import eventually
 from tools.cluster.spec import Spec
 
-PORT = 19473
+PORT = free_port()
 
 
 def asked(connection: http.client.HTTPSConnection) -> http.client.HTTPResponse:
