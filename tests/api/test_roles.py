@@ -49,7 +49,7 @@ MATRIX = {
         "pods": READ,
         "pods/log": "get",
         "events": READ,
-        "configmaps": "get create patch delete",
+        "configmaps": "get create",
     },
     "mpijob-admin": NOTHING
     | {
@@ -65,7 +65,7 @@ MATRIX = {
         "pods/log": "get",
         "pods/exec": "get create",
         "events": READ,
-        "configmaps": f"{READ} create patch delete",
+        "configmaps": f"{READ} create delete",
         "services": READ,
         "jobs": READ,
     },
