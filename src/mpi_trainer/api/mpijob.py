@@ -19,6 +19,13 @@ from mpi_trainer.api.pods import PodTemplate
 API_VERSION = "kubeflow.org/v2beta1"
 KIND = "MPIJob"
 
+LABEL_OPERATOR = "training.kubeflow.org/operator-name"
+LABEL_JOB = "training.kubeflow.org/job-name"
+LABEL_ROLE = "training.kubeflow.org/job-role"
+LABEL_INDEX = "training.kubeflow.org/replica-index"
+OWN_LABELS = (LABEL_OPERATOR, LABEL_JOB, LABEL_ROLE, LABEL_INDEX)
+"""of a job's pods; whatever a template says, these are the controller's"""
+
 LAUNCHER = "Launcher"
 WORKER = "Worker"
 

@@ -11,6 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
+from mpi_trainer.api import reserved
 from mpi_trainer.api.errors import FieldError
 from mpi_trainer.api.meta import ObjectMeta
 from mpi_trainer.api.mpijob import MPIJob, SchedulingPolicy
@@ -90,7 +91,8 @@ class Jobs(Generic[J]):
             }
         )
         job = found.value if isinstance(found.value, self._kind) else empty
-        return Loaded(self._filled(job), found.errors)
+        wrong = tuple(error for error in found.errors if not reserved.is_error(error))
+        return Loaded(self._filled(job), wrong)
 
 
 def timed(seconds: int) -> Callable[[MPIJob], MPIJob]:

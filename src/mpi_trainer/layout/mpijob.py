@@ -6,7 +6,7 @@ under the name that MPICH reads, and the agent as far as the job allows it.
 
 from __future__ import annotations
 
-from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.mpijob import LABEL_INDEX, LABEL_JOB, LABEL_OPERATOR, LABEL_ROLE, MPIJob
 from mpi_trainer.layout import hosts as names
 from mpi_trainer.layout.agent import Choice, choice, paths
 from mpi_trainer.layout.ensemble import (
@@ -19,10 +19,16 @@ from mpi_trainer.layout.ensemble import (
 )
 from mpi_trainer.layout.model import File, Layout, Pairs
 
-LABEL_OPERATOR = "training.kubeflow.org/operator-name"
-LABEL_JOB = "training.kubeflow.org/job-name"
-LABEL_ROLE = "training.kubeflow.org/job-role"
-LABEL_INDEX = "training.kubeflow.org/replica-index"
+__all__ = [
+    "LABEL_INDEX",
+    "LABEL_JOB",
+    "LABEL_OPERATOR",
+    "LABEL_ROLE",
+    "NO_GPU",
+    "choose",
+    "layout",
+]
+
 
 # A launcher that runs no rank must not hold a GPU: these two keep the container runtime from
 # giving it all of them.

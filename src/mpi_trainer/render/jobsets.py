@@ -14,6 +14,7 @@ import msgspec
 
 from mpi_trainer.api.annotations import DOMAIN
 from mpi_trainer.api.effective import Effective
+from mpi_trainer.api.reserved import free
 from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.render.frame import Object, metadata
 
@@ -29,7 +30,7 @@ def job_set(
     job: TrainJob, effective: Effective, pods: Mapping[str, Object], notes: Mapping[str, str]
 ) -> Object:
     """`pods` are the pod templates of its replicated jobs, by their names; `notes` annotations."""
-    replicated = [one.wire(pods.get(one.name)) for one in effective.jobs]
+    replicated = [_without_reserved(one.wire(pods.get(one.name))) for one in effective.jobs]
     spec: Object = {**effective.rest, "replicatedJobs": replicated}
     marks: Object = {
         "labels": dict(effective.labels),
@@ -43,6 +44,16 @@ def job_set(
         "metadata": metadata(job, job.name, **{k: v for k, v in marks.items() if v}),
         "spec": {**spec, "suspend": bool(job.spec.suspend)},
     }
+
+
+def _without_reserved(replicated: Object) -> Object:
+    """Without marks on the Job that only controllers set."""
+    job: Object = replicated["template"]
+    meta = {
+        key: free(value) if key in ("labels", "annotations") and value else value
+        for key, value in (job.get("metadata") or {}).items()
+    }
+    return {**replicated, "template": {**job, "metadata": meta}} if meta else replicated
 
 
 def made_from(job_set: Object, snapshot: str) -> Object:

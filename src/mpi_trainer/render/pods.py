@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from mpi_trainer.api.reserved import free
 from mpi_trainer.layout.model import PodLayout
 from mpi_trainer.render import names, preparation, sharedmemory
 from mpi_trainer.render.frame import Frame, Object
@@ -45,13 +46,14 @@ def filled(layout: PodLayout, frame: Frame, own: Object | None = None) -> Object
 
 
 def metadata(given: Object, layout: PodLayout, frame: Frame) -> Object:
-    annotations = {**(given.get("annotations") or {}), names.ATTEMPT: str(frame.facts.attempt)}
+    annotations = free(given.get("annotations") or {}, names.ATTEMPT)
+    annotations[names.ATTEMPT] = str(frame.facts.attempt)
     return marked({"labels": given.get("labels"), "annotations": annotations}, layout.labels)
 
 
 def marked(given: Object, labels: Mapping[str, str]) -> Object:
     """Metadata with these labels, and Istio's sidecar off where nothing is said about it."""
-    both = {**(given.get("labels") or {}), **labels}
+    both = {**free(given.get("labels") or {}, *labels), **labels}
     annotations = {**(given.get("annotations") or {})}
     if ISTIO not in annotations and ISTIO not in both:
         annotations[ISTIO] = "false"

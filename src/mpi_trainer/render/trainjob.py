@@ -15,6 +15,7 @@ import msgspec
 from mpi_trainer.api.effective import TRAINER, Effective
 from mpi_trainer.api.effective import effective as put_together
 from mpi_trainer.api.errors import InvalidJob
+from mpi_trainer.api.reserved import free
 from mpi_trainer.api.runtime import MPI, TORCH, Runtime
 from mpi_trainer.api.tailoring import NODE_CONTAINER
 from mpi_trainer.api.trainjob import TrainJob
@@ -122,8 +123,11 @@ def _lasting(spec: Object) -> Object:
 
 def _labelled(pod: Object, job: TrainJob) -> Object:
     given: Object = pod.get("metadata") or {}
-    labels = {**(given.get("labels") or {}), LABEL_TRAINJOB: job.name}
-    return {**pod, "metadata": {**given, "labels": labels}}
+    labels = {**free(given.get("labels") or {}), LABEL_TRAINJOB: job.name}
+    own: Object = {**given, "labels": labels}
+    if given.get("annotations"):
+        own["annotations"] = free(given["annotations"])
+    return {**pod, "metadata": own}
 
 
 def _give(pod: Object, container: str, effective: Effective) -> None:

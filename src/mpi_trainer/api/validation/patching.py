@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from mpi_trainer.api import names
+from mpi_trainer.api import names, reserved
 from mpi_trainer.api.effective import DATASET, MODEL, NODE
 from mpi_trainer.api.errors import DUPLICATE, FORBIDDEN, INVALID, UNKNOWN, FieldError, Path
 from mpi_trainer.api.jobset import JobSetView, ReplicatedJobView
@@ -41,6 +41,7 @@ def errors(patches: Sequence[RuntimePatch]) -> rules.Errors:
         if patch.template.metadata is not None:
             marked = (*path, *_TEMPLATE, "metadata")
             yield from rules.label_map((*marked, "labels"), patch.template.metadata.labels)
+            yield from reserved.errors((*marked, "labels"), patch.template.metadata.labels)
         for m, job in enumerate(jobs):
             yield from _job((*where, m), job)
 
@@ -74,6 +75,7 @@ def _job(path: Path, job: ReplicatedJobPatch) -> rules.Errors:
     if not job.name:
         rule = "must name a job of the runtime"
         yield rules.required((*path, "name"), rule, "add for example `name: node`")
+    yield from _marks(path, job)
     if job.pod is None:
         return
     pod = job.pod
@@ -89,6 +91,20 @@ def _job(path: Path, job: ReplicatedJobPatch) -> rules.Errors:
     where = (*path, "terminationGracePeriodSeconds")
     yield from rules.at_least(where, grace, 0, "set the seconds to wait, or remove it")
     yield from _env(path, pod)
+
+
+def _marks(path: Path, job: ReplicatedJobPatch) -> rules.Errors:
+    """What it writes onto the Job and its pods."""
+    spec = job.template.spec if job.template else None
+    metas = (
+        (("template", "metadata"), job.template.metadata if job.template else None),
+        ((*_POD[:-1], "metadata"), spec.template.metadata if spec and spec.template else None),
+    )
+    for inside, meta in metas:
+        if meta is not None:
+            where = (*path, *inside)
+            yield from reserved.errors((*where, "labels"), meta.labels)
+            yield from reserved.errors((*where, "annotations"), meta.annotations)
 
 
 def _env(path: Path, pod: PodSpecPatch) -> rules.Errors:

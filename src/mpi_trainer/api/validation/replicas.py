@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from mpi_trainer.api import reserved
 from mpi_trainer.api.decode import decode
 from mpi_trainer.api.defaults import NEVER, ON_FAILURE
 from mpi_trainer.api.errors import INVALID, UNKNOWN, FieldError, Path
-from mpi_trainer.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec
+from mpi_trainer.api.mpijob import LAUNCHER, OWN_LABELS, WORKER, MPIJob, ReplicaSpec
 from mpi_trainer.api.pods import PodTemplate, TemplateView
 from mpi_trainer.api.spelling import nearest
 from mpi_trainer.api.validation import containers, resources, rules, security, volumes
@@ -64,6 +65,9 @@ def _template(job: MPIJob, role: str, template: PodTemplate) -> rules.Errors:
     view = found.value
     yield from rules.label_map((*path, "metadata", "labels"), view.metadata.labels)
     yield from rules.annotation_map((*path, "metadata", "annotations"), view.metadata.annotations)
+    labels = view.metadata.labels
+    yield from reserved.errors((*path, "metadata", "labels"), labels, OWN_LABELS)
+    yield from reserved.errors((*path, "metadata", "annotations"), view.metadata.annotations)
     yield from containers.errors((*path, "spec"), view.spec)
     yield from volumes.errors((*path, "spec"), view.spec, volumes.given(job, role))
     yield from security.errors((*path, "spec"), view.spec)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from mpi_trainer.api import names
+from mpi_trainer.api import names, reserved
 from mpi_trainer.api.decode import decode
 from mpi_trainer.api.defaults import OPEN_MPI
 from mpi_trainer.api.effective import DATASET, LAUNCHER, MODEL, NODE, TRAINER
@@ -68,6 +68,8 @@ def warnings(runtime: Runtime) -> Iterator[FieldError]:
         yield FieldError(
             ("metadata", "labels", SUPPORT_LABEL), SUSPICIOUS, rule=rule, remedy=remedy
         )
+    for n, job in enumerate(runtime.jobset.replicated_jobs):
+        yield from _ignored((*JOBS, n, "template"), job)
     if runtime.policy not in SERVED:
         yield _unserved(runtime)
     elif runtime.policy == MPI:
@@ -123,6 +125,18 @@ def _metadata(runtime: Runtime) -> rules.Errors:
     if told is not None:
         where = ("metadata", "annotations", IMPLEMENTATION_ANNOTATION)
         yield from rules.one_of(where, told, IMPLEMENTATIONS)
+
+
+def _ignored(path: Path, job: ReplicatedJobView) -> Iterator[FieldError]:
+    """What the template writes onto Jobs and pods that is left out there."""
+    pod = (*path, "spec", "template")
+    for where, meta in (
+        (path, job.template.metadata),
+        (pod, job.template.spec.template.view.metadata),
+    ):
+        for field, given in (("labels", meta.labels), ("annotations", meta.annotations)):
+            for error in reserved.errors((*where, "metadata", field), given):
+                yield replace(error, problem=SUSPICIOUS)
 
 
 def _mpi(path: Path, policy: MPIPolicy) -> rules.Errors:
