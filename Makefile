@@ -10,7 +10,7 @@ CLUSTER := etcd kubernetes-api kubernetes-scheduler kubernetes-node kubectl core
 BESIDE_LOCAL := tests/api/clients tests/api/admission tests/api/test_policies.py
 
 .PHONY: help setup setup-run cluster-parts demo check lint unit fix test machine clusters sim local api api-beside-local api-beside-e2e api-parts api-oldest e2e e2e-full faults soak \
-	bench cluster cluster-down golden lock picture docs manifests pod-schema clean
+	bench cluster cluster-down golden lock picture docs manifests image-digests pod-schema clean
 
 help: ## Show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -127,6 +127,9 @@ docs: setup ## Write docs/sdk.md, docs/cli.md, docs/compatibility*.md and the ta
 	$(BIN)/python -m tools.rightsdocs
 	$(BIN)/python -m tests.api.intended
 	$(BIN)/python -m tests.api.intended_trainjob
+
+image-digests: setup ## Pin the public images below ours to what their tags stand for now
+	$(BIN)/python -m tools.imagebases
 
 manifests: setup ## Write the definitions of our kinds anew, from their types
 	$(BIN)/python -m tools.crds

@@ -18,6 +18,7 @@ from typing import Final
 import msgspec
 
 from mpi_trainer import __version__
+from tools import imagebases
 from tools.cluster import debian
 from tools.cluster.errors import ClusterError
 from tools.cluster.lock import locked
@@ -26,7 +27,8 @@ from tools.cluster.progress import say
 
 _PROJECT: Final = Path(__file__).parents[2]
 _SOURCE: Final = _PROJECT / "images"
-_PUBLIC_BASE: Final = "docker.io/library/debian:bookworm-slim"
+# By its tag: debootstrap's has no digest that anybody published.
+_PUBLIC_BASE: Final = imagebases.read()["DEBIAN"].tagged
 _BASE_RECIPE: Final = ("bookworm", "minbase", 1)
 _CERTIFICATES: Final = Path("/etc/ssl/certs/ca-certificates.crt")
 
@@ -131,6 +133,8 @@ def _stored_as(image: UserImage) -> str:
         # Package registries behind a company's own certificate authority work in builds too.
         inside = "/run/build-certificates.crt"
         options += [f"--volume={_CERTIFICATES}:{inside}:ro", f"--build-arg=PIP_CERT={inside}"]
+    if not image.parent:
+        options += [f"--build-arg=DEBIAN={_PUBLIC_BASE}"]
     directory = _SOURCE / image.directory
     context = _PROJECT if image.sources else directory
     recipe = f"--file={directory / 'Containerfile'}"
