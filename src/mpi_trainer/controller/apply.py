@@ -18,7 +18,7 @@ import msgspec
 from mpi_trainer.api import conditions as c
 from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.controller import record, status
-from mpi_trainer.controller.claims import NameTaken, claim
+from mpi_trainer.controller.claims import NameTaken, Predecessor, claim
 from mpi_trainer.controller.desired import Desired
 from mpi_trainer.controller.furniture import Furniture
 from mpi_trainer.controller.jobwrites import JobWrites
@@ -26,6 +26,7 @@ from mpi_trainer.controller.look import Look, attempt, made_by
 from mpi_trainer.controller.objects import Answer, Job, Pod
 from mpi_trainer.controller.pace import Pace
 from mpi_trainer.controller.release import letting_go
+from mpi_trainer.controller.takeover import TakeOver
 from mpi_trainer.decide import Decision
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
@@ -70,6 +71,7 @@ class Hands:
         self._freshness = freshness
         self._pace = pace
         self._job = JobWrites(client, MPIJOBS, freshness, pace)
+        self._takeover = TakeOver(client, freshness)
 
     # --- what is stored of the job -----------------------------------------------------------
 
@@ -195,15 +197,22 @@ class Hands:
     def _making(self, work: Work, resource: Resource, desired: dict[str, object]) -> Act:
         async def act() -> None:
             try:
-                made, _ = await claim(self._client, resource, work.metadata, desired)
+                made, new = await claim(self._client, resource, work.metadata, desired)
             except Invalid as error:
                 raise Refused(error.message, final=True) from None
             except Forbidden as error:
                 final = any(text in error.message for text in _HOPELESS)
                 raise Refused(error.message, final) from None
+            if resource is JOBS and not new and names.ATTEMPT not in made.annotations:
+                await self._takeover.launcher_job(work.metadata)
+                raise Predecessor(f"Job {made.name} was made by another controller")
             self._freshness.wrote(work.key, resource, made)
 
         return act
+
+    async def take_over(self, work_of: Meta) -> bool:
+        """Sees to the launcher Job that another controller made; whether anything changed."""
+        return await self._takeover.launcher_job(work_of)
 
     async def _all(self, acts: Iterable[Act]) -> None:
         """All of them, then the gravest of what went wrong."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -52,6 +52,10 @@ class Pieces(msgspec.Struct, frozen=True):
 class _Data(Partial, frozen=True, gc=False):
     metadata: Meta = Meta()
     data: Mapping[str, str] = {}
+
+
+class _KeyNames(Partial, frozen=True, gc=False):
+    data: Mapping[str, msgspec.Raw] = {}
 
 
 class Furnished(msgspec.Struct):
@@ -147,8 +151,21 @@ class Furniture:
             return
         parts = await asyncio.to_thread(_key_parts, wanted.parts)
         secret = wanted.secret(parts)
-        found, _ = await claim(self._client, *self._mine(SECRETS, owner, secret))
+        mine = self._mine(SECRETS, owner, secret)
+        found, new = await claim(self._client, *mine)
+        if not new and not await self._has_keys(found, secret["data"]):
+            # Another controller's: no pod of ours could start with it, and none of its own is left.
+            gone = requests.delete(SECRETS, found.namespace, found.name, uid=found.uid)
+            await self._client.call(gone, None)
+            found, _ = await claim(self._client, *mine)
         self._of(owner.uid).secret = found.uid
+
+    async def _has_keys(self, found: Meta, wanted: Iterable[str]) -> bool:
+        """By their names; what they hold is not looked at."""
+        stored = await self._client.call(
+            requests.get(SECRETS, found.namespace, found.name), _KeyNames
+        )
+        return set(wanted) <= set(stored.data)
 
     async def _config_map(self, owner: Meta, desired: Object) -> None:
         mine = self._mine(CONFIGMAPS, owner, desired)

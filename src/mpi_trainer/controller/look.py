@@ -12,7 +12,7 @@ its pod's name is, so that two looks at it tell the same story.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal
 
 import msgspec
@@ -87,7 +87,7 @@ def owned(
                 workers.append(pod)
         elif pod.metadata.uid in believed or _owner(pod, JOBS) in believed:
             launchers.append(pod)
-    return Owned(tuple(workers), tuple(launchers), own)
+    return Owned(tuple(workers), _followed(own, launchers), own)
 
 
 def look(job: MPIJob, record: Record, mine: Owned, tail: str | None = "") -> Look:
@@ -104,10 +104,13 @@ def look(job: MPIJob, record: Record, mine: Owned, tail: str | None = "") -> Loo
         by_name[name] = pod
         own = mine.job if mine.job is not None and made_by(mine.job, pod) else None
         one = _launcher(pod, own, name)
+        if own is not None and foreign(own):
+            one = _tried_again(one, own)
         if one.ended:
             end, said = launcher_end(pod, job.workers)
             words = said.text if tail is None else (current and tail) or end.message
-            one = replace(one, end=replace(end, message=words))
+            reason = one.end.reason if one.foreign and one.end is not None else end.reason
+            one = replace(one, end=replace(end, message=words, reason=reason))
             ranks.extend(testimony.ranks(said, one.attempt))
         seen.append(one)
     if mine.job is not None and not any(made_by(mine.job, pod) for pod in mine.launchers):
@@ -140,6 +143,29 @@ def _worker(job: MPIJob, pod: Pod) -> PodSeen:
     number = pod.metadata.name.removeprefix(f"{job.name}-worker-")
     seen = pod_seen(pod, pod.metadata.name, "worker")
     return replace(seen, index=int(number) if number.isdecimal() else 0)
+
+
+def foreign(thing: Pod | Job) -> bool:
+    """Whether another controller made it: ours says of each which attempt it belongs to."""
+    return names.ATTEMPT not in thing.metadata.annotations
+
+
+def _followed(job: Job | None, launchers: list[Pod]) -> tuple[Pod, ...]:
+    """Another controller's Job makes one launcher pod after the other: only the last one counts."""
+    if job is None or not foreign(job) or not launchers:
+        return tuple(launchers)
+    born = datetime.min.replace(tzinfo=UTC)
+    return (max(launchers, key=lambda p: p.metadata.creation_timestamp or born),)
+
+
+def _tried_again(seen: PodSeen, job: Job) -> PodSeen:
+    """A launcher whose Job tries again by itself: it has failed when the Job has, not before."""
+    failed = _condition(job.status.conditions, "Failed", "True")
+    if failed is not None:
+        return replace(seen, phase="Failed", end=replace(seen.end or End(), reason=failed.reason))
+    if seen.phase == "Failed":
+        return replace(seen, phase="Pending", end=None, why="its Job will make another pod")
+    return seen
 
 
 def _silent(seen: PodSeen) -> PodSeen:
@@ -178,6 +204,7 @@ def pod_seen(pod: Pod, name: str, role: Literal["launcher", "worker"], main: str
         disrupted=disruption is not None or status.reason in _DISRUPTIONS,
         started=_started(pod, main),
         gone_by=pod.metadata.deletion_timestamp,
+        foreign=foreign(pod),
     )
 
 
@@ -203,6 +230,7 @@ def _launcher_without_pod(job: Job) -> PodSeen:
         scheduled=phase != "Pending",
         terminating=job.metadata.deletion_timestamp is not None,
         gone_by=job.metadata.deletion_timestamp,
+        foreign=foreign(job),
         end=End(reason=failed.reason, message=failed.message[: bounds.MESSAGE]) if failed else None,
         why="its Job has not made the pod yet; `kubectl describe job` says why",
     )

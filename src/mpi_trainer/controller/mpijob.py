@@ -23,7 +23,7 @@ from mpi_trainer.controller.desired import desired
 from mpi_trainer.controller.furniture import Furniture
 from mpi_trainer.controller.jobmemory import JobMemories
 from mpi_trainer.controller.jobs import Jobs, Loaded
-from mpi_trainer.controller.look import Owned, Proof, look, owned
+from mpi_trainer.controller.look import Owned, Proof, foreign, look, owned
 from mpi_trainer.controller.namewait import NameWait
 from mpi_trainer.controller.objects import Job, Pod, StoredJob
 from mpi_trainer.controller.pace import Pace
@@ -98,6 +98,7 @@ class _Noted(msgspec.Struct):
     refusal: str = ""
     proof: Proof = frozenset()
     name: NameWait = msgspec.field(default_factory=NameWait)
+    taken_over: bool = False
 
 
 class MPIJobs:
@@ -155,6 +156,11 @@ class MPIJobs:
         except record.Unreadable as error:
             self._tell(job, "Warning", reasons.INVALID, str(error))
             raise Terminal(str(error)) from None
+        if self._may_be_anothers(job, mine):
+            changed = await self._tools.hands.take_over(stored.metadata)
+            self._noted(job.metadata.uid).taken_over = True
+            if changed:
+                return Result(AGAIN)
         verdict = self._verdict(loaded)
         tail = "" if verdict else await self._tools.tails.of(job, memory, mine)
         noted = self._noted(job.metadata.uid)
@@ -170,6 +176,16 @@ class MPIJobs:
         leisure = status.Leisure.beside(self._tools.pace.lately, noted.since)
         work = Work(key, job, stored.metadata, replace(view, seen=seen), decision, now, leisure)
         return await self._carry_out(work, mine)
+
+    def _may_be_anothers(self, job: MPIJob, mine: Owned) -> bool:
+        """Whether a launcher Job may be there that is not seen. The public operator writes no time
+        of its last look, and we do; so this is asked once, of jobs that were its."""
+        if mine.job is not None or c.finished(job.status.conditions):
+            return False
+        if self._noted(job.metadata.uid).taken_over:
+            return False
+        told = bool(job.status.conditions) and job.status.last_reconcile_time is None
+        return told or any(foreign(pod) for pod in mine.workers)
 
     def _decision(
         self, job: MPIJob, seen: Seen, verdict: Verdict | None, now: datetime

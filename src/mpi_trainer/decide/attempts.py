@@ -15,7 +15,7 @@ import msgspec
 
 from mpi_trainer.api import conditions as c
 from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.decide import backoff, blame, reasons
+from mpi_trainer.decide import backoff, blame, reasons, takeover
 from mpi_trainer.decide.seen import Failure, PodSeen, Record, Seen
 
 replace = msgspec.structs.replace
@@ -62,11 +62,10 @@ def _taken(seen: Seen, pod: PodSeen) -> Failure:
 def _vanished(job: MPIJob, seen: Seen) -> Failure | None:
     """A worker that ran is gone without its end having been seen; a job that grew lost none."""
     launcher = seen.launcher()
-    if launcher is None or not launcher.workers or not c.holds(job.status.conditions, c.RUNNING):
+    if launcher is None or not c.holds(job.status.conditions, c.RUNNING):
         return None
-    present = {p.index for p in seen.workers}
-    gone = (i for i in range(min(launcher.workers, job.workers)) if i not in present)
-    index = next(gone, None)
+    made_for = takeover.workers_of(job, launcher)
+    index = next((i for i in takeover.missing(job, seen) if i < made_for), None)
     if index is None:
         return None
     name = f"{job.name}-worker-{index}"
@@ -91,9 +90,17 @@ def _launcher_failure(job: MPIJob, seen: Seen) -> Failure | None:
             return Failure(attempt, launcher.end.reason, blame.verdict(launcher.end), name)
         text = blame.words("Launcher", launcher)
         text += blame.culprit(seen, text)
+        if launcher.foreign:
+            return Failure(attempt, _of_job(launcher), text, name)
     else:
         return None
     return Failure(attempt, reasons.LAUNCHER_FAILED, text, name)
+
+
+def _of_job(launcher: PodSeen) -> str:
+    """Why another controller's Job has failed, which has made all attempts of the job's budget."""
+    late = launcher.end is not None and launcher.end.reason == reasons.DEADLINE
+    return reasons.DEADLINE if late else reasons.BACKOFF_LIMIT
 
 
 def recorded(record: Record, failure: Failure, now: datetime) -> Record:
@@ -160,7 +167,7 @@ def waste(job: MPIJob, seen: Seen) -> tuple[str, ...]:
         and (
             p is not current
             if p.role == "launcher"
-            else p.index >= job.workers or (between and p.ended)
+            else p.index >= job.workers or (between and (p.ended or p.foreign))
         )
     )
 

@@ -22,6 +22,7 @@ from mpi_trainer.decide import (
     replicas,
     scheduling,
     success,
+    takeover,
     ttl,
     waiting,
 )
@@ -62,6 +63,8 @@ def _active(story: Story, seen: Seen, objection: Failure | None) -> Decision:
         return _failed(story, seen, failure)
     if seen.record.retry_at is not None:
         return _between(story, seen, seen.record.retry_at)
+    if takeover.unfit(story.job, seen):
+        return _ended(story, seen, takeover.anew(seen.record, story.now))
     return _under_way(story, seen, seen.record)
 
 
@@ -124,7 +127,7 @@ def _failed(story: Story, seen: Seen, failure: Failure) -> Decision:
     """An attempt is over: recorded now, acted upon at the next look."""
     job, limit = story.job, backoff.limit(story.job)
     told = story.blaming(failure)
-    if backoff.exhausted(job, len(seen.record.failures) + 1):
+    if failure.reason in reasons.FINAL or backoff.exhausted(job, len(seen.record.failures) + 1):
         return _lost(story if limit == 0 else told, seen, failure)
     record = attempts.recorded(seen.record, failure, story.now)
     return _ended(told.restarting(record, limit), seen, record)
@@ -163,14 +166,16 @@ def _under_way(story: Story, seen: Seen, record: Record) -> Decision:
     if attempts.waste(job, seen) or lostpods.leaving(job, seen):
         return _clearing(story, seen, Decision(story.status, record))
     stale = tuple(p.name for p in seen.workers if p.attempt < record.attempt)
-    present = {p.index for p in seen.workers}
-    absent = tuple(i for i in range(job.workers) if i not in present)
+    launcher = seen.launcher()
+    # What ours would make, another controller's launcher could not use.
+    led_by_another = launcher is not None and launcher.foreign
+    absent = () if led_by_another else takeover.missing(job, seen)
     step = Decision(
         story.status,
         record,
         needs_key=not seen.has_key,
         start_workers=absent,
-        start_launcher=seen.launcher() is None and not stale and _may_launch(job, seen),
+        start_launcher=launcher is None and not stale and _may_launch(job, seen),
         free=stale,
     )
     return _onward(_alive(story, seen), seen, step)

@@ -47,4 +47,4 @@ OF_AGENT = frozenset(
 )
 
 # Ends that no further attempt could mend: they are the job's own, not an attempt's.
-FINAL = (DEADLINE, SCHEDULING_TIMEOUT, INVALID, NAME_TAKEN, REFUSED)
+FINAL = (DEADLINE, SCHEDULING_TIMEOUT, INVALID, NAME_TAKEN, REFUSED, BACKOFF_LIMIT)

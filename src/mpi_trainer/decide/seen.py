@@ -49,7 +49,7 @@ class PodSeen(msgspec.Struct, frozen=True):
 
     `disrupted` means that the cluster takes it away, not its job or a person. `workers` is how many
     workers a launcher was made for, `started` when its container began, where that is known, and
-    `gone_by` when one that is being deleted was to be gone.
+    `gone_by` when one that is being deleted was to be gone. `foreign`: another controller made it.
     """
 
     name: str
@@ -67,6 +67,7 @@ class PodSeen(msgspec.Struct, frozen=True):
     workers: int | None = None
     started: datetime | None = None
     gone_by: datetime | None = None
+    foreign: bool = False
 
     @property
     def ended(self) -> bool:
