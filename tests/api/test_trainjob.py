@@ -361,7 +361,12 @@ def test_the_controller_does_not_start_beside_a_live_trainer(admin: Admin) -> No
     code, said = alone.outcome()
     assert code == 1
     assert "the public trainer is at work here" in said
-    assert "--trainjob-runtimes" in said
+    assert "--trainjobs=off" in said
+    listed = (*lock, "--trainjob-runtimes=mpi")
+    code, said = Controller.alone(
+        admin.spec.kubeconfig, admin.namespace, *listed, wait=False
+    ).outcome()
+    assert (code, "the public trainer is at work here" in said) == (1, True), "C-15"
     told = (*lock, "--trainjobs=off")
     with Controller.alone(admin.spec.kubeconfig, admin.namespace, *told):
         submit(admin, train_job())

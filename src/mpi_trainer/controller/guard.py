@@ -70,10 +70,8 @@ class UpstreamRuns(Exception):
 
 
 OPERATOR = ("MPI operator", "--beside-upstream and give it namespaces of its own")
-TRAINER = (
-    "trainer",
-    "--trainjob-runtimes=NAME,… which runtimes are this one's, or --trainjobs=off",
-)
+# Not --trainjob-runtimes: the trainer does not know of it, and takes every TrainJob that it sees.
+TRAINER = ("trainer", "--trainjobs=off to leave TrainJobs to it")
 
 
 async def check(client: Client, lock_namespace: str) -> None:

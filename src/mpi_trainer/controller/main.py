@@ -64,7 +64,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in flags.ignored:
         log.info("--%s has no effect here", name)
     if flags.gang_scheduling:
-        log.warning("--gang-scheduling has no effect yet: pods are scheduled one by one")
+        log.warning(
+            "--gang-scheduling=%s has no effect yet: pods are scheduled one by one, and each job "
+            "that sets minAvailable, minResources or priorityClass is told so",
+            flags.gang_scheduling,
+        )
     try:
         return asyncio.run(_run(flags))
     except (KubeError, guard.UpstreamRuns) as error:
@@ -87,7 +91,7 @@ async def _run(flags: Flags) -> int:
             await guard.check(client, flags.lock_namespace)
         lacking = await served.missing(client) if flags.trainjobs else ()
         _tell(lacking)
-        if flags.trainjobs and not lacking and not flags.runtimes:
+        if flags.trainjobs and not lacking:
             await guard.check_trainer(client, flags.lock_namespace)
         identity = f"{socket.gethostname()}_{guard.MARK}_{uuid.uuid4().hex[:12]}"
         elector = _elector(flags, aside, metrics, identity)

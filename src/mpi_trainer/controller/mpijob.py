@@ -15,6 +15,7 @@ import msgspec
 from mpi_trainer.api import conditions as c
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.mpijob import KIND, MPIJob
+from mpi_trainer.api.validation import ineffective
 from mpi_trainer.controller import namewait, record, status, tally
 from mpi_trainer.controller.agentscripts import AgentScripts, Whose
 from mpi_trainer.controller.apply import Hands, Refused, Work
@@ -46,6 +47,7 @@ BY_JOB = "job"
 REFUSED_AGAIN = 10.0
 UNSURE_AGAIN = 30.0
 KEY_AGAIN = 30.0
+TAKEN_OVER_AGAIN = 0.5
 TERMINATING = "NamespaceTerminating"
 
 
@@ -160,7 +162,7 @@ class MPIJobs:
             changed = await self._tools.hands.take_over(stored.metadata)
             self._noted(job.metadata.uid).taken_over = True
             if changed:
-                return Result(AGAIN)
+                return Result(TAKEN_OVER_AGAIN)
         verdict = self._verdict(loaded)
         tail = "" if verdict else await self._tools.tails.of(job, memory, mine)
         noted = self._noted(job.metadata.uid)
@@ -200,6 +202,9 @@ class MPIJobs:
             tally.tell(self._tools.metrics, work.job, decision.status)
             for event in decision.events:
                 self._tell(work.job, event.type, event.reason, event.message)
+            if not work.job.status.conditions:
+                for warning in ineffective.of_job(work.job):
+                    self._tell(work.job, "Warning", reasons.NO_EFFECT, str(warning))
         if decision.delete_job:
             await hands.delete_job(work)
             return DONE

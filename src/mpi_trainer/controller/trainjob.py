@@ -343,6 +343,8 @@ class TrainJobs:
         noted.trouble, noted.name = "", NameWait()
         metrics, policy = self._tools.metrics, wanted.effective.policy
         metrics.created.labels(work.key.namespace, policy).inc()
+        for warning in wanted.unused:
+            self._tell(work.job, "Warning", reasons.NO_EFFECT, str(warning))
         return None
 
     def _tell(self, job: TrainJob, weight: str, reason: str, message: str) -> None:

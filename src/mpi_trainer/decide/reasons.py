@@ -10,6 +10,7 @@ SUCCEEDED = "MPIJobSucceeded"
 RESTARTING = "MPIJobRestarting"
 RESTARTED = "MPIJobRestarted"
 WAITING = "MPIJobWaiting"
+NO_EFFECT = "FieldsWithoutEffect"
 RELEASED = "WorkersReleased"
 
 LAUNCHER_FAILED = "LauncherPodFailed"

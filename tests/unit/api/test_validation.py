@@ -191,10 +191,12 @@ def test_misspelt_launcher_is_not_reported_as_missing_too() -> None:
         (
             [
                 ((*GANG, "minAvailable"), 3),
-                (("spec", "launcherCreationPolicy"), "WaitForWorkersReady"),
+                ((*GANG, "minResources"), {"cpu": "4"}),
+                ((*GANG, "priorityClass"), "high"),
             ],
-            "minAvailable: Suspicious value: 3: the gang waits for the launcher",
+            "minAvailable, minResources, priorityClass have no effect: gang scheduling is not",
         ),
+        ([((*GANG, "priorityClass"), "high")], "priorityClass has no effect"),
         ([(("spec", "sshAuthMountPath"), "x/.ssh")], "is taken as /x/.ssh"),
         (
             [((*CONTAINER, "volumeMounts"), [{"name": "ssh-auth", "mountPath": "keys"}])],
@@ -216,11 +218,6 @@ def test_suspicious_job_is_accepted_with_a_warning(
 ) -> None:
     [warning] = warnings(*changes)
     assert part in warning
-
-
-def test_waiting_launcher_with_a_gang_of_workers_is_not_suspicious() -> None:
-    policy = (("spec", "launcherCreationPolicy"), "WaitForWorkersReady")
-    assert warnings(((*GANG, "minAvailable"), 2), policy) == []
 
 
 def test_warnings_of_a_bare_job_do_not_raise() -> None:

@@ -34,7 +34,15 @@ from mpi_trainer.api.errors import (
 from mpi_trainer.api.pods import PodSpec
 from mpi_trainer.api.runtime import MPI, SERVED, SUPPORT_LABEL, TORCH, Runtime
 from mpi_trainer.api.trainjob import Source, TrainJob
-from mpi_trainer.api.validation import containers, patching, resources, rules, security, volumes
+from mpi_trainer.api.validation import (
+    containers,
+    ineffective,
+    patching,
+    resources,
+    rules,
+    security,
+    volumes,
+)
 from mpi_trainer.api.validation import runtime as runtimes
 from mpi_trainer.api.validation.replicas import MOST_WORKERS
 from mpi_trainer.api.validation.trainjob import GENERATED
@@ -90,6 +98,7 @@ def errors(job: TrainJob, runtime: Runtime) -> tuple[FieldError, ...]:
 
 
 def warnings(job: TrainJob, runtime: Runtime) -> Iterator[FieldError]:
+    yield from ineffective.of_runtime(runtime)
     if runtime.metadata.labels.get(SUPPORT_LABEL) == "deprecated":
         rule = "the runtime is deprecated and will be removed"
         yield FieldError((*REF, "name"), SUSPICIOUS, runtime.name, rule, "choose another")

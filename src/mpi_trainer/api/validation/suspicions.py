@@ -6,18 +6,17 @@ from collections.abc import Iterator
 
 from mpi_trainer.api import names
 from mpi_trainer.api.decode import decode
-from mpi_trainer.api.defaults import WAIT_FOR_WORKERS_READY
 from mpi_trainer.api.errors import SUSPICIOUS, FieldError, Path
 from mpi_trainer.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec
 from mpi_trainer.api.pods import Container, TemplateView
-from mpi_trainer.api.validation import network, resources, volumes
+from mpi_trainer.api.validation import ineffective, network, resources, volumes
 from mpi_trainer.api.validation.replicas import SPECS
 
 Warnings = Iterator[FieldError]
 
 
 def warnings(job: MPIJob) -> Warnings:
-    yield from _deadlock(job)
+    yield from ineffective.of_job(job)
     yield from network.warnings(job)
     folder = job.spec.ssh_auth_mount_path
     if folder and not volumes.absolute(folder):
@@ -30,17 +29,6 @@ def warnings(job: MPIJob) -> Warnings:
         spec = (job.spec.mpi_replica_specs or {}).get(name)
         if spec is not None:
             yield from _replica(job, name, spec)
-
-
-def _deadlock(job: MPIJob) -> Warnings:
-    policy = job.spec.run_policy.scheduling_policy
-    waits = job.spec.launcher_creation_policy == WAIT_FOR_WORKERS_READY
-    wanted = policy.min_available if policy else None
-    if waits and wanted is not None and wanted > job.workers:
-        path = ("spec", "runPolicy", "schedulingPolicy", "minAvailable")
-        rule = "the gang waits for the launcher, and the launcher for the workers"
-        remedy = f"use at most {job.workers}, the number of workers, or AtStartup"
-        yield FieldError(path, SUSPICIOUS, wanted, rule, remedy)
 
 
 def _replica(job: MPIJob, name: str, spec: ReplicaSpec) -> Warnings:

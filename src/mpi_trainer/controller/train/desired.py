@@ -7,8 +7,10 @@ from collections.abc import Mapping
 import msgspec
 
 from mpi_trainer.api.effective import Effective
+from mpi_trainer.api.errors import FieldError
 from mpi_trainer.api.runtime import Runtime
 from mpi_trainer.api.trainjob import TrainJob
+from mpi_trainer.api.validation import ineffective
 from mpi_trainer.controller.desired import parts
 from mpi_trainer.controller.furniture import Pieces
 from mpi_trainer.layout.model import Layout
@@ -24,6 +26,7 @@ class Desired(msgspec.Struct, frozen=True):
     layout: Layout | None
     children: Children
     wishes: Mapping[str, str] = {}
+    unused: tuple[FieldError, ...] = ()
 
     @property
     def rendered(self) -> str:
@@ -47,5 +50,5 @@ class Desired(msgspec.Struct, frozen=True):
 def desired(job: TrainJob, runtime: Runtime, domain: str) -> Desired:
     """InvalidJob where the runtime's own template is in the children's way."""
     made = render.rendered(job, runtime, domain)
-    wishes = runtime.metadata.annotations
-    return Desired(job, made.effective, made.layout, made.children, wishes)
+    wishes, unused = runtime.metadata.annotations, tuple(ineffective.of_runtime(runtime))
+    return Desired(job, made.effective, made.layout, made.children, wishes, unused)
