@@ -42,5 +42,17 @@ LOG_LINE: Final = 16 * 1024
 SECRET_VARIABLES: Final = 200
 """variables of a job whose values are looked for in its log"""
 
-STATUS_BYTES: Final = 256 * 1024
-"""of a job's status; ours takes a few KB"""
+SHORT_TEXT: Final = 8 * 1024
+"""bytes of JSON that are read within a few milliseconds; more are read beside the event loop"""
+
+ERRORS: Final = 100
+"""things that are told to be wrong, or suspicious, in one object"""
+
+OUR_ANNOTATIONS: Final = 64 * 1024
+"""characters of all annotations of ours on one object, names included"""
+
+RECORD: Final = 16 * 1024
+"""characters of the annotation with a job's record; ours has some hundred for each attempt"""
+
+SNAPSHOT: Final = 512 * 1024
+"""characters of the runtime that a snapshot holds: a spec with its metadata, and YAML's blanks"""

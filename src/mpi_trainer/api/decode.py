@@ -4,6 +4,7 @@ Guarantee: one pass finds *all* structural errors — unknown fields, wrong type
 range — and never raises; `Decoded.value` is what could be read, with defaults in place of what
 could not, so that validation can go on around the faults. null means "not set", as the API server
 has it. Pod templates are taken whole: only the fields that `pods` reads are checked.
+Of what is wrong at most `bounds.ERRORS` things are told.
 Danger: use `value` for anything but finding more errors only when `errors` is empty.
 """
 
@@ -18,6 +19,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 import msgspec.inspect as mi
 
+from mpi_trainer.api import bounds
 from mpi_trainer.api.errors import (
     INVALID,
     REQUIRED,
@@ -68,10 +70,17 @@ class Decoded(msgspec.Struct, Generic[T], frozen=True):
 def decode(kind: type[T], data: object) -> Decoded[T]:
     """`data` as a `kind`, which must be a Struct without required fields of its own."""
     work = _Decoder()
-    value = work.value(shape(kind), data, ())
+    try:
+        value = work.value(shape(kind), data, ())
+    except _EnoughError:
+        value = _BAD
     doubtful = (*(error.path for error in work.errors), *work.doubtful)
     value = kind() if value is _BAD else value
     return Decoded(value, tuple(work.errors), tuple(work.warnings), doubtful)
+
+
+class _EnoughError(Exception):
+    """So much is wrong that nobody reads on."""
 
 
 class _Decoder:
@@ -79,6 +88,7 @@ class _Decoder:
         self.errors: list[FieldError] = []
         self.warnings: list[FieldError] = []
         self.doubtful: list[Path] = []
+        self._guesses = 0
 
     def value(self, kind: mi.Type, raw: Any, path: Path) -> Any:
         if isinstance(kind, mi.UnionType):
@@ -155,7 +165,9 @@ class _Decoder:
         known = FIELDS.get(kind.cls, frozenset(fields(kind.cls)))
         if kind.cls in FIELDS and text in known:
             return
-        meant = nearest(text, sorted(known))
+        # A guess takes long, and nobody reads hundreds of them.
+        self._guesses += 1
+        meant = nearest(text, sorted(known)) if self._guesses <= bounds.ERRORS else None
         if kind.cls in FIELDS:
             if meant is not None:
                 remedy = f"did you mean `{meant}`? It is passed on as it is"
@@ -230,6 +242,8 @@ class _Decoder:
 
     def _error(self, path: Path, problem: str, value: Any, rule: str, remedy: str) -> None:
         self.errors.append(FieldError(path, problem, value, rule, remedy))
+        if len(self.errors) >= bounds.ERRORS:
+            raise _EnoughError
 
 
 def _is(kind: mi.Type, raw: Any) -> bool:

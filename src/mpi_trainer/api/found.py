@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from mpi_trainer.api import bounds
 from mpi_trainer.api.companions import ConfigMap, Secret
 from mpi_trainer.api.decode import Decoded
 from mpi_trainer.api.documents import Document
@@ -28,8 +30,9 @@ class Found(msgspec.Struct, frozen=True):
 
 
 def beyond(decoded: Decoded[Any], found: Iterable[FieldError]) -> list[FieldError]:
-    """`found`, less what only follows from a structural error."""
-    return [error for error in found if not under(error.path, decoded.doubtful)]
+    """`found`, less what only follows from a structural error; as many as anybody reads."""
+    left = (error for error in found if not under(error.path, decoded.doubtful))
+    return list(itertools.islice(left, bounds.ERRORS))
 
 
 def located(document: Document, found: Iterable[FieldError]) -> tuple[FieldError, ...]:

@@ -11,14 +11,16 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from mpi_trainer.api import reserved
+from mpi_trainer.api import bounds, reserved
 from mpi_trainer.api.errors import FieldError
 from mpi_trainer.api.meta import ObjectMeta
 from mpi_trainer.api.mpijob import MPIJob, SchedulingPolicy
 from mpi_trainer.api.trainjob import TrainJob
+from mpi_trainer.api.validation import size
 from mpi_trainer.controller import status
 from mpi_trainer.controller.jobmemory import JobMemories
 from mpi_trainer.controller.objects import StoredJob
+from mpi_trainer.runtime.longwork import LongWork
 from mpi_trainer.runtime.partial import Meta
 
 J = TypeVar("J", MPIJob, TrainJob)
@@ -58,6 +60,16 @@ class Jobs(Generic[J]):
         self._read_data = read
         self._filled: Callable[[J], J] = filled
         self._memories = memories
+        self._long = LongWork()
+
+    async def prepare(self, stored: StoredJob) -> None:
+        """Reads a long spec beside the event loop, before `load` is asked for it."""
+        if stored.finished:
+            return
+        known = self._memories.of(stored.metadata.uid, _Reading)
+        if not _is_of(known, stored.metadata):
+            loaded = await self._long.on(stored.spec_size, self._read, stored)
+            known.loaded, known.generation = loaded, stored.metadata.generation
 
     def load(self, stored: StoredJob) -> Loaded[J]:
         meta = stored.metadata
@@ -65,7 +77,7 @@ class Jobs(Generic[J]):
             return Loaded(self._ended(stored))
         known = self._memories.of(meta.uid, _Reading)
         read: Loaded[J] | None = known.loaded
-        if read is None or known.generation != meta.generation or not meta.generation:
+        if read is None or not _is_of(known, meta):
             read = known.loaded = self._read(stored)
             known.generation = meta.generation
         now = status.read(stored.status, type(read.job.status))
@@ -80,6 +92,11 @@ class Jobs(Generic[J]):
 
     def _read(self, stored: StoredJob) -> Loaded[J]:
         empty = self._kind()
+        if stored.spec_size > bounds.SPEC_BYTES:
+            return Loaded(self._ended(stored), (size.too_large(stored.spec_size),))
+        wrong = size.of_text(bytes(stored.spec))
+        if wrong:
+            return Loaded(empty, wrong)
         # Annotations change within a generation, and another version's must not stop a job.
         judged = replace(metadata(stored.metadata), annotations={})
         found = self._read_data(
@@ -93,6 +110,10 @@ class Jobs(Generic[J]):
         job = found.value if isinstance(found.value, self._kind) else empty
         wrong = tuple(error for error in found.errors if not reserved.is_error(error))
         return Loaded(self._filled(job), wrong)
+
+
+def _is_of(known: _Reading, meta: Meta) -> bool:
+    return known.loaded is not None and 0 < known.generation == meta.generation
 
 
 def timed(seconds: int) -> Callable[[MPIJob], MPIJob]:

@@ -35,6 +35,7 @@ from mpi_trainer.kube.errors import Forbidden
 from mpi_trainer.layout.mpijob import LABEL_JOB, choose
 from mpi_trainer.render.agentscripts import used
 from mpi_trainer.runtime.jobmetrics import JobMetrics
+from mpi_trainer.runtime.longwork import LongWork
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.recorder import Recorder
 from mpi_trainer.runtime.store import Store, by_label
@@ -46,6 +47,7 @@ replace = msgspec.structs.replace
 BY_JOB = "job"
 REFUSED_AGAIN = 10.0
 UNSURE_AGAIN = 30.0
+WORKER_BYTES = 64  # what a worker takes to be rendered, as much as so much text to be read
 KEY_AGAIN = 30.0
 TAKEN_OVER_AGAIN = 0.5
 TERMINATING = "NamespaceTerminating"
@@ -115,6 +117,7 @@ class MPIJobs:
         self._stores = stores
         self._tools = tools
         self._clock = clock
+        self._long = LongWork()
 
     async def reconcile(self, key: Key) -> Result:
         pods, jobs = self._stores.children(key)
@@ -129,6 +132,7 @@ class MPIJobs:
             self._tools.memories.drop(key)
         else:
             self._tools.memories.begin(key, stored.metadata.uid)
+        await self._tools.jobs.prepare(stored)
         loaded = self._tools.jobs.load(stored)
         job = loaded.job
         noted = self._noted(stored.metadata.uid)
@@ -221,7 +225,9 @@ class MPIJobs:
     async def _start(self, work: Work) -> Result | None:
         noted = self._noted(work.metadata.uid)
         try:
-            wanted = desired(work.job, work.decision.record.attempt, self._tools.domain)
+            attempt, domain = work.decision.record.attempt, self._tools.domain
+            size = work.job.workers * WORKER_BYTES
+            wanted = await self._long.on(size, desired, work.job, attempt, domain)
             await self._tools.hands.start(work, wanted)
         except InvalidJob as error:
             noted.verdict = Verdict(reasons.INVALID, cut(str(error)))

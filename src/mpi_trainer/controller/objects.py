@@ -92,13 +92,15 @@ class Job(Partial, frozen=True, gc=False):
 class StoredJob(Partial, frozen=True, gc=False):
     """An MPIJob as it is stored, not yet understood; `storedjob` says what is kept of it.
 
-    `finished`: it has ended, for sure, and most of its spec is left out.
+    `finished`: it has ended, for sure, and most of its spec is left out. So it is where the spec
+    is too large; `spec_size` is what it was.
     """
 
     metadata: Meta = Meta()
     spec: msgspec.Raw = _NOTHING
     status: msgspec.Raw = _NOTHING
     finished: bool = False
+    spec_size: int = 0
 
 
 class Answer(Partial, frozen=True, gc=False):

@@ -7,10 +7,11 @@ thing that keeps a crash from starting an attempt twice; one that cannot be read
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 import msgspec
 
-from mpi_trainer.api import typed
+from mpi_trainer.api import bounds, typed
 from mpi_trainer.controller import marks
 from mpi_trainer.decide import Record
 
@@ -24,12 +25,20 @@ def read(annotations: Mapping[str, str]) -> Record:
     if not text:
         return Record()
     try:
-        return typed.decode(text, Record)
-    except msgspec.MsgspecError as error:
+        if len(text) > bounds.RECORD:
+            raise ValueError(f"more than {bounds.RECORD} characters")
+        found = typed.decode(text, Record)
+        return found if found.retry_at is None else _in_utc(found, found.retry_at)
+    except (ValueError, OverflowError) as error:
         raise Unreadable(
             f"metadata.annotations[{marks.RECORD}]: cannot be read ({error}); remove the "
             "annotation to begin anew, or delete the job"
         ) from None
+
+
+def _in_utc(record: Record, moment: datetime) -> Record:
+    """Times can be compared with ours: one at the edge of the calendar overflows."""
+    return msgspec.structs.replace(record, retry_at=moment.astimezone(UTC))
 
 
 def patch(record: Record, resource_version: str) -> dict[str, object]:

@@ -2,7 +2,8 @@
 
 A cluster keeps finished jobs by the ten thousand. What is still to do for one (clean up, let go,
 delete it in time) needs its status and a few words of its spec; the rest is not kept. A job whose
-status or spec is odd is kept whole, and judged by those who read it fully.
+status or spec is odd is kept whole, and judged by those who read it fully; of a spec over
+`bounds.SPEC_BYTES` as little as of a finished job's, so that a few users cannot fill the memory.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import Final
 
 import msgspec
 
-from mpi_trainer.api import typed
-from mpi_trainer.api.annotations import DOMAIN
+from mpi_trainer.api import bounds, typed
+from mpi_trainer.api.annotations import TRAIN_KNOWN, ours
 from mpi_trainer.controller.objects import StoredJob
 from mpi_trainer.runtime.partial import Meta, Partial
 
@@ -57,25 +58,45 @@ def _keeper(*ends: str) -> Callable[[StoredJob], StoredJob]:
                 return _ended(job)
         except msgspec.ValidationError:
             pass
-        # A copy: what was decoded is a view of the whole page that it came with (C-8).
-        return replace(job, spec=job.spec.copy(), status=job.status.copy(), finished=False)
+        size = memoryview(job.spec).nbytes
+        return StoredJob(
+            metadata=_bounded(job.metadata),
+            # Copies: what was decoded is a view of the whole page that it came with (C-8).
+            spec=job.spec.copy() if size <= bounds.SPEC_BYTES else _trimmed(job.spec),
+            status=job.status.copy(),
+            spec_size=size,
+        )
 
     return keep
 
 
 def _ended(job: StoredJob) -> StoredJob:
-    spec = msgspec.json.encode(typed.decode(job.spec, _Spec))
     return StoredJob(
         metadata=_known(job.metadata),
-        spec=msgspec.Raw(spec),
+        spec=msgspec.Raw(msgspec.json.encode(typed.decode(job.spec, _Spec))),
         status=job.status.copy(),
         finished=True,
     )
 
 
+def _trimmed(spec: msgspec.Raw) -> msgspec.Raw:
+    try:
+        return msgspec.Raw(msgspec.json.encode(typed.decode(spec, _Spec)))
+    except msgspec.ValidationError:
+        return msgspec.Raw(b"{}")
+
+
 def _known(meta: Meta) -> Meta:
-    ours = {name: text for name, text in meta.annotations.items() if name.startswith(DOMAIN)}
-    return replace(meta, annotations=ours, labels={}, owner_references=())
+    return replace(_bounded(meta), labels={}, owner_references=())
+
+
+def _bounded(meta: Meta) -> Meta:
+    """With our annotations only; where they are too many, those that are read, and of each no more
+    than shows that it is too long."""
+    kept = ours(meta.annotations)
+    if sum(map(len, kept)) + sum(map(len, kept.values())) > bounds.OUR_ANNOTATIONS:
+        kept = {n: kept[n][: bounds.RECORD + 1] for n in TRAIN_KNOWN if n in kept}
+    return replace(meta, annotations=kept)
 
 
 mpijob: Final = _keeper("Succeeded", "Failed")

@@ -150,6 +150,7 @@ class TrainJobs:
             self._tools.memories.drop(key)
         else:
             self._tools.memories.begin(key, stored.metadata.uid)
+        await self._tools.jobs.prepare(stored)
         loaded = self._tools.jobs.load(stored)
         job = loaded.job
         if job.metadata.deletion_timestamp is not None or not self._is_ours(job):

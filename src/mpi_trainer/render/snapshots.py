@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from mpi_trainer.api import documents, load
-from mpi_trainer.api.errors import InvalidJob
+from mpi_trainer.api import bounds, documents, load, typed
+from mpi_trainer.api.errors import TOO_LONG, FieldError, InvalidJob
 from mpi_trainer.api.runtime import Runtime, to_wire
 from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.render.frame import Object, metadata
@@ -44,7 +44,11 @@ def mark(data: Mapping[str, str]) -> str:
 
 def held(data: Mapping[str, str], name: str) -> Runtime:
     """The runtime in the data of ConfigMap `name`. InvalidJob where there is none."""
-    found = load.runtime(_parsed(data.get(KEY, ""), name))
+    text = data.get(KEY, "")
+    if len(text) > bounds.SNAPSHOT:
+        rule = f"has {len(text)} characters, and at most {bounds.SNAPSHOT} are read"
+        raise InvalidJob([FieldError(("data", KEY), TOO_LONG, rule=rule, remedy="delete the job")])
+    found = load.runtime(_parsed(text, name))
     if found.errors or not isinstance(found.value, Runtime):
         raise InvalidJob(found.errors)
     return found.value
@@ -52,7 +56,6 @@ def held(data: Mapping[str, str], name: str) -> Runtime:
 
 def _parsed(text: str, name: str) -> Mapping[str, Any]:
     try:
-        data = msgspec.json.decode(text)
+        return typed.decode(text, dict[str, Any])
     except msgspec.DecodeError:
-        data = documents.parse(text, name)[0].data
-    return data if isinstance(data, dict) else {}
+        return documents.parse(text, name)[0].data

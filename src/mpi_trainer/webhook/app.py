@@ -18,6 +18,7 @@ from aiohttp import web
 from mpi_trainer.api import typed
 from mpi_trainer.api.errors import FORBIDDEN, FieldError
 from mpi_trainer.layout.mpijob import LABEL_OPERATOR
+from mpi_trainer.runtime.longwork import LongWork
 from mpi_trainer.webhook import mpijob, review, trainjob
 from mpi_trainer.webhook.asking import Questions
 from mpi_trainer.webhook.asks import Asks
@@ -44,12 +45,15 @@ class Door:
         self._train_asks = train_asks
         self._queues = queues
         self._maker = maker
+        self._long = LongWork()
 
     async def mutate(self, request: review.Request) -> dict[str, Any]:
-        return review.allowed(request, patch=mpijob.defaults(request, self._queues()))
+        there = self._queues()
+        patch = await self._long.on(request.size, mpijob.defaults, request, there)
+        return review.allowed(request, patch=patch)
 
     async def validate(self, request: review.Request) -> dict[str, Any]:
-        verdict = mpijob.judge(request)
+        verdict = await self._long.on(request.size, mpijob.judge, request)
         errors, warnings = verdict.errors, verdict.warnings
         if not errors and verdict.questions != Questions():
             errors, told = await self._asks.about(verdict.job, verdict.questions, request)
@@ -57,10 +61,12 @@ class Door:
         return _answer(request, errors, warnings)
 
     async def mutate_trainjob(self, request: review.Request) -> dict[str, Any]:
-        return review.allowed(request, patch=trainjob.stamps(request, datetime.now(UTC)))
+        now = datetime.now(UTC)
+        patch = await self._long.on(request.size, trainjob.stamps, request, now)
+        return review.allowed(request, patch=patch)
 
     async def validate_trainjob(self, request: review.Request) -> dict[str, Any]:
-        verdict = trainjob.judge(request)
+        verdict = await self._long.on(request.size, trainjob.judge, request)
         errors, warnings = verdict.errors, verdict.warnings
         if verdict.job is not None:
             asking = self._train_asks.about(verdict.job, request.user_info, verdict.before)
@@ -69,7 +75,7 @@ class Door:
         return _answer(request, errors, warnings)
 
     async def validate_runtime(self, request: review.Request) -> dict[str, Any]:
-        verdict = trainjob.judge_runtime(request)
+        verdict = await self._long.on(request.size, trainjob.judge_runtime, request)
         rights = await self._asks.held(verdict.claims, request.namespace, request.user_info)
         return _answer(request, (*verdict.errors, *rights[0]), verdict.warnings)
 
@@ -127,7 +133,7 @@ async def _read(body: bytes) -> review.Request:
     try:
         return review.parse(body)
     except typed.TooDeep:
-        return review.parse(await asyncio.to_thread(typed.shallow, body))
+        return await asyncio.to_thread(lambda: review.parse(typed.shallow(body)))
 
 
 def _labels(data: dict[str, Any] | None) -> dict[str, str]:

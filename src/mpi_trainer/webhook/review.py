@@ -48,6 +48,8 @@ class Request(ApiValue, frozen=True):
     object: dict[str, Any] | None = None
     old_object: dict[str, Any] | None = None
     dry_run: bool = False
+    size: int = 0
+    """bytes of the whole review"""
 
 
 class Review(ApiValue, frozen=True):
@@ -56,7 +58,7 @@ class Review(ApiValue, frozen=True):
 
 def parse(body: bytes) -> Request:
     """The request in a review; msgspec.ValidationError or DecodeError where it is none."""
-    return typed.decode(body, Review).request
+    return msgspec.structs.replace(typed.decode(body, Review).request, size=len(body))
 
 
 def allowed(

@@ -59,3 +59,38 @@ def test_file_says_where_the_large_spec_is() -> None:
     text = "apiVersion: kubeflow.org/v2beta1\nkind: MPIJob\nmetadata: {name: a}\nspec:\n  x: "
     with pytest.raises(InvalidJob, match=r"job.yaml:4:1: spec: Too long: has 3000"):
         load.jobs(text + "y" * 300_000, "job.yaml")
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {f"field{n}": 1 for n in range(5000)},
+        {"runPolicy": {"schedulingPolicy": {f"replicaz{n}": 1 for n in range(5000)}}},
+        {"mpiReplicaSpecs": {"Worker": {"template": {"spec": {"containers": [{}] * 5000}}}}},
+        {
+            "mpiReplicaSpecs": {
+                "Launcher": {
+                    "template": {
+                        "spec": {
+                            "containers": [
+                                {
+                                    "name": "a",
+                                    "image": "b",
+                                    "volumeMounts": [
+                                        {"name": f"v{n}", "mountPath": f"/{n}"} for n in range(3000)
+                                    ],
+                                }
+                            ]
+                        }
+                    }
+                }
+            }
+        },
+    ],
+    ids=["unknown", "near", "empty", "rules"],
+)
+def test_no_more_is_told_than_anybody_reads(spec: Any) -> None:
+    """S-15: 160,000 errors were told of 240 KB."""
+    found = load.job({**mpi_job(), "spec": spec})
+    assert 0 < len(found.errors) <= 2 * bounds.ERRORS
+    assert len(found.warnings) <= 2 * bounds.ERRORS

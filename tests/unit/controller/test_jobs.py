@@ -86,3 +86,22 @@ def test_an_annotation_that_another_version_knows_stops_no_job() -> None:
     loaded = Jobs(MPIJob, load.job, JobMemories()).load(msgspec.json.decode(raw, type=StoredJob))
     assert loaded.errors == ()
     assert loaded.job.metadata.annotations == meta["annotations"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 5000,
+        '{"failures":' + "[" * 5000,
+        '{"attempt":1' + "0" * 5000 + "}",
+        '{"retry_at":"0001-01-01T00:00:00+14:00"}',
+        '{"retry_at":"9999-12-31T23:59:59-14:00"}',
+        "x" * 20_000,
+        '{"failures":[' + ",".join(['{"attempt":1,"reason":"","message":""}'] * 2000) + "]}",
+        "\x00",
+    ],
+)
+def test_a_record_that_nobody_of_us_wrote_is_unreadable(text: str) -> None:
+    """A user can write the annotation: it is bounded, and nothing else is raised."""
+    with pytest.raises(record.Unreadable, match="cannot be read"):
+        record.read({"mpi-trainer.opendatahub.io/record": text})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import threading
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ import pytest
 from mpi_trainer.api import load
 from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.api.trainjob import TrainJob
-from mpi_trainer.controller import storedjob
+from mpi_trainer.controller import record, storedjob
 from mpi_trainer.controller.jobmemory import JobMemories
 from mpi_trainer.controller.jobs import Jobs
 from mpi_trainer.controller.objects import Job, Pod, StoredJob
@@ -84,7 +85,63 @@ def test_any_other_job_is_kept_whole(one: StoredJob) -> None:
     kept = storedjob.mpijob(one)
     assert not kept.finished
     assert bytes(kept.spec) == bytes(one.spec)
-    assert kept.metadata == one.metadata
+    ours = {"mpi-trainer.opendatahub.io/record": '{"attempt":2}'}
+    assert kept.metadata == msgspec.structs.replace(one.metadata, annotations=ours)
+
+
+def test_of_a_spec_that_is_too_large_little_is_kept_and_the_job_is_invalid() -> None:
+    """S-15, W-7: 370 suspended jobs of 1.4 MB took all the memory that the controller has."""
+    spec = {**SPEC, "x": "y" * 1_400_000}
+    kept = storedjob.mpijob(job("large", spec=spec))
+    assert len(msgspec.json.encode(kept)) < 1000
+    loaded = Jobs(MPIJob, load.job, JobMemories()).load(kept)
+    assert loaded.job.spec.run_policy.managed_by == "x", "another's job stays another's"
+    (error,) = loaded.errors
+    assert f"spec: Too long: has {len(msgspec.json.encode(spec))} bytes as JSON" in str(error)
+    assert "at most 262144 (256 KiB) are read; move scripts and data" in str(error)
+
+
+def test_spec_nested_too_deeply_is_invalid_and_not_decoded() -> None:
+    """S-3."""
+    deep = msgspec.Raw(b'{"a":' * 500 + b"1" + b"}" * 500)
+    kept = storedjob.mpijob(job("deep", spec={**SPEC, "x": deep}))
+    (error,) = Jobs(MPIJob, load.job, JobMemories()).load(kept).errors
+    assert "is nested 501 levels deep, and at most 100 are read" in str(error)
+
+
+def test_long_spec_is_read_beside_the_event_loop() -> None:
+    """S-15: and `load` finds it read."""
+    threads: list[bool] = []
+
+    def read(data: Any) -> Any:
+        threads.append(threading.current_thread() is threading.main_thread())
+        return load.job(data)
+
+    async def run() -> None:
+        memories = JobMemories()
+        jobs = Jobs(MPIJob, read, memories)
+        for name, size in (("short", 10), ("long", 100_000)):
+            meta = msgspec.structs.replace(job(name).metadata, generation=1)
+            memories.begin(Key("lab", name), name)
+            kept = storedjob.mpijob(job(name, spec={"x": "y" * size}))
+            kept = msgspec.structs.replace(kept, metadata=meta)
+            await jobs.prepare(kept)
+            assert jobs.load(kept).errors
+
+    asyncio.run(run())
+    assert threads == [True, False]
+
+
+def test_annotations_take_no_more_room_than_they_may() -> None:
+    one = job("noted")
+    many = {f"mpi-trainer.opendatahub.io/{n}": "x" for n in range(10_000)}
+    large = {"mpi-trainer.opendatahub.io/record": "x" * 200_000}
+    for notes in (many, large):
+        meta = msgspec.structs.replace(one.metadata, annotations=notes)
+        kept = storedjob.mpijob(msgspec.structs.replace(one, metadata=meta))
+        assert len(msgspec.json.encode(kept.metadata)) < 20_000
+    with pytest.raises(record.Unreadable, match="more than 16384 characters"):
+        record.read(kept.metadata.annotations)
 
 
 @pytest.mark.parametrize("holds", ["Running", "Succeeded"])

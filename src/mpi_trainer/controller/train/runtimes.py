@@ -18,10 +18,11 @@ from typing import Any
 
 import msgspec
 
-from mpi_trainer.api import load
+from mpi_trainer.api import load, typed
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.runtime import CLUSTER, Runtime, serves
 from mpi_trainer.api.trainjob import KIND, TrainJob
+from mpi_trainer.api.validation import size
 from mpi_trainer.controller.claims import Predecessor, check, claim
 from mpi_trainer.controller.jobmemory import JobMemories
 from mpi_trainer.kube import requests
@@ -33,6 +34,7 @@ from mpi_trainer.kube.resources import (
     TRAINING_RUNTIMES,
 )
 from mpi_trainer.render import snapshots
+from mpi_trainer.runtime.longwork import LongWork
 from mpi_trainer.runtime.partial import Key, Meta, Partial
 from mpi_trainer.runtime.together import Together
 
@@ -79,6 +81,7 @@ class Runtimes:
         self._memories = memories
         self._live = Together(self._read)
         self._latest: dict[Key, _Read] = {}
+        self._long = LongWork()
 
     def latest(self, job: TrainJob) -> Runtime | None:
         """As it was read last, for whichever job. `of` gives the same object if it still is so."""
@@ -140,7 +143,7 @@ class Runtimes:
     async def _read(self, key: Key) -> Runtime:
         resource = TRAINING_RUNTIMES if key.namespace else CLUSTER_TRAINING_RUNTIMES
         try:
-            data = await self._client.call(requests.get(resource, *key), dict[str, Any])
+            body = await self._client.fetch(requests.get(resource, *key))
         except Forbidden as error:
             raise NoRuntime(
                 f"spec.runtimeRef: this controller may not read it ({error.message}); name a "
@@ -153,13 +156,11 @@ class Runtimes:
                 "create it, or delete the job and name another"
             ) from None
         last = self._latest.get(key)
-        if last is not None and last.data == data:
-            return last.runtime
+        found = await self._long.on(len(body), _read, body, last)
         if len(self._latest) >= _MANY:
             self._latest.clear()
-        runtime = _runtime(data)
-        self._latest[key] = _Read(data, runtime)
-        return runtime
+        self._latest[key] = found
+        return found.runtime
 
     async def _recall(self, job: TrainJob, owner: Meta, made_from: str, known: _Known) -> None:
         """What is stored, if it is what the JobSet was made from."""
@@ -172,7 +173,8 @@ class Runtimes:
         if made_from not in ("", mark):
             return
         try:
-            runtime = snapshots.held(kept.data, name)
+            long = len(kept.data.get(snapshots.KEY, ""))
+            runtime = await self._long.on(long, snapshots.held, kept.data, name)
         except InvalidJob as error:
             raise BadRuntime(f"ConfigMap {name} cannot be read: {error}") from None
         if not serves(runtime, job):
@@ -194,6 +196,24 @@ def _place(job: TrainJob) -> Key:
     """Where its runtime is; in no namespace: the cluster's own."""
     ref = job.spec.runtime_ref
     return Key("" if (ref.kind or CLUSTER) == CLUSTER else job.namespace, ref.name)
+
+
+class _Stored(Partial, frozen=True, gc=False):
+    spec: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+def _read(body: bytes, last: _Read | None) -> _Read:
+    """The runtime that the API server has answered with; the `last` one if it still is that."""
+    try:
+        wrong = size.of_text(bytes(typed.decode(body, _Stored).spec))
+        data = {} if wrong else typed.decode(body, dict[str, Any])
+    except msgspec.MsgspecError as error:
+        raise BadRuntime(f"runtime: it cannot be read: {error}") from None
+    if wrong:
+        raise BadRuntime(f"runtime: {wrong[0]}")
+    if last is not None and last.data == data:
+        return last
+    return _Read(data, _runtime(data))
 
 
 def _runtime(data: Mapping[str, Any]) -> Runtime:
