@@ -109,22 +109,31 @@ class Admin:
         self, method: str, path: str, body: Any = None, kind: str = "application/json"
     ) -> Object:
         data = None if body is None else json.dumps(body).encode()
+        code, content = self._exchange(method, path, data, kind)
+        if code >= 400:
+            raise Refusal(f"{method} {path}", code, content)
+        decoded: Object = json.loads(content)
+        return decoded
+
+    def attempt(
+        self, method: str, path: str, body: bytes | None = None, kind: str = "application/json"
+    ) -> tuple[int, bytes]:
+        """The answer as it is, to whatever was sent."""
+        return self._exchange(method, self._in(path), body, kind)
+
+    def _exchange(self, method: str, path: str, data: bytes | None, kind: str) -> tuple[int, bytes]:
         for again in (True, False):
             connection = self._connection()
             try:
                 connection.request(method, path, data, {"Content-Type": kind, **self._headers})
                 answer = connection.getresponse()
-                content = answer.read()
-                break
+                return answer.status, answer.read()
             except (OSError, http.client.HTTPException):
                 connection.close()
                 self._local.connection = None
                 if not again:
                     raise
-        if answer.status >= 400:
-            raise Refusal(f"{method} {path}", answer.status, content)
-        decoded: Object = json.loads(content)
-        return decoded
+        raise AssertionError("unreachable")
 
     def _connection(self) -> http.client.HTTPSConnection:
         found: http.client.HTTPSConnection | None = getattr(self._local, "connection", None)

@@ -1,0 +1,331 @@
+"""Whatever reads what users write takes time and memory in proportion to it, whatever it says.
+
+Every reader is given hostile text and benign text of the same size, and what it costs is compared:
+in the processor's time of this thread, so that a busy machine changes nothing, and as a ratio, so
+that a slow one does not either. Sizes grow, so that a reader that is cubic fails and does not hang.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import json
+import statistics
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import mpi_trainer
+from mpi_trainer.api import bounds, documents, load, nesting, quantities, secrettext, typed
+from mpi_trainer.api.annotations import RECORD, seconds
+from mpi_trainer.api.errors import InvalidJob
+from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.controller import record, redact, status, storedjob
+from mpi_trainer.controller.ending import launcher_end
+from mpi_trainer.controller.jobmemory import JobMemories
+from mpi_trainer.controller.jobs import Jobs
+from mpi_trainer.controller.look import pod_seen
+from mpi_trainer.controller.objects import Pod, StoredJob
+from mpi_trainer.decide import findings, testimony
+from mpi_trainer.kube import errors, requests
+from mpi_trainer.kube.resources import MPIJOBS
+from mpi_trainer.layout.agent import lastwords
+from mpi_trainer.layout.agent.summary import most_ranks, parse
+from mpi_trainer.render import snapshots
+from mpi_trainer.runtime import logs, recorder
+from mpi_trainer.webhook import mpijob, review
+from tests.unit.api.building import CONTAINER, POD, job
+from tests.unit.api.trainers import runtime, train_job
+
+TIME = 60.0
+MEMORY = 60.0
+SIZES = (512, 4096, 16384)
+
+Reader = Callable[[str], Any]
+
+
+def spec_of(text: str) -> dict[str, Any]:
+    """A job that has the text wherever a user can write some."""
+    return job(
+        (("metadata", "labels"), {text: text}),
+        (("metadata", "annotations"), {text: text}),
+        (("spec", "x"), text),
+        ((*POD, "volumes"), [{"name": text, "configMap": {"name": text}}]),
+        ((*CONTAINER, "image"), text),
+        ((*CONTAINER, "command"), [text]),
+        ((*CONTAINER, "env"), [{"name": text, "value": text}]),
+        ((*CONTAINER, "resources"), {"limits": {text: text, "cpu": text}}),
+    )
+
+
+def nested_in(text: str) -> bytes:
+    """JSON with the text as it is where it is JSON, else as a string."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return json.dumps({"metadata": {"name": "a"}, "spec": text}).encode()
+    return b'{"metadata":{"name":"a"},"spec":' + text.encode() + b"}"
+
+
+def stored(text: str) -> Any:
+    body = nested_in(text)
+    try:
+        kept = storedjob.mpijob(typed.decode(body, StoredJob))
+    except typed.TooDeep:
+        kept = storedjob.mpijob(typed.decode(typed.shallow(body), StoredJob))
+    return Jobs(MPIJob, load.job, JobMemories()).load(kept)
+
+
+def reviewed(text: str) -> Any:
+    asked = {"uid": "u", "operation": "CREATE", "namespace": "n", "object": spec_of(text)}
+    return mpijob.judge(review.parse(json.dumps({"request": asked}).encode()))
+
+
+def ended(text: str, role: str) -> Any:
+    last = {"name": "c", "state": {"terminated": {"exitCode": 1, "message": text}}}
+    said = {"phase": "Failed", "containerStatuses": [last]}
+    pod = msgspec.convert({"spec": {"containers": [{"name": "c"}]}, "status": said}, Pod)
+    redact.words.cache_clear()
+    return launcher_end(pod, 2) if role == "launcher" else pod_seen(pod, "w", "worker")
+
+
+def pending(text: str) -> Any:
+    why = {"type": "PodScheduled", "status": "False", "reason": text, "message": text}
+    pod = msgspec.convert({"status": {"phase": "Pending", "conditions": [why]}}, Pod)
+    return pod_seen(pod, "w", "worker")
+
+
+REQUEST = requests.get(MPIJOBS, "n", "a")
+LISTED = "mpi-agent 1\nlevel full\nended Command 0\n"
+
+READERS: dict[str, Reader] = {
+    "redact.tail": lambda t: redact.tail(t, [("PASSWORD", "hunter2"), ("x", t)]),
+    "redact.words": redact.words.__wrapped__,
+    "secrettext.without_keys": secrettext.without_keys,
+    "secrettext.without_tokens": secrettext.without_tokens,
+    "secrettext.without_known": secrettext.without_known,
+    "secrettext.without_named": secrettext.without_named,
+    "logs.redacted": logs.redacted,
+    "recorder.short": recorder.short,
+    "summary.parse": lambda t: testimony.ranks(parse(LISTED + t, most_ranks(2)), 1),
+    "summary.parse of hosts": lambda t: testimony.ranks(parse(f"{LISTED}host a {t}", 3072), 1),
+    "lastwords.first": lambda t: lastwords.first(t.splitlines()),
+    "ending.launcher_end": functools.partial(ended, role="launcher"),
+    "look.pod_seen": functools.partial(ended, role="worker"),
+    "look.pod_seen of one that waits": pending,
+    "record.read": lambda t: record.read({RECORD: t}),
+    "findings.parsed": findings.parsed,
+    "annotations.seconds": seconds,
+    "quantities.parse": quantities.parse,
+    "nesting.depth": lambda t: nesting.depth(t.encode()),
+    "nesting.pruned": lambda t: nesting.pruned(t.encode(), 5),
+    "typed.decode": lambda t: typed.decode(nested_in(t), dict[str, Any]),
+    "status.read": lambda t: status.read(nested_in(t), MPIJob().status.__class__),
+    "storedjob and jobs.load": stored,
+    "load.job": lambda t: load.job(spec_of(t)),
+    "load.train_job": lambda t: load.train_job(train_job((("spec", t), t))),
+    "load.runtime": lambda t: load.runtime(runtime((("spec", t), {t: t}))),
+    "review and judge": reviewed,
+    "snapshots.held": lambda t: snapshots.held({"runtime": t}, "a"),
+    "documents.parse": lambda t: documents.parse(t, "a"),
+    "errors.from_answer": lambda t: errors.from_answer(REQUEST, 500, t.encode()),
+}
+
+# Each is repeated up to the size; what is odd in the middle of a text is odd at its start as well.
+UNITS = (
+    *("a", " ", "\n", "\t", "\x00", "é", "\U0001f600", "\u2028", "9", "0", "-", "_", ".", '"', "'"),
+    *("pass", "pass ", "password=", "password='", "token: ", "secret.", 'a="', "a.b=c "),
+    *("eyJ", "-eyJ", "eyJaaaaaa.", "eyJ.", "bearer ", "basic  ", "AKIA", "sk-", "://a:", "@"),
+    *("-----BEGIN ", "-----BEGIN A-----", "-----END A-----", "\x1b[0", "\x1b[", "\r"),
+    *(
+        "0-9,",
+        "0-999999,",
+        "0-999999999999999999,",
+        "host a 0-999999\n",
+        "lost 0-99 a\n",
+        "bad 1 a\n",
+    ),
+    *(
+        "[",
+        "{",
+        '{"a":',
+        "[{",
+        '"\\',
+        "\\",
+        "{}",
+        "[],",
+        "1e9",
+        "- ",
+        "a: ",
+        "&a [",
+        "*a ",
+        "? ",
+        "!!",
+    ),
+    *("Abort(1) on node 1 (rank ", " Executable: ", "*** reported by process [1,", "rank=1 "),
+    *("%s", "{0}", "$(x)", "..", "/", "a-", "A_"),
+)
+NUMBERED = (
+    lambda size: "\n".join(f"host h{n} {n}" for n in range(size // 10))[:size],
+    lambda size: json.dumps({f"k{n}": n for n in range(size // 12)}),
+    lambda size: '{"a":' * (size // 6) + "1" + "}" * (size // 6),
+    lambda size: "[" * (size // 2) + "]" * (size // 2),
+    lambda size: "\n".join(f"k{n}: v" for n in range(size // 9)),
+    lambda size: json.dumps({"x": [{}] * (size // 4)}),
+    lambda size: "1" * size,
+)
+
+
+def benign(size: int) -> str:
+    """An ordinary log: lines of words, numbers and punctuation."""
+    line = "epoch 3, step 1200: loss 0.25 (lr 1e-3) on worker-1, 12.5 s\n"
+    return (line * (size // len(line) + 1))[:size]
+
+
+def taken(reader: Reader, text: str) -> None:
+    """What a reader says of it is another test's business."""
+    with contextlib.suppress(ValueError, InvalidJob, record.Unreadable):
+        reader(text)
+
+
+def spent(reader: Reader, text: str) -> float:
+    began = time.thread_time()
+    taken(reader, text)
+    return time.thread_time() - began
+
+
+def walked(text: str) -> int:
+    """What a plain loop over the same text costs: the unit of all comparisons."""
+    count = 0
+    for letter in text:
+        count += letter == "\n"
+    return count
+
+
+@functools.cache
+def usual(name: str, size: int) -> float:
+    text = benign(size)
+    taken(READERS[name], text)
+    runs = [spent(READERS[name], text) + spent(walked, text) for _ in range(3)]
+    return statistics.median(runs)
+
+
+def slowness(name: str, text: str) -> float:
+    """How many times the time of benign text; measured again where it seems too long."""
+    limit, reader = TIME * usual(name, len(text)), READERS[name]
+    first = spent(reader, text)
+    if first <= limit:
+        return first / limit * TIME
+    return statistics.median([first, *(spent(reader, text) for _ in range(2))]) / limit * TIME
+
+
+def peak(reader: Reader, text: str) -> int:
+    taken(reader, text)
+    tracemalloc.start()
+    try:
+        taken(reader, text)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def grown(unit: str, size: int) -> str:
+    return (unit * (size // len(unit) + 1))[:size]
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_hostile_text_takes_no_longer_than_benign_text_of_its_size(name: str) -> None:
+    """S-1, S-2, S-15."""
+    for size in SIZES:
+        texts = [grown(unit, size) for unit in UNITS] + [make(size) for make in NUMBERED]
+        for text in texts:
+            assert slowness(name, text) <= TIME, f"{size} bytes of {text[:40]!r}"
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_hostile_text_takes_no_more_memory_than_benign_text_of_its_size(name: str) -> None:
+    """S-2: 50 bytes were 354 MiB."""
+    size = 4096
+    usual_peak = peak(READERS[name], benign(size)) + size
+    for text in [grown(unit, size) for unit in UNITS] + [make(size) for make in NUMBERED]:
+        ratio = peak(READERS[name], text) / usual_peak
+        assert ratio <= MEMORY, f"{ratio:.0f} times for {text[:40]!r}"
+
+
+FRAGMENTS = st.lists(st.sampled_from(UNITS) | st.text(max_size=4), min_size=1, max_size=4)
+
+
+@settings(
+    max_examples=6,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+@given(parts=FRAGMENTS)
+@pytest.mark.parametrize("name", READERS)
+def test_no_pattern_of_text_is_slow_to_read(name: str, parts: list[str]) -> None:
+    """What nobody has thought of: any short text, repeated."""
+    unit = "".join(parts) or "a"
+    for size in SIZES[:2]:
+        text = grown(unit, size)
+        assert slowness(name, text) <= TIME, f"{size} bytes of {unit!r}"
+
+
+def test_every_bound_is_kept_by_somebody() -> None:
+    """A bound that nobody reads is a promise that nobody keeps."""
+    source = Path(mpi_trainer.__file__).parent
+    texts = [p.read_text() for p in source.rglob("*.py") if p.name != "bounds.py"]
+    names = [name for name in vars(bounds) if name.isupper()]
+    assert names
+    assert [n for n in names if not any(f"bounds.{n}" in text for text in texts)] == []
+
+
+# Modules of what runs in the cluster that look for patterns, and the readers above that use them.
+PATTERNS = {
+    "api.decode": "load.job",
+    "api.documents": "documents.parse",
+    "api.names": "load.job",
+    "api.nesting": "nesting.pruned",
+    "api.quantities": "quantities.parse",
+    "api.scalars": "documents.parse",
+    "api.secrettext": "redact.tail",
+    "api.validation.patching": "load.train_job",
+    "api.validation.security": "load.job",
+    "api.validation.trainjob": "load.train_job",
+    "controller.flags": "the administrator's own words",
+    "controller.redact": "redact.tail",
+    "layout.agent.lastwords": "lastwords.first",
+    "layout.launch": "load.job",
+    "runtime.logs": "logs.redacted",
+    "webhook.podfields": "review and judge",
+    "webhook.refusals": "the API server's own words",
+}
+
+
+def test_every_module_that_looks_for_patterns_has_a_reader_here() -> None:
+    """So that this list cannot grow old unseen."""
+    source = Path(mpi_trainer.__file__).parent
+    found = set()
+    for package in (
+        "api",
+        "controller",
+        "decide",
+        "kube",
+        "layout",
+        "render",
+        "runtime",
+        "webhook",
+    ):
+        for path in (source / package).rglob("*.py"):
+            if "re.compile(" in path.read_text():
+                found.add(".".join(path.relative_to(source).with_suffix("").parts))
+    assert found <= set(PATTERNS)
+    for module in PATTERNS:
+        importlib.import_module(f"mpi_trainer.{module}")
