@@ -15,7 +15,7 @@ from typing import Any
 from mpi_trainer.api import load
 from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.controller import flags as command_line
-from mpi_trainer.controller import guard, rehearsal, storedjob
+from mpi_trainer.controller import guard, rehearsal, storedjob, storedpods
 from mpi_trainer.controller.agentscripts import AgentScripts, Times
 from mpi_trainer.controller.apply import Hands
 from mpi_trainer.controller.flags import Flags
@@ -188,7 +188,7 @@ def _mpijobs(
         fresh=freshness.fresh,
         settings=Settings(workers=flags.workers),
     )
-    return workers, _reflectors(flags, shared, stores, Wakeups(queue, stores.mpijobs))
+    return workers, _reflectors(flags, shared, stores, Wakeups(queue, stores.mpijobs, stores.pods))
 
 
 def _scripts(flags: Flags, writer: Client, metrics: Metrics) -> AgentScripts:
@@ -228,10 +228,18 @@ def _reflectors(
                 labels=OURS,
                 namespace=place,
                 on_change=wake.pod,
+                keep=storedpods.pod,
                 gather=POD_SECONDS,
             ),
             Reflector(
-                client, JOBS, Job, stores.jobs, labels=OURS, namespace=place, on_change=wake.job
+                client,
+                JOBS,
+                Job,
+                stores.jobs,
+                labels=OURS,
+                namespace=place,
+                on_change=wake.job,
+                keep=storedpods.job,
             ),
         ]
     return found

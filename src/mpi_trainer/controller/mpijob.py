@@ -30,6 +30,7 @@ from mpi_trainer.controller.objects import Job, Pod, StoredJob
 from mpi_trainer.controller.pace import Pace
 from mpi_trainer.controller.tails import Tails
 from mpi_trainer.controller.telling import cut, joined, tell
+from mpi_trainer.controller.wakeups import BY_JOB
 from mpi_trainer.decide import Decision, Seen, decide, ours, reasons, refused
 from mpi_trainer.kube.errors import Forbidden
 from mpi_trainer.layout.mpijob import LABEL_JOB, choose
@@ -44,7 +45,6 @@ from mpi_trainer.runtime.workers import DONE, Result, Terminal
 log = logging.getLogger(__name__)
 replace = msgspec.structs.replace
 
-BY_JOB = "job"
 REFUSED_AGAIN = 10.0
 UNSURE_AGAIN = 30.0
 WORKER_BYTES = 64  # what a worker takes to be rendered, as much as so much text to be read

@@ -1,9 +1,10 @@
 """Which job a change concerns, and how soon to look at it.
 
 A launcher's change is what people wait for: at once. Workers come and go by the hundred within a
-second, so theirs are gathered for a moment and looked at together. Jobs that have ended, and what
-they left, wait until nothing else is to be done; so does what belongs to a job that is not known
-(yet): should it be under way, its own coming makes it urgent.
+second, so theirs are gathered for a moment and looked at together: the longer the more of them
+there are, since one look sees all of them. Jobs that have ended, and what they left, wait until
+nothing else is to be done; so does what belongs to a job that is not known (yet): should it be
+under way, its own coming makes it urgent.
 """
 
 from __future__ import annotations
@@ -17,12 +18,17 @@ from mpi_trainer.runtime.store import Store
 from mpi_trainer.runtime.workqueue import WorkQueue
 
 GATHER: Final = 0.05
+EACH_POD: Final = 0.00025
+"""seconds: a look takes a few per cent of what it is gathered for, however large the job"""
+BY_JOB: Final = "job"
+"""the index of pods and Jobs by the job that they name"""
 
 
 class Wakeups:
-    def __init__(self, queue: WorkQueue[Key], jobs: Store[StoredJob]) -> None:
+    def __init__(self, queue: WorkQueue[Key], jobs: Store[StoredJob], pods: Store[Pod]) -> None:
         self._queue = queue
         self._jobs = jobs
+        self._pods = pods
 
     def mpijob(self, old: StoredJob | None, new: StoredJob | None) -> None:
         found = new or old
@@ -42,7 +48,8 @@ class Wakeups:
         if found.metadata.labels.get(LABEL_ROLE) == "launcher":
             self._queue.add(key, self._under_way(key))
         else:
-            self._queue.add_after(key, GATHER, self._under_way(key))
+            pods = self._pods.count(BY_JOB, str(key))
+            self._queue.add_after(key, max(GATHER, pods * EACH_POD), self._under_way(key))
 
     def _under_way(self, key: Key) -> bool:
         job = self._jobs.get(key)

@@ -67,6 +67,10 @@ class Store(Generic[T]):
         found = self._indexes[index].get(value)
         return tuple(found[key] for key in sorted(found)) if found else ()
 
+    def count(self, index: str, value: str) -> int:
+        """How many `by` would give."""
+        return len(self._indexes[index].get(value, ()))
+
     def version(self, namespace: str = "") -> int:
         """How far the watch over this namespace has come; -1 before the first list."""
         return max(self._versions.get(namespace, -1), self._versions.get("", -1))

@@ -17,10 +17,12 @@ from mpi_trainer.controller import record, storedjob
 from mpi_trainer.controller.jobmemory import JobMemories
 from mpi_trainer.controller.jobs import Jobs
 from mpi_trainer.controller.objects import Job, Pod, StoredJob
-from mpi_trainer.controller.wakeups import Wakeups
+from mpi_trainer.controller.wakeups import BY_JOB, Wakeups
+from mpi_trainer.layout.mpijob import LABEL_JOB, LABEL_ROLE
 from mpi_trainer.runtime.partial import Key
-from mpi_trainer.runtime.store import Store
+from mpi_trainer.runtime.store import Store, by_label
 from mpi_trainer.runtime.workqueue import WorkQueue
+from tests.unit.runtime.faketime import now, play
 
 POLICY = {"cleanPodPolicy": "Running", "ttlSecondsAfterFinished": 60, "managedBy": "x"}
 ENV = [{"name": f"A{i}", "value": "b" * 100} for i in range(100)]
@@ -168,7 +170,7 @@ def order(*told: Any) -> list[str]:
     async def run() -> list[str]:
         store: Store[StoredJob] = Store()
         queue: WorkQueue[Key] = WorkQueue()
-        wake = Wakeups(queue, store)
+        wake = Wakeups(queue, store, Store({BY_JOB: by_label(LABEL_JOB)}))
         for old, new in told:
             kept = None if new is None else storedjob.mpijob(new)
             if kept is not None:
@@ -201,7 +203,7 @@ def test_what_finished_jobs_left_does_not_make_them_urgent() -> None:
     async def run() -> None:
         store: Store[StoredJob] = Store()
         queue: WorkQueue[Key] = WorkQueue()
-        wake = Wakeups(queue, store)
+        wake = Wakeups(queue, store, Store({BY_JOB: by_label(LABEL_JOB)}))
         labels = {"training.kubeflow.org/job-role": "launcher"}
         for name, end in (("done", "Succeeded"), ("runs", "Running")):
             store.put(storedjob.mpijob(job(name, end)))
@@ -217,3 +219,27 @@ def test_what_finished_jobs_left_does_not_make_them_urgent() -> None:
         assert (await queue.get()).name == "runs"
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(("workers", "seconds"), [(10, 0.05), (2000, 0.5)])
+def test_changes_of_workers_are_gathered_the_longer_the_more_there_are(
+    workers: int, seconds: float
+) -> None:
+    """P-3: every look sees every pod; a job of thousands has not twenty of them in a second."""
+
+    async def story() -> None:
+        jobs: Store[StoredJob] = Store()
+        pods: Store[Pod] = Store({BY_JOB: by_label(LABEL_JOB)})
+        queue: WorkQueue[Key] = WorkQueue()
+        wake = Wakeups(queue, jobs, pods)
+        jobs.put(storedjob.mpijob(job("large", "Running")))
+        for number in range(workers):
+            labels = {LABEL_JOB: "large", LABEL_ROLE: "worker"}
+            meta = {"name": f"w{number}", "namespace": "lab", "uid": str(number), "labels": labels}
+            pods.put(msgspec.convert({"metadata": meta}, Pod))
+        began = now()
+        wake.pod(None, next(iter(pods)))
+        assert await queue.get() == Key("lab", "large")
+        assert now() - began == pytest.approx(seconds)
+
+    play(story())

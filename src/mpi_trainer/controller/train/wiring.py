@@ -9,7 +9,7 @@ import msgspec
 
 from mpi_trainer.api import load
 from mpi_trainer.api.trainjob import KIND, TrainJob
-from mpi_trainer.controller import storedjob
+from mpi_trainer.controller import storedjob, storedpods
 from mpi_trainer.controller.agentscripts import AgentScripts
 from mpi_trainer.controller.flags import Flags
 from mpi_trainer.controller.furniture import Furniture
@@ -118,6 +118,7 @@ def _reflectors(
                 fields=ENDED,
                 namespace=place,
                 on_change=wake.ended_pod,
+                keep=storedpods.pod,
                 gather=POD_SECONDS,
             ),
         ]

@@ -1,0 +1,150 @@
+"""Finished jobs by the thousand, through the real loop: cheap, and in nobody's way."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import tracemalloc
+from typing import Any
+
+import msgspec
+
+from mpi_trainer.api import load
+from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.controller import storedjob
+from mpi_trainer.controller.agentscripts import AgentScripts
+from mpi_trainer.controller.apply import Hands
+from mpi_trainer.controller.furniture import Furniture
+from mpi_trainer.controller.jobmemory import JobMemories
+from mpi_trainer.controller.jobs import Jobs, timed
+from mpi_trainer.controller.mpijob import MPIJobs, Stores, Tools
+from mpi_trainer.controller.objects import StoredJob
+from mpi_trainer.controller.pace import Pace
+from mpi_trainer.controller.tails import Tails
+from mpi_trainer.controller.wakeups import Wakeups
+from mpi_trainer.kube.resources import JOBS, MPIJOBS, PODS, Resource
+from mpi_trainer.runtime.freshness import Freshness
+from mpi_trainer.runtime.jobmetrics import JobMetrics
+from mpi_trainer.runtime.metrics import Metrics
+from mpi_trainer.runtime.partial import Key
+from mpi_trainer.runtime.recorder import Recorder
+from mpi_trainer.runtime.workers import Result, Settings, Workers
+from mpi_trainer.runtime.workqueue import WorkQueue
+
+MANY = 600
+WORKERS = 32
+T0 = "2026-01-01T00:00:00Z"
+ENV = [{"name": f"A{i}", "value": "b" * 60} for i in range(100)]
+POD = {"spec": {"containers": [{"name": "c", "image": "x", "env": ENV}]}}
+SPEC = {
+    "runPolicy": {"cleanPodPolicy": "Running"},
+    "mpiReplicaSpecs": {"Launcher": {"template": POD}, "Worker": {"replicas": 4, "template": POD}},
+}
+
+
+def job(number: int, *ends: str) -> StoredJob:
+    meta = {"name": f"job-{number}", "namespace": "lab", "uid": f"u{number}", "generation": 1}
+    meta |= {"resourceVersion": str(number + 1), "creationTimestamp": T0}
+    told = [
+        {"type": kind, "status": "True", "lastTransitionTime": T0} for kind in ("Created", *ends)
+    ]
+    status = {
+        "conditions": told,
+        "startTime": T0,
+        "completionTime": T0,
+        "lastReconcileTime": T0,
+        "replicaStatuses": {"Launcher": {"succeeded": 1}, "Worker": {}},
+    }
+    raw = msgspec.json.encode({"metadata": meta, "spec": SPEC, "status": status})
+    return storedjob.mpijob(msgspec.json.decode(raw, type=StoredJob))
+
+
+class Nobody:
+    """An API server that is not to be asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+
+    async def call(self, request: Any, kind: Any) -> Any:
+        self.asked.append(request)
+        raise AssertionError(f"asked for {request}")
+
+
+class Scene:
+    def __init__(self) -> None:
+        self.stores, self.memories, metrics = Stores.empty(), JobMemories(), Metrics()
+        self.server = Nobody()
+        server: Any = self.server
+        freshness: Freshness[Key, Resource] = Freshness(
+            {MPIJOBS: self.stores.mpijobs, PODS: self.stores.pods, JOBS: self.stores.jobs},
+            time.monotonic,
+        )
+        scripts = AgentScripts(server, WorkQueue())
+        furniture, pace = Furniture(server, self.memories, scripts), Pace()
+        self.loop = MPIJobs(
+            self.stores,
+            Tools(
+                memories=self.memories,
+                jobs=Jobs(MPIJob, load.job, self.memories, timed(300)),
+                furniture=furniture,
+                scripts=scripts,
+                hands=Hands(server, furniture, freshness, pace),
+                tails=Tails(server, self.memories),
+                recorder=Recorder(server, "x", "y", metrics),
+                metrics=JobMetrics(metrics.registry),
+                pace=pace,
+            ),
+        )
+        self.looks: list[str] = []
+        self.queue: WorkQueue[Key] = WorkQueue()
+        self.wake = Wakeups(self.queue, self.stores.mpijobs, self.stores.pods)
+        settings = Settings(workers=WORKERS)
+        self.workers = Workers("mpijob", self.queue, self.look, metrics, settings=settings)
+
+    async def look(self, key: Key) -> Result:
+        self.looks.append(key.name)
+        return await self.loop.reconcile(key)
+
+    def add(self, one: StoredJob) -> None:
+        self.stores.mpijobs.put(one)
+        self.wake.mpijob(None, one)
+
+
+def test_each_has_one_look_that_asks_nobody_and_the_loop_goes_on_beside() -> None:
+    """C-1: three thousand of them stalled the loop for 8 to 16 s, and the lease was lost."""
+
+    async def run() -> None:
+        scene = Scene()
+        for number in range(MANY):
+            scene.add(job(number, "Succeeded" if number % 2 else "Failed"))
+        working = asyncio.create_task(scene.workers.run())
+        turns = 0
+        while len(scene.looks) < MANY:
+            turns += 1
+            await asyncio.sleep(0)
+        scene.queue.close()
+        await working
+        assert turns >= MANY // WORKERS
+        assert len(scene.looks) == MANY
+        assert scene.queue.delayed() == 0
+        assert scene.server.asked == []
+        assert len(scene.memories) == 0, "C-9: nothing is remembered of them"
+
+    asyncio.run(run())
+
+
+def test_little_memory_is_held_by_each() -> None:
+    """C-1: however large its spec is."""
+    scene = Scene()
+    scene.stores.mpijobs.put(job(0, "Succeeded"))
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for number in range(1, MANY + 1):
+            scene.stores.mpijobs.put(job(number, "Succeeded"))
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(scene.stores.mpijobs) == MANY + 1
+    assert len(msgspec.json.encode(SPEC)) > 10_000
+    assert (after - before) / MANY < 3_000
