@@ -303,6 +303,7 @@ PATTERNS = {
     "controller.redact": "redact.tail",
     "layout.agent.lastwords": "lastwords.first",
     "layout.launch": "load.job",
+    "render.agentscripts": "a whole match of at most as many letters as a hash has",
     "runtime.logs": "logs.redacted",
     "webhook.podfields": "review and judge",
     "webhook.refusals": "the API server's own words",
