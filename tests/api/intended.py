@@ -208,7 +208,6 @@ AGENT: Final = (
                 ["/etc/mpi-agent/worker"],
             ),
             *added("Worker", "spec.containers[*].startupProbe"),
-            *added("Worker", "spec.containers[*].env[MPI_TRAINER_GRACE]"),
         ),
         agent=True,
     ),

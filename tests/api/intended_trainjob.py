@@ -127,7 +127,6 @@ AGENT: Final = (
         (
             main("command", ABSENT, ["/etc/mpi-agent/worker"]),
             main("startupProbe"),
-            main("env[MPI_TRAINER_GRACE]"),
         ),
         agent=True,
     ),

@@ -132,8 +132,6 @@ def _workers(who: Ensemble, agent: Choice) -> tuple[PodLayout, ...]:
     env: Pairs = (("K_MPI_JOB_ROLE", "worker"), *role.env)
     if agent.managed:
         command = (paths.WORKER,)
-        grace = max(pod.termination_grace_period_seconds - GRACE_MARGIN, 1)
-        env = (*env, ("MPI_TRAINER_GRACE", str(grace)))
     scripts = files("worker", _settings(who)) if agent.managed else ()
     keys = _agent_keys(agent, "public", "host-private") or who.keys
     scratch = (paths.SCRATCH,) if agent.managed else ()
@@ -172,7 +170,10 @@ def _launcher_scripts(who: Ensemble, agent: Choice) -> tuple[File, ...]:
 
 
 def _settings(who: Ensemble) -> str:
-    return settings(who.annotations).text()
+    """Not variables of the pods: each pod would store them."""
+    patience = who.workers.template.view.spec.termination_grace_period_seconds
+    grace = max(patience - GRACE_MARGIN, 1)
+    return f"{settings(who.annotations).text()}grace_seconds={grace}\n"
 
 
 def _overlays(agent: Choice) -> tuple[Overlay, ...]:

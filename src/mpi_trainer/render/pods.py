@@ -40,8 +40,6 @@ def filled(layout: PodLayout, frame: Frame, own: Object | None = None) -> Object
     _resolve_names(spec, frame.search)
     if not _asks_for_token(spec):
         spec["automountServiceAccountToken"] = False
-    if layout.name in frame.rank_pods:
-        sharedmemory.add(spec, main)
     return spec
 
 
@@ -63,14 +61,16 @@ def marked(given: Object, labels: Mapping[str, str]) -> Object:
 def _fill_main(main: Object, spec: Object, layout: PodLayout, frame: Frame) -> None:
     """What the container that runs the job gets: command, variables, files, probe."""
     own = folders(layout, frame, spec)
-    given = main.get("env") or []
+    given, mounts = main.get("env") or [], main.get("volumeMounts") or []
     main["env"] = _variables(given, layout.env)
     spec["volumes"] = [*(spec.get("volumes") or ()), *own.volumes]
-    main["volumeMounts"] = [*(main.get("volumeMounts") or ()), *own.mounts]
+    main["volumeMounts"] = [*mounts, *own.mounts, *own.overlays]
+    if layout.name in frame.rank_pods:
+        sharedmemory.add(spec, main)
     if layout.prepare:
-        twin = {**main, "env": _variables(given, preparation.variables(layout.env))}
+        env = _variables(given, preparation.variables(layout.env))
+        twin = {**main, "env": env, "volumeMounts": [*mounts, *own.needed]}
         spec["initContainers"] = preparation.init_containers(spec, twin, layout.prepare)
-    main["volumeMounts"] = [*main["volumeMounts"], *own.overlays]
     if layout.command != (*(main.get("command") or ()), *(main.get("args") or ())):
         main["command"] = list(layout.command)
         main.pop("args", None)

@@ -1,8 +1,9 @@
 """The init container that makes ready what the main container's program will find.
 
-It is the main container's twin: same image, user, rights and folders, and the template's variables,
-so that whatever lets the one run lets the other, Pod Security included. MPI's variables are not for
-it: checking them again was a third of what a JobSet costs the API server. Of the resources it takes
+It is the main container's twin: same image, user and rights, and the template's variables and
+folders, so that whatever lets the one run lets the other, Pod Security included. MPI's variables
+and files are not for it: each is stored with every pod, and checking them again was a third of what
+a JobSet costs the API server. Of the resources it takes
 processors, memory and local storage: quotas ask for them, they keep the pod's class of service, and
 being no larger than the main container's they cost nothing. It takes no device: those are for the
 ranks.
@@ -18,7 +19,7 @@ from mpi_trainer.render.frame import Object
 
 NAME = "mpi-prepare"
 _ALIKE = ("image", "imagePullPolicy", "securityContext", "env", "envFrom", "volumeMounts")
-_OF_DEVICES = "NVIDIA_"
+_OF_DEVICES = "NVIDIA_VISIBLE_DEVICES"
 _RESOURCES = ("cpu", "memory", "ephemeral-storage")
 
 
@@ -45,5 +46,5 @@ def modest(given: Object) -> Object:
 
 
 def variables(added: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Those of the main container's that keep devices from this one too."""
-    return tuple(one for one in added if one[0].startswith(_OF_DEVICES))
+    """That of the main container's which keeps devices from this one too."""
+    return tuple(one for one in added if one[0] == _OF_DEVICES)

@@ -31,11 +31,13 @@ T = TypeVar("T", File, KeyFile)
 
 
 class Folders(msgspec.Struct, frozen=True):
-    """Volumes of the pod, their mounts, and mounts that only the main container gets."""
+    """Volumes of the pod, their mounts, and mounts that only the main container gets. Of the
+    mounts those are `needed` without which nothing can be prepared."""
 
     volumes: tuple[Object, ...]
     mounts: tuple[Object, ...]
     overlays: tuple[Object, ...]
+    needed: tuple[Object, ...]
 
 
 def folders(pod: PodLayout, frame: Frame, spec: Object) -> Folders:
@@ -49,7 +51,14 @@ def folders(pod: PodLayout, frame: Frame, spec: Object) -> Folders:
         volumes.append({"name": named[folder], **source})
     mounts = tuple({"name": name, "mountPath": folder} for folder, name in named.items())
     used = mounted(main_container(spec, pod.container))
-    return Folders(tuple(volumes), mounts, tuple(_overlays(pod, named, used)))
+    needed = tuple(mount for mount in mounts if _prepares(pod, mount["mountPath"]))
+    return Folders(tuple(volumes), mounts, tuple(_overlays(pod, named, used)), needed)
+
+
+def _prepares(pod: PodLayout, folder: str) -> bool:
+    """Whether the program that prepares the pod is there, or what it writes."""
+    inside = any(word.startswith(f"{folder}/") for word in pod.prepare)
+    return inside or folder in map(plain, pod.scratch)
 
 
 def mounted(container: Object) -> frozenset[str]:

@@ -95,7 +95,22 @@ def test_overlays_are_for_the_main_container_only() -> None:
     shown = mounts(main)["/etc/passwd"]
     assert shown["subPath"] == "etc/passwd"
     assert shown["name"] == mounts(main)["/run/mpi-agent"]["name"]
-    assert mounts(main).keys() - mounts(prepare).keys() == {"/etc/passwd"}
+    assert "/etc/passwd" not in mounts(prepare)
+
+
+def test_preparation_mounts_what_it_needs_and_what_is_the_users() -> None:
+    """P-7: every mount is stored in every pod; the user's own may hold the home folder."""
+    own = {"name": "home", "mountPath": "/home/me"}
+    one = job(agent="full")
+    plan = layout(one)
+    pods = []
+    for pod in (plan.launcher, *plan.workers):
+        main = {**pod.template.content["spec"]["containers"][0], "volumeMounts": [own]}
+        pods.append(changed_spec(pod, containers=[main], volumes=[{"name": "home"}]))
+    made = children(replace(plan, launcher=pods[0], workers=tuple(pods[1:])), one, Facts())
+    for each in (*made.workers, made.launcher_job["spec"]["template"]):
+        (prepare,) = each["spec"]["initContainers"]
+        assert mounts(prepare).keys() == {"/home/me", FOLDER, "/run/mpi-agent"}
 
 
 def test_a_file_that_the_user_mounts_is_not_covered() -> None:

@@ -4,18 +4,21 @@
 #   worker
 #
 #   MPI_TRAINER_SCRATCH  see prepare, which this runs where no init container has
-#   MPI_TRAINER_GRACE    seconds between SIGTERM and the end (25)
 #   MPI_TRAINER_SSHD     sshd's path; else it is looked for
 #
 # Guarantee: sessions get this container's environment from a file that only this user can read;
-# nothing of it is ever an argument. SIGTERM reaches the ranks, which have MPI_TRAINER_GRACE seconds
-# to end. When sshd ends, so does the worker, with its code. Exit code 100: there is no sshd.
+# nothing of it is ever an argument. SIGTERM reaches the ranks, which have the `grace_seconds` of
+# `settings` to end. When sshd ends, so does the worker, with its code. Exit code 100: there is no
+# sshd.
 
 # As the container has them: some may be called as ours are, and sessions are to get their own.
 MPI_TRAINER_VARIABLES=$(export -p)
 here=${0%/*}
 # shellcheck source-path=SCRIPTDIR source=processes.sh
 . "$here/processes"
+grace_seconds=25
+# shellcheck source=/dev/null # bounds as assignments
+[ ! -r "$here/settings" ] || . "$here/settings"
 scratch=${MPI_TRAINER_SCRATCH:=/run/mpi-agent}
 ssh=$scratch/ssh
 
@@ -70,8 +73,8 @@ start_sshd() {
 # shellcheck disable=SC2317 # called by trap
 stop() {
     trap '' TERM INT
-    echo "mpi-agent: stopping; ranks have ${MPI_TRAINER_GRACE:-25} s to end" >&2
-    end_marked "MPI_TRAINER_SESSION=$scratch" "${MPI_TRAINER_GRACE:-25}"
+    echo "mpi-agent: stopping; ranks have $grace_seconds s to end" >&2
+    end_marked "MPI_TRAINER_SESSION=$scratch" "$grace_seconds"
     kill -TERM "$(cat "$scratch/sshd.pid")" 2>/dev/null
     exit 143
 }
