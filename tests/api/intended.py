@@ -167,8 +167,8 @@ ALWAYS: Final = (
     ),
     Intended(
         "`discover_hosts.sh` lists the hosts that answer, or all.",
-        "The ConfigMap of an attempt never changes, so the script asks the agent, which knows"
-        " sooner than a mounted ConfigMap would.",
+        "The ConfigMap changes when `replicas` does, not with every worker that comes and goes: the"
+        " script asks the agent, which knows sooner than a mounted ConfigMap would.",
         (Place("ConfigMap", "data.discover_hosts.sh", ANY, ANY),),
     ),
 )

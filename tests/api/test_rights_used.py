@@ -1,7 +1,8 @@
 """CTL-7: the controller has the rights that it uses, and no others.
 
 The real controller, with the real token of the installed account, lives through a job that fails,
-is suspended, resumed, succeeds and is deleted by its TTL, meets names that are taken, and lets go.
+is suspended, resumed, succeeds and is deleted by its TTL, meets names that are taken, takes over a
+job of the public operator, and lets go.
 What it asked for is read from the API server's audit log.
 """
 
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.api import trainlab
+from tests.api import test_takeover, trainlab
 from tests.api.accounts import Account, with_token
 from tests.api.admin import JOBS, Admin, Object
 from tests.api.kubelet import Kubelet
@@ -34,6 +35,8 @@ BY_ADMISSION = {
     ("trainer.kubeflow.org", "trainjobs/finalizers", "update"),
 }
 """never asked for: checked by the API server when a child blocks the deletion of its owner"""
+
+_FOLLOWED = set(test_takeover.LABELS)
 
 Right = tuple[str, str, str]
 """API group, resource with its part, verb"""
@@ -99,7 +102,9 @@ def test_the_controller_uses_each_of_its_rights_and_misses_none(
         submit(admin, job(1, "handed-over"))
         until(admin, "Running", "handed-over")
         assert '"logger":"mpi_trainer.runtime.workers","msg":"failed' not in controller.log()
+    test_takeover.begin(admin, "Running")
     with Controller(config, lock):
+        eventually("it is followed", lambda: test_takeover.labels(admin) >= _FOLLOWED)
         _succeed(admin, kubelet, "handed-over")
         submit(admin, job(1, "held"))
         until(admin, "Running", "held")

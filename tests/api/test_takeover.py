@@ -107,7 +107,7 @@ def test_a_running_job_is_followed_through_the_tries_of_its_own_job(
     eventually("it runs", lambda: living(admin) is not None)
     before = {p["metadata"]["uid"] for p in admin.pods()}
     with ours(admin) as one:
-        eventually("its Job is seen", lambda: _labels(admin) >= set(LABELS))
+        eventually("its Job is seen", lambda: labels(admin) >= set(LABELS))
         eventually("ours looked", lambda: one.metric(LOOKED) >= 2)
         assert {p["metadata"]["uid"] for p in admin.pods()} == before
         first = living(admin)
@@ -142,7 +142,7 @@ def test_a_job_that_failed_meanwhile_is_told_as_failed(admin: Admin, kubelet: Ku
 LOOKED = 'controller_runtime_reconcile_total{controller="mpijob",result="success"}'
 
 
-def _labels(admin: Admin) -> set[str]:
+def labels(admin: Admin) -> set[str]:
     found = admin.get(f"{BATCH}/pi-launcher")
     assert found is not None
     return set(found["metadata"].get("labels", {}))

@@ -17,7 +17,7 @@ import msgspec
 
 from mpi_trainer.api import conditions as c
 from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.controller import record, status
+from mpi_trainer.controller import marks, record, status
 from mpi_trainer.controller.claims import NameTaken, Predecessor, claim
 from mpi_trainer.controller.desired import Desired
 from mpi_trainer.controller.furniture import Furniture
@@ -184,9 +184,21 @@ class Hands:
 
         return act
 
+    async def _resize(self, work: Work, wanted: Desired) -> None:
+        """First the files, then the mark on the launcher's pod: it says that they are changed, and
+        has the kubelet bring them up to date at once instead of within a minute or two."""
+        await self._furniture.follow(work.metadata, wanted.pieces)
+        meta = work.look.by_name[f"{work.job.name}-launcher"].metadata
+        marked = {marks.WORKERS: str(work.job.workers)}
+        body = {"metadata": {"uid": meta.uid, "annotations": marked}}
+        request = requests.patch(PODS, meta.namespace, meta.name, body, "merge")
+        await self._all([self._patching(work.key, request)])
+
     async def start(self, work: Work, wanted: Desired) -> None:
         """Furniture, then all missing pods and the launcher beside them."""
         decision, owner = work.decision, work.metadata
+        if decision.resize:
+            await self._resize(work, wanted)
         await self._furniture.provide(owner, wanted.pieces, decision.record.attempt)
         objects = wanted.children
         acts = [self._making(work, PODS, objects.workers[i]) for i in decision.start_workers]

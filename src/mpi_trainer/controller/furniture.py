@@ -1,9 +1,10 @@
 """ConfigMap, Secret and what else must stand before a job's first pod.
 
 The agent's scripts are the namespace's (`agentscripts`), the others the job's own. They are made
-once per attempt and never watched. A second making finds the first. The ConfigMap is frozen within
-an attempt; a new attempt replaces it if the job has changed since. Danger: the key pair exists only
-here, on its way into the Secret; it is neither kept nor logged.
+once per attempt and never watched. A second making finds the first. The ConfigMap changes
+within an attempt only where the job's size does; a new attempt replaces it if the job has changed
+since. Danger: the key pair exists only here, on its way into the Secret; it is neither kept nor
+logged.
 """
 
 from __future__ import annotations
@@ -105,6 +106,10 @@ class Furniture:
     async def give_scripts(self, owner: Meta) -> None:
         """The agent's scripts, before any pod of this job starts."""
         await self._scripts.provide(Whose(self._kind, Key(owner.namespace, owner.name)))
+
+    async def follow(self, owner: Meta, wanted: Pieces) -> None:
+        """The job's hosts have changed under its launcher: so do the files that name them."""
+        await self._config_map(owner, wanted.config_map)
 
     async def take_key(self, owner: Meta, name: str) -> bool:
         """The end of the job is the end of its key (AC-19); whether it is gone. Another's Secret

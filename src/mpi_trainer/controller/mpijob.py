@@ -216,7 +216,7 @@ class MPIJobs:
         if not gone:
             return _sooner(Result(KEY_AGAIN), _next(work))
         await hands.free(work)
-        if decision.needs_key or decision.start_workers or decision.start_launcher:
+        if decision.makes:
             again = await self._start(work)
             if again is not None:
                 return _sooner(again, _next(work))

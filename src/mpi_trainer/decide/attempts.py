@@ -15,7 +15,7 @@ import msgspec
 
 from mpi_trainer.api import conditions as c
 from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.decide import backoff, blame, reasons, takeover
+from mpi_trainer.decide import backoff, blame, elastic, reasons, takeover
 from mpi_trainer.decide.seen import Failure, PodSeen, Record, Seen
 
 replace = msgspec.structs.replace
@@ -159,7 +159,7 @@ def final(job: MPIJob, record: Record, failure: Failure) -> Failure:
 def waste(job: MPIJob, seen: Seen) -> tuple[str, ...]:
     """Pods of no use: other attempts' launchers, ended workers, workers beyond `replicas`."""
     between = seen.record.retry_at is not None
-    current = seen.launcher()
+    current, kept = seen.launcher(), elastic.kept(job, seen)
     return tuple(
         p.name
         for p in seen.pods
@@ -167,7 +167,7 @@ def waste(job: MPIJob, seen: Seen) -> tuple[str, ...]:
         and (
             p is not current
             if p.role == "launcher"
-            else p.index >= job.workers or (between and (p.ended or p.foreign))
+            else p.index >= kept or (between and (p.ended or p.foreign))
         )
     )
 

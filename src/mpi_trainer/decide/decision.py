@@ -28,6 +28,8 @@ class Decision(msgspec.Struct, frozen=True):
 
     To free a worker is to end such ranks and then to mark it as one of `record.attempt`; one that
     does not run yet holds none and is only marked. To delete a job is to stop its pods too.
+    `resize`: the job has grown or shrunk under its launcher, and the files that name its hosts are
+    to follow.
     """
 
     status: JobStatus
@@ -38,17 +40,16 @@ class Decision(msgspec.Struct, frozen=True):
     stop: tuple[str, ...] = ()
     free: tuple[str, ...] = ()
     delete_job: bool = False
+    resize: bool = False
     events: tuple[Event, ...] = ()
     look_again: timedelta | None = None
 
     @property
+    def makes(self) -> bool:
+        """Whether anything is made, or made anew."""
+        return bool(self.needs_key or self.start_workers or self.start_launcher or self.resize)
+
+    @property
     def acts(self) -> bool:
         """Whether anything is started, stopped, made or deleted."""
-        return bool(
-            self.needs_key
-            or self.start_workers
-            or self.start_launcher
-            or self.stop
-            or self.free
-            or self.delete_job
-        )
+        return bool(self.makes or self.stop or self.free or self.delete_job)

@@ -17,6 +17,7 @@ from mpi_trainer.decide import (
     backoff,
     cleanup,
     deadline,
+    elastic,
     lostpods,
     reasons,
     replicas,
@@ -177,6 +178,7 @@ def _under_way(story: Story, seen: Seen, record: Record) -> Decision:
         start_workers=absent,
         start_launcher=launcher is None and not stale and _may_launch(job, seen),
         free=stale,
+        resize=elastic.due(job, seen),
     )
     return _onward(_alive(story, seen), seen, step)
 

@@ -39,8 +39,8 @@ def hosts(job: MPIJob, domain: str = "") -> tuple[Host, ...]:
 
 
 def discovery(job: MPIJob, alive: str, domain: str = "") -> str:
-    """The script in a ConfigMap that is never changed: the workers in the file `alive`, kept by
-    the agent on the launcher; where there is none, all. Output and order are upstream's.
+    """The script in the job's ConfigMap: the workers in the file `alive`, kept by the agent on
+    the launcher; where there is none, all. Output and order are upstream's.
     """
     everyone = discover_hosts(job, [h.pod for h in hosts(job, domain)], domain).splitlines()
     always = 2 if job.spec.run_launcher_as_worker else 1

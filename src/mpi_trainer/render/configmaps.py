@@ -1,7 +1,7 @@
 """The ConfigMap of a job: the hostfile, the agent's settings, and what else is this job's own.
 
-One for all pods of a job, and none of it is secret from any of them. It is never changed in place,
-so the pods of one attempt all read the same.
+One for all pods of a job, and none of it is secret from any of them. It is replaced,
+and pods that have mounted it read the new one, where the job's size changes while it runs.
 """
 
 from __future__ import annotations

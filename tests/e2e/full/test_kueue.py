@@ -1,13 +1,14 @@
 """Kueue, unmodified, with queued jobs of both kinds: held, admitted, preempted, resumed (AC-12).
 
 One queue has room for one job at a time. Kueue computes a TrainJob's pods by itself from the
-runtime, so what it counts must be what we make.
+runtime, so what it counts must be what we make. The jobs' pods run as an account of the user's.
 """
 
 from __future__ import annotations
 
 import json
 import secrets
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,6 +23,9 @@ API = "kueue.x-k8s.io/v1beta2"
 QUEUE = "lq"
 PATIENCE = 120
 WAIT = "until [ -e /tmp/go ]; do sleep 0.2; done; hostname"
+ACCOUNT = "runner"
+FREED_WITHIN = 2.0
+"""seconds from the end of a preempted job's pods until its share of the queue is free"""
 COMMAND = ["mpirun", "-n", "2", "sh", "-c", WAIT]
 
 Object = dict[str, Any]
@@ -79,6 +83,10 @@ class Queued(msgspec.Struct, frozen=True):
         (found,) = self.workloads()
         return found
 
+    def reserved(self) -> bool:
+        conditions = self.workload()["status"].get("conditions", ())
+        return ("QuotaReserved", "True") in {(c["type"], c["status"]) for c in conditions}
+
     def finished(self) -> bool:
         """Whether Kueue has given its share of the queue back."""
         conditions = self.workload()["status"]["conditions"]
@@ -104,6 +112,7 @@ def queue(shipped_runtimes: tuple[str, ...], cluster: Spec) -> Iterator[Kubectl]
     flavor = {"name": word, "resources": [{"name": "cpu", "nominalQuota": "500m"}]}
     kubectl.apply(
         restricted(kubectl.namespace),
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT}},
         _kueue("ResourceFlavor", word),
         _kueue(
             "ClusterQueue",
@@ -150,15 +159,35 @@ def _trainjob(name: str, labels: dict[str, str]) -> Object:
         "apiVersion": "trainer.kubeflow.org/v1alpha1",
         "kind": "TrainJob",
         "metadata": {"name": name, "labels": labels},
-        "spec": {"runtimeRef": {"name": "mpi-openmpi-cpu"}, "trainer": trainer},
+        "spec": {
+            "runtimeRef": {"name": "mpi-openmpi-cpu"},
+            "trainer": trainer,
+            "runtimePatches": [_as_account("launcher", "node")],
+        },
     }
+
+
+def _as_account(*jobs: str) -> Object:
+    pod = {"template": {"spec": {"template": {"spec": {"serviceAccountName": ACCOUNT}}}}}
+    patched = [{"name": job, **pod} for job in jobs]
+    template = {"template": {"spec": {"replicatedJobs": patched}}}
+    return {"manager": "tests.example/account", "trainingRuntimeSpec": template}
 
 
 def _mpijob(name: str, labels: dict[str, str]) -> Object:
     container = {"resources": {"requests": {"cpu": "150m"}}}
     image = "localhost/mpi-openmpi:4.1"
-    meta = {"labels": labels}
-    return mpijob(name, image, COMMAND, slots=1, container=container, metadata=meta)
+    account = {"serviceAccountName": ACCOUNT}
+    changes: Object = {"container": container, "metadata": {"labels": labels}}
+    return mpijob(name, image, COMMAND, slots=1, launcher=account, worker=account, **changes)
+
+
+def _freed_after(job: Queued) -> float:
+    """Seconds from the end of its last pod to the release of its quota (C-10)."""
+    eventually("its pods end", lambda: not job.pods(), PATIENCE)
+    ended = time.monotonic()
+    eventually("its quota is free", lambda: not job.reserved(), PATIENCE)
+    return time.monotonic() - ended
 
 
 def counted(job: Queued) -> dict[str, int]:
@@ -187,8 +216,10 @@ def test_a_queued_job_is_held_admitted_preempted_and_resumed(queue: Kubectl, kin
     queue("patch", "clusterqueue", word, "--type=merge", '--patch={"spec":{"stopPolicy":"None"}}')
     eventually("it is admitted and runs", low.runs, PATIENCE)
     assert counted(low) == made(low)
+    assert {pod["spec"]["serviceAccountName"] for pod in low.pods()} == {ACCOUNT}
 
     high = submitted(queue, kind, "high", "high")
+    assert _freed_after(low) < FREED_WITHIN
     eventually("the other gives way", low.rests, PATIENCE)
     eventually("the more important one runs", high.runs, PATIENCE)
     high.let_go()

@@ -10,18 +10,10 @@ open_channels() {
     numbers=0 channels=''
     pod_0=$(hostname_here) up_0='' why_0=starting seen_0=$now peak_0=- oom_0=-
     hex_0=- behind_0=0
-    number=0 domain=''
-    while read -r pod address _; do
-        case $pod in
-            '') continue ;;
-            .*) domain=$pod && continue ;;
-        esac
-        address=${address:-$pod$domain}
-        number=$((number + 1))
-        numbers="$numbers $number"
-        eval "address_$number=\$address pod_$number=\$pod up_$number='' why_$number='no answer yet' seen_$number=\$now"
-        eval "peak_$number=- oom_$number=- hex_$number=- behind_$number=0"
-    done <"$here/hosts"
+    last=0
+    read_hosts
+    numbers="$numbers$new"
+    number=$last
     if [ "$number" -gt 0 ] && [ -z "$ssh_program" ]; then
         reason=NoSsh
         text="this image has no ssh, and MPI starts its ranks over SSH: add openssh-client (Debian, \
@@ -40,6 +32,67 @@ Ubuntu, Alpine) or openssh-clients (Fedora, UBI)"
     done
     channel_here >"$run/events" 2>/dev/null &
     channels="$channels $!"
+}
+
+# Reads the hosts. `last` is the number of the last of them, `new` are those that it has not had.
+read_hosts() {
+    : >"$run/hosts"
+    number=0 domain='' new=''
+    while read -r pod address _; do
+        case $pod in
+            '') continue ;;
+            .*) domain=$pod && continue ;;
+        esac
+        address=${address:-$pod$domain}
+        number=$((number + 1))
+        [ "$number" -gt "$last" ] || continue
+        new="$new $number"
+        eval "address_$number=\$address pod_$number=\$pod up_$number='' why_$number='no answer yet' seen_$number=\$now"
+        eval "peak_$number=- oom_$number=- hex_$number=- behind_$number=0"
+    done <"$here/hosts"
+    gone=''
+    while [ "$last" -gt "$number" ]; do
+        gone="$gone $last"
+        last=$((last - 1))
+    done
+    last=$number
+}
+
+# Follows a job that grows or shrinks: its hosts come and go at the end of the file. A new one counts
+# from its first answer on, one that is gone is not missed.
+follow_hosts() {
+    # shellcheck disable=SC3013 # dash, busybox and bash know -nt, and POSIX since 2024
+    [ "$here/hosts" -nt "$run/hosts" ] || return 0
+    read_hosts
+    [ -z "$new" ] || sh "$here/prepare" launcher hosts
+    for number in $gone; do
+        : >"$run/$number.gone"
+        numbers=$(without "$number")
+    done
+    for number in $new; do
+        rm -f "$run/$number.gone"
+        [ -p "$run/$number.in" ] || mkfifo "$run/$number.in" || return 0
+        eval "address=\$address_$number"
+        channel "$number" "$address" >"$run/events" 2>/dev/null &
+        channels="$channels $!"
+    done
+    [ -z "$gone" ] || note_alive
+}
+
+without() {
+    left=''
+    for one in $numbers; do
+        [ "$one" = "$1" ] || left="$left $one"
+    done
+    echo "${left# }"
+}
+
+# A host that has joined says its first word.
+joined() {
+    case " $numbers " in
+        *" $1 "*) ;;
+        *) [ -e "$run/$1.gone" ] || numbers="$numbers $1" ;;
+    esac
 }
 
 hostname_here() {
@@ -66,6 +119,7 @@ channel() {
         [ ! -e "$scratch/ssh/$(($1 - 1)).ctl" ] || rm -f "$scratch/ssh/$(($1 - 1)).ctl"
         "$ssh_program" -F "$scratch/ssh/config" -o ControlMaster=yes -o ConnectionAttempts=1 "$2" \
             "mpi-agent-watch $how" <>"$run/$1.in" 2>"$run/$1.err" | relay "$1"
+        [ ! -e "$run/$1.gone" ] || exit 0
         [ ! -e "$run/$1.up" ] || how=again
         why=
         while IFS= read -r line; do [ -z "$line" ] || why=$line; done <"$run/$1.err"
@@ -95,10 +149,9 @@ all_up() {
     done
 }
 
-# Writes the workers that answer to where discover_hosts.sh reads them: by name as text. Where
-# nothing is written, all do.
+# Writes the workers that answer to where discover_hosts.sh reads them: by name as text. One that
+# joins is not among them before it can be reached.
 note_alive() {
-    [ -e "$scratch/alive" ] || ! all_up || return 0
     for number in ${numbers#0}; do
         eval "[ -z \"\$up_$number\" ] || echo \"\$address_$number\""
     done | sort >"$scratch/.alive" && mv -f "$scratch/.alive" "$scratch/alive"

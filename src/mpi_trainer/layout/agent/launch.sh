@@ -109,6 +109,7 @@ tick() {
         # Even a command that nobody can kill must not hold the job.
         [ $((now - ending)) -lt $((end_seconds + 5)) ] || code=${code:-137}
     elif [ -n "$launched" ]; then
+        follow_hosts
         judge
         [ -z "$reason" ] || end_command
     fi

@@ -3,6 +3,7 @@
 # needs for a user that the image may never have heard of.
 #
 #   prepare worker|launcher
+#   prepare launcher hosts    again, for hosts that have come or gone
 #
 #   MPI_TRAINER_SCRATCH   a folder of this pod's own that we may write to (/run/mpi-agent)
 #   MPI_TRAINER_KEYS      where the job's keys are mounted (keys, beside this script)
@@ -13,7 +14,7 @@
 # Danger: without write access to SCRATCH nothing can be done: exit code 102.
 
 umask 077
-role=$1
+role=$1 only=${2-}
 here=${0%/*}
 scratch=${MPI_TRAINER_SCRATCH:-/run/mpi-agent}
 keys=${MPI_TRAINER_KEYS:-$here/keys}
@@ -76,10 +77,12 @@ passwd() {
         done </etc/passwd
     fi
 }
-umask 022
-passwd >"$scratch/passwd" || fail "cannot write $scratch/passwd"
-umask 077
-printf '%s\n' "$home" >"$scratch/home-is"
+if [ -z "$only" ]; then
+    umask 022
+    passwd >"$scratch/passwd" || fail "cannot write $scratch/passwd"
+    umask 077
+    printf '%s\n' "$home" >"$scratch/home-is"
+fi
 
 copy() {
     [ -r "$keys/$1" ] || fail "cannot read $keys/$1 as user $uid; the job's Secret must be mounted \
@@ -129,10 +132,12 @@ MaxSessions 256" >"$ssh/sshd_config"
 # --- launcher: a strict client -----------------------------------------------------------------
 
 client() {
-    copy private id
-    copy host-public host_key.pub
-    read -r host_key <"$ssh/host_key.pub"
-    echo "mpi-workers $host_key" >"$ssh/known_hosts"
+    if [ -z "$only" ]; then
+        copy private id
+        copy host-public host_key.pub
+        read -r host_key <"$ssh/host_key.pub"
+        echo "mpi-workers $host_key" >"$ssh/known_hosts"
+    fi
     all=
     number=0 domain=
     {
@@ -175,11 +180,14 @@ client() {
   ForwardAgent no
   ForwardX11 no
   LogLevel ERROR"
-    } >"$ssh/config"
-    echo "$all " >"$ssh/config.hosts"
+    } >"$ssh/.config"
+    echo "$all " >"$ssh/.config.hosts"
+    # Whole at any moment: somebody may read them just now.
+    mv -f "$ssh/.config" "$ssh/config" && mv -f "$ssh/.config.hosts" "$ssh/config.hosts"
 }
 
 if [ "$role" = launcher ]; then client; else server; fi
+[ -z "$only" ] || exit 0
 
 # --- what stands before programs -----------------------------------------------------------------
 

@@ -37,6 +37,8 @@ begin_story() {
 
 # The host number $1 says $2 with the fields $3.
 heard() {
+    [ "$2" != hello ] || joined "$1"
+    case " $numbers " in *" $1 "*) ;; *) return 0 ;; esac
     [ "$2" = down ] || eval "seen_$1=\$now"
     case $2 in
         hello)
