@@ -99,6 +99,25 @@ def test_suspending_frees_everything_that_costs_and_resuming_starts_anew(
     assert "MPIJobResumed" in reasons
 
 
+def test_the_quota_of_a_preempted_job_is_free_as_soon_as_its_pods_are_gone(
+    admin: Admin, kubelet: Kubelet, controller: Controller
+) -> None:
+    """C-10: Kueue gives it to others once nothing is active; that took up to ten seconds."""
+
+    def active() -> int:
+        counts = admin.job()["status"].get("replicaStatuses", {})
+        return sum(one.get("active", 0) for one in counts.values())
+
+    submit(admin, job(2))
+    until(admin, "Running")
+    kubelet.keep = lambda pod: True
+    admin.change(suspend=True)
+    until(admin, "Suspended")
+    kubelet.keep = lambda pod: False
+    eventually("no pods", lambda: not admin.pods())
+    eventually("nothing active", lambda: not active(), 2)
+
+
 def test_a_job_made_suspended_has_no_pods_until_it_is_resumed(
     admin: Admin, kubelet: Kubelet, controller: Controller
 ) -> None:

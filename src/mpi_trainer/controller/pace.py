@@ -56,8 +56,17 @@ class Pace:
 
     async def each(self, acts: Iterable[Callable[[], Awaitable[T]]]) -> list[T | Exception]:
         """All of them, in any order; what went wrong is returned in its place."""
-        together = object()
-        return await asyncio.gather(*(self._one(act, together) for act in acts))
+        todo = list(enumerate(acts))
+        done: dict[int, T | Exception] = {}
+        together, left = object(), iter(todo)
+
+        async def some() -> None:
+            for number, act in left:
+                done[number] = await self._one(act, together)
+
+        # No more tasks than can be on their way: ten thousand at once would hold up the loop.
+        await asyncio.gather(*(some() for _ in range(min(len(todo), int(self._most)))))
+        return [done[number] for number, _ in todo]
 
     async def _one(self, act: Callable[[], Awaitable[T]], together: object) -> T | Exception:
         try:

@@ -117,6 +117,19 @@ def test_a_job_of_thousands_does_not_hold_up_one_of_few() -> None:
     asyncio.run(run())
 
 
+def test_a_job_of_ten_thousand_does_not_hold_up_the_loop() -> None:
+    """C-1: nor make as many tasks."""
+
+    async def run() -> None:
+        server, pace = Server(room=10_000), Pace(first=4, most=16)
+        large = asyncio.create_task(pace.each([server.take] * 10_000))
+        await asyncio.sleep(0)
+        assert len(asyncio.all_tasks()) <= 2 + 16
+        assert sorted(map(str, await large)) == sorted(map(str, range(1, 10_001)))
+
+    asyncio.run(run())
+
+
 def test_one_that_is_cancelled_leaves_its_place_to_others() -> None:
     async def run() -> None:
         held: asyncio.Future[None] = asyncio.get_running_loop().create_future()
