@@ -11,6 +11,7 @@ import msgspec
 
 from mpi_trainer.api import load
 from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.controller import storedjob
 from mpi_trainer.controller.agentscripts import AgentScripts
 from mpi_trainer.controller.apply import Hands
@@ -21,6 +22,11 @@ from mpi_trainer.controller.mpijob import MPIJobs, Stores, Tools
 from mpi_trainer.controller.objects import StoredJob
 from mpi_trainer.controller.pace import Pace
 from mpi_trainer.controller.tails import Tails
+from mpi_trainer.controller.train.allpods import AllPods
+from mpi_trainer.controller.train.hands import TrainHands
+from mpi_trainer.controller.train.ownership import Ownership
+from mpi_trainer.controller.train.runtimes import Runtimes
+from mpi_trainer.controller.trainjob import TrainJobs, TrainStores, TrainTools, _Noted, _Plan
 from mpi_trainer.controller.wakeups import Wakeups
 from mpi_trainer.kube.resources import JOBS, MPIJOBS, PODS, Resource
 from mpi_trainer.runtime.freshness import Freshness
@@ -28,6 +34,7 @@ from mpi_trainer.runtime.jobmetrics import JobMetrics
 from mpi_trainer.runtime.metrics import Metrics
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.recorder import Recorder
+from mpi_trainer.runtime.trainmetrics import TrainMetrics
 from mpi_trainer.runtime.workers import Result, Settings, Workers
 from mpi_trainer.runtime.workqueue import WorkQueue
 
@@ -129,6 +136,48 @@ def test_each_has_one_look_that_asks_nobody_and_the_loop_goes_on_beside() -> Non
         assert scene.queue.delayed() == 0
         assert scene.server.asked == []
         assert len(scene.memories) == 0, "C-9: nothing is remembered of them"
+
+    asyncio.run(run())
+
+
+def test_the_plan_of_a_trainjob_is_dropped_at_its_end() -> None:
+    """C-9: plans of ended TrainJobs were kept for ever, 22 to 142 KB each."""
+
+    async def run() -> None:
+        server: Any = Nobody()
+        stores = TrainStores.beside(Stores.empty().mpijobs)
+        memories, metrics = JobMemories(), Metrics()
+        scripts = AgentScripts(server, WorkQueue())
+        furniture, runtimes = Furniture(server, memories, scripts), Runtimes(server, memories)
+        freshness: Freshness[Key, Resource] = Freshness({}, time.monotonic)
+        pace = Pace()
+        tools = TrainTools(
+            memories=memories,
+            jobs=Jobs(TrainJob, load.train_job, memories),
+            scripts=scripts,
+            runtimes=runtimes,
+            furniture=furniture,
+            all_pods=AllPods(server),
+            ownership=Ownership(server, memories),
+            hands=TrainHands(server, runtimes, furniture, freshness, pace),
+            pace=pace,
+            recorder=Recorder(server, "x", "y", metrics),
+            metrics=TrainMetrics(metrics.registry),
+        )
+        key = Key("lab", "train")
+        memories.begin(key, "u")
+        memories.of("u", _Noted).plan = _Plan(1, None)
+        told = [{"type": "Complete", "status": "True", "lastTransitionTime": T0}]
+        raw = {
+            "metadata": {"name": "train", "namespace": "lab", "uid": "u", "generation": 1},
+            "spec": {"runtimeRef": {"name": "torch"}},
+            "status": {"conditions": told},
+        }
+        whole = msgspec.json.decode(msgspec.json.encode(raw), type=StoredJob)
+        stores.trainjobs.put(storedjob.trainjob(whole))
+        await TrainJobs(stores, tools).reconcile(key)
+        assert len(memories) == 0
+        assert server.asked == []
 
     asyncio.run(run())
 
