@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from mpi_trainer.api.errors import FieldError
+from mpi_trainer.api.errors import FORBIDDEN, FieldError
 from mpi_trainer.api.meta import ApiValue, ObjectMeta
 from mpi_trainer.api.mpijob import LAUNCHER, WORKER, MPIJob
 from mpi_trainer.kube import requests
@@ -31,6 +31,7 @@ from mpi_trainer.webhook.review import Request, User
 SECONDS = 3.0
 UNANSWERED = "Not checked"
 MOST_RIGHTS = 20
+MOST_TOLD = 20
 _JOB_LABELS = (LABEL_JOB, LABEL_TRAINJOB)
 
 Findings = tuple[tuple[FieldError, ...], tuple[FieldError, ...]]
@@ -163,7 +164,7 @@ class Asks:
             if True not in answer:
                 said = claim.unanswered if None in answer else claim.refusal
                 errors.append(said(user.username, where))
-        return tuple(errors), ()
+        return _screen(errors), ()
 
     async def _may(self, user: User, namespace: str, right: Right) -> bool | None:
         """None where there was no answer."""
@@ -197,6 +198,15 @@ class Asks:
 
     async def _call(self, request: requests.Request, kind: Any) -> Any:
         return await self._client.call(msgspec.structs.replace(request, tries=1), kind)
+
+
+def _screen(errors: Sequence[FieldError]) -> tuple[FieldError, ...]:
+    """As many as somebody reads."""
+    rest = len(errors) - MOST_TOLD
+    if rest <= 0:
+        return tuple(errors)
+    more = FieldError((), FORBIDDEN, rule=f"and {rest} more that need a right")
+    return (*errors[:MOST_TOLD], more)
 
 
 def together(found: Iterable[Findings]) -> Findings:

@@ -130,15 +130,20 @@ def claims(templates: Iterable[Template], own: str = "") -> tuple[Claim, ...]:
     return tuple(claim for one in templates for claim in _template(one, own))
 
 
-def brought(
-    old: tuple[Template, ...], new: tuple[Template, ...], own: str = ""
-) -> tuple[Claim, ...]:
-    """The claims that a change brings, and all of them where it brings something to be run."""
-    found = claims(new, own)
-    if not found or facts(new) - facts(old):
-        return found
+class Brought(msgspec.Struct, frozen=True):
+    """What a change brings: its claims, and whether the pods would run something else."""
+
+    claims: tuple[Claim, ...]
+    program: bool
+
+
+def brought(old: tuple[Template, ...], new: tuple[Template, ...], own: str = "") -> Brought:
+    """All claims of the job where the change brings something to be run."""
+    found, program = claims(new, own), bool(facts(new) - facts(old))
+    if not found or program:
+        return Brought(found, program)
     there = {claim.key for claim in claims(old, own)}
-    return tuple(claim for claim in found if claim.key not in there)
+    return Brought(tuple(claim for claim in found if claim.key not in there), program)
 
 
 def facts(templates: Iterable[Template]) -> set[Key]:
@@ -187,7 +192,10 @@ def _mounts(one: Template, volumes: Mapping[str, Claim]) -> Iterator[Claim]:
                         yield Claim(path, mount, volume.wish, volume.rights, key)
 
 
-def _walk(value: Any, known: Known | Asked | None, path: Path, key: Key) -> Iterator[Claim]:
+def _walk(
+    value: Any, known: Known | Asked | None, path: Path, key: tuple[Any, ...]
+) -> Iterator[Claim]:
+    """`key` has whole entries of lists in it, which are written out only for a claim."""
     if known is None or value is None or value == "" or value == []:
         return
     if isinstance(known, Asked):
@@ -196,7 +204,7 @@ def _walk(value: Any, known: Known | Asked | None, path: Path, key: Key) -> Iter
     elif "[]" in known and isinstance(value, list):
         named = key[-1] in _NAMED
         for n, item in enumerate(value):
-            step = _name(item) if named else canonical(item)
+            step = _name(item) if named else item
             yield from _walk(item, known["[]"], (*path, n), (*key, step))
     elif "[]" not in known and isinstance(value, Mapping):
         for name, item in value.items():
@@ -206,8 +214,9 @@ def _walk(value: Any, known: Known | Asked | None, path: Path, key: Key) -> Iter
         yield _claim(UNKNOWN, value, path, key)
 
 
-def _claim(asked: Asked, value: Any, path: Path, key: Key) -> Claim:
-    return Claim(path, value, asked.wish, asked.rights(value), (*key, canonical(value)))
+def _claim(asked: Asked, value: Any, path: Path, key: tuple[Any, ...]) -> Claim:
+    steps = (step if isinstance(step, str) else canonical(step) for step in (*key, [value]))
+    return Claim(path, value, asked.wish, asked.rights(value), tuple(steps))
 
 
 def _facts(value: Any, key: Key) -> Iterator[Key]:

@@ -71,7 +71,7 @@ def _questions(old: Mapping[str, Any], new: Mapping[str, Any]) -> Questions:
     """Who brings which claims, and whether the pods would be others than before."""
     before, after = deputy.of_mpijob(old), deputy.of_mpijob(new)
     brought = deputy.brought(before, after, deputy.mpijob_keys(_name(new)))
-    return Questions(brought, pods=bool(deputy.facts(after) - deputy.facts(before)))
+    return Questions(brought.claims, pods=brought.program)
 
 
 def _words(data: Mapping[str, Any]) -> object:

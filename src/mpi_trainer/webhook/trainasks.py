@@ -8,13 +8,13 @@ starts needs no runtime here: what it asks for has been asked before.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable
 from typing import Any
 
 import msgspec
 
 from mpi_trainer.api import load
-from mpi_trainer.api.effective import Effective, effective
+from mpi_trainer.api.effective import effective
 from mpi_trainer.api.errors import FORBIDDEN, INVALID, FieldError, InvalidJob
 from mpi_trainer.api.kueue import MULTIKUEUE
 from mpi_trainer.api.runtime import CLUSTER, MPI, Runtime
@@ -28,8 +28,19 @@ from mpi_trainer.layout.trainjob import layout
 from mpi_trainer.render import trainjob as render
 from mpi_trainer.webhook import asking, refusals, traindeputy
 from mpi_trainer.webhook.asks import SECONDS, Asks, Findings, together
+from mpi_trainer.webhook.deputy import Claim
 from mpi_trainer.webhook.review import User
 from mpi_trainer.webhook.trainchanges import patches_changed
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What is wrong with a job in its runtime, or what is to be asked about it."""
+
+    errors: tuple[FieldError, ...] = ()
+    warnings: tuple[FieldError, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    wanted: asking.Asking | None = None
+    pods: bool = False
 
 
 class TrainAsks:
@@ -54,35 +65,26 @@ class TrainAsks:
             return (_missing(job),) if patched else (), ()
         except (TimeoutError, KubeError):
             return (self._unread(job),) if patched else (), ()
-        errors = fitting.errors(job, runtime)
-        if errors:
-            return errors if patched else (), ()
-        claims = traindeputy.train_claims(job, runtime, before) if patched else ()
-        asked: list[Awaitable[Findings]] = [self._asks.held(claims, job.namespace, user)]
-        if job.spec.managed_by != MULTIKUEUE:
-            asked += self._here(job, runtime, before)
-        found, told = together(await asyncio.gather(*asked))
-        return found, (*told, *fitting.warnings(job, runtime))
-
-    def _here(
-        self, job: TrainJob, runtime: Runtime, before: TrainJob | None
-    ) -> Iterator[Awaitable[Findings]]:
-        """What is asked of the cluster that runs the job."""
-        whole = effective(job, runtime)
-        wanted = asking.of_trainjob(job, whole)
-        if before is None or asking.of_trainjob(before, effective(before, runtime)) != wanted:
-            yield self._asks.room(wanted, job.namespace)
-        if before is None or traindeputy.changes_program(job, before, runtime):
+        plan = await asyncio.to_thread(_plan, job, runtime, before)
+        if plan.errors:
+            return plan.errors if patched else (), ()
+        asked: list[Awaitable[Findings]] = [self._asks.held(plan.claims, job.namespace, user)]
+        if plan.wanted is not None:
+            asked.append(self._asks.room(plan.wanted, job.namespace))
+        if plan.pods:
             what = "whether the cluster would take the pods"
-            yield self._asks.bounded(self._pods(job, runtime, whole), what)
+            asked.append(self._asks.bounded(self._pods(job, runtime), what))
+        found, told = together(await asyncio.gather(*asked))
+        return found, (*told, *plan.warnings)
 
     def _unread(self, job: TrainJob) -> FieldError:
         rule = f"the runtime could not be read in {self._seconds:g} s, so nobody knows what it asks"
         name = job.spec.runtime_ref.name
         return FieldError(asking.RUNTIME, FORBIDDEN, name, rule, "try again")
 
-    async def _pods(self, job: TrainJob, runtime: Runtime, whole: Effective) -> Findings:
+    async def _pods(self, job: TrainJob, runtime: Runtime) -> Findings:
         """A pod of each job, tried as the controller would have it made."""
+        whole = effective(job, runtime)
         plan = layout(job, whole) if whole.policy == MPI else None
         try:
             made = render.children(job, whole, runtime, plan, render.Facts())
@@ -110,6 +112,23 @@ class TrainAsks:
         data = await self._client.call(msgspec.structs.replace(asked, tries=1), dict[str, Any])
         found = load.runtime(data)
         return found.value if isinstance(found.value, Runtime) else Runtime()
+
+
+def _plan(job: TrainJob, runtime: Runtime, before: TrainJob | None) -> Plan:
+    """Of a job that runs on another cluster only its claims are asked here."""
+    errors = fitting.errors(job, runtime)
+    if errors:
+        return Plan(errors)
+    brought = traindeputy.train_brought(job, runtime, before)
+    wanted = asking.of_trainjob(job, effective(job, runtime))
+    was = before and asking.of_trainjob(before, effective(before, runtime))
+    here = job.spec.managed_by != MULTIKUEUE
+    return Plan(
+        warnings=tuple(fitting.warnings(job, runtime)),
+        claims=brought.claims,
+        wanted=wanted if here and was != wanted else None,
+        pods=here and brought.program,
+    )
 
 
 def _missing(job: TrainJob) -> FieldError:

@@ -15,33 +15,24 @@ from mpi_trainer.api.errors import Path, field
 from mpi_trainer.api.runtime import CLUSTER, Runtime
 from mpi_trainer.api.tailoring import NODE_CONTAINER
 from mpi_trainer.api.trainjob import TrainJob
-from mpi_trainer.webhook.deputy import Claim, Key, Template, brought, claims, facts
+from mpi_trainer.webhook.deputy import Brought, Claim, Key, Template, brought, claims, facts
 from mpi_trainer.webhook.podfields import CONTAINER_LISTS, TRAIN_KEY_SUFFIX
 
 _FOR_USERS = frozenset({NODE_CONTAINER, DATASET, MODEL})
 """the containers that run what a user names"""
 
 
-def train_claims(
-    job: TrainJob, runtime: Runtime, before: TrainJob | None = None
-) -> tuple[Claim, ...]:
-    """`before`: the job before the change that is judged."""
+def train_brought(job: TrainJob, runtime: Runtime, before: TrainJob | None = None) -> Brought:
+    """What a new job brings, or the change of the job that was there `before`."""
     own = f"{job.name}{TRAIN_KEY_SUFFIX}"
     new = templates(effective(job, runtime))
     given = templates(effective(_bare(job), runtime))
-    if before is None:
-        found = claims(new, own)
-    else:
-        found = brought(templates(effective(before, runtime)), new, own)
+    old = () if before is None else templates(effective(before, runtime))
+    found = brought(old, new, own)
     there = {claim.key for claim in claims(given, own)}
     trusted = there - _opened(there, given, new) if runtime.kind == CLUSTER else set()
-    return tuple(_told(claim, claim.key in there) for claim in found if claim.key not in trusted)
-
-
-def changes_program(job: TrainJob, before: TrainJob, runtime: Runtime) -> bool:
-    """Whether a change says more than where pods go."""
-    old, new = (templates(effective(one, runtime)) for one in (before, job))
-    return bool(facts(new) - facts(old))
+    asked = (claim for claim in found.claims if claim.key not in trusted)
+    return Brought(tuple(_told(claim, claim.key in there) for claim in asked), found.program)
 
 
 def templates(job: Effective) -> tuple[Template, ...]:

@@ -94,7 +94,7 @@ def judge_runtime(request: Request) -> Verdict:
         claims = (*deputy.claims(templates), *volumes)
     else:
         brought = deputy.brought(deputy.of_runtime(old), templates)
-        claims = (*brought, *(c for c in volumes if c not in deputy.volume_claims(old)))
+        claims = (*brought.claims, *(c for c in volumes if c not in deputy.volume_claims(old)))
     if deputy.inside(meta, "labels", UNCHECKED[0]) == UNCHECKED[1]:
         return Verdict(claims=claims)
     found = load.runtime(new)

@@ -23,7 +23,8 @@ def claims(*changes: Change) -> tuple[deputy.Claim, ...]:
 
 def brought(old: tuple[Change, ...], new: tuple[Change, ...]) -> list[str]:
     before, after = (deputy.of_mpijob(job(*copy.deepcopy(one))) for one in (old, new))
-    return [claim.refusal("eve").field for claim in deputy.brought(before, after, "train-ssh")]
+    found = deputy.brought(before, after, "train-ssh").claims
+    return [claim.refusal("eve").field for claim in found]
 
 
 @pytest.mark.parametrize(

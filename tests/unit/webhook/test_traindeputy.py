@@ -28,8 +28,8 @@ def claims(
     job: dict[str, Any], template: dict[str, Any], before: dict[str, Any] | None = None
 ) -> list[str]:
     was = None if before is None else loaded(before)
-    found = traindeputy.train_claims(loaded(job), loaded_runtime(template), was)
-    return [str(claim.refusal("eve")) for claim in found]
+    found = traindeputy.train_brought(loaded(job), loaded_runtime(template), was)
+    return [str(claim.refusal("eve")) for claim in found.claims]
 
 
 def near(template: dict[str, Any]) -> dict[str, Any]:
