@@ -54,7 +54,7 @@ def with_template(field: Any, **more: Any) -> dict[str, Any]:
     return {**data, **more}
 
 
-@pytest.mark.parametrize("levels", [150, 1100, 9000])
+@pytest.mark.parametrize("levels", [150, 600, 930, 1100, 9000])
 def test_job_nested_too_deeply_is_refused_in_words(levels: int) -> None:
     """S-3: a fault would be a 500, which a failurePolicy of Ignore takes for a yes."""
     code, answer = asked(with_template(nested(levels)))

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from mpi_trainer.api import typed
+from mpi_trainer.api import bounds, nesting, typed
 from mpi_trainer.api.errors import FORBIDDEN, FieldError
 from mpi_trainer.layout.mpijob import LABEL_OPERATOR
 from mpi_trainer.runtime.longwork import LongWork
@@ -130,10 +130,14 @@ def _handler(judge: Judge) -> Callable[[web.Request], Awaitable[web.Response]]:
 
 async def _read(body: bytes) -> review.Request:
     """The request; what is nested too deeply in its objects is left for `api.load` to refuse."""
-    try:
-        return review.parse(body)
-    except typed.TooDeep:
-        return await asyncio.to_thread(lambda: review.parse(typed.shallow(body)))
+    if len(body) <= bounds.SHORT_TEXT:
+        return review.parse(_flat(body))
+    return await asyncio.to_thread(lambda: review.parse(_flat(body)))
+
+
+def _flat(body: bytes) -> bytes:
+    """Without what is so deep that a walk over it could end the interpreter's stack."""
+    return typed.shallow(body) if nesting.depth(body) > bounds.DECODED_NESTING else body
 
 
 def _labels(data: dict[str, Any] | None) -> dict[str, str]:

@@ -92,20 +92,25 @@ def words(number: int, seed: int) -> str:
 
 
 def _spoil(dice: random.Random, made: Object) -> None:
-    """Puts something into some place below the spec."""
+    """Puts something into some place below the spec.
+
+    Mostly under a name that nobody knows, deep in a pod's template, where the definitions keep what
+    they are given: elsewhere the API server refuses it by itself, and nothing of ours meets it.
+    """
     place: Any = made["spec"]
     while True:
         keys = list(place) if isinstance(place, dict) else list(range(len(place)))
         inner = [k for k in keys if isinstance(place[k], dict | list) and place[k]]
-        if not inner or dice.random() < 0.25:
+        if not inner or dice.random() < 0.08:
             break
         place = place[dice.choice(inner)]
     value = dice.choice(VALUES)(dice)
     if isinstance(place, list):
         place.append(value)
+    elif place and dice.random() < 0.25:
+        place[dice.choice(list(place))] = value
     else:
-        key = dice.choice(list(place)) if dice.random() < 0.6 and place else text(dice, 40)
-        place[key] = value
+        place[dice.choice(("x", "env", "args", text(dice, 40)))] = value
 
 
 def _encoded(made: Object) -> bytes:
