@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path as File
 from typing import Any
 
 import pytest
+import yaml
 
 from mpi_trainer.api.errors import Path
 from mpi_trainer.webhook import deputy
@@ -153,3 +155,16 @@ def test_mount_of_a_volume_that_needs_a_right_needs_it_too() -> None:
         "hostPath",
         "volumeMounts[0]",
     ]
+
+
+ROOT = File(__file__).parents[3]
+SHIPPED = [*ROOT.glob("examples/**/*.yaml"), *ROOT.glob("src/mpi_trainer/local/runtimes/mpi*.yaml")]
+
+
+@pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.name)
+def test_what_we_ship_needs_nobodys_rights(file: File) -> None:
+    """CTL-7: examples and runtimes are for who holds `mpijob-user` and no more."""
+    for data in yaml.safe_load_all(file.read_text()):
+        templates = (*deputy.of_mpijob(data), *deputy.of_runtime(data))
+        assert deputy.claims(templates) == ()
+        assert templates or data["kind"] not in ("MPIJob", "ClusterTrainingRuntime")
