@@ -18,6 +18,7 @@ from mpi_trainer.kube.resources import PODS, Resource
 
 JSON: Final = "application/json"
 APPLY: Final = "application/apply-patch+yaml"
+METADATA_LIST: Final = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"
 METADATA: Final = f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,{JSON}"
 PatchKind = Literal["merge", "json", "strategic"]
 _PATCHES: Final[Mapping[PatchKind, str]] = {
@@ -70,6 +71,11 @@ def brief(request: Request) -> Request:
     """The same, answered with the object's metadata alone: less work for both sides, and no secret
     on its way. A server that does not know how answers with all of it."""
     return msgspec.structs.replace(request, accept=METADATA)
+
+
+def brief_list(request: Request) -> Request:
+    """The same for a page of a collection."""
+    return msgspec.structs.replace(request, accept=METADATA_LIST)
 
 
 def get(resource: Resource, namespace: str, name: str, sub: str = "") -> Request:

@@ -16,8 +16,9 @@ import msgspec
 from aiohttp import web
 
 from mpi_trainer.api import bounds, nesting, typed
+from mpi_trainer.api.annotations import DOMAIN
 from mpi_trainer.api.errors import FORBIDDEN, FieldError
-from mpi_trainer.layout.mpijob import LABEL_OPERATOR
+from mpi_trainer.api.mpijob import LABEL_OPERATOR, OPERATOR
 from mpi_trainer.runtime.longwork import LongWork
 from mpi_trainer.webhook import mpijob, review, trainjob
 from mpi_trainer.webhook.asking import Questions
@@ -82,18 +83,21 @@ class Door:
     async def validate_child(self, request: review.Request) -> dict[str, Any]:
         """Our labels open a job's network and its Service: only its controller may set them.
 
-        Pods of a launcher Job are made by Kubernetes itself; they are as good as that Job.
+        For API servers that know no ValidatingAdmissionPolicy. Pods are made by Kubernetes itself,
+        from Jobs; they are as good as the job that controls their Job, or their Job's JobSet.
         """
         user, now = request.user_info.username, _labels(request.object)
         if user == self._maker or not now:
             return review.allowed(request)
         if request.operation == review.UPDATE and now == _labels(request.old_object):
             return review.allowed(request)
-        if user in JOB_CONTROLLERS and await self._asks.is_launcher(request):
+        if user in JOB_CONTROLLERS and await self._asks.is_of_a_job(request):
             return review.allowed(request)
-        rule = "what has this label belongs to an MPI job and is made by its controller"
-        path = ("metadata", "labels", LABEL_OPERATOR)
-        remedy = "remove the training.kubeflow.org labels, or create an MPIJob"
+        rule = (
+            "what has this label belongs to an MPI job or a TrainJob, and its controller makes it"
+        )
+        path = ("metadata", "labels", min(now))
+        remedy = "remove the label, or create an MPIJob or a TrainJob"
         return review.refused(request, (FieldError(path, FORBIDDEN, rule=rule, remedy=remedy),))
 
 
@@ -141,5 +145,8 @@ def _flat(body: bytes) -> bytes:
 
 
 def _labels(data: dict[str, Any] | None) -> dict[str, str]:
+    """Those by which jobs find their pods."""
     labels = ((data or {}).get("metadata") or {}).get("labels") or {}
-    return {key: value for key, value in labels.items() if key.startswith("training.kubeflow.org/")}
+    mpi = labels.get(LABEL_OPERATOR) == OPERATOR
+    ours = (f"{DOMAIN}/", "training.kubeflow.org/") if mpi else (f"{DOMAIN}/",)
+    return {key: value for key, value in labels.items() if key.startswith(ours)}

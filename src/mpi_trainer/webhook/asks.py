@@ -13,16 +13,26 @@ from typing import Any
 
 import msgspec
 
+from mpi_trainer.api import reserved, typed
 from mpi_trainer.api.errors import FORBIDDEN, FieldError
-from mpi_trainer.api.meta import ApiValue, ObjectMeta
+from mpi_trainer.api.meta import ApiValue
 from mpi_trainer.api.mpijob import LAUNCHER, WORKER, MPIJob
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import ApiError, Forbidden, Invalid, KubeError
-from mpi_trainer.kube.resources import JOBS, PODS, RESOURCE_QUOTAS, SUBJECT_ACCESS_REVIEWS
-from mpi_trainer.layout.mpijob import LABEL_JOB, LABEL_OPERATOR, layout
+from mpi_trainer.kube.resources import (
+    JOBS,
+    JOBSETS,
+    MPIJOBS,
+    PODS,
+    RESOURCE_QUOTAS,
+    SUBJECT_ACCESS_REVIEWS,
+    TRAINJOBS,
+)
+from mpi_trainer.layout.mpijob import LABEL_JOB, layout
 from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
 from mpi_trainer.render import mpijob as render
+from mpi_trainer.runtime.partial import Meta, Partial
 from mpi_trainer.webhook import asking, quota, refusals
 from mpi_trainer.webhook.deputy import Claim
 from mpi_trainer.webhook.podfields import MAKE_PODS, Right
@@ -32,6 +42,8 @@ SECONDS = 3.0
 UNANSWERED = "Not checked"
 MOST_RIGHTS = 20
 MOST_TOLD = 20
+MOST_PAGES = 10
+"""of 500 pods each, that are read to tell how many jobs hold a quota"""
 _JOB_LABELS = (LABEL_JOB, LABEL_TRAINJOB)
 
 Findings = tuple[tuple[FieldError, ...], tuple[FieldError, ...]]
@@ -50,12 +62,19 @@ class QuotaList(ApiValue, frozen=True):
     items: tuple[quota.ResourceQuota, ...] = ()
 
 
-class Labelled(ApiValue, frozen=True):
-    metadata: ObjectMeta = ObjectMeta()
+class Found(Partial, frozen=True):
+    metadata: Meta = Meta()
 
 
-class PodList(ApiValue, frozen=True):
-    items: tuple[Labelled, ...] = ()
+class ListMeta(Partial, frozen=True):
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class Page(Partial, frozen=True):
+    """Of metadata alone, where the API server writes an empty list as null."""
+
+    metadata: ListMeta = ListMeta()
+    items: tuple[Found, ...] | None = None
 
 
 class Asks:
@@ -78,16 +97,29 @@ class Asks:
             asked.append(self.bounded(self._pods(job), "whether the cluster would take the pods"))
         return together(await asyncio.gather(*asked))
 
-    async def is_launcher(self, request: Request) -> bool:
-        """Whether a pod's owner is a Job with our label, which only the controller can set."""
-        owners = ((request.object or {}).get("metadata") or {}).get("ownerReferences") or ()
-        name = next((o.get("name", "") for o in owners if o.get("kind") == JOBS.kind), "")
+    async def is_of_a_job(self, request: Request) -> bool:
+        """Whether a pod's owners lead to a job: by its Job, and the Job's JobSet if it has one.
+
+        Each is read and compared by uid; that a Job or JobSet has such an owner only a controller
+        can bring about, since it is asked here as well.
+        """
+        meta = (request.object or {}).get("metadata") or {}
         try:
             async with asyncio.timeout(self._seconds):
-                owner = await self._call(requests.get(JOBS, request.namespace, name), Labelled)
-        except (TimeoutError, KubeError, ValueError):
-            return False
-        return LABEL_OPERATOR in owner.metadata.labels
+                owner = typed.convert(meta, Meta).controller()
+                for resource in (JOBS, JOBSETS):
+                    if owner is None or not owner.of(resource):
+                        return False
+                    asked = requests.brief(requests.get(resource, request.namespace, owner.name))
+                    found: Meta = (await self._call(asked, Found)).metadata
+                    if found.uid != owner.uid:
+                        return False
+                    owner = found.controller()
+                    if owner is not None and (owner.of(MPIJOBS) or owner.of(TRAINJOBS)):
+                        return True
+        except (TimeoutError, KubeError, ValueError, msgspec.MsgspecError):
+            pass
+        return False
 
     async def bounded(self, question: Awaitable[Findings], what: str) -> Findings:
         """The answer to `question`, or a warning where it does not come in time."""
@@ -111,13 +143,26 @@ class Asks:
         listed = await self._call(requests.list_page(RESOURCE_QUOTAS, place), QuotaList)
         if not listed.items:
             return (), ()
-        users = sum(await asyncio.gather(*(self._users(place, label) for label in _JOB_LABELS)))
-        return quota.errors(asked, listed.items, users), quota.warnings(asked, listed.items, users)
+        counted = await asyncio.gather(*(self._users(place, label) for label in _JOB_LABELS))
+        users, more = sum(jobs for jobs, _ in counted), any(more for _, more in counted)
+        return (
+            quota.errors(asked, listed.items, users, more=more),
+            quota.warnings(asked, listed.items, users, more=more),
+        )
 
-    async def _users(self, place: str, label: str) -> int:
-        """How many jobs have pods that say so by this label."""
-        pods = await self._call(requests.list_page(PODS, place, labels=label), PodList)
-        return len({pod.metadata.labels.get(label) for pod in pods.items})
+    async def _users(self, place: str, label: str) -> tuple[int, bool]:
+        """How many jobs have pods that say so by this label, and whether there are more: of a crowd
+        of pods only so many are read."""
+        jobs: set[str] = set()
+        token = ""
+        for _ in range(MOST_PAGES):
+            asked = requests.list_page(PODS, place, labels=label, continue_=token)
+            page: Page = await self._call(requests.brief_list(asked), Page)
+            jobs.update(pod.metadata.labels.get(label, "") for pod in page.items or ())
+            token = page.metadata.continue_
+            if not token:
+                return len(jobs), False
+        return len(jobs), True
 
     async def _pods(self, job: MPIJob) -> Findings:
         plan = layout(job, self._domain)
@@ -215,9 +260,10 @@ def together(found: Iterable[Findings]) -> Findings:
 
 
 def nameless(pod: Object) -> Object:
-    """A pod to be tried and not made: under no name that may be taken, and nobody's child."""
+    """A pod to be tried and not made: under no name that may be taken, and nobody's child, so also
+    without the labels that only the controller may set."""
     given = pod.get("metadata") or {}
-    meta = {key: given[key] for key in ("labels", "annotations") if key in given}
+    meta = {key: reserved.free(given[key]) for key in ("labels", "annotations") if key in given}
     return {
         "apiVersion": "v1",
         "kind": "Pod",

@@ -27,6 +27,7 @@ from mpi_trainer.runtime import certfiles, logs, securemetrics
 from mpi_trainer.runtime.metrics import Metrics
 from mpi_trainer.runtime.probes import Probes
 from mpi_trainer.runtime.tls import Shown
+from mpi_trainer.webhook import callers
 from mpi_trainer.webhook.app import Door, app
 from mpi_trainer.webhook.asks import SECONDS, Asks
 from mpi_trainer.webhook.keeper import Keeper, Place
@@ -97,7 +98,12 @@ async def _serve(flags: argparse.Namespace) -> None:
         train_asks = TrainAsks(client, asks, flags.ask_seconds)
         door = Door(asks, train_asks, lambda: queues.there, flags.maker)
         served = app(door)
-        served.middlewares.extend((middleware(metrics.registry), _parting(stop)))
+        served.middlewares.append(middleware(metrics.registry))
+        if flags.client_ca:
+            callers.trust(shown.context, flags.client_ca)
+            served.middlewares.append(callers.known(flags.client_name))
+        limits = callers.Limits(at_once=flags.at_once)
+        served.middlewares.extend((callers.limited(limits), _parting(stop)))
         runner = web.AppRunner(served, access_log=None, handle_signals=False)
         await runner.setup()
         site = web.TCPSite(runner, None, flags.port, ssl_context=shown.context)
@@ -151,6 +157,12 @@ def _flags() -> argparse.ArgumentParser:
     add("--service", default="mpi-trainer-webhook", help="name of the Service in front of us")
     add("--host-name", action="append", default=[], help="a further name to be called by")
     add("--cert-dir", default="", help="tls.crt and tls.key that somebody else keeps")
+    add("--client-ca", default="",
+        help="answer only callers with a certificate of this authority (PEM); API servers show "
+        "one if their AdmissionConfiguration says so")  # fmt: skip
+    add("--client-name", action="append", default=[],
+        help="a common name that the callers' certificates may have; default: any")  # fmt: skip
+    add("--at-once", type=int, default=callers.Limits().at_once, help="reviews at the same time")
     add("--maker", default="", help="user name of the controller, the only one to make our pods")
     add("--cluster-domain", default="", help="domain of the cluster's DNS, as the controller's")
     add("--ask-seconds", type=float, default=SECONDS, help="longest wait for the API server")

@@ -76,17 +76,24 @@ class Room(msgspec.Struct, frozen=True):
         return fits + self.by.among if fits > 0 else 0
 
 
-def errors(asking: Asking, quotas: Iterable[ResourceQuota], users: int) -> tuple[FieldError, ...]:
-    """What can never fit. `users` is the number of jobs that hold pods in the namespace."""
+def errors(
+    asking: Asking, quotas: Iterable[ResourceQuota], users: int, *, more: bool = False
+) -> tuple[FieldError, ...]:
+    """What can never fit. `users` is the number of jobs that hold pods in the namespace; `more`:
+    there are more than were counted."""
     return tuple(
-        _too_much(room, users) for room in _rooms(asking, quotas) if room.wanted > room.hard
+        _too_much(room, _jobs(users, more))
+        for room in _rooms(asking, quotas)
+        if room.wanted > room.hard
     )
 
 
-def warnings(asking: Asking, quotas: Iterable[ResourceQuota], users: int) -> tuple[FieldError, ...]:
+def warnings(
+    asking: Asking, quotas: Iterable[ResourceQuota], users: int, *, more: bool = False
+) -> tuple[FieldError, ...]:
     """What does not fit now."""
     return tuple(
-        _not_now(room, users)
+        _not_now(room, _jobs(users, more))
         for room in _rooms(asking, quotas)
         if room.left < room.wanted <= room.hard
     )
@@ -123,7 +130,7 @@ def _matches(match: ScopeMatch, demand: Demand, plain: Mapping[str, bool]) -> bo
     return (demand.priority_class in match.values) == (match.operator == "In")
 
 
-def _too_much(room: Room, users: int) -> FieldError:
+def _too_much(room: Room, jobs: str) -> FieldError:
     fits = room.fitting(room.hard)
     remedy = (
         f"use at most {room.by.counted(fits)}, ask for less per {room.by.noun}, or have the quota "
@@ -131,25 +138,28 @@ def _too_much(room: Room, users: int) -> FieldError:
         if fits
         else "ask for less per pod, or have the quota raised"
     )
-    return FieldError(_place(room), FORBIDDEN, rule=_numbers(room, users), remedy=remedy)
+    return FieldError(_place(room), FORBIDDEN, rule=_numbers(room, jobs), remedy=remedy)
 
 
-def _not_now(room: Room, users: int) -> FieldError:
+def _not_now(room: Room, jobs: str) -> FieldError:
     fits = room.fitting(room.left)
     remedy = "the job waits until others end"
     remedy += f"; {room.by.counted(fits)} would fit now" if fits else ""
-    return FieldError(_place(room), SHORT, rule=_numbers(room, users), remedy=remedy)
+    return FieldError(_place(room), SHORT, rule=_numbers(room, jobs), remedy=remedy)
 
 
 def _place(room: Room) -> tuple[str | int, ...]:
     return room.by.many if any(d.many for d in room.asked) else room.by.rest
 
 
-def _numbers(room: Room, users: int) -> str:
+def _jobs(users: int, more: bool) -> str:
+    return f"{'at least ' if more else ''}{users} job{'' if users == 1 else 's'}"
+
+
+def _numbers(room: Room, jobs: str) -> str:
     """`asks for 16 requests.nvidia.com/gpu (8 workers x 2); quota `gpu` allows 8, …`."""
     name = room.resource
     shares = " + ".join(_share(room, d) for d in room.asked if d.each[name])
-    jobs = f"{users} job{'' if users == 1 else 's'}"
     return (
         f"asks for {_text(name, room.wanted)} {name} ({shares}); quota `{room.quota}` allows "
         f"{_text(name, room.hard)}, {_text(name, room.used)} in use by {jobs}, "

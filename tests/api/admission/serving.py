@@ -1,4 +1,4 @@
-"""The webhook as a real process in front of a real API server, with the controller's own rights."""
+"""The webhook as a real process in front of a real API server, with the rights of its account."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from tools.cluster.report import environment
 from tools.cluster.spec import Spec
 
 ROOT = Path(__file__).parents[3]
+POLICIES = str(ROOT / "manifests" / "policies")
 NAMESPACE = "mpi-trainer"
 ACCOUNT = f"system:serviceaccount:{NAMESPACE}:mpi-trainer"
 CONFIGURATION = "admission.mpi-trainer.opendatahub.io"
@@ -65,6 +66,7 @@ def install(kubectl: Kubectl) -> None:
     ]
     own = Kubectl(kubectl.spec, NAMESPACE)
     own.apply(*(o for o in wanted if not o["kind"].endswith("WebhookConfiguration")))
+    kubectl("apply", "-k", POLICIES)
 
 
 def _rendered(kubectl: Kubectl, folder: str, without: set[str]) -> list[dict[str, Any]]:
@@ -126,7 +128,7 @@ def start(
 ) -> Server:
     """The process alone."""
     probe_port = port + 1
-    account = with_token(Kubectl(spec, NAMESPACE), "mpi-trainer").kubeconfig(folder)
+    account = with_token(Kubectl(spec, NAMESPACE), "mpi-trainer-webhook").kubeconfig(folder)
     log = (folder / f"webhook-{port}.log").open("ab")
     command = [
         *(sys.executable, *program, "--kubeconfig", str(account)),
@@ -148,6 +150,7 @@ def _trusted(kubectl: Kubectl) -> bool:
 
 
 def remove(kubectl: Kubectl) -> None:
+    kubectl("delete", "-k", POLICIES, "--ignore-not-found")
     for kind in ("mutatingwebhookconfiguration", "validatingwebhookconfiguration"):
         kubectl("delete", kind, CONFIGURATION, "--ignore-not-found")
 

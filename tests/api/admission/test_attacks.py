@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.api.admission.cases import MAIN, POD, Change, job
-from tests.api.admission.serving import ACCOUNT, Server
+from tests.api.admission.serving import Server
 from tests.cluster import Kubectl
 from tools.cluster.spec import Spec
 
@@ -82,55 +82,3 @@ def test_who_may_make_pods_alone_may_make_them_by_a_job(
 
 def test_a_plain_job_of_a_plain_user_is_taken(webhook: Server, team: Kubectl) -> None:
     assert "created" in tried(team, "eve", job("plain"))
-
-
-def pod(**labels: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "spy", "labels": labels},
-        "spec": {"containers": [{"name": "c", "image": "x"}]},
-    }
-
-
-OURS = {
-    "training.kubeflow.org/operator-name": "mpi-operator",
-    "training.kubeflow.org/job-name": "victim",
-}
-
-
-def test_nobody_but_the_controller_makes_pods_with_a_jobs_labels(
-    webhook: Server, team: Kubectl
-) -> None:
-    """CTL-6: the labels open the job's network."""
-    assert "belongs to an MPI job" in tried(team, "pat", pod(**OURS))
-    assert "created" in tried(team, ACCOUNT, pod(**OURS))
-    assert "created" in tried(team, "pat", pod(app="spy"))
-
-
-def test_nobody_puts_a_jobs_labels_on_a_pod_that_exists(webhook: Server, team: Kubectl) -> None:
-    team.apply(pod(app="spy"))
-    who = f"--as=system:serviceaccount:{team.namespace}:pat"
-    labels = [f"{key}={value}" for key, value in OURS.items()]
-    answer = team.attempt("label", "pod", "spy", *labels, who)
-    assert "belongs to an MPI job" in answer.stderr
-    assert not team.attempt("label", "pod", "spy", "team=a", who).returncode
-
-
-def test_a_batch_job_cannot_smuggle_the_labels_in(webhook: Server, team: Kubectl) -> None:
-    template = pod(**OURS)
-    spec = {**template["spec"], "restartPolicy": "Never"}
-    smuggler: dict[str, Any] = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": "smuggler", "labels": {"app": "harmless"}},
-        "spec": {"template": {"metadata": {"labels": OURS}, "spec": spec}},
-    }
-    team.apply(smuggler)
-    child = pod(**OURS)
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "smuggler", "uid": "1"}
-    child["metadata"]["ownerReferences"] = [owner]
-    maker = "system:serviceaccount:kube-system:job-controller"
-    assert "belongs to an MPI job" in tried(team, maker, child)
-    smuggler["metadata"] = {"name": "labelled", "labels": OURS}
-    assert "belongs to an MPI job" in tried(team, "pat", smuggler)
