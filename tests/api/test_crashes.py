@@ -231,7 +231,9 @@ def _check(admin: Admin, life: Life, proxy: CrashingProxy, running: Runner) -> N
     workers = Counter(w.name for w in proxy.made("pods"))
     assert workers and max(workers.values()) <= life.workers, shown
     for kind in ("services", "configmaps", "secrets"):
-        assert len(proxy.made(kind)) == 1, f"{kind}: {shown}"
+        # The agent's scripts are the namespace's, not the job's.
+        made = [w for w in proxy.made(kind) if w.name.startswith("pi")]
+        assert len(made) == 1, f"{kind}: {shown}"
     if life.deleted:
         return
     annotations = admin.job()["metadata"].get("annotations", {})
