@@ -1,13 +1,14 @@
-"""Who is measured: each controller as a host process with a certificate of its own.
+"""Who is measured: each controller as a host process with a service account of its own.
 
-The certificate's user tells the requests of one contestant from everybody else's in the audit
-log. All are administrators and run with the same API server, one after the other, never two.
+All run with the same API server, one after the other, never two. `ours` puts the agent into every
+pod, as users get it; `ours-agent-off` makes the pods that the Go operator makes, so that the two
+controllers alone are compared.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -15,6 +16,8 @@ from typing import Final
 import msgspec
 
 from bench import cost
+from bench.accounts import HOME, OURS, Account
+from mpi_trainer.api.annotations import AGENT
 from tools.cluster import kubeconfig, pki, processes
 from tools.cluster.build import build
 from tools.cluster.client import Client, wait_until
@@ -26,7 +29,6 @@ from tools.cluster.spec import Spec
 CLIENT: Final = "bench-client"
 _HEALTH_PORT: Final = 8080
 """where the Go operator serves its health; it cannot be told another, and ends if it is taken"""
-LOCK_NAMESPACE: Final = "mpi-operator"
 _RAISED: Final = (
     "--kube-api-qps=1000",
     "--kube-api-burst=2000",
@@ -36,15 +38,27 @@ _RAISED: Final = (
 )
 
 
+_OURS: Final = ("--health-port=0",)
+
+
 class Contestant(msgspec.Struct, frozen=True, kw_only=True):
     """One controller with one set of flags."""
 
     name: str
-    user: str
     flags: tuple[str, ...] = ()
     ours: bool = False
+    wishes: Mapping[str, str] = {}
+    """annotations of its jobs"""
     once: bool = False
     """so slow, and so steady, that large scenes are measured a single time"""
+
+    def account(self) -> Account:
+        """It needs the Go operator's source, for its manifests."""
+        name = f"bench-{self.name}"
+        if self.ours:
+            return Account(name, OURS)
+        source = build([MPI_OPERATOR])[MPI_OPERATOR.name].source
+        return Account(name, (source / "manifests/base/cluster-role.yaml",), "mpi-operator")
 
     def argv(self, config: Path) -> list[str]:
         """How it is started."""
@@ -58,15 +72,16 @@ class Contestant(msgspec.Struct, frozen=True, kw_only=True):
 CONTESTANTS: Final = {
     contestant.name: contestant
     for contestant in (
-        Contestant(name="go-default", user="bench-go-default", once=True),
-        Contestant(name="go-raised", user="bench-go-raised", flags=_RAISED),
-        Contestant(name="ours", user="bench-ours", flags=("--health-port=0",), ours=True),
+        Contestant(name="go-default", once=True),
+        Contestant(name="go-raised", flags=_RAISED),
+        Contestant(name="ours", flags=_OURS, ours=True),
+        Contestant(name="ours-agent-off", flags=_OURS, ours=True, wishes={AGENT: "off"}),
     )
 }
 
 
 def admit(spec: Spec, users: list[str]) -> None:
-    """Give users their certificates and kubeconfigs."""
+    """Give users certificates and kubeconfigs as administrators; not for contestants."""
     for user in users:
         pki.issue(spec.state / "pki", pki.Identity(user, user, "system:masters"))
         target = spec.state / f"{user}.kubeconfig"
@@ -79,7 +94,7 @@ def running(spec: Spec, contestant: Contestant) -> Iterator[int]:
     _free_leases(spec)
     if not contestant.ours:
         wait_until(f"port {_HEALTH_PORT} is free", lambda: is_free(_HEALTH_PORT, ""), 300)
-    argv = contestant.argv(spec.state / f"{contestant.user}.kubeconfig")
+    argv = contestant.argv(contestant.account().kubeconfig(spec))
     pid = processes.start(spec.state, contestant.name, argv)
     cost.prefer(pid)
     try:
@@ -96,6 +111,6 @@ def running(spec: Spec, contestant: Contestant) -> Iterator[int]:
 def _free_leases(spec: Spec) -> None:
     """A lease that the last contestant left would keep the next one waiting."""
     client = Client(spec)
-    leases = f"/apis/coordination.k8s.io/v1/namespaces/{LOCK_NAMESPACE}/leases"
+    leases = f"/apis/coordination.k8s.io/v1/namespaces/{HOME}/leases"
     for lease in client.get(leases)["items"]:
         client.delete(f"{leases}/{lease['metadata']['name']}")

@@ -1,6 +1,7 @@
 """Our controller and the Go mpi-operator on one API server with fake nodes, in one run.
 
     python -m bench.mpijob [--rounds N] [--scenes 1x8,100x4] [--contestants go-raised,ours]
+    python -m bench.mpijob --rounds 1 --idle 0 --scenes 500x2,1x2000
 
 Method: a control plane of its own with KWOK nodes; every round takes each contestant in turn, so
 that all of them meet the same noise. A scene `JxW` is J MPIJobs of W workers, posted 16 at a time.
@@ -11,7 +12,13 @@ that all of them meet the same noise. A scene `JxW` is J MPIJobs of W workers, p
 - Requests: the contestant's own in the audit log, leases left out, until it was quiet for 2 s
   after the last job succeeded. CPU is its user and system time over the same span, memory its
   largest resident size. `floor` is this client posting bare pods itself, 16 at a time.
-- Idle: CPU over 30 s with a thousand finished jobs in the cluster and nothing to do.
+- etcd: what the finished jobs have left there, read from etcd itself; events, and scripts that all
+  jobs share, are not in it. Status writes are the contestant's own to MPIJobs.
+- Idle: CPU over 30 s with a thousand finished jobs of its own in the cluster, with all that they
+  have left, and nothing to do.
+
+Contestants have ordinary service accounts with the rights of their manifests. `ours` runs the
+agent, as users get it; `ours-agent-off` makes objects like the Go operator's.
 
 As root, the kernel's scheduler is told to prefer everything that is measured to the machine's
 other work; start it in a session of its own (`setsid`) to have this client preferred alone.
@@ -26,17 +33,17 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import aiohttp
-import msgspec
 import yaml
 
 from bench import cost
-from bench.contestants import CLIENT, CONTESTANTS, LOCK_NAMESPACE, Contestant, admit, running
+from bench.accounts import admit as give_rights
+from bench.contestants import CLIENT, CONTESTANTS, Contestant, admit, running
 from bench.mpijob_report import RESULTS, Sample, report
 from bench.scene import (
     JOBS,
@@ -49,8 +56,8 @@ from bench.scene import (
     Seen,
     Size,
     connection,
-    send,
 )
+from bench.stored import grown, stored
 from tools.cluster import processes
 from tools.cluster.build import build
 from tools.cluster.client import Client, wait_until
@@ -85,29 +92,31 @@ def _worker(pod: Seen) -> list[str]:
 _WATCHED: Final = {PODS: _worker, JOBS: _launcher, MPIJOBS: lambda job: job.conditions}
 
 
-def mpijob(name: str, workers: int) -> dict[str, Any]:
-    """A plain job: everything that the API lets out is left out."""
+def mpijob(name: str, workers: int, wishes: Mapping[str, str]) -> dict[str, Any]:
+    """A plain job: everything that the API lets out is left out. Its workers have no command: the
+    Go operator gives them sshd then, and ours the agent."""
 
     def pod(*command: str) -> dict[str, Any]:
         wants = {"requests": {"cpu": "1"}}
-        container = {"name": "c", "image": "mpi", "command": list(command), "resources": wants}
-        return {"spec": {"containers": [container]}}
+        container = {"name": "c", "image": "mpi", "resources": wants}
+        given = {"command": list(command)} if command else {}
+        return {"spec": {"containers": [container | given]}}
 
     replicas = {
         "Launcher": {"replicas": 1, "template": pod("mpirun", "hostname")},
-        "Worker": {"replicas": workers, "template": pod("/usr/sbin/sshd", "-De")},
+        "Worker": {"replicas": workers, "template": pod()},
     }
     return {
         "apiVersion": "kubeflow.org/v2beta1",
         "kind": "MPIJob",
-        "metadata": {"name": name, "namespace": NAMESPACE},
+        "metadata": {"name": name, "namespace": NAMESPACE, "annotations": dict(wishes)},
         "spec": {"slotsPerWorker": 1, "mpiReplicaSpecs": replicas},
     }
 
 
 def bare_pod(name: str) -> dict[str, Any]:
     """A worker without a controller."""
-    job = mpijob("bare", 1)
+    job = mpijob("bare", 1, {})
     template = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]
     labels = {"training.kubeflow.org/job-role": "worker"}
     return {
@@ -127,27 +136,18 @@ class Stage:
         for pid in (os.getpid(), *self.parts.values()):
             cost.prefer(pid)
 
-    async def finish(self, names: list[str]) -> None:
-        """Write into the status of jobs that they have succeeded."""
-        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        done = {"type": "Succeeded", "status": "True", "reason": "MPIJobSucceeded",
-                "lastTransitionTime": now, "lastUpdateTime": now, "message": "done"}  # fmt: skip
-        status = {"conditions": [done], "startTime": now, "completionTime": now}
-        kind = {"Content-Type": "application/merge-patch+json"}
-        body = msgspec.json.encode({"status": status})
-        paths = [f"{MPIJOBS}/{name}/status" for name in names]
-        await send(self.session.patch(p, data=body, headers=kind) for p in paths)
-
 
 async def play(stage: Stage, contestant: Contestant, pid: int, size: Size) -> Sample:
-    """One scene from its first post until the contestant is quiet."""
+    """One scene from its first post until the contestant is quiet; its objects stay."""
     stage.scene.forget()
-    requests = cost.Requests(stage.spec.state / "log" / "audit.log", contestant.user)
+    requests = cost.Requests(stage.spec.state / "log" / "audit.log", contestant.account().user)
+    bare = stored(stage.spec, NAMESPACE)
     pids = {"self": pid, **{name: stage.parts[name] for name in ("apiserver", "controllers")}}
     before = {name: cost.cpu_seconds(each) for name, each in pids.items()}
     cost.reset_peak(pid)
     begun = time.monotonic()
-    await stage.scene.post(MPIJOBS, [mpijob(f"b{i}", size.width) for i in range(size.jobs)])
+    jobs = [mpijob(f"b{i}", size.width, contestant.wishes) for i in range(size.jobs)]
+    await stage.scene.post(MPIJOBS, jobs)
 
     def over() -> bool:
         requests.read()
@@ -167,9 +167,10 @@ async def play(stage: Stage, contestant: Contestant, pid: int, size: Size) -> Sa
         requests=requests.total(),
         by_verb=dict(sorted(requests.counts.items())),
         refused=dict(requests.refused),
+        jobs=size.jobs,
+        stored=grown(stored(stage.spec, NAMESPACE), bare),
     )
     requests.close()
-    await stage.scene.clear(MPIJOBS, PODS)
     return sample
 
 
@@ -197,8 +198,10 @@ async def floor(stage: Stage, size: Size) -> Sample:
 
 
 async def idle(stage: Stage, contestant: Contestant, jobs: int) -> Sample:
-    """Nothing to do, with many finished jobs around."""
-    requests = cost.Requests(stage.spec.state / "log" / "audit.log", contestant.user)
+    """Nothing to do, with many finished jobs of its own around: begun anew, as after a restart."""
+    with running(stage.spec, contestant) as pid:
+        await play(stage, contestant, pid, Size(jobs, 1))
+    requests = cost.Requests(stage.spec.state / "log" / "audit.log", contestant.account().user)
     with running(stage.spec, contestant) as pid:
         await asyncio.sleep(5)
 
@@ -237,36 +240,37 @@ async def perform(spec: Spec, options: argparse.Namespace) -> list[Sample]:
                     with running(spec, contestant) as pid:
                         await play(stage, contestant, pid, Size(1, 1))
                         for size in chosen:
+                            await stage.scene.clear(MPIJOBS, PODS)
                             samples.append(await play(stage, contestant, pid, size))
                             print(f"round {round_ + 1}: {samples[-1]}", file=sys.stderr)
-            if options.idle:
-                names = [f"old{i}" for i in range(options.idle)]
-                await stage.scene.post(MPIJOBS, [mpijob(name, 4) for name in names])
-                await stage.finish(names)
-                samples += [await idle(stage, each, options.idle) for each in contestants]
+                        await stage.scene.clear(MPIJOBS, PODS)
+            for contestant in contestants if options.idle else ():
+                samples.append(await idle(stage, contestant, options.idle))
+                await stage.scene.clear(MPIJOBS, PODS)
     return samples
 
 
 @contextmanager
-def control_plane(keep: bool) -> Iterator[Spec]:
+def control_plane(options: argparse.Namespace) -> Iterator[Spec]:
     """A cluster of fake nodes that only this benchmark uses."""
-    users = tuple(each.user for each in CONTESTANTS.values())
+    accounts = [CONTESTANTS[name].account() for name in options.contestants.split(",")]
+    users = tuple(each.user for each in accounts)
     wanted = Spec(name="bench", profile="kwok", audit=True, audit_users=users)
     down(wanted.name)
     spec = up(wanted)
     try:
-        admit(spec, [CLIENT, *users])
+        admit(spec, [CLIENT])
+        give_rights(spec, accounts)
         client = Client(spec)
-        for name in (NAMESPACE, LOCK_NAMESPACE):
-            namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-            client.apply(f"/api/v1/namespaces/{name}", namespace)
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+        client.apply(f"/api/v1/namespaces/{NAMESPACE}", namespace)
         crd = _crd(build([MPI_OPERATOR])[MPI_OPERATOR.name].source)
         path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{crd['metadata']['name']}"
         client.apply(path, crd)
         wait_until("MPIJobs can be listed", lambda: _listed(client), 30)
         yield spec
     finally:
-        if not keep:
+        if not options.keep:
             down(spec.name)
 
 
@@ -293,7 +297,7 @@ def main() -> None:
     options.add_argument("--out", type=Path, default=RESULTS)
     chosen = options.parse_args()
     before = os.getloadavg()[0]
-    with control_plane(chosen.keep) as spec:
+    with control_plane(chosen) as spec:
         samples = asyncio.run(perform(spec, chosen))
     report(samples, before, chosen.out)
 

@@ -12,6 +12,8 @@ from typing import Final
 
 import msgspec
 
+from bench.stored import lasting
+
 RESULTS: Final = Path(__file__).parent / "results" / "mpijob.json"
 
 
@@ -28,6 +30,21 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     requests: int = 0
     by_verb: dict[str, int] = {}
     refused: dict[str, int] = {}
+    jobs: int = 0
+    stored: dict[str, int] = {}
+    """kind -> bytes that all jobs have left in etcd, each finished"""
+
+    @property
+    def left(self) -> float | None:
+        """KiB a job in etcd, but for events, which go, and what jobs share, which goes too."""
+        return lasting(self.stored) / self.jobs / 1024 if self.stored and self.jobs else None
+
+    @property
+    def status_writes(self) -> float | None:
+        """A job's, of its own kind."""
+        kinds = ("mpijobs/status", "trainjobs/status")
+        done = sum(n for what, n in self.by_verb.items() if what.endswith(kinds))
+        return done / self.jobs if self.jobs else None
 
 
 Columns = dict[str, Callable[[Sample], float | None]]
@@ -43,6 +60,8 @@ _COLUMNS: Final[Columns] = {
     "CPU s": lambda s: s.cpu.get("self"),
     "peak MiB": lambda s: s.peak_mib or None,
     "API server CPU s": lambda s: s.cpu.get("apiserver"),
+    "status writes/job": lambda s: s.status_writes,
+    "etcd KiB/job": lambda s: s.left,
 }
 
 

@@ -42,7 +42,9 @@ import aiohttp
 from msgspec.structs import replace
 
 from bench import cost
-from bench.contestants import CLIENT, CONTESTANTS, LOCK_NAMESPACE, Contestant, admit, running
+from bench.accounts import HOME
+from bench.accounts import admit as give_rights
+from bench.contestants import CLIENT, CONTESTANTS, Contestant, admit, running
 from bench.mpijob_report import Columns, Sample, report
 from bench.scale_load import (
     BATCH,
@@ -247,7 +249,7 @@ async def large_day(stage: Stage, contestant: Contestant, pid: int, load: Load) 
 
 
 async def _lease(stage: Stage) -> Object:
-    path = f"/apis/coordination.k8s.io/v1/namespaces/{LOCK_NAMESPACE}/leases"
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{HOME}/leases"
     found = await stage.api.get(path)
     specs: list[Object] = [item["spec"] for item in found["items"]]
     return specs[0] if specs else {}
@@ -346,12 +348,13 @@ async def perform(spec: Spec, options: argparse.Namespace) -> list[Sample]:
 @contextmanager
 def control_plane(options: argparse.Namespace) -> Iterator[Spec]:
     """A cluster that only this benchmark uses, with JobSet's definition alone."""
-    users = tuple(each.user for each in CONTESTANTS.values())
+    accounts = [CONTESTANTS[name].account() for name in options.contestants.split(",")]
     if not options.again:
         down(CLUSTER)
     spec = up(Spec(name=CLUSTER, profile="kwok" if options.nodes else "api"))
     try:
-        admit(spec, [CLIENT, *users])
+        admit(spec, [CLIENT])
+        give_rights(spec, accounts)
         _serve(spec)
         yield spec
     finally:
@@ -370,7 +373,7 @@ def _serve(spec: Spec) -> None:
         kind = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
         for definition in jobset.definitions:
             client.apply(f"{kind}/{definition['metadata']['name']}", definition)
-    for name in (LOCK_NAMESPACE, _NEW, _FLOOD, _ONE, _BARE):
+    for name in (_NEW, _FLOOD, _ONE, _BARE):
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         client.apply(f"{CORE}/namespaces/{name}", namespace)
     for path in (f"{MPIJOBS}/mpijobs", f"{TRAINJOBS}/trainjobs", f"{JOBSETS}/jobsets"):

@@ -16,12 +16,14 @@ own webhooks are not called.
 - Requests: the contestant's own in the audit log, JobSet's left out, until it was quiet for 4 s
   after the last job. CPU is its user and system time over the same span, memory its largest
   resident size.
+- etcd: what the finished jobs have left there, JobSet's objects included; events, and scripts that
+  all jobs share, are not in it. Status writes are the contestant's own to TrainJobs.
 
-`go-default` has the limits that its manifests set, `go-raised` such as do not hold it. `ours` puts
-the agent into every pod, with an init container that the fake nodes must play too; `ours-agent-off`
-makes the pods that the Go trainer makes, so that the two controllers alone are compared. Of the Go
-trainer there are two kinds: see `called`. Absolute times hold for the machine and its load; compare
-inside one run.
+Contestants have ordinary service accounts with the rights of their manifests. `go-default` has the
+limits that its manifests set, `go-raised` such as do not hold it. `ours` puts the agent into every
+pod, with an init container that the fake nodes must play too; `ours-agent-off` makes the pods that
+the Go trainer makes, so that the two controllers alone are compared. Of the Go trainer there are
+two kinds: see `called`. Absolute times hold for the machine and its load; compare inside one run.
 """
 
 from __future__ import annotations
@@ -42,9 +44,12 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from bench import cost
+from bench.accounts import OURS, Account
+from bench.accounts import admit as give_rights
 from bench.contestants import CLIENT, admit
 from bench.mpijob_report import Columns, Sample, report
 from bench.scene import LONGEST, NAMESPACE, PODS, Scene, Seen, Size, connection
+from bench.stored import grown, stored
 from mpi_trainer.api.annotations import AGENT
 from tools.cluster import hostjobset, hosttrainer, processes
 from tools.cluster.client import Client, wait_until
@@ -81,6 +86,8 @@ _COLUMNS: Final[Columns] = {
     "peak MiB": lambda s: s.peak_mib,
     "API server CPU s": lambda s: s.cpu.get("apiserver"),
     "JobSet CPU s": lambda s: s.cpu.get("jobset"),
+    "status writes/job": lambda s: s.status_writes,
+    "etcd KiB/job": lambda s: s.left,
 }
 
 
@@ -144,8 +151,11 @@ def train_job(name: str, nodes: int, wishes: Mapping[str, str]) -> dict[str, Any
     }
 
 
-def _user(who: str) -> str:
-    return f"bench-{who}-trainer"
+def _account(who: str) -> Account:
+    name = f"bench-{who}-trainer"
+    if CONTESTANTS[who] is None:
+        return Account(name, OURS)
+    return Account(name, (hosttrainer.source() / "manifests/base/rbac/role.yaml",))
 
 
 def called(who: str, warm: Sample) -> str:
@@ -165,7 +175,8 @@ def called(who: str, warm: Sample) -> str:
 async def play(spec: Spec, scene: Scene, who: str, pid: int, size: Size) -> Sample:
     """One scene from its first post until the contestant is quiet."""
     scene.forget()
-    requests = cost.Requests(spec.state / "log" / "audit.log", _user(who))
+    requests = cost.Requests(spec.state / "log" / "audit.log", _account(who).user)
+    bare = stored(spec, NAMESPACE)
     parts = processes.recorded(spec.state)
     pids = {"self": pid, "apiserver": parts["apiserver"], "jobset": parts[_JOBSET]}
     before = {name: cost.cpu_seconds(each) for name, each in pids.items()}
@@ -197,6 +208,8 @@ async def play(spec: Spec, scene: Scene, who: str, pid: int, size: Size) -> Samp
         requests=requests.total(),
         by_verb=dict(requests.counts),
         refused=dict(requests.refused),
+        jobs=size.jobs,
+        stored=grown(stored(spec, NAMESPACE), bare),
     )
     requests.close()
     await scene.clear(TRAINJOBS)
@@ -207,7 +220,7 @@ async def play(spec: Spec, scene: Scene, who: str, pid: int, size: Size) -> Samp
 def running(spec: Spec, who: str, name: str = "") -> Iterator[int]:
     """The contestant's process for as long as the block runs; its pid. `name` is the process's."""
     name = name or who
-    config, limits = spec.state / f"{_user(who)}.kubeconfig", CONTESTANTS[who]
+    config, limits = _account(who).kubeconfig(spec), CONTESTANTS[who]
     with tempfile.TemporaryDirectory() as scratch:
         env: dict[str, str] = {}
         if limits is not None:
@@ -249,12 +262,14 @@ async def perform(spec: Spec, options: argparse.Namespace) -> list[Sample]:
 @contextmanager
 def control_plane() -> Iterator[Spec]:
     """A cluster of fake nodes that only this benchmark uses, with JobSet."""
-    users = tuple(_user(who) for who in CONTESTANTS)
+    accounts = [_account(who) for who in CONTESTANTS]
+    users = tuple(each.user for each in accounts)
     wanted = Spec(name="bench-train", profile="kwok", audit=True, audit_users=users)
     down(wanted.name)
     spec = up(wanted)
     try:
-        admit(spec, [CLIENT, _JOBSET, *users])
+        admit(spec, [CLIENT, _JOBSET])
+        give_rights(spec, accounts)
         with tempfile.TemporaryDirectory() as scratch:
             _serve(spec, Path(scratch))
             yield spec
