@@ -61,15 +61,15 @@ def install(kubectl: Kubectl) -> None:
     kubectl("apply", "--server-side", "--force-conflicts", "-k", crds)
     eventually("mpijobs are served", lambda: not kubectl.attempt("get", "mpijobs").returncode)
     wanted = [
-        *_rendered(kubectl, "overlays/kubernetes", {"Deployment", "PodDisruptionBudget"}),
-        *_rendered(kubectl, "webhook", {"Deployment", "PodDisruptionBudget"}),
+        *rendered(kubectl, "overlays/kubernetes", {"Deployment", "PodDisruptionBudget"}),
+        *rendered(kubectl, "webhook", {"Deployment", "PodDisruptionBudget"}),
     ]
     own = Kubectl(kubectl.spec, NAMESPACE)
     own.apply(*(o for o in wanted if not o["kind"].endswith("WebhookConfiguration")))
     kubectl("apply", "-k", POLICIES)
 
 
-def _rendered(kubectl: Kubectl, folder: str, without: set[str]) -> list[dict[str, Any]]:
+def rendered(kubectl: Kubectl, folder: str, without: set[str]) -> list[dict[str, Any]]:
     text = kubectl("kustomize", str(ROOT / "manifests" / folder))
     objects = [o for o in yaml.safe_load_all(text) if o and o["kind"] not in without]
     cluster_wide = ("Namespace", "ClusterRole", "ClusterRoleBinding")
@@ -93,9 +93,7 @@ def configure(kubectl: Kubectl, port: int) -> None:
             hooks = json.loads(found.stdout)["webhooks"]
             bundles |= {h["name"]: h["clientConfig"].get("caBundle", "") for h in hooks}
     objects = [
-        o
-        for o in _rendered(kubectl, "webhook", set())
-        if o["kind"].endswith("WebhookConfiguration")
+        o for o in rendered(kubectl, "webhook", set()) if o["kind"].endswith("WebhookConfiguration")
     ]
     for o in objects:
         for hook in o["webhooks"]:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.api.admission.cases import job as mpijob
-from tests.api.admission.serving import ACCOUNT, install
+from tests.api.admission.serving import ACCOUNT, install, rendered
 from tests.cluster import Kubectl, eventually
 from tools.cluster.spec import Spec
 
@@ -50,6 +50,12 @@ def made(kubectl: Kubectl, user: str, content: Object, *, dry: bool = False) -> 
         "create", f"--as={who(kubectl, user)}", *flags, "-f", "-", data=json.dumps(content)
     )
     return answer.stdout + answer.stderr
+
+
+def tried(kubectl: Kubectl, content: Object) -> str:
+    """What an administrator hears who creates it for a try."""
+    flags = ("create", "--dry-run=server", "-f", "-")
+    return kubectl.attempt(*flags, data=json.dumps(content)).stderr
 
 
 def who(kubectl: Kubectl, user: str) -> str:
@@ -164,11 +170,34 @@ def test_labels_and_owners_of_what_exists_change_only_by_the_controller(team: Ku
     assert REFUSED in patched(team, "pat", "pod", "there", gone)
 
 
-def test_a_finalizer_goes_though_no_webhook_answers(team: Kubectl) -> None:
-    """C-15: a pod of a job was kept from ending for as long as admission was down."""
+@pytest.fixture(params=["admission", "admission-before-1.30"])
+def down(request: pytest.FixtureRequest, team: Kubectl) -> Iterator[None]:
+    """The webhooks of an overlay in front of this namespace, and nobody who answers."""
+    hooks = [o for o in rendered(team, f"overlays/{request.param}", set()) if o.get("webhooks")]
+    here = {"matchLabels": {"kubernetes.io/metadata.name": team.namespace}}
+    for one in hooks:
+        one["metadata"]["name"] = "down.mpi-trainer.opendatahub.io"
+        for hook in one["webhooks"]:
+            hook["clientConfig"] = {"url": "https://127.0.0.1:1/"}
+            hook["namespaceSelector"] = here
+    yield from applied(team, hooks)
+
+
+def applied(team: Kubectl, hooks: list[Object]) -> Iterator[None]:
     held = pod("held", OURS)
     held["metadata"]["finalizers"] = ["mpi-trainer.opendatahub.io/evidence"]
     team.apply(held)
+    team.apply(*hooks)
+    try:
+        eventually("is down", lambda: "failed calling webhook" in tried(team, mpijob("x")), 40)
+        yield
+    finally:
+        for one in hooks:
+            team("delete", one["kind"].lower(), one["metadata"]["name"])
+
+
+def test_a_finalizer_goes_though_no_webhook_answers(team: Kubectl, down: None) -> None:
+    """C-15: a pod of a job was kept from ending for as long as admission was down."""
     team("delete", "pod", "held", "--wait=false", "--grace-period=0", "--force")
     free: Object = {"metadata": {"finalizers": None}}
     assert "patched" in patched(team, "pat", "pod", "held", free)
