@@ -82,7 +82,7 @@ CONTROLLER = {
     "pods": "get list watch create patch delete",
     "pods/log": "get",
     "pods/exec": "",
-    "jobs": "get list watch create delete",
+    "jobs": "get list watch create patch delete",
     "services": "get create",
     "configmaps": "get create delete",
     "secrets": "get create delete",
