@@ -130,6 +130,8 @@ def _fail_suspend_resume_succeed(admin: Admin, kubelet: Kubelet) -> None:
     until(admin, "Running", seconds=90)
     kubelet.exit(_launcher(admin, "pi"))
     eventually("deleted by its TTL", lambda: admin.get(f"{JOBS}/mpijobs/pi") is None)
+    eventually("its files went", lambda: admin.get("api/v1/configmaps/pi-config") is None)
+    eventually("its name is free", lambda: admin.get("api/v1/services/pi") is None)
 
 
 def _train(admin: Admin) -> None:

@@ -33,7 +33,8 @@ log = logging.getLogger(__name__)
 
 RELIST_SECONDS = 12 * 3600.0
 FIRST_PAGE = 25
-PAGE = 250
+PAGE: Final = 100
+"""objects of the largest size that etcd takes, so many at once, are what the memory limit allows"""
 PAGE_BYTES: Final = 4 << 20
 """that a page may have, about: it is in memory twice, and decoded without a pause"""
 SLICE: Final = 50
