@@ -68,7 +68,8 @@ class Jobs(Generic[J]):
             return
         known = self._memories.of(stored.metadata.uid, _Reading)
         if not _is_of(known, stored.metadata):
-            loaded = await self._long.on(stored.spec_size, self._read, stored)
+            place, size = stored.metadata.namespace, stored.spec_size
+            loaded = await self._long.on(place, size, self._read, stored)
             known.loaded, known.generation = loaded, stored.metadata.generation
 
     def load(self, stored: StoredJob) -> Loaded[J]:

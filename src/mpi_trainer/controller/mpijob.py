@@ -36,7 +36,7 @@ from mpi_trainer.kube.errors import Forbidden
 from mpi_trainer.layout.mpijob import LABEL_JOB, choose
 from mpi_trainer.render.agentscripts import used
 from mpi_trainer.runtime.jobmetrics import JobMetrics
-from mpi_trainer.runtime.longwork import LongWork
+from mpi_trainer.runtime.longwork import POD_BYTES, LongWork
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.recorder import Recorder
 from mpi_trainer.runtime.store import Store, by_label
@@ -47,7 +47,6 @@ replace = msgspec.structs.replace
 
 REFUSED_AGAIN = 10.0
 UNSURE_AGAIN = 30.0
-WORKER_BYTES = 64  # what a worker takes to be rendered, as much as so much text to be read
 KEY_AGAIN = 30.0
 TAKEN_OVER_AGAIN = 0.5
 TERMINATING = "NamespaceTerminating"
@@ -226,8 +225,8 @@ class MPIJobs:
         noted = self._noted(work.metadata.uid)
         try:
             attempt, domain = work.decision.record.attempt, self._tools.domain
-            size = work.job.workers * WORKER_BYTES
-            wanted = await self._long.on(size, desired, work.job, attempt, domain)
+            place, size = work.key.namespace, work.job.workers * POD_BYTES
+            wanted = await self._long.on(place, size, desired, work.job, attempt, domain)
             await self._tools.hands.start(work, wanted)
         except InvalidJob as error:
             noted.verdict = Verdict(reasons.INVALID, cut(str(error)))

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from mpi_trainer.api.effective import Effective
 from mpi_trainer.api.errors import InvalidJob
-from mpi_trainer.api.runtime import MPI, Runtime
+from mpi_trainer.api.runtime import CLUSTER, MPI, Runtime
 from mpi_trainer.api.trainjob import KIND, TrainJob
 from mpi_trainer.api.validation import fitting
 from mpi_trainer.controller import namewait, status
@@ -46,6 +46,7 @@ from mpi_trainer.decide.trainstory import finished
 from mpi_trainer.kube.errors import Forbidden
 from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
 from mpi_trainer.render.agentscripts import used
+from mpi_trainer.runtime.longwork import LONG, POD_BYTES, LongWork
 from mpi_trainer.runtime.partial import Key, Meta
 from mpi_trainer.runtime.recorder import Recorder
 from mpi_trainer.runtime.store import Store, by_label
@@ -139,6 +140,7 @@ class TrainJobs:
         self._stores = stores
         self._tools = tools
         self._clock = clock
+        self._long = LongWork()
 
     async def reconcile(self, key: Key) -> Result:
         stored = self._stores.trainjobs.get(key)
@@ -207,10 +209,10 @@ class TrainJobs:
             guess = None if job_set is not None else self._tools.runtimes.latest(job)
             runtime, plan = await asyncio.gather(
                 self._tools.runtimes.of(job, meta, made_from),
-                self._ahead(job, guess, meta.generation),
+                self._ahead(stored, job, guess),
             )
             if plan is None or runtime is not guess:
-                plan = self._planned(job, runtime, meta.generation)
+                plan = await self._planned(stored, job, runtime)
         except BadRuntime as error:
             plan = _Plan(meta.generation, None, NOT_SUPPORTED, cut(str(error)))
         except NameTaken as error:
@@ -218,21 +220,21 @@ class TrainJobs:
         noted.plan = plan
         return plan
 
-    async def _ahead(self, job: TrainJob, guess: Runtime | None, generation: int) -> _Plan | None:
+    async def _ahead(self, stored: StoredJob, job: TrainJob, guess: Runtime | None) -> _Plan | None:
         """A plan with the runtime that is most likely the job's, made while it is being read."""
         if guess is None:
             return None
         await asyncio.sleep(QUESTION_SENT)
-        return self._planned(job, guess, generation)
+        return await self._planned(stored, job, guess)
 
-    def _planned(self, job: TrainJob, runtime: Runtime, generation: int) -> _Plan:
-        wrong = fitting.errors(job, runtime)
-        if wrong:
-            return _Plan(generation, None, NOT_SUPPORTED, cut(joined(wrong)))
-        try:
-            return _Plan(generation, desired(job, runtime, self._tools.domain))
-        except InvalidJob as error:
-            return _Plan(generation, None, reasons.INVALID, cut(str(error)))
+    async def _planned(self, stored: StoredJob, job: TrainJob, runtime: Runtime) -> _Plan:
+        """Beside the event loop where users have a say in how long that takes."""
+        size = stored.spec_size + _nodes(job, runtime) * POD_BYTES
+        size = size if runtime.kind == CLUSTER else LONG
+        generation, place = stored.metadata.generation, stored.metadata.namespace
+        return await self._long.on(
+            place, size, _planned, job, runtime, self._tools.domain, generation
+        )
 
     async def _step(
         self, job: TrainJob, job_set: JobSetSeen | None, plan: _Plan, now: datetime
@@ -356,6 +358,22 @@ class TrainJobs:
 
     def _news(self, uid: str) -> News:
         return self._tools.memories.of(uid, News)
+
+
+def _planned(job: TrainJob, runtime: Runtime, domain: str, generation: int) -> _Plan:
+    wrong = fitting.errors(job, runtime)
+    if wrong:
+        return _Plan(generation, None, NOT_SUPPORTED, cut(joined(wrong)))
+    try:
+        return _Plan(generation, desired(job, runtime, domain))
+    except InvalidJob as error:
+        return _Plan(generation, None, reasons.INVALID, cut(str(error)))
+
+
+def _nodes(job: TrainJob, runtime: Runtime) -> int:
+    """As many as they say, before anybody has looked whether that can be."""
+    policy = runtime.spec.ml_policy
+    return job.trainer.num_nodes or (policy and policy.num_nodes) or 1
 
 
 def _next(step: Step) -> Result:

@@ -49,12 +49,12 @@ class Door:
         self._long = LongWork()
 
     async def mutate(self, request: review.Request) -> dict[str, Any]:
-        there = self._queues()
-        patch = await self._long.on(request.size, mpijob.defaults, request, there)
+        there, place = self._queues(), request.namespace
+        patch = await self._long.on(place, request.size, mpijob.defaults, request, there)
         return review.allowed(request, patch=patch)
 
     async def validate(self, request: review.Request) -> dict[str, Any]:
-        verdict = await self._long.on(request.size, mpijob.judge, request)
+        verdict = await self._long.on(request.namespace, request.size, mpijob.judge, request)
         errors, warnings = verdict.errors, verdict.warnings
         if not errors and verdict.questions != Questions():
             errors, told = await self._asks.about(verdict.job, verdict.questions, request)
@@ -62,12 +62,13 @@ class Door:
         return _answer(request, errors, warnings)
 
     async def mutate_trainjob(self, request: review.Request) -> dict[str, Any]:
-        now = datetime.now(UTC)
-        patch = await self._long.on(request.size, trainjob.stamps, request, now)
+        now, place = datetime.now(UTC), request.namespace
+        patch = await self._long.on(place, request.size, trainjob.stamps, request, now)
         return review.allowed(request, patch=patch)
 
     async def validate_trainjob(self, request: review.Request) -> dict[str, Any]:
-        verdict = await self._long.on(request.size, trainjob.judge, request)
+        place = request.namespace
+        verdict = await self._long.on(place, request.size, trainjob.judge, request)
         errors, warnings = verdict.errors, verdict.warnings
         if verdict.job is not None:
             asking = self._train_asks.about(verdict.job, request.user_info, verdict.before)
@@ -76,8 +77,9 @@ class Door:
         return _answer(request, errors, warnings)
 
     async def validate_runtime(self, request: review.Request) -> dict[str, Any]:
-        verdict = await self._long.on(request.size, trainjob.judge_runtime, request)
-        rights = await self._asks.held(verdict.claims, request.namespace, request.user_info)
+        place = request.namespace
+        verdict = await self._long.on(place, request.size, trainjob.judge_runtime, request)
+        rights = await self._asks.held(verdict.claims, place, request.user_info)
         return _answer(request, (*verdict.errors, *rights[0]), verdict.warnings)
 
     async def validate_child(self, request: review.Request) -> dict[str, Any]:

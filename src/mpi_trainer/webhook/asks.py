@@ -32,6 +32,7 @@ from mpi_trainer.kube.resources import (
 from mpi_trainer.layout.mpijob import LABEL_JOB, layout
 from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
 from mpi_trainer.render import mpijob as render
+from mpi_trainer.runtime.longwork import POD_BYTES, LongWork
 from mpi_trainer.runtime.partial import Meta, Partial
 from mpi_trainer.webhook import asking, quota, refusals
 from mpi_trainer.webhook.deputy import Claim
@@ -84,6 +85,7 @@ class Asks:
         self._client = client
         self._domain = domain
         self._seconds = seconds
+        self.long = LongWork()
 
     async def about(
         self, job: MPIJob | None, questions: asking.Questions, request: Request
@@ -94,7 +96,8 @@ class Asks:
         if job is not None and questions.room:
             asked.append(self.room(asking.of_mpijob(job), place, left=questions.left))
         if job is not None and questions.pods:
-            asked.append(self.bounded(self._pods(job), "whether the cluster would take the pods"))
+            what = "whether the cluster would take the pods"
+            asked.append(self.bounded(self._pods(job, request.size), what))
         return together(await asyncio.gather(*asked))
 
     async def is_of_a_job(self, request: Request) -> bool:
@@ -164,15 +167,11 @@ class Asks:
                 return len(jobs), False
         return len(jobs), True
 
-    async def _pods(self, job: MPIJob) -> Findings:
-        plan = layout(job, self._domain)
-        conflicts = render.errors(plan, job)
+    async def _pods(self, job: MPIJob, size: int) -> Findings:
+        size += job.workers * POD_BYTES
+        conflicts, roles = await self.long.on(job.namespace, size, _roles, job, self._domain)
         if conflicts:
             return conflicts, ()
-        made = render.children(plan, job, render.Facts(domain=self._domain))
-        roles = [(LAUNCHER, made.launcher_job["spec"]["template"])]
-        if made.workers:
-            roles.append((WORKER, made.workers[0]))
         found = await asyncio.gather(*(self._pod(job, role, pod) for role, pod in roles))
         return tuple(error for errors in found for error in errors), ()
 
@@ -243,6 +242,19 @@ class Asks:
 
     async def _call(self, request: requests.Request, kind: Any) -> Any:
         return await self._client.call(msgspec.structs.replace(request, tries=1), kind)
+
+
+def _roles(
+    job: MPIJob, domain: str
+) -> tuple[tuple[FieldError, ...], tuple[tuple[str, Object], ...]]:
+    """What stands in the way of the job's pods, or else one of each role."""
+    plan = layout(job, domain)
+    conflicts = render.errors(plan, job)
+    if conflicts:
+        return conflicts, ()
+    made = render.children(plan, job, render.Facts(domain=domain))
+    workers = ((WORKER, one) for one in made.workers[:1])
+    return (), ((LAUNCHER, made.launcher_job["spec"]["template"]), *workers)
 
 
 def _screen(errors: Sequence[FieldError]) -> tuple[FieldError, ...]:

@@ -26,6 +26,7 @@ from mpi_trainer.kube.errors import KubeError, NotFound
 from mpi_trainer.kube.resources import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from mpi_trainer.layout.trainjob import layout
 from mpi_trainer.render import trainjob as render
+from mpi_trainer.runtime.longwork import LONG
 from mpi_trainer.webhook import asking, refusals, traindeputy
 from mpi_trainer.webhook.asks import SECONDS, Asks, Findings, together
 from mpi_trainer.webhook.deputy import Claim
@@ -65,12 +66,13 @@ class TrainAsks:
             return (_missing(job),) if patched else (), ()
         except (TimeoutError, KubeError):
             return (self._unread(job),) if patched else (), ()
-        plan = await asyncio.to_thread(_plan, job, runtime, before)
+        long, place = self._asks.long, job.namespace
+        plan = await long.on(place, LONG, _plan, job, runtime, before)
         if plan.errors:
             return plan.errors if patched else (), ()
-        asked: list[Awaitable[Findings]] = [self._asks.held(plan.claims, job.namespace, user)]
+        asked: list[Awaitable[Findings]] = [self._asks.held(plan.claims, place, user)]
         if plan.wanted is not None:
-            asked.append(self._asks.room(plan.wanted, job.namespace))
+            asked.append(self._asks.room(plan.wanted, place))
         if plan.pods:
             what = "whether the cluster would take the pods"
             asked.append(self._asks.bounded(self._pods(job, runtime), what))
@@ -84,13 +86,10 @@ class TrainAsks:
 
     async def _pods(self, job: TrainJob, runtime: Runtime) -> Findings:
         """A pod of each job, tried as the controller would have it made."""
-        whole = effective(job, runtime)
-        plan = layout(job, whole) if whole.policy == MPI else None
         try:
-            made = render.children(job, whole, runtime, plan, render.Facts())
+            parts = await self._asks.long.on(job.namespace, LONG, _parts, job, runtime)
         except InvalidJob as invalid:
             return invalid.errors, ()
-        parts = made.job_set["spec"]["replicatedJobs"]
         answers = await asyncio.gather(
             *(
                 self._asks.refusal(job.namespace, part["template"]["spec"]["template"])
@@ -129,6 +128,15 @@ def _plan(job: TrainJob, runtime: Runtime, before: TrainJob | None) -> Plan:
         wanted=wanted if here and was != wanted else None,
         pods=here and brought.program,
     )
+
+
+def _parts(job: TrainJob, runtime: Runtime) -> list[dict[str, Any]]:
+    """The jobs of its JobSet."""
+    whole = effective(job, runtime)
+    plan = layout(job, whole) if whole.policy == MPI else None
+    made = render.children(job, whole, runtime, plan, render.Facts())
+    parts: list[dict[str, Any]] = made.job_set["spec"]["replicatedJobs"]
+    return parts
 
 
 def _missing(job: TrainJob) -> FieldError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import threading
 from typing import Any
 
 import msgspec
@@ -11,7 +12,9 @@ import pytest
 
 from mpi_trainer.api import typed
 from mpi_trainer.kube.errors import KubeError
+from mpi_trainer.webhook import asks as asks_module
 from mpi_trainer.webhook import review
+from mpi_trainer.webhook import trainasks as trainasks_module
 from mpi_trainer.webhook.app import Door
 from mpi_trainer.webhook.asks import MOST_RIGHTS, Asks
 from mpi_trainer.webhook.trainasks import TrainAsks
@@ -205,3 +208,29 @@ def test_an_error_of_the_server_is_no_answer() -> None:
             raise KubeError(request, "broken")
 
     assert "try again" in said(answer(Broken(), "MPIJob", ANN, job(BORROWED[0])))
+
+
+MANY = 10_000
+
+
+@pytest.mark.parametrize("kind", ["MPIJob", "TrainJob"])
+def test_pods_of_a_large_job_are_rendered_beside_the_loop(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S-1: 500 bytes with `replicas: 10000` held up every other review for seconds."""
+    threads: list[int] = []
+    place = {"MPIJob": asks_module, "TrainJob": trainasks_module}[kind]
+    real = place.layout
+
+    def noted(*given: Any) -> Any:
+        threads.append(threading.get_ident())
+        return real(*given)
+
+    monkeypatch.setattr(place, "layout", noted)
+    if kind == "MPIJob":
+        new = job((("spec", "mpiReplicaSpecs", "Worker", "replicas"), MANY))
+    else:
+        new = train_job((("spec", "trainer", "numNodes"), MANY - 1))
+    answer(Server(runtime()), kind, ANN, new)
+    assert threads
+    assert threading.get_ident() not in threads

@@ -156,7 +156,7 @@ class Runtimes:
                 "create it, or delete the job and name another"
             ) from None
         last = self._latest.get(key)
-        found = await self._long.on(len(body), _read, body, last)
+        found = await self._long.on(key.namespace, len(body), _read, body, last)
         if len(self._latest) >= _MANY:
             self._latest.clear()
         self._latest[key] = found
@@ -174,7 +174,7 @@ class Runtimes:
             return
         try:
             long = len(kept.data.get(snapshots.KEY, ""))
-            runtime = await self._long.on(long, snapshots.held, kept.data, name)
+            runtime = await self._long.on(owner.namespace, long, snapshots.held, kept.data, name)
         except InvalidJob as error:
             raise BadRuntime(f"ConfigMap {name} cannot be read: {error}") from None
         if not serves(runtime, job):

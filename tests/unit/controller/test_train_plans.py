@@ -1,0 +1,48 @@
+"""Plans of TrainJobs whose length is for users to choose are made beside the loop (S-1, W-7)."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+
+from mpi_trainer.api import load
+from mpi_trainer.controller import storedjob, trainjob
+from mpi_trainer.controller.objects import StoredJob
+from tests.unit.api.trainers import runtime, train_job
+
+NODES = (("spec", "trainer", "numNodes"), 5000)
+NEAR = (("kind",), "TrainingRuntime")
+
+
+@pytest.mark.parametrize(
+    ("job", "held", "beside"),
+    [((), (), False), ((NODES,), (), True), ((), (NEAR,), True)],
+    ids=["small", "many nodes", "a user's own runtime"],
+)
+def test_plan_is_made_beside_the_loop_where_it_may_be_long(
+    job: tuple[Any, ...],
+    held: tuple[Any, ...],
+    beside: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """0.7 s of every worker's and of the lease's time for one runtime of 200 KB."""
+    threads: list[int] = []
+
+    def noted(*_: Any) -> None:
+        threads.append(threading.get_ident())
+
+    monkeypatch.setattr(trainjob, "desired", noted)
+    written = train_job(*job)
+    whole = msgspec.json.decode(msgspec.json.encode(written), type=StoredJob)
+    tools: Any = SimpleNamespace(domain="")
+    loop = trainjob.TrainJobs(None, tools)  # type: ignore[arg-type]
+    given = storedjob.trainjob(whole), load.train_job(written).value, load.runtime(runtime(*held))
+    plan = asyncio.run(loop._planned(*given[:2], given[2].value))  # type: ignore[arg-type]
+    assert not plan.message
+    assert len(threads) == 1
+    assert (threads[0] != threading.get_ident()) == beside
