@@ -61,18 +61,22 @@ class Claim(msgspec.Struct, frozen=True):
     key: Key = ()
 
     def refusal(self, user: str, where: str = _HERE) -> FieldError:
-        rule = f"{self.wish}, and {user} may not {self._wanted} {where}"
-        remedy = "remove it, or ask an administrator for that right"
+        rule = f"{self.wish}, and {user} may not {self._wanted(where)}"
+        which = "that right" if len(self.rights) == 1 else "one of these rights"
+        remedy = f"remove it, or ask an administrator for {which}"
         return FieldError(self.path, FORBIDDEN, self.value, rule, remedy)
 
     def unanswered(self, user: str, where: str = _HERE) -> FieldError:
-        asked = f"whether {user} may {self._wanted} {where}"
+        asked = f"whether {user} may {self._wanted(where)}"
         rule = f"{self.wish}, and {asked} could not be asked in time or with so many others"
         return FieldError(self.path, FORBIDDEN, self.value, rule, "try again, or ask for less")
 
-    @property
-    def _wanted(self) -> str:
-        return " or ".join(f"`{right.words()}`" for right in self.rights)
+    def _wanted(self, where: str) -> str:
+        """Each right with the place where it is to be held."""
+        wide = [right for right in self.rights if right.cluster]
+        near = [right for right in self.rights if not right.cluster]
+        places = ((near, where), (wide, "for the whole cluster"))
+        return " or ".join(f"{_listed_rights(some)} {place}" for some, place in places if some)
 
 
 # A tree of the paths in `podfields`; None is harmless with everything below it.
@@ -120,7 +124,7 @@ def volume_claims(runtime: object) -> tuple[Claim, ...]:
     """What a runtime has its JobSets make beside pods."""
     path: Path = ("spec", "template", "spec", "volumeClaimPolicies")
     value = inside(runtime, *path)
-    wish = "claims for volumes would be made"
+    wish = "PersistentVolumeClaims would be created"
     rights = (MAKE_PODS, Right("create", "persistentvolumeclaims"))
     return (Claim(path, value, wish, rights, ("", canonical(value))),) if value else ()
 
@@ -234,6 +238,10 @@ def _facts(value: Any, key: Key) -> Iterator[Key]:
         yield from ((*key, canonical(item)) for item in value)
     else:
         yield (*key, canonical(value))
+
+
+def _listed_rights(rights: Iterable[Right]) -> str:
+    return " or ".join(f"`{right.words()}`" for right in rights)
 
 
 def _name(item: Any) -> str:

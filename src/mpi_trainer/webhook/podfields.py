@@ -204,7 +204,8 @@ _LONGEST_NAME = 253
 
 
 class Right(msgspec.Struct, frozen=True):
-    """One question to the API server's authoriser; `resource` may be `pods/log`."""
+    """One question to the API server's authoriser; `resource` may be `pods/log`. One about the
+    `cluster` is answered by a ClusterRoleBinding only."""
 
     verb: str
     resource: str
@@ -213,8 +214,9 @@ class Right(msgspec.Struct, frozen=True):
     cluster: bool = False
 
     def words(self) -> str:
-        what = f"{self.resource}/{self.name}" if self.name else self.resource
-        return f"{self.verb} {what}"
+        """As `kubectl auth can-i` takes it."""
+        what = f"{self.resource}.{self.group}" if self.group else self.resource
+        return f"{self.verb} {what}/{self.name}" if self.name else f"{self.verb} {what}"
 
 
 MAKE_PODS = Right("create", "pods")
@@ -272,15 +274,15 @@ _ACCOUNT = Asked(
     Right("impersonate", "serviceaccounts", name=_NAMED),
 )
 SECRET = Asked(
-    "a Secret of this name holds the keys of another job or an account's token",
+    "Secrets with such names hold the keys of other jobs or an account's token",
     _secret,
     Right("get", "secrets", name=_NAMED),
 )
 _HOST = Asked("the pods would share this with their node", _one_of(False))
-_PRIORITY = "the pods could push others off their nodes"
+_PRIORITY = "the pods could preempt other pods"
 _VOLUME = "the node would mount this with its own rights"
-_UNPROTECTED = "this takes a protection away"
-UNKNOWN = Asked("this field is not known here, and may do whatever a pod can", _never)
+_UNPROTECTED = "this would turn a protection off"
+UNKNOWN = Asked("this version does not know the field, nor what it would allow", _never)
 UNCONFINED = Asked(_UNPROTECTED, _never)
 
 _SECURITY: Mapping[str, Asked] = {
@@ -291,7 +293,9 @@ _SECURITY: Mapping[str, Asked] = {
     "seLinuxOptions.type": Asked(_UNPROTECTED, _one_of(*_SELINUX_TYPES)),
     "seLinuxOptions.user": Asked(_UNPROTECTED, _never),
     "seccompProfile.type": Asked(_UNPROTECTED, _one_of(*_PROFILES)),
-    "windowsOptions": Asked("the containers would have an identity of the node's", _never),
+    "windowsOptions": Asked(
+        "the containers would run as another Windows user, or on the host", _never
+    ),
 }
 
 _CONTAINER_ASKED: Mapping[str, Asked] = {
@@ -302,15 +306,17 @@ _CONTAINER_ASKED: Mapping[str, Asked] = {
     "ports[].hostPort": Asked("the pods would take a port of their node", _one_of(0)),
     "securityContext.allowPrivilegeEscalation": Asked(_UNPROTECTED, _one_of(False)),
     "securityContext.capabilities.add[]": Asked(
-        "the container could do more than others on its node", _capability
+        "this capability is not in Pod Security's baseline", _capability
     ),
-    "securityContext.privileged": Asked("the container would own its node", _one_of(False)),
+    "securityContext.privileged": Asked(
+        "the container would have full control of its node", _one_of(False)
+    ),
     "securityContext.procMount": Asked(_UNPROTECTED, _one_of("Default")),
     "volumeMounts[].mountPropagation": Asked(
         "mounts of the container would show on its node", _one_of("None", "HostToContainer")
     ),
     **{
-        f"{caller}.{kind}.host": Asked("the node would call this address", _never)
+        f"{caller}.{kind}.host": Asked("the node would send requests to this host", _never)
         for caller in (*PROBES, *HOOKS)
         for kind in ("httpGet", "tcpSocket")
     },
@@ -318,7 +324,7 @@ _CONTAINER_ASKED: Mapping[str, Asked] = {
 
 ASKED: Mapping[str, Asked] = {
     **{
-        f"metadata.{field}": Asked("this is not a job's to say", _never)
+        f"metadata.{field}": Asked("a pod template cannot set this", _never)
         for field in (
             "deletionGracePeriodSeconds",
             "deletionTimestamp",
@@ -331,13 +337,13 @@ ASKED: Mapping[str, Asked] = {
             "uid",
         )
     },
-    "spec.ephemeralContainers": Asked("a pod gets them while it runs", _never),
+    "spec.ephemeralContainers": Asked("these are added to running pods only", _never),
     "spec.hostIPC": _HOST,
     "spec.hostNetwork": _HOST,
     "spec.hostPID": _HOST,
     "spec.hostUsers": Asked(_UNPROTECTED, _one_of(False)),
     "spec.nodeName": Asked("the pod would go to this node, past the scheduler", _never),
-    "spec.overhead": Asked("this is the runtime class's to say", _never),
+    "spec.overhead": Asked("the runtime class sets this", _never),
     "spec.preemptionPolicy": Asked(_PRIORITY, _one_of("Never")),
     "spec.priority": Asked(_PRIORITY, _one_of(0)),
     "spec.priorityClassName": Asked(
@@ -346,7 +352,7 @@ ASKED: Mapping[str, Asked] = {
         Right("use", "priorityclasses", "scheduling.k8s.io", _NAMED, cluster=True),
     ),
     "spec.runtimeClassName": Asked(
-        "the pods would run under this runtime of the node's",
+        "the pods would run with this runtime class",
         _never,
         Right("use", "runtimeclasses", "node.k8s.io", _NAMED, cluster=True),
     ),
@@ -381,7 +387,9 @@ ASKED: Mapping[str, Asked] = {
         ]
     },
     "spec.volumes[].ephemeral": Asked(
-        "a claim would be made for every pod", _never, Right("create", "persistentvolumeclaims")
+        "a PersistentVolumeClaim would be created for every pod",
+        _never,
+        Right("create", "persistentvolumeclaims"),
     ),
     "spec.volumes[].hostPath": Asked("the pods would see this folder of their node", _never),
     "spec.volumes[].projected.sources[].podCertificate": Asked(

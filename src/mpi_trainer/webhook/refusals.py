@@ -67,7 +67,9 @@ def _pod_security(path: Path, level: str, listed: str) -> Iterator[FieldError]:
     items = list(_ITEM.finditer(listed))
     if not items:
         rule = f"the namespace allows {level} pods only: {_short(listed)}"
-        yield FieldError((*path, "securityContext"), FORBIDDEN, rule=rule, remedy="mend it")
+        yield FieldError(
+            (*path, "securityContext"), FORBIDDEN, rule=rule, remedy="change what it names"
+        )
     for item in items:
         rule = f"the namespace allows {level} pods only: {item['what'].strip()}"
         where = (*path, "securityContext")

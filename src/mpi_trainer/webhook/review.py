@@ -85,7 +85,7 @@ def refused(
     status = {
         "code": 422,
         "reason": "Invalid",
-        "message": f"{request.kind.kind} {name} cannot be taken:\n{lines}",
+        "message": f"{request.kind.kind} {name} is invalid:\n{lines}",
         "details": {
             "name": request.name,
             "group": request.kind.group,

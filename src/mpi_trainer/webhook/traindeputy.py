@@ -46,7 +46,9 @@ def _bare(job: TrainJob) -> TrainJob:
 
 def _told(claim: Claim, in_runtime: bool) -> Claim:
     path: Path = ("spec", "runtimeRef", "name") if in_runtime else ("spec",)
-    return replace(claim, path=path, wish=f"{field(claim.path)}: {claim.wish}")
+    name, *steps = claim.path
+    where = field(tuple(steps[1:] if steps[0] == "spec" else steps))
+    return replace(claim, path=path, wish=f"in the pods of `{name}`, {where}: {claim.wish}")
 
 
 def _opened(there: set[Key], given: tuple[Template, ...], new: tuple[Template, ...]) -> set[Key]:

@@ -196,7 +196,7 @@ def test_trainjob_brings_nothing_by_its_patches(team: Team, how: str) -> None:
         ({"securityContext": {"sysctls": [{"name": "kernel.msgmax", "value": "1"}]}}, "kernel"),
         (
             {"containers": [{"name": "node", "securityContext": {"privileged": True}}]},
-            "own its node",
+            "full control of its node",
         ),
     ):
         new = train_job(

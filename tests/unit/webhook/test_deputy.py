@@ -57,7 +57,16 @@ def test_refusal_says_what_it_would_do_and_who_lacks_which_right() -> None:
         "spec.mpiReplicaSpecs.Worker.template.spec.serviceAccountName: Forbidden: "
         '"deployer": the pods would act as this service account, and eve may not `create pods` or '
         "`impersonate serviceaccounts/deployer` in this namespace; remove it, or ask an "
-        "administrator for that right"
+        "administrator for one of these rights"
+    )
+
+
+def test_refusal_says_where_a_right_on_what_has_no_namespace_is_held() -> None:
+    """A role of the namespace would not be enough: the API server is asked about the cluster."""
+    claim = claims(((*POD, "priorityClassName"), "high"))[0]
+    assert claim.refusal("eve").rule.endswith(
+        "eve may not `create pods` in this namespace or "
+        "`use priorityclasses.scheduling.k8s.io/high` for the whole cluster"
     )
 
 

@@ -183,7 +183,9 @@ def test_runtime_is_asked_about_like_a_job(labels: dict[str, str]) -> None:
     assert answer(Server(), "TrainingRuntime", EVE, relabelled, bad)["allowed"]
     policies = [{"templates": [{"metadata": {"name": "data"}}]}]
     plain["spec"]["template"]["spec"]["volumeClaimPolicies"] = policies
-    assert "claims for volumes" in said(answer(Server(), "TrainingRuntime", EVE, plain))
+    assert "PersistentVolumeClaims would be created" in said(
+        answer(Server(), "TrainingRuntime", EVE, plain)
+    )
 
 
 def test_cluster_runtime_needs_the_right_in_all_namespaces() -> None:

@@ -82,8 +82,7 @@ def test_every_error_is_told_at_once_with_its_field_as_a_cause() -> None:
         "spec.runPolicy.backoffLimit",
     ]
     assert (
-        "MPIJob train cannot be taken:\n* spec.slotsPerWorker: Invalid"
-        in (answer["status"]["message"])
+        "MPIJob train is invalid:\n* spec.slotsPerWorker: Invalid" in (answer["status"]["message"])
     )
 
 

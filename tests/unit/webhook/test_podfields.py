@@ -134,7 +134,7 @@ def test_harmless_field_is_no_claim_and_any_other_is() -> None:
 @pytest.mark.parametrize("value", [True, False, {}, {"a": 1}, "x", 3])
 def test_field_of_a_later_kubernetes_is_a_claim(path: str, value: object) -> None:
     (claim,) = deputy.claims([template(path, value)])
-    assert "not known here" in claim.wish
+    assert "does not know the field" in claim.wish
 
 
 @pytest.mark.parametrize("content", [None, [], "x", 3, {"spec": []}, {"spec": {"containers": {}}}])

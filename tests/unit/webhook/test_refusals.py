@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mpi_trainer.api.validation.fitting import in_pods
 from mpi_trainer.webhook import refusals
 
 RESTRICTED = (
@@ -73,3 +74,11 @@ def test_a_quota_that_is_used_up_now_refuses_nothing() -> None:
     full = 'pods "x" is forbidden: exceeded quota: t, requested: pods=1, used: pods=3, limited: 3'
     assert refusals.about_quota(full)
     assert not refusals.about_quota(RESTRICTED)
+
+
+def test_refusal_of_a_whole_pod_names_the_job_and_no_empty_field() -> None:
+    (error,) = refusals.at((), 'pods "a" is forbidden: no such account')
+    assert in_pods("node", error).rule == (
+        'in the pods of `node`: the API server refuses the pods: pods "a" is forbidden: '
+        "no such account"
+    )

@@ -51,6 +51,13 @@ def patched(**pod: Any) -> dict[str, Any]:
     return train_job((PATCHES, [patch("node", **pod)]))
 
 
+def test_refusal_names_the_job_and_the_field_of_its_pods() -> None:
+    assert (
+        "in the pods of `node`, serviceAccountName: the pods would act"
+        in claims(patched(serviceAccountName="admin"), runtime())[0]
+    )
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -58,9 +65,9 @@ def patched(**pod: Any) -> dict[str, Any]:
         ((PATCHES, [patch("node", volumes=[_HOST])]), "folder of their node"),
         (
             (PATCHES, [patch("node", containers=[{"name": "node", "securityContext": _ROOT}])]),
-            "the container would own its node",
+            "the container would have full control of its node",
         ),
-        (((*TRAINER, "env"), [_KEY]), "holds the keys of another job"),
+        (((*TRAINER, "env"), [_KEY]), "hold the keys of other jobs"),
     ],
 )
 def test_wish_of_a_job_needs_the_users_own_right(change: Any, words: str) -> None:
@@ -106,7 +113,7 @@ def test_container_that_patches_reach_into_is_not_the_administrators_any_more(
     scripts = {"name": "scripts", "configMap": {"name": "theirs"}}
     template = granting(volumes=[scripts])
     assert claims(train_job(), template) == []
-    assert "would own its node" in claims(patched(**reaching), template)[0]
+    assert "full control of its node" in claims(patched(**reaching), template)[0]
     own = [{"name": "node", "volumeMounts": [{"name": "x", "mountPath": "/x"}]}]
     assert claims(patched(containers=own, volumes=[{"name": "x", "emptyDir": {}}]), template) == []
 

@@ -112,7 +112,8 @@ def warnings(job: TrainJob, runtime: Runtime) -> Iterator[FieldError]:
 
 def in_pods(job: str, error: FieldError) -> FieldError:
     """A fault of the pods of one replicated job, told to who wrote the TrainJob."""
-    rule = f"in the pods of `{job}`, {error.field}: {error.rule}"
+    where = f", {error.field}" if error.field else ""
+    rule = f"in the pods of `{job}`{where}: {error.rule}"
     return replace(error, path=(*REF, "name"), rule=rule)
 
 
