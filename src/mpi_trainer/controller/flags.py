@@ -49,7 +49,7 @@ class Flags(msgspec.Struct, frozen=True):
     lease: tuple[float, float, float] = (15.0, 10.0, 2.0)
     leader_elect: bool = True
     cluster_domain: str = ""
-    workers: int = 32
+    workers: int = 64
     ports: tuple[int, ...] = (8080,)
     secure_metrics: int = 0
     metrics_cert_dir: str = ""
@@ -137,7 +137,8 @@ def _where(top: argparse.ArgumentParser) -> None:
 def _how(top: argparse.ArgumentParser) -> None:
     add = top.add_argument
     add("--cluster-domain", default="", metavar="DOMAIN", help="in hostfiles, e.g. cluster.local")
-    add("--workers", type=int, default=32, metavar="N", help="jobs looked at at once (32)")
+    add("--workers", type=int, default=64, metavar="N",
+        help="jobs looked at at once, of one namespace half as many (64)")  # fmt: skip
     add("--health-port", type=int, default=8080, metavar="PORT", help="probes, metrics; 0: none")
     add("--metrics-port", type=int, default=0, metavar="PORT", help="another port for metrics")
     add("--monitoring-port", type=int, default=0, metavar="PORT", help="the same")

@@ -1,13 +1,14 @@
 """Things that wait in groups: within a group first come, first served, and groups take turns.
 
 Guarantee: with G groups waiting, a group's first is among the next G that are taken, however many
-wait in the others. Every act takes the same time, however many wait.
+wait in the others. Every act takes the same time, however many wait; `whose` takes longer the more
+groups it passes over.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -42,9 +43,15 @@ class Turns(Generic[K, V]):
             del self._groups[group]
         return value
 
-    def take(self) -> tuple[K, V]:
-        """The first of the group whose turn it is."""
-        group, waiting = self._groups.popitem(last=False)
+    def whose(self, may: Callable[[Hashable], bool]) -> Hashable | None:
+        """The first group in turn that `may` be served; None: none of those that wait."""
+        return next((group for group in self._groups if may(group)), None)
+
+    def take(self, group: Hashable | None = None) -> tuple[K, V]:
+        """The first of the group whose turn it is, or of `group`, which comes last then."""
+        if group is None:
+            group = next(iter(self._groups))
+        waiting = self._groups.pop(group)
         found = waiting.popitem(last=False)
         self._size -= 1
         if waiting:

@@ -4,6 +4,7 @@ What a look raises decides when it comes again: a failure waits longer each time
 overload as long as the server asks, a `Terminal` one not at all, until something changes.
 A fault of the program in one key never ends a worker. Every look has a time limit, and after each
 the event loop has its turn: looks that wait for nothing must not hold up everything that does.
+One namespace's looks take half of the workers at most.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ class Workers(Generic[K]):
     ) -> None:
         self.name = name
         self.queue = queue
+        queue.places = settings.workers
         self._reconcile = reconcile
         self._fresh = fresh
         self._settings = settings

@@ -3,9 +3,10 @@
 Guarantees: a key added many times is handed out once; a key that is being worked on is not handed
 to a second worker, and one added meanwhile comes again after `done`; urgent keys go first, but
 never starve the rest; among urgent ones, as among the rest, namespaces take turns, so that a flood
-in one never keeps another's waiting. A key has one place: the earliest time and the higher urgency
-of all that was asked. An earlier look therefore replaces a later one, and each look must say when
-the next is due.
+in one never keeps another's waiting; a namespace has no more keys in work than there are `places`
+left, so that however long its looks take, another's key finds one. A key has one place: the
+earliest time and the higher urgency of all that was asked. An earlier look therefore replaces a
+later one, and each look must say when the next is due.
 Events use `add`; only failures use `retry`, which waits longer each time.
 """
 
@@ -14,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 import random
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Hashable
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
@@ -51,7 +52,10 @@ def _namespace(key: Hashable) -> Hashable:
 
 
 class WorkQueue(Generic[K]):
-    """For one event loop; not for threads. `group` tells whose turn a key takes."""
+    """For one event loop; not for threads. `group` tells whose turn a key takes; `places` is how
+    many keys are worked on at once, None where nobody has said so."""
+
+    places: int | None = None
 
     def __init__(
         self,
@@ -68,6 +72,7 @@ class WorkQueue(Generic[K]):
         self._urgent: Turns[K, float] = Turns()
         self._calm: Turns[K, float] = Turns()
         self._working: dict[K, tuple[float, bool]] = {}
+        self._held: Counter[Hashable] = Counter()
         self._dirty: dict[K, bool] = {}
         self._later: dict[K, _Later] = {}
         self._heap: list[tuple[float, int, K]] = []
@@ -142,7 +147,7 @@ class WorkQueue(Generic[K]):
 
     async def get(self) -> K:
         """The next key, to be given back by `done`; raises `Closed` at the end."""
-        while not self._closed and not self._urgent and not self._calm:
+        while not self._closed and (found := self._found()) is None:
             waiter = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
             try:
@@ -154,19 +159,25 @@ class WorkQueue(Generic[K]):
                 elif self._urgent or self._calm:
                     self._wake()  # this waiter was woken for a key that another must take now
                 raise
-        if self._closed:
+        if self._closed or found is None:
             raise Closed
-        return self._take()
+        return self._take(*found)
 
     def done(self, key: K) -> None:
         started, _ = self._working.pop(key)
+        group = self._group(key)
+        self._held[group] -= 1
+        if not self._held[group]:
+            del self._held[group]
         if self._observer:
             self._observer.finished(self._now() - started)
         urgent = self._dirty.pop(key, None)
-        if urgent is None or self._closed:
+        if self._closed:
             return
-        (self._urgent if urgent else self._calm).put(self._group(key), key, self._now())
-        self._wake()
+        if urgent is not None:
+            (self._urgent if urgent else self._calm).put(group, key, self._now())
+        if self._urgent or self._calm:
+            self._wake()  # of those that waited for a place another may have one now
 
     def close(self) -> None:
         """Nothing more is handed out; what waits is dropped, what is worked on may finish."""
@@ -193,12 +204,25 @@ class WorkQueue(Generic[K]):
 
     # --- inside ------------------------------------------------------------------------------
 
-    def _take(self) -> K:
-        calm = bool(self._calm) and (not self._urgent or self._urgent_in_a_row >= PATIENCE)
+    def _found(self) -> tuple[bool, Hashable] | None:
+        """Whether a calm key is next, and whose; None: no key may be worked on now."""
+        calm_first = bool(self._calm) and self._urgent_in_a_row >= PATIENCE
+        for calm in (calm_first, not calm_first):
+            waiting = self._calm if calm else self._urgent
+            group = waiting.whose(self._has_room)
+            if group is not None:
+                return calm, group
+        return None
+
+    def _has_room(self, group: Hashable) -> bool:
+        return self.places is None or self._held[group] < self.places - len(self._working)
+
+    def _take(self, calm: bool, group: Hashable) -> K:
         self._urgent_in_a_row = 0 if calm or not self._calm else self._urgent_in_a_row + 1
-        key, added = (self._calm if calm else self._urgent).take()
+        key, added = (self._calm if calm else self._urgent).take(group)
         now = self._now()
         self._working[key] = (now, not calm)
+        self._held[group] += 1
         if self._observer:
             self._observer.started(now - added)
         return key

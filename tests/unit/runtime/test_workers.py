@@ -11,6 +11,7 @@ from mpi_trainer.kube.errors import KubeError, Status, Unreachable, from_status
 from mpi_trainer.kube.requests import Request
 from mpi_trainer.runtime.backoff import Curve
 from mpi_trainer.runtime.metrics import Metrics
+from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.workers import DONE, Result, Settings, Terminal, Workers
 from mpi_trainer.runtime.workqueue import WorkQueue
 from tests.unit.runtime.faketime import now, play
@@ -207,5 +208,41 @@ def test_the_event_loop_has_its_turn_between_looks() -> None:
         assert turns >= 100, "three workers make at most three looks before it is its turn"
         scene.queue.close()
         await working
+
+    play(story())
+
+
+def test_long_looks_of_one_namespace_leave_workers_to_others() -> None:
+    """S-15: 32 jobs of thousands of workers each held every worker for a minute at a time."""
+
+    async def story() -> None:
+        looks: list[Key] = []
+        most = 0
+
+        async def reconcile(key: Key) -> Result:
+            nonlocal most
+            looks.append(key)
+            if key.namespace == "flood":
+                most = max(most, sum(1 for _ in queue.ages()))
+                await asyncio.sleep(10.0)
+            return DONE
+
+        queue: WorkQueue[Key] = WorkQueue()
+        workers = Workers("x", queue, reconcile, Metrics(), settings=Settings(workers=8))
+        running = asyncio.ensure_future(workers.run())
+        for number in range(20):
+            queue.add(Key("flood", f"job-{number}"))
+        await asyncio.sleep(1)
+        assert most == 4, "half of them, as long as nobody else is there"
+        for name in ("lab", "den"):
+            queue.add(Key(name, "mine"))
+            queue.add(Key(name, "old"), urgent=False)
+        await asyncio.sleep(0.1)
+        assert {key.namespace for key in looks} == {"flood", "lab", "den"}
+        assert len(looks) == 4 + 4
+        await asyncio.sleep(60)
+        assert len(looks) == 24, "and nobody who waited for a place is forgotten"
+        queue.close()
+        await running
 
     play(story())
