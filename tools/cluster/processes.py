@@ -47,8 +47,21 @@ def start(
         ],
         setsid=True,
     )
+    _await_mark(pid)
     (state / "pid" / name).write_text(f"{pid} {start_time(pid)}")
     return pid
+
+
+def _await_mark(pid: int) -> None:
+    """The kernel lets us go on before the new program's environment can be read."""
+    environment = Path(f"/proc/{pid}/environ")
+    while start_time(pid):
+        try:
+            if environment.read_bytes():
+                return
+        except OSError:
+            return
+        time.sleep(0.001)
 
 
 def recorded(state: Path) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 from tools.cluster import processes
@@ -16,12 +17,22 @@ def test_a_process_that_nobody_wrote_down_is_found_and_ended(tmp_path: Path) -> 
     assert processes.marked(tmp_path) == []
 
 
+def test_a_process_carries_the_mark_as_soon_as_it_is_started(tmp_path: Path) -> None:
+    """Also while its program is still being loaded, when the kernel shows no environment yet."""
+    for _ in range(20):
+        pid = processes.start(tmp_path, "sleeper", ["sleep", "60"])
+        try:
+            assert Path(f"/proc/{pid}/environ").read_bytes()
+        finally:
+            processes.end([pid])
+
+
 def test_a_child_of_a_started_process_carries_the_mark(tmp_path: Path) -> None:
     processes.start(tmp_path, "shell", ["sh", "-c", "sleep 60 & wait"])
     try:
-        deadline = 200
-        while len(processes.marked(tmp_path)) < 2 and (deadline := deadline - 1):
-            os.sched_yield()
+        until = time.monotonic() + 30
+        while len(processes.marked(tmp_path)) < 2 and time.monotonic() < until:
+            time.sleep(0.01)
         assert len(processes.marked(tmp_path)) == 2
     finally:
         processes.end(processes.marked(tmp_path))
