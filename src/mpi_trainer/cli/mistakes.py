@@ -36,8 +36,17 @@ def explained(error: Exception) -> str | None:
         return worded(str(error))
     if isinstance(error, OSError) and error.errno in _OF_THE_MACHINE:
         where = f"{error.filename}: " if error.filename else ""
-        return worded(f"{where}{error.strerror}", "Mend that on this machine and try again.")
+        return worded(f"{where}{error.strerror}", _hint(error))
     return None
+
+
+def _hint(error: OSError) -> str:
+    if isinstance(error, PermissionError):
+        return (
+            "Get access to it. If it is in another user's home, use `su -` or `sudo -H`, or set "
+            "HOME, XDG_STATE_HOME and XDG_DATA_HOME."
+        )
+    return "Fix this on the machine and try again."
 
 
 def _refused(error: K8sApiException) -> str:

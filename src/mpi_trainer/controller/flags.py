@@ -129,7 +129,7 @@ def _where(top: argparse.ArgumentParser) -> None:
     add("--trainjobs", type=_switch, nargs="?", const=True, default=True,
         help="serve TrainJobs too, where they and JobSets are installed (on)")  # fmt: skip
     add("--trainjob-runtimes", action="append", default=[], metavar="A,B",
-        help="serve only TrainJobs of these runtimes; beside another of these")  # fmt: skip
+        help="serve only TrainJobs of these runtimes, and leave others alone")  # fmt: skip
     add("--release", action="store_true",
         help="let go of all launcher pods, and end; before uninstalling")  # fmt: skip
 

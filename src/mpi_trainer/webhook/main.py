@@ -144,7 +144,7 @@ def _place(flags: argparse.Namespace, client: Client) -> Place:
 
 
 def _flags() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("mpi-trainer webhook", description=__doc__)
+    parser = argparse.ArgumentParser("python -m mpi_trainer.webhook", description=__doc__)
     add = parser.add_argument
     add("--kubeconfig", help="where the API server is; default: as kubectl, or the pod's account")
     add("--port", type=int, default=9443, help="where admission is served, by TLS")
