@@ -61,8 +61,8 @@ class _Stored(Partial, frozen=True, gc=False):
 
 class _Place(msgspec.Struct):
     """One namespace. `uid` is that of the checked one; `there` are versions that may exist, `gone`
-    those that were removed, `users` the version of each unfinished job, `waiting` those of them
-    whose pods have not all started."""
+    those that were removed, `users` the versions of each unfinished job (two, where it has grown
+    since an upgrade), `waiting` those of them whose pods have not all started."""
 
     lock: asyncio.Lock
     uid: str = ""
@@ -70,7 +70,7 @@ class _Place(msgspec.Struct):
     unused: float = 0.0
     there: set[str] = msgspec.field(default_factory=set)
     gone: set[str] = msgspec.field(default_factory=set)
-    users: dict[Whose, str] = msgspec.field(default_factory=dict)
+    users: dict[Whose, set[str]] = msgspec.field(default_factory=dict)
     counts: Counter[str] = msgspec.field(default_factory=Counter)
     waiting: set[Whose] = msgspec.field(default_factory=set)
 
@@ -80,10 +80,10 @@ class _Place(msgspec.Struct):
         return [name for name in self.there if not self.counts[name]]
 
     def add(self, whose: Whose, name: str) -> None:
-        if self.users.get(whose) == name:
+        names = self.users.setdefault(whose, set())
+        if name in names:
             return
-        self.drop(whose)
-        self.users[whose] = name
+        names.add(name)
         self.counts[name] += 1
         if name != UNKNOWN:
             self.there.add(name)
@@ -91,10 +91,13 @@ class _Place(msgspec.Struct):
 
     def drop(self, whose: Whose) -> bool:
         """Whether it was one of them."""
-        name = self.users.pop(whose, None)
-        if name is not None:
-            self.counts[name] -= 1
-        return name is not None
+        names = self.users.pop(whose, set())
+        self.counts.subtract(names)
+        return bool(names)
+
+    def idle(self) -> bool:
+        """Whether nothing of it need be remembered."""
+        return not (self.users or self.there or self.lock.locked())
 
 
 _TIMES = Times()
@@ -116,6 +119,10 @@ class AgentScripts:
         self._times = times
         self._places: dict[str, _Place] = {}
 
+    def __len__(self) -> int:
+        """Namespaces of which anything is remembered."""
+        return len(self._places)
+
     # --- what the loops of jobs say ------------------------------------------------------------
 
     async def provide(self, whose: Whose) -> None:
@@ -132,10 +139,15 @@ class AgentScripts:
         """An unfinished job has pods; `marks` are the annotations of the object that makes them,
         and `waits` that some have not started."""
         place = self._place(whose.key.namespace)
-        place.add(whose, agentscripts.used(marks) or place.users.get(whose, UNKNOWN))
+        name = agentscripts.used(marks)
+        if name or whose not in place.users:
+            place.add(whose, name or UNKNOWN)
         if not waits:
             place.waiting.discard(whose)
-        elif whose not in place.waiting:
+            return
+        # Whatever else it began with: a pod that waits may be one that this version made.
+        place.add(whose, NAME)
+        if whose not in place.waiting:
             place.waiting.add(whose)
             self.queue.add_after(Key(whose.key.namespace, ""), self._times.check)
 
@@ -155,6 +167,7 @@ class AgentScripts:
         if (used or fresh) and place.unneeded():
             place.unused = self._clock()
             self.queue.add_after(Key(whose.key.namespace, ""), self._times.keep, urgent=False)
+        self._forget_idle(whose.key.namespace, place)
 
     # --- a namespace ---------------------------------------------------------------------------
 
@@ -164,7 +177,7 @@ class AgentScripts:
             return DONE
         waits: list[float] = []
         async with place.lock:
-            if any(place.users.get(one) in (NAME, UNKNOWN) for one in place.waiting):
+            if place.waiting:
                 waits.append(self._times.check)
                 with contextlib.suppress(Predecessor):
                     await self._check(key.namespace, place)
@@ -174,6 +187,7 @@ class AgentScripts:
                     await self._remove(key.namespace, place)
                 else:
                     waits.append(left)
+        self._forget_idle(key.namespace, place)
         return Result(min(waits, default=None))
 
     async def _check(self, namespace: str, place: _Place) -> None:
@@ -244,3 +258,7 @@ class AgentScripts:
         if place is None:
             place = self._places[namespace] = _Place(asyncio.Lock())
         return place
+
+    def _forget_idle(self, namespace: str, place: _Place) -> None:
+        if place.idle():
+            self._places.pop(namespace, None)

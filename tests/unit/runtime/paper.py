@@ -58,6 +58,8 @@ class Paper:
         if request.method == "POST":
             return self.objects.create(collection, namespace, given)
         key = (collection, namespace, name)
+        if request.method == "DELETE":
+            return self.objects.delete(key, given.get("preconditions", {}).get("uid", ""))
         if request.method == "PATCH":
             return self.objects.write(key, merged(self.objects.get(key), given), sub)
         return self.objects.get(key)

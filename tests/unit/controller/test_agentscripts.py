@@ -1,0 +1,64 @@
+"""The agent's scripts of a namespace, on a clock that jumps."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from mpi_trainer.controller.agentscripts import AgentScripts, Whose
+from mpi_trainer.kube.client import Client
+from mpi_trainer.render.agentscripts import NAME, USED
+from mpi_trainer.runtime.partial import Key
+from mpi_trainer.runtime.workqueue import WorkQueue
+from tests.unit.runtime.faketime import play
+from tests.unit.runtime.paper import Paper
+
+OLD = {USED: "0123456789ab"}
+PI = Whose("MPIJob", Key("team", "pi"))
+PLACE = Key("team", "")
+
+
+class Lab:
+    def __init__(self) -> None:
+        self.paper, self.now = Paper(), 1e6
+        queue: WorkQueue[Key] = WorkQueue()
+        self.scripts = AgentScripts(cast(Client, self.paper), queue, lambda: self.now)
+
+    def there(self) -> list[str]:
+        return [name for _, _, name in self.paper.objects.objects]
+
+
+def test_a_job_that_grows_after_an_upgrade_keeps_both_versions() -> None:
+    """C-7, C-14: its launcher reads the scripts that it began with, its new workers this version's.
+    Those were removed while the workers waited for them, and nothing made them again."""
+    play(_grown_after_an_upgrade())
+
+
+async def _grown_after_an_upgrade() -> None:
+    lab = Lab()
+    lab.scripts.using(PI, OLD, waits=False)
+    await lab.scripts.provide(PI)  # before its new workers
+    lab.scripts.using(PI, OLD, waits=True)  # one of them is pending
+    for _ in range(3):
+        lab.now += 3600
+        await lab.scripts.reconcile(PLACE)
+        assert lab.there() == [NAME]
+    assert not [sent for sent in lab.paper.sent if sent.method == "DELETE"]
+    lab.scripts.done(PI, OLD)
+    lab.now += 3600
+    await lab.scripts.reconcile(PLACE)
+    assert lab.there() == []
+
+
+def test_nothing_is_kept_of_a_namespace_without_jobs() -> None:
+    """Namespaces come and go for as long as a controller runs."""
+    play(_come_and_gone())
+
+
+async def _come_and_gone() -> None:
+    lab = Lab()
+    await lab.scripts.provide(PI)
+    lab.scripts.done(PI, {USED: NAME.removeprefix("mpi-agent-")})
+    lab.now += 3600
+    await lab.scripts.reconcile(PLACE)
+    lab.scripts.done(PI)
+    assert len(lab.scripts) == 0
