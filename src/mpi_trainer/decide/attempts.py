@@ -34,11 +34,12 @@ def failure(job: MPIJob, seen: Seen) -> Failure | None:
 def _worker_failure(job: MPIJob, seen: Seen) -> Failure | None:
     launcher = seen.launcher()
     launched = launcher is not None and launcher.phase != "Pending"
+    needed = elastic.needed(job, seen)
     for pod in sorted(seen.workers, key=lambda p: p.index):
         if pod.index >= job.workers:
             continue
         if pod.terminating:
-            if launched:
+            if launched and pod.index < needed:
                 return _taken(seen, pod)
             continue
         if pod.phase == "Failed":

@@ -25,6 +25,12 @@ def kept(job: MPIJob, seen: Seen) -> int:
     return max(job.workers, _told(seen) or 0)
 
 
+def needed(job: MPIJob, seen: Seen) -> int:
+    """How many workers the attempt depends on: of those that are to come, none yet."""
+    told = _told(seen)
+    return job.workers if told is None else min(job.workers, told)
+
+
 def _told(seen: Seen) -> int | None:
     """How many workers the files name; None where no launcher of ours reads them now."""
     launcher = seen.launcher()

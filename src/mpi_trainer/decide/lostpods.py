@@ -10,6 +10,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.decide import elastic
 from mpi_trainer.decide.seen import PodSeen, Seen
 
 RELEASED_AFTER = timedelta(minutes=5)
@@ -19,10 +20,11 @@ RELEASED_AFTER = timedelta(minutes=5)
 def leaving(job: MPIJob, seen: Seen) -> tuple[PodSeen, ...]:
     """The pods on their way out that an attempt has to wait for: their names are needed again.
 
-    A worker beyond `replicas` is not one of them.
+    A worker beyond `replicas` is not one of them, nor one that the launcher does not count on.
     """
+    needed = elastic.needed(job, seen)
     return tuple(
-        p for p in seen.pods if p.terminating and (p.role == "launcher" or p.index < job.workers)
+        p for p in seen.pods if p.terminating and (p.role == "launcher" or p.index < needed)
     )
 
 

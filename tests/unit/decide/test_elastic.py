@@ -57,3 +57,19 @@ def test_the_launcher_of_another_controller_hears_nothing() -> None:
 def test_growth_does_not_end_the_attempt() -> None:
     decision = resized(4, LED, worker(0), worker(1), worker(2, "Pending"))
     assert decision.record.failures == ()
+
+
+def test_a_job_that_shrinks_and_grows_again_waits_for_the_workers_that_go() -> None:
+    """C-14: the launcher no longer counts on them, so their going is no failure of the attempt,
+    and the others are not given back for them, however long it takes."""
+    told = replace(LED, workers=1)
+    going = replace(worker(1), terminating=True, gone_by=at(-3600))
+    decision = resized(2, told, worker(0), going)
+    assert (decision.record.failures, decision.record.retry_at) == ((), None)
+    assert (decision.stop, decision.start_workers, decision.resize) == ((), (), False)
+    assert resized(2, told, worker(0)).start_workers == (1,)
+
+
+def test_a_worker_that_the_launcher_counts_on_and_that_goes_ends_the_attempt() -> None:
+    going = replace(worker(1), terminating=True)
+    assert resized(3, LED, worker(0), going, worker(2)).record.failures
