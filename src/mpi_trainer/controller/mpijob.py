@@ -177,7 +177,7 @@ class MPIJobs:
         )
         now = self._clock()
         decision = self._decision(job, seen, verdict, now)
-        noted.since = noted.since or now
+        noted.since = min(noted.since or now, now)
         leisure = status.Leisure.beside(self._tools.pace.lately, noted.since)
         work = Work(key, job, stored.metadata, replace(view, seen=seen), decision, now, leisure)
         return await self._carry_out(work, mine)

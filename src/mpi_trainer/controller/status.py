@@ -77,7 +77,9 @@ def wait(old: JobStatus, new: JobStatus, now: datetime, leisure: Leisure) -> tim
     rests = c.finished(new.conditions) or c.holds(new.conditions, c.SUSPENDED)
     if old.last_reconcile_time is None or (idle and rests):
         return NOW
-    return max(leisure.counts - (now - old.last_reconcile_time), NOW)
+    passed = now - old.last_reconcile_time
+    # A clock that was set back must not add to it.
+    return max(leisure.counts - passed, NOW) if passed >= NOW else NOW
 
 
 def patch(old: ApiValue, new: ApiValue, resource_version: str) -> dict[str, object]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from mpi_trainer.controller import namewait
 from mpi_trainer.controller.claims import Predecessor
 from mpi_trainer.controller.namewait import NameWait
@@ -21,6 +23,18 @@ def test_it_is_asked_for_less_and_less_often_and_then_counts_as_taken() -> None:
     assert max(waits) == 30.0
     assert len(waits) < 20
     assert timedelta(minutes=5) <= now - T0 <= timedelta(minutes=6)
+
+
+@pytest.mark.parametrize("leap", [timedelta(hours=1), timedelta(hours=-1)])
+def test_time_in_which_nobody_asked_does_not_count(leap: timedelta) -> None:
+    """S-13: a clock that is set, or a job that was suspended meanwhile, was a job that failed."""
+    name = NameWait()
+    assert name.again(T0) is not None
+    now, waited = T0 + leap, timedelta()
+    while (wait := name.again(now, lambda: 0.5)) is not None:
+        now += timedelta(seconds=wait)
+        waited += timedelta(seconds=wait)
+    assert timedelta(minutes=4) <= waited <= timedelta(minutes=6)
 
 
 def test_what_to_do_is_said() -> None:

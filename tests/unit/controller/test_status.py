@@ -41,6 +41,11 @@ def test_counts_wait_until_ten_seconds_after_the_last_write() -> None:
     assert status.wait(some(1), some(2), T0 + timedelta(seconds=60), PROMPT) == status.NOW
 
 
+def test_a_clock_that_was_set_back_does_not_hold_counts_up() -> None:
+    """They waited for as long as it was set back."""
+    assert status.wait(some(1), some(2), T0 - timedelta(hours=1), PROMPT) == status.NOW
+
+
 def test_the_last_count_of_a_finished_job_does_not_wait() -> None:
     assert (
         status.wait(some(2, conditions=done()), some(0, conditions=done()), T0, PROMPT)
