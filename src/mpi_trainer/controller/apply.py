@@ -84,6 +84,8 @@ class Hands:
             version = await self._job.patch(work.key, body)
         if status.wait(job.status, decision.status, work.now, work.leisure) != status.NOW:
             return False
+        if c.finished(decision.status.conditions) and _ends(work):
+            self._furniture.owe_key(work.metadata)
         body = status.patch(job.status, decision.status, version)
         await self._job.patch(work.key, body, "status")
         return True
@@ -113,7 +115,7 @@ class Hands:
         status = work.job.status
         if status.last_reconcile_time is None:
             return False  # Another controller has ended it, and what it left stays as it is.
-        return self._furniture.owes_key(work.metadata.uid, status.completion_time, work.now)
+        return self._furniture.owes_key(work.metadata, status.completion_time, work.now)
 
     async def _take_key(self, work: Work, owed: bool) -> bool:
         return not owed or await self._furniture.take_key(

@@ -37,6 +37,8 @@ log = logging.getLogger(__name__)
 
 SOUGHT: Final = timedelta(minutes=10)
 """Of jobs that ended so long before a controller began, and only then, keys are looked for."""
+SKEW: Final = timedelta(seconds=30)
+"""by which the clock of the controller before may have been ahead of ours"""
 
 
 class Pieces(msgspec.Struct, frozen=True):
@@ -77,8 +79,8 @@ class Furniture:
         self._memories = memories
         self._kind = kind
         self._began: datetime | None = None
-        # Of jobs that have ended, of which nothing else is remembered.
-        self._refused: set[str] = set()
+        # Of jobs that end or have ended, of which nothing else is remembered; by their uids.
+        self._owed: dict[Key, str] = {}
 
     def stands(self, uid: str) -> bool:
         return self._of(uid).attempt is not None
@@ -109,31 +111,43 @@ class Furniture:
 
     async def follow(self, owner: Meta, wanted: Pieces) -> None:
         """The job's hosts have changed under its launcher: so do the files that name them."""
+        known = self._of(owner.uid)
+        attempt, known.attempt = known.attempt, None  # it does not stand while it is replaced
         await self._config_map(owner, wanted.config_map)
+        known.attempt = attempt
+
+    def owe_key(self, owner: Meta) -> None:
+        """The end of the job is about to be told. Whatever comes of that, an answer that is lost
+        or a look that is broken off, its key is to go."""
+        self._owed[Key(owner.namespace, owner.name)] = owner.uid
+
+    def forget(self, key: Key) -> None:
+        """There is no job of this name, and so no key of one."""
+        self._owed.pop(key, None)
 
     async def take_key(self, owner: Meta, name: str) -> bool:
         """The end of the job is the end of its key (AC-19); whether it is gone. Another's Secret
         stays. A refusal is no more than logged: nobody is to wait for this."""
         known = self._of(owner.uid)
+        self.owe_key(owner)
         try:
             await self._delete_secret(owner, name, known.secret)
         except KubeError as error:
-            self._refused.add(owner.uid)
             log.warning("the key of %s/%s is still there: %s", owner.namespace, owner.name, error)
             return False
-        self._refused.discard(owner.uid)
+        self.forget(Key(owner.namespace, owner.name))
         known.attempt, known.secret = None, ""
         return True
 
-    def owes_key(self, uid: str, ended: datetime | None, now: datetime) -> bool:
-        """Whether the key of a job that has ended may still be there: its deletion was refused, or
+    def owes_key(self, owner: Meta, ended: datetime | None, now: datetime) -> bool:
+        """Whether the key of a job that has ended may still be there: it was not known to go, or
         another controller told of the end shortly before this one began, and came no further."""
         self._began = began = self._began or now
-        if uid in self._refused:
+        if self._owed.get(Key(owner.namespace, owner.name)) == owner.uid:
             return True
         if ended is None or now - began > SOUGHT:
             return False
-        return began - SOUGHT <= ended <= began
+        return began - SOUGHT <= ended <= began + SKEW
 
     async def _delete_secret(self, owner: Meta, name: str, uid: str) -> None:
         place = owner.namespace

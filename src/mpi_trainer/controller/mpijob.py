@@ -123,6 +123,7 @@ class MPIJobs:
         stored = self._stores.mpijobs.get(key)
         if stored is None:
             self._tools.memories.drop(key)
+            self._tools.furniture.forget(key)
             self._tools.scripts.done(Whose(KIND, key))
             self._tools.metrics.deleted(key.namespace, f"{key.name}-launcher")
             await self._tools.hands.release(key, _going(pods))

@@ -146,6 +146,7 @@ class TrainJobs:
         stored = self._stores.trainjobs.get(key)
         if stored is None:
             self._tools.memories.drop(key)
+            self._tools.furniture.forget(key)
             self._tools.scripts.done(Whose(KIND, key))
             return DONE
         if stored.finished:

@@ -77,6 +77,8 @@ class TrainHands:
             version = await self._job.patch(work.key, {"metadata": body})
         if work.step.status == work.job.status:
             return bool(notes)
+        if finished(work.step.status) and not finished(work.job.status):
+            self._furniture.owe_key(work.metadata)
         body = status.patch(work.job.status, work.step.status, version)
         await self._job.patch(work.key, body, "status")
         return True
@@ -86,7 +88,7 @@ class TrainHands:
         if not finished(work.step.status):
             return True
         ended = findings.parsed(work.step.findings.completion_time)
-        owed = self._furniture.owes_key(work.metadata.uid, ended, work.now)
+        owed = self._furniture.owes_key(work.metadata, ended, work.now)
         if finished(work.job.status) and not owed:
             return True
         return await self._furniture.take_key(work.metadata, secret_name(work.job.name))
