@@ -180,7 +180,7 @@ def _launcher(pod: Pod, job: Job | None, name: str) -> PodSeen:
         seen,
         terminating=seen.terminating or leaving is not None,
         gone_by=seen.gone_by or leaving,
-        workers=int(made_for) if made_for.isdecimal() else None,
+        workers=int(made_for) if made_for.isdecimal() and len(made_for) < 10 else None,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from mpi_trainer.controller import marks
 from mpi_trainer.controller.look import look, owned
 from mpi_trainer.controller.objects import Job, Pod
 from mpi_trainer.decide import PodSeen, Record
@@ -176,3 +177,10 @@ def test_what_a_program_wrote_is_hidden_where_that_is_asked() -> None:
     assert shown.end.message == "password=[redacted]"
     assert hidden.end is not None
     assert hidden.end.message == ""
+
+
+def test_a_mark_of_thousands_of_digits_is_no_number() -> None:
+    """S-1: users may write annotations of pods, and every look at the job failed."""
+    pod = launcher(metadata={"annotations": {marks.WORKERS: "9" * 5000}})
+    view = look(mpijob(), Record(), owned(mpijob(), [pod], [batch_job()]))
+    assert view.seen.pods[0].workers is None
