@@ -114,6 +114,7 @@ class Reflector(Generic[T]):
         while True:
             self.active_at = began = clock()
             heard, lists, wish = self.heard_at, self.lists, 0.0
+            watched = bool(self._version)
             try:
                 await self._go_on(backoff)
                 if clock() - began >= TOO_SHORT or self.heard_at > heard or self._refreshing:
@@ -122,8 +123,8 @@ class Reflector(Generic[T]):
             except (Gone, _Doubt) as why:
                 self._version = ""
                 log.info("%s: listing again: %s", self.name, why)
-                if self.lists == lists:
-                    continue  # not the answer to a list that was made just now
+                if watched and self.lists == lists:
+                    continue  # not the answer to a list, nor to what one has just begun
             except KubeError as error:
                 if isinstance(error, ServerFault):
                     # Among others "too large resource version", after a restore of etcd.
