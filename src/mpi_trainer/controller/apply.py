@@ -103,12 +103,13 @@ class Hands:
         held = [p for p in launchers if names.EVIDENCE in p.metadata.finalizers]
         owes = over and (_ends(work) or bool(held) or self._owes_key(work))
         gone, _ = await asyncio.gather(
-            self._take_key(work, owes), self._all(self._stopping(work, n) for n in decision.stop)
+            self._take_key(work, owes),
+            self._all(work.key, (self._stopping(work, n) for n in decision.stop)),
         )
         if not over:
             held = [p for p in held if attempt(p) < decision.record.attempt]
         if gone:
-            await self._all(self._releasing(work.key, pod) for pod in held)
+            await self._all(work.key, (self._releasing(work.key, pod) for pod in held))
         return gone
 
     def _owes_key(self, work: Work) -> bool:
@@ -125,7 +126,7 @@ class Hands:
     async def release(self, key: Key, pods: Iterable[Pod]) -> None:
         """Let go of pods of a job that is gone or going."""
         held = (p for p in pods if names.EVIDENCE in p.metadata.finalizers)
-        await self._all(self._releasing(key, p) for p in held)
+        await self._all(key, (self._releasing(key, p) for p in held))
 
     def _stopping(self, work: Work, name: str) -> Act:
         resource, meta = to_stop(work.look, name)
@@ -177,7 +178,7 @@ class Hands:
             body = {"metadata": {"uid": meta.uid, "annotations": {names.ATTEMPT: number}}}
             request = requests.patch(PODS, meta.namespace, meta.name, body, "merge")
             acts.append(self._patching(work.key, request))
-        await self._all(acts)
+        await self._all(work.key, acts)
 
     def _patching(self, key: Key, request: requests.Request) -> Act:
         async def act() -> None:
@@ -194,7 +195,7 @@ class Hands:
         marked = {marks.WORKERS: str(work.job.workers)}
         body = {"metadata": {"uid": meta.uid, "annotations": marked}}
         request = requests.patch(PODS, meta.namespace, meta.name, body, "merge")
-        await self._all([self._patching(work.key, request)])
+        await self._all(work.key, [self._patching(work.key, request)])
 
     async def start(self, work: Work, wanted: Desired) -> None:
         """Furniture, then all missing pods and the launcher beside them."""
@@ -206,7 +207,7 @@ class Hands:
         acts = [self._making(work, PODS, objects.workers[i]) for i in decision.start_workers]
         if decision.start_launcher:
             acts.append(self._making(work, JOBS, objects.launcher_job))
-        await self._all(acts)
+        await self._all(work.key, acts)
 
     def _making(self, work: Work, resource: Resource, desired: dict[str, object]) -> Act:
         async def act() -> None:
@@ -228,9 +229,9 @@ class Hands:
         """Sees to the launcher Job that another controller made; whether anything changed."""
         return await self._takeover.launcher_job(work_of)
 
-    async def _all(self, acts: Iterable[Act]) -> None:
+    async def _all(self, key: Key, acts: Iterable[Act]) -> None:
         """All of them, then the gravest of what went wrong."""
-        done = await self._pace.each(acts)
+        done = await self._pace.each(acts, key.namespace)
         wrong = [error for error in done if isinstance(error, Exception)]
         if wrong:
             raise min(wrong, key=_gravity)

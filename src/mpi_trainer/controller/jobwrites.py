@@ -32,7 +32,7 @@ class JobWrites:
         """A merge patch, which carries its own precondition; the version that it made."""
         place = (self._resource, key.namespace, key.name)
         request = requests.brief(requests.patch(*place, body, "merge", sub))
-        answer = await self._pace.send(lambda: self._client.call(request, Answer))
+        answer = await self._pace.send(lambda: self._client.call(request, Answer), key.namespace)
         self._freshness.wrote(key, self._resource, answer.metadata)
         return answer.metadata.resource_version
 

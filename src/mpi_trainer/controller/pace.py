@@ -3,7 +3,8 @@
 Grows by one with every answer and halves when the server says 429, as networks do. Guarantee: a
 write that was refused for overload is tried again, later and with fewer beside it, until `patience`
 is over. Only 429 is repeated here: the server has not processed such a request.
-Writes that wait are those of several jobs, which take turns: one of thousands holds up nobody's.
+Namespaces take turns with the writes that wait, and the passes of a namespace take turns with its
+own: neither a job of thousands nor a namespace of many holds up another.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Awaitable, Callable, Hashable, Iterable
 from typing import Final, TypeVar
 
 from mpi_trainer.kube.errors import TooManyRequests
-from mpi_trainer.runtime.turns import Turns
+from mpi_trainer.runtime.turns import NestedTurns
 
 T = TypeVar("T")
 
@@ -43,7 +44,7 @@ class Pace:
         self._clock = clock
         self._on_the_way = 0
         self._writes, self._counted = 0.0, 0.0
-        self._waiting: Turns[asyncio.Future[None], None] = Turns()
+        self._waiting: NestedTurns[asyncio.Future[None], None] = NestedTurns()
 
     @property
     def limit(self) -> int:
@@ -54,33 +55,39 @@ class Pace:
         """How many writes there were in the last ten seconds or so; older ones count less."""
         return self._writes * math.exp((self._counted - self._clock()) / _LATELY)
 
-    async def each(self, acts: Iterable[Callable[[], Awaitable[T]]]) -> list[T | Exception]:
-        """All of them, in any order; what went wrong is returned in its place."""
+    async def each(
+        self, acts: Iterable[Callable[[], Awaitable[T]]], namespace: str = ""
+    ) -> list[T | Exception]:
+        """All of one pass, in any order; what went wrong is returned in its place."""
         todo = list(enumerate(acts))
         done: dict[int, T | Exception] = {}
-        together, left = object(), iter(todo)
+        one_pass, left = object(), iter(todo)
 
         async def some() -> None:
             for number, act in left:
-                done[number] = await self._one(act, together)
+                done[number] = await self._one(act, namespace, one_pass)
 
         # No more tasks than can be on their way: ten thousand at once would hold up the loop.
         await asyncio.gather(*(some() for _ in range(min(len(todo), int(self._most)))))
         return [done[number] for number, _ in todo]
 
-    async def _one(self, act: Callable[[], Awaitable[T]], together: object) -> T | Exception:
+    async def _one(
+        self, act: Callable[[], Awaitable[T]], namespace: str, one_pass: object
+    ) -> T | Exception:
         try:
-            return await self.send(act, together)
+            return await self._send(act, namespace, one_pass)
         except Exception as error:
             return error
 
-    async def send(self, act: Callable[[], Awaitable[T]], together: object = None) -> T:
-        """`together`: whatever is the same for writes that wait as one."""
-        group = object() if together is None else together
+    async def send(self, act: Callable[[], Awaitable[T]], namespace: str = "") -> T:
+        """One write, in the turn of its namespace."""
+        return await self._send(act, namespace, object())
+
+    async def _send(self, act: Callable[[], Awaitable[T]], namespace: str, one_pass: object) -> T:
         loop = asyncio.get_running_loop()
         until, tried = loop.time() + self._patience, 0
         while True:
-            await self._enter(group)
+            await self._enter(namespace, one_pass)
             try:
                 answer = await act()
             except TooManyRequests as refusal:
@@ -97,16 +104,16 @@ class Pace:
                 self._admit()
             await asyncio.sleep(rest)
 
-    async def _enter(self, group: Hashable) -> None:
+    async def _enter(self, namespace: str, one_pass: Hashable) -> None:
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.put(group, place, None)
+        self._waiting.put(namespace, one_pass, place, None)
         self._admit()
         try:
             await place
         except BaseException:
             if place.cancelled():
-                if self._waiting.holds(group, place):
-                    self._waiting.remove(group, place)
+                if self._waiting.holds(namespace, one_pass, place):
+                    self._waiting.remove(namespace, one_pass, place)
             else:
                 self._on_the_way -= 1  # it was let in at the moment it was cancelled
                 self._admit()

@@ -57,3 +57,32 @@ class Turns(Generic[K, V]):
         if waiting:
             self._groups[group] = waiting
         return found
+
+
+class NestedTurns(Generic[K, V]):
+    """Groups of groups: the outer ones take turns, and within each its inner ones do."""
+
+    def __init__(self) -> None:
+        self._outer: OrderedDict[Hashable, Turns[K, V]] = OrderedDict()
+
+    def __bool__(self) -> bool:
+        return bool(self._outer)
+
+    def holds(self, outer: Hashable, inner: Hashable, key: K) -> bool:
+        return outer in self._outer and self._outer[outer].holds(inner, key)
+
+    def put(self, outer: Hashable, inner: Hashable, key: K, value: V) -> None:
+        self._outer.setdefault(outer, Turns()).put(inner, key, value)
+
+    def remove(self, outer: Hashable, inner: Hashable, key: K) -> V:
+        value = self._outer[outer].remove(inner, key)
+        if not self._outer[outer]:
+            del self._outer[outer]
+        return value
+
+    def take(self) -> tuple[K, V]:
+        outer, waiting = self._outer.popitem(last=False)
+        found = waiting.take()
+        if waiting:
+            self._outer[outer] = waiting
+        return found

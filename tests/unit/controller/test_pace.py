@@ -117,6 +117,22 @@ def test_a_job_of_thousands_does_not_hold_up_one_of_few() -> None:
     asyncio.run(run())
 
 
+def test_many_jobs_of_one_namespace_do_not_hold_up_another() -> None:
+    """S-15: turns are by namespace first, then by job."""
+
+    async def run() -> None:
+        server, pace = Server(room=10_000), Pace(first=4, most=4)
+        flood = [asyncio.create_task(pace.each([server.take] * 300, "noisy")) for _ in range(32)]
+        for _ in range(20):
+            await asyncio.sleep(0)
+        before = server.done
+        await pace.each([server.take] * 20, "quiet")
+        assert server.done - before < 100
+        await asyncio.gather(*flood)
+
+    asyncio.run(run())
+
+
 def test_a_job_of_ten_thousand_does_not_hold_up_the_loop() -> None:
     """C-1: nor make as many tasks."""
 

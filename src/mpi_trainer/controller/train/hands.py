@@ -140,7 +140,7 @@ class TrainHands:
         desired = made_from(wanted.children.job_set, stored)
         try:
             made, _ = await self._pace.send(
-                lambda: claim(self._client, JOBSETS, owner, desired, KIND)
+                lambda: claim(self._client, JOBSETS, owner, desired, KIND), work.key.namespace
             )
         except Invalid as error:
             raise Refused(error.message) from None
