@@ -24,7 +24,6 @@ from mpi_trainer.webhook.podfields import (
     ASKED,
     CONTAINER_LISTS,
     HARMLESS,
-    KEY_SUFFIX,
     MAKE_PODS,
     PLACEMENT,
     SECRET,
@@ -153,11 +152,6 @@ def brought(old: tuple[Template, ...], new: tuple[Template, ...], own: str = "")
 def facts(templates: Iterable[Template]) -> set[Key]:
     """All that templates say, value by value, but for where pods go."""
     return {fact for one in templates for fact in _facts(one.content, (one.owner,))}
-
-
-def mpijob_keys(name: str) -> str:
-    """The Secret with the keys of the MPIJob of that name."""
-    return f"{name}{KEY_SUFFIX}"
 
 
 def inside(data: object, *steps: str | int) -> Any:

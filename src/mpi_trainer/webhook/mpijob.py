@@ -19,6 +19,7 @@ from mpi_trainer.api import kueue, load
 from mpi_trainer.api.annotations import ours
 from mpi_trainer.api.errors import FieldError
 from mpi_trainer.api.mpijob import MPIJob, to_wire
+from mpi_trainer.render import names
 from mpi_trainer.webhook import asking, changes, deputy
 from mpi_trainer.webhook.asking import Questions
 from mpi_trainer.webhook.review import UPDATE, Request
@@ -45,7 +46,7 @@ def judge(request: Request) -> Verdict:
         return _change(_named(request.old_object or {}, request), new)
     found = load.job(new)
     job = found.value if isinstance(found.value, MPIJob) and not found.errors else None
-    claims = deputy.claims(deputy.of_mpijob(new), deputy.mpijob_keys(_name(new)))
+    claims = deputy.claims(deputy.of_mpijob(new), names.secret(_name(new)))
     return Verdict(job, found.errors, found.warnings, Questions(claims, True, True, True))
 
 
@@ -70,7 +71,7 @@ def _change(old: Mapping[str, Any], new: Mapping[str, Any]) -> Verdict:
 def _questions(old: Mapping[str, Any], new: Mapping[str, Any]) -> Questions:
     """Who brings which claims, and whether the pods would be others than before."""
     before, after = deputy.of_mpijob(old), deputy.of_mpijob(new)
-    brought = deputy.brought(before, after, deputy.mpijob_keys(_name(new)))
+    brought = deputy.brought(before, after, names.secret(_name(new)))
     return Questions(brought.claims, pods=brought.program)
 
 

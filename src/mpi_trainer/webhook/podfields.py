@@ -15,6 +15,8 @@ from typing import Any
 
 import msgspec
 
+from mpi_trainer.render import names, trainjob
+
 CONTAINER_LISTS = ("containers", "initContainers")
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 HOOKS = ("lifecycle.postStart", "lifecycle.preStop")
@@ -196,8 +198,7 @@ _SYSCTLS = frozenset(
 _SELINUX_TYPES = ("container_t", "container_init_t", "container_kvm_t", "container_engine_t")
 _PROFILES = ("RuntimeDefault", "Localhost")
 DEFAULT_ACCOUNT = "default"
-KEY_SUFFIX = "-ssh"
-TRAIN_KEY_SUFFIX = "-mpi-ssh-auth"
+KEY_SUFFIXES = (names.secret(""), trainjob.secret_name(""))
 # The names that clusters have given to the tokens of accounts; the letters are Kubernetes' own.
 _TOKEN = re.compile(r".*-(?:token|dockercfg)-[bcdfghjklmnpqrstvwxz2456789]{5}\Z", re.DOTALL)
 _LONGEST_NAME = 253
@@ -263,8 +264,7 @@ def _sysctl(value: Any) -> bool:
 
 
 def _secret(value: Any) -> bool:
-    keys = (KEY_SUFFIX, TRAIN_KEY_SUFFIX)
-    return isinstance(value, str) and not value.endswith(keys) and not _TOKEN.match(value)
+    return isinstance(value, str) and not value.endswith(KEY_SUFFIXES) and not _TOKEN.match(value)
 
 
 _NAMED = "named"  # stands for the value of the field
@@ -274,7 +274,8 @@ _ACCOUNT = Asked(
     Right("impersonate", "serviceaccounts", name=_NAMED),
 )
 SECRET = Asked(
-    "Secrets with such names hold the keys of other jobs or an account's token",
+    "Secrets with such names hold the keys of other jobs or an account's token (a Secret of your "
+    "own needs another name)",
     _secret,
     Right("get", "secrets", name=_NAMED),
 )

@@ -15,8 +15,9 @@ from mpi_trainer.api.errors import Path, field
 from mpi_trainer.api.runtime import CLUSTER, Runtime
 from mpi_trainer.api.tailoring import NODE_CONTAINER
 from mpi_trainer.api.trainjob import TrainJob
+from mpi_trainer.render.trainjob import secret_name
 from mpi_trainer.webhook.deputy import Brought, Claim, Key, Template, brought, claims, facts
-from mpi_trainer.webhook.podfields import CONTAINER_LISTS, TRAIN_KEY_SUFFIX
+from mpi_trainer.webhook.podfields import CONTAINER_LISTS
 
 _FOR_USERS = frozenset({NODE_CONTAINER, DATASET, MODEL})
 """the containers that run what a user names"""
@@ -24,7 +25,7 @@ _FOR_USERS = frozenset({NODE_CONTAINER, DATASET, MODEL})
 
 def train_brought(job: TrainJob, runtime: Runtime, before: TrainJob | None = None) -> Brought:
     """What a new job brings, or the change of the job that was there `before`."""
-    own = f"{job.name}{TRAIN_KEY_SUFFIX}"
+    own = secret_name(job.name)
     new = templates(effective(job, runtime))
     given = templates(effective(_bare(job), runtime))
     old = () if before is None else templates(effective(before, runtime))
