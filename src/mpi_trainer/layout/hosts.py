@@ -42,7 +42,7 @@ def discovery(job: MPIJob, alive: str, domain: str = "") -> str:
     """The script in the job's ConfigMap: the workers in the file `alive`, kept by the agent on
     the launcher; where there is none, all. Output and order are upstream's.
     """
-    everyone = discover_hosts(job, [h.pod for h in hosts(job, domain)], domain).splitlines()
+    everyone = discover_hosts(job, {h.pod for h in hosts(job, domain)}, domain).splitlines()
     always = 2 if job.spec.run_launcher_as_worker else 1
     asking = (f"if [ -r {alive} ]; then exec cat {alive}; fi",)
     return "".join(f"{line}\n" for line in (*everyone[:always], *asking, *everyone[always:]))
