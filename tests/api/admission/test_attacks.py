@@ -62,8 +62,8 @@ ATTACKS: list[tuple[Change, str]] = [
     (((*MAIN, "ports"), [{"containerPort": 80, "hostPort": 80}]), "take a port of their node"),
     (((*POD, "securityContext"), {"sysctls": [{"name": "kernel.msgmax", "value": "9"}]}), "kernel"),
     (((*POD, "runtimeClassName"), "kata"), "this runtime class"),
-    (((*POD, "volumes"), [{"name": "k", "secret": {"secretName": "b-ssh"}}]), "keys of another"),
-    (((*MAIN, "envFrom"), [{"secretRef": {"name": "b-ssh"}}]), "keys of another job"),
+    (((*POD, "volumes"), [{"name": "k", "secret": {"secretName": "b-ssh"}}]), "keys of other jobs"),
+    (((*MAIN, "envFrom"), [{"secretRef": {"name": "b-ssh"}}]), "keys of other jobs"),
 ]
 
 

@@ -19,6 +19,8 @@ from tools.cluster.spec import Spec
 
 JOB_CONTROLLER = "system:serviceaccount:kube-system:job-controller"
 REFUSED = "only its controller"
+PLAIN = {"app": "x"}
+"""a Job without any label gets its template's, and two policies refuse it"""
 OURS = {
     "training.kubeflow.org/operator-name": "mpi-operator",
     "training.kubeflow.org/job-name": "victim",
@@ -128,8 +130,8 @@ def test_a_launchers_pod_comes_from_the_job_controller_and_a_job_of_the_controll
     assert "created" in made(team, JOB_CONTROLLER, pod("l", OURS, of_job), dry=True)
     assert REFUSED in made(team, JOB_CONTROLLER, pod("orphan", OURS))
     assert REFUSED in made(team, JOB_CONTROLLER, pod("both", OURS, owner("MPIJob")))
-    assert "belong to an MPI job" in made(team, "pat", job("smuggler", {}, OURS))
-    assert "belong to an MPI job" in made(team, "pat", job("smuggler", {}, TRAIN))
+    assert "belong to an MPI job" in made(team, "pat", job("smuggler", PLAIN, OURS))
+    assert "belong to an MPI job" in made(team, "pat", job("smuggler", PLAIN, TRAIN))
     assert REFUSED in made(team, "pat", job("labelled", OURS, {}))
     assert "created" in made(team, ACCOUNT, job("launcher", OURS, OURS), dry=True)
     assert "created" in made(team, "pat", job("plain", {"a": "b"}, {"a": "b"}))
@@ -154,8 +156,8 @@ def test_jobset_makes_the_jobs_of_its_templates(team: Kubectl) -> None:
     account = f"--serviceaccount={team.namespace}:jobset"
     team("create", "rolebinding", "jobset", "--role=jobset", account)
     assert "created" in made(team, "jobset", job("set-node-0", {}, TRAIN, sets), dry=True)
-    assert "belong to an MPI job" in made(team, "jobset", job("alone", {}, TRAIN))
-    assert "belong to an MPI job" in made(team, "pat", job("false", {}, TRAIN, sets))
+    assert "belong to an MPI job" in made(team, "jobset", job("alone", PLAIN, TRAIN))
+    assert "belong to an MPI job" in made(team, "pat", job("false", PLAIN, TRAIN, sets))
 
 
 def test_labels_and_owners_of_what_exists_change_only_by_the_controller(team: Kubectl) -> None:
