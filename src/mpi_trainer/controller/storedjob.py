@@ -9,7 +9,7 @@ status or spec is odd is kept whole, and judged by those who read it fully; of a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -31,8 +31,10 @@ class _Status(Partial, frozen=True, gc=False):
 
 
 class _RunPolicy(Partial, frozen=True, gc=False):
-    clean_pod_policy: str | None = None
-    ttl_seconds_after_finished: int | None = None
+    """Values that validation refuses are not acted upon at the end either."""
+
+    clean_pod_policy: Literal["", "None", "Running", "All"] | None = None
+    ttl_seconds_after_finished: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] | None = None
     managed_by: str | None = None
 
 

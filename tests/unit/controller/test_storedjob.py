@@ -243,3 +243,19 @@ def test_changes_of_workers_are_gathered_the_longer_the_more_there_are(
         assert now() - began == pytest.approx(seconds)
 
     play(story())
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [{"ttlSecondsAfterFinished": -1}, {"ttlSecondsAfterFinished": 10**12}, {"cleanPodPolicy": "x"}],
+)
+def test_an_ended_job_with_an_invalid_policy_is_kept_whole(policy: dict[str, object]) -> None:
+    """It was refused for that; to act upon it would delete the job before anybody reads why."""
+    status = {"conditions": [{"type": "Failed", "status": "True"}]}
+    kept = storedjob.mpijob(
+        StoredJob(
+            spec=msgspec.Raw(msgspec.json.encode({"runPolicy": policy})),
+            status=msgspec.Raw(msgspec.json.encode(status)),
+        )
+    )
+    assert not kept.finished
