@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from mpi_trainer.api import load
-from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.mpijob import OPERATOR, MPIJob
 from mpi_trainer.controller import flags as command_line
 from mpi_trainer.controller import guard, rehearsal, storedjob, storedpods
 from mpi_trainer.controller.agentscripts import AgentScripts, Times
@@ -54,7 +54,7 @@ log = logging.getLogger(__name__)
 PARALLEL = 64
 COMPONENT = "mpi-job-controller"
 SCRIPTS = "agent-scripts"
-OURS = f"{LABEL_OPERATOR}=mpi-operator"
+OURS = f"{LABEL_OPERATOR}={OPERATOR}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

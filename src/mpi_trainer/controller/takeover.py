@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 
+from mpi_trainer.api.mpijob import OPERATOR
 from mpi_trainer.controller.objects import Answer, PodCondition
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
@@ -64,7 +65,7 @@ class TakeOver:
 
     async def _mark(self, key: Key, meta: Meta) -> None:
         log.info("following the launcher Job of another controller: %s", key)
-        labels = {LABEL_OPERATOR: "mpi-operator", LABEL_JOB: key.name}
+        labels = {LABEL_OPERATOR: OPERATOR, LABEL_JOB: key.name}
         body = {
             "metadata": {"uid": meta.uid, "labels": labels},
             "spec": {"ttlSecondsAfterFinished": None},

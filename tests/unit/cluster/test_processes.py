@@ -32,7 +32,7 @@ def test_a_child_of_a_started_process_carries_the_mark(tmp_path: Path) -> None:
     try:
         until = time.monotonic() + 30
         while len(processes.marked(tmp_path)) < 2 and time.monotonic() < until:
-            time.sleep(0.01)
+            time.sleep(0.01)  # a look; the loop has a deadline
         assert len(processes.marked(tmp_path)) == 2
     finally:
         processes.end(processes.marked(tmp_path))

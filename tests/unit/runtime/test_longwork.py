@@ -40,7 +40,7 @@ def test_who_goes_away_leaves_no_second_thread_at_work() -> None:
         with lock:
             now += 1
             most = max(most, now)
-        time.sleep(0.02)
+        time.sleep(0.02)  # long enough for a second piece to come in, were it let
         with lock:
             now -= 1
 
