@@ -28,6 +28,7 @@ import argparse
 import asyncio
 import os
 import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -404,6 +405,8 @@ def main() -> None:
     options.add_argument("--again", action="store_true", help="go on with one that was kept")
     options.add_argument("--out", type=Path, default=RESULTS)
     chosen = options.parse_args()
+    # What was started is ended also where this run is.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if not is_free(_PORT, ""):
         raise SystemExit(f"port {_PORT} is taken; end what holds it")
     before = os.getloadavg()[0]

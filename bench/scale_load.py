@@ -11,6 +11,7 @@ import asyncio
 import functools
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import suppress
 from typing import Any, Final
 
 import aiohttp
@@ -82,12 +83,13 @@ class Api:
         """A large collection takes longer than one request may: what is left is asked for again."""
         for _ in range(_DELETIONS):
             body = {"propagationPolicy": "Background"}
-            async with self._session.delete(path, json=body) as answer:
-                if answer.status == 404:
-                    return
-                if answer.status != 504:
-                    await _read(answer)
-                    return
+            with suppress(TimeoutError):
+                async with self._session.delete(path, json=body) as answer:
+                    if answer.status == 404:
+                        return
+                    if answer.status != 504:
+                        await _read(answer)
+                        return
         raise ClusterError(f"{path} was not deleted in {_DELETIONS} requests")
 
     async def pages(self, path: str) -> AsyncIterator[bytes]:

@@ -425,6 +425,33 @@ def test_pages_are_as_large_as_objects_are_small(monkeypatch: pytest.MonkeyPatch
     assert set(sizes[2:]) == {1}, "of the others only one fits"
 
 
+def test_the_next_page_is_on_its_way_while_one_is_worked_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """P-3: a start takes as long as the server lists, not as long as both do in turn."""
+    monkeypatch.setattr(reflector, "FIRST_PAGE", 20)
+    monkeypatch.setattr(reflector, "SLICE", 1)
+    asked: list[int] = []
+
+    async def script(scene: Scene) -> None:
+        for number in range(40):
+            scene.put(f"one-{number:02}")
+
+        taken_in = scene.reflector._taken_in
+
+        def noted(thing: Thing) -> Thing:
+            asked.append(len([one for one in scene.server.requests if "watch" not in one.query]))
+            return taken_in(thing)
+
+        monkeypatch.setattr(scene.reflector, "_taken_in", noted)
+        scene.server.requests.clear()
+        await scene.reflector.refresh()
+        await scene.agrees()
+
+    play(script)
+    assert asked[19] == 2, "of the first page's twenty the last came after the next request"
+
+
 def test_what_is_known_already_is_not_kept_twice() -> None:
     """C-1: a list of what has not changed costs no memory and tells nobody."""
 

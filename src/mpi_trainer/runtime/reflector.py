@@ -14,7 +14,7 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from typing import Any, Final, Generic, NoReturn
 
 import msgspec
@@ -23,6 +23,7 @@ from mpi_trainer.api import typed
 from mpi_trainer.kube import lists, requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Gone, KubeError, ServerFault, Unreachable
+from mpi_trainer.kube.requests import Request
 from mpi_trainer.kube.resources import Resource
 from mpi_trainer.kube.watch import Bookmark, Deleted, Event, Meta, Unreadable, watch
 from mpi_trainer.runtime.backoff import WATCHES, Backoff, Chance
@@ -183,28 +184,40 @@ class Reflector(Generic[T]):
         """All objects, the keys of those that cannot be decoded, and the list's version."""
         values: list[T] = []
         unread: list[Key] = []
-        token = ""
-        while True:
-            request = requests.list_page(
-                self._resource, self._namespace, self._labels, self._fields, limit, token
-            )
-            # Mostly we wait ourselves: health is judged by how long one try may take.
-            few = msgspec.structs.replace(request, tries=2)
-            page = await lists.rough(self._client, few, await self._client.fetch(few))
-            for number, item in enumerate(page.items or (), 1):
-                if number % SLICE == 0:
-                    await asyncio.sleep(0)
-                try:
-                    values.append(self._taken_in(page.read(item, self._decoder)))
-                except msgspec.ValidationError as error:
-                    whose = lists.head(self._client, few, item)
-                    unread.append(Key(whose.namespace, whose.name))
-                    self._say_unreadable(whose, str(error))
-            token = page.metadata.continue_
+        async with contextlib.aclosing(self._pages(limit)) as pages:
+            async for request, page in pages:
+                for number, item in enumerate(page.items or (), 1):
+                    if number % SLICE == 0:
+                        await asyncio.sleep(0)
+                    try:
+                        values.append(self._taken_in(page.read(item, self._decoder)))
+                    except msgspec.ValidationError as error:
+                        whose = lists.head(self._client, request, item)
+                        unread.append(Key(whose.namespace, whose.name))
+                        self._say_unreadable(whose, str(error))
+                self.active_at = asyncio.get_running_loop().time()
+        return values, unread, page.metadata.resource_version
+
+    async def _pages(self, limit: int) -> AsyncGenerator[tuple[Request, lists.Rough], None]:
+        """One page after the other, with its request; the next is on its way meanwhile."""
+        request, page = await self._page(limit, "")
+        while page.metadata.continue_:
             limit = limit and _fitting(page.items or ())
-            self.active_at = asyncio.get_running_loop().time()
-            if not token:
-                return values, unread, page.metadata.resource_version
+            following = asyncio.create_task(self._page(limit, page.metadata.continue_))
+            try:
+                yield request, page
+                request, page = await following
+            finally:
+                following.cancel()
+        yield request, page
+
+    async def _page(self, limit: int, token: str) -> tuple[Request, lists.Rough]:
+        request = requests.list_page(
+            self._resource, self._namespace, self._labels, self._fields, limit, token
+        )
+        # Mostly we wait ourselves: health is judged by how long one try may take.
+        few = msgspec.structs.replace(request, tries=2)
+        return few, await lists.rough(self._client, few, await self._client.fetch(few))
 
     def _taken_in(self, value: T) -> T:
         """What is known already is not kept twice, not even for the time of a list."""
