@@ -29,6 +29,7 @@ from mpi_trainer.api.errors import (
     Path,
     kind_of,
 )
+from mpi_trainer.api.meta import PartlyRead
 from mpi_trainer.api.pods import PodTemplate, TemplateView
 from mpi_trainer.api.shapes import StructShape, fields, shape
 from mpi_trainer.api.spelling import nearest
@@ -163,12 +164,13 @@ class _Decoder:
         text = str(name)
         here = (*path, text)
         known = FIELDS.get(kind.cls, frozenset(fields(kind.cls)))
-        if kind.cls in FIELDS and text in known:
+        passed_on = issubclass(kind.cls, PartlyRead)
+        if passed_on and text in known:
             return
         # A guess takes long, and nobody reads hundreds of them.
         self._guesses += 1
         meant = nearest(text, sorted(known)) if self._guesses <= bounds.ERRORS else None
-        if kind.cls in FIELDS:
+        if passed_on:
             if meant is not None:
                 remedy = f"did you mean `{meant}`? It is passed on as it is"
                 rule = "no such field in a template"

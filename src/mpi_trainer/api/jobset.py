@@ -7,29 +7,29 @@ whoever passes a JobSet on passes on what came.
 
 from __future__ import annotations
 
-from mpi_trainer.api.meta import ApiValue, Int32
+from mpi_trainer.api.meta import Int32, PartlyRead
 from mpi_trainer.api.pods import PodTemplate, TemplateMeta
 
 ANCESTOR_LABEL = "trainer.kubeflow.org/trainjob-ancestor-step"
 
 
-class DependsOn(ApiValue, frozen=True):
+class DependsOn(PartlyRead, frozen=True):
     name: str = ""
     status: str = ""
 
 
-class JobSpecView(ApiValue, frozen=True):
+class JobSpecView(PartlyRead, frozen=True):
     parallelism: Int32 | None = None
     completions: Int32 | None = None
     template: PodTemplate = PodTemplate()
 
 
-class JobTemplateView(ApiValue, frozen=True):
+class JobTemplateView(PartlyRead, frozen=True):
     metadata: TemplateMeta = TemplateMeta()
     spec: JobSpecView = JobSpecView()
 
 
-class ReplicatedJobView(ApiValue, frozen=True):
+class ReplicatedJobView(PartlyRead, frozen=True):
     name: str = ""
     replicas: Int32 = 1
     depends_on: tuple[DependsOn, ...] = ()
@@ -41,23 +41,23 @@ class ReplicatedJobView(ApiValue, frozen=True):
         return self.template.metadata.labels.get(ANCESTOR_LABEL, "")
 
 
-class Network(ApiValue, frozen=True):
+class Network(PartlyRead, frozen=True):
     subdomain: str = ""
 
 
-class ClaimName(ApiValue, frozen=True):
+class ClaimName(PartlyRead, frozen=True):
     name: str = ""
 
 
-class ClaimTemplate(ApiValue, frozen=True):
+class ClaimTemplate(PartlyRead, frozen=True):
     metadata: ClaimName = ClaimName()
 
 
-class ClaimPolicy(ApiValue, frozen=True):
+class ClaimPolicy(PartlyRead, frozen=True):
     templates: tuple[ClaimTemplate, ...] = ()
 
 
-class JobSetView(ApiValue, frozen=True):
+class JobSetView(PartlyRead, frozen=True):
     """The part of a JobSet's spec that we act upon."""
 
     replicated_jobs: tuple[ReplicatedJobView, ...] = ()

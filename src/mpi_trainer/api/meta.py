@@ -20,6 +20,11 @@ class ApiValue(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, 
     """A value on the Kubernetes wire. Containers inside it are never changed in place."""
 
 
+class PartlyRead(ApiValue, frozen=True):
+    """A part of a public API that we pass on whole and read in part: a field that is not named
+    here is no mistake, and never refused (W-3)."""
+
+
 class ObjectMeta(ApiValue, frozen=True):
     """The metadata fields that the API server defines; a field not named here is a mistake."""
 

@@ -15,68 +15,68 @@ from typing import Any, Self
 import msgspec
 
 from mpi_trainer.api import typed
-from mpi_trainer.api.meta import ApiValue, Int32, Int64
+from mpi_trainer.api.meta import Int32, Int64, PartlyRead
 
 
-class KeyRef(ApiValue, frozen=True):
+class KeyRef(PartlyRead, frozen=True):
     name: str = ""
     key: str = ""
     optional: bool = False
 
 
-class FieldRef(ApiValue, frozen=True):
+class FieldRef(PartlyRead, frozen=True):
     field_path: str = ""
 
 
-class EnvSource(ApiValue, frozen=True):
+class EnvSource(PartlyRead, frozen=True):
     field_ref: FieldRef | None = None
     config_map_key_ref: KeyRef | None = None
     secret_key_ref: KeyRef | None = None
     resource_field_ref: Mapping[str, Any] | None = None
 
 
-class EnvVar(ApiValue, frozen=True):
+class EnvVar(PartlyRead, frozen=True):
     name: str = ""
     value: str | None = None
     value_from: EnvSource | None = None
 
 
-class Ref(ApiValue, frozen=True):
+class Ref(PartlyRead, frozen=True):
     name: str = ""
     optional: bool = False
 
 
-class EnvFrom(ApiValue, frozen=True):
+class EnvFrom(PartlyRead, frozen=True):
     prefix: str = ""
     config_map_ref: Ref | None = None
     secret_ref: Ref | None = None
 
 
-class Resources(ApiValue, frozen=True):
+class Resources(PartlyRead, frozen=True):
     requests: Mapping[str, str | int | float] = {}
     limits: Mapping[str, str | int | float] = {}
 
 
-class VolumeMount(ApiValue, frozen=True):
+class VolumeMount(PartlyRead, frozen=True):
     name: str = ""
     mount_path: str = ""
     sub_path: str = ""
     read_only: bool = False
 
 
-class Profile(ApiValue, frozen=True):
+class Profile(PartlyRead, frozen=True):
     """A seccomp or AppArmor profile."""
 
     type: str = ""
     localhost_profile: str = ""
 
 
-class Capabilities(ApiValue, frozen=True):
+class Capabilities(PartlyRead, frozen=True):
     add: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
 
 
-class ContainerSecurity(ApiValue, frozen=True):
+class ContainerSecurity(PartlyRead, frozen=True):
     privileged: bool = False
     allow_privilege_escalation: bool | None = None
     capabilities: Capabilities = Capabilities()
@@ -89,12 +89,12 @@ class ContainerSecurity(ApiValue, frozen=True):
     windows_options: Mapping[str, Any] | None = None
 
 
-class Sysctl(ApiValue, frozen=True):
+class Sysctl(PartlyRead, frozen=True):
     name: str = ""
     value: str = ""
 
 
-class PodSecurity(ApiValue, frozen=True):
+class PodSecurity(PartlyRead, frozen=True):
     run_as_user: Int64 | None = None
     run_as_group: Int64 | None = None
     run_as_non_root: bool | None = None
@@ -108,7 +108,7 @@ class PodSecurity(ApiValue, frozen=True):
     windows_options: Mapping[str, Any] | None = None
 
 
-class Container(ApiValue, frozen=True):
+class Container(PartlyRead, frozen=True):
     name: str = ""
     image: str = ""
     command: tuple[str, ...] = ()
@@ -122,42 +122,42 @@ class Container(ApiValue, frozen=True):
     restart_policy: str = ""
 
 
-class EmptyDir(ApiValue, frozen=True):
+class EmptyDir(PartlyRead, frozen=True):
     medium: str = ""
     size_limit: str | int | None = None
 
 
-class HostPath(ApiValue, frozen=True):
+class HostPath(PartlyRead, frozen=True):
     path: str = ""
     type: str = ""
 
 
-class KeyToPath(ApiValue, frozen=True):
+class KeyToPath(PartlyRead, frozen=True):
     key: str = ""
     path: str = ""
     mode: Int32 | None = None
 
 
-class ConfigMapVolume(ApiValue, frozen=True):
+class ConfigMapVolume(PartlyRead, frozen=True):
     name: str = ""
     items: tuple[KeyToPath, ...] = ()
     default_mode: Int32 = 0o644
     optional: bool = False
 
 
-class SecretVolume(ApiValue, frozen=True):
+class SecretVolume(PartlyRead, frozen=True):
     secret_name: str = ""
     items: tuple[KeyToPath, ...] = ()
     default_mode: Int32 = 0o644
     optional: bool = False
 
 
-class ClaimVolume(ApiValue, frozen=True):
+class ClaimVolume(PartlyRead, frozen=True):
     claim_name: str = ""
     read_only: bool = False
 
 
-class Volume(ApiValue, frozen=True):
+class Volume(PartlyRead, frozen=True):
     name: str = ""
     empty_dir: EmptyDir | None = None
     host_path: HostPath | None = None
@@ -166,11 +166,11 @@ class Volume(ApiValue, frozen=True):
     persistent_volume_claim: ClaimVolume | None = None
 
 
-class PodDns(ApiValue, frozen=True):
+class PodDns(PartlyRead, frozen=True):
     searches: tuple[str, ...] = ()
 
 
-class PodSpec(ApiValue, frozen=True):
+class PodSpec(PartlyRead, frozen=True):
     """The part of a pod spec that we act upon."""
 
     containers: tuple[Container, ...] = ()
@@ -192,12 +192,12 @@ class PodSpec(ApiValue, frozen=True):
     dns_config: PodDns = PodDns()
 
 
-class TemplateMeta(ApiValue, frozen=True):
+class TemplateMeta(PartlyRead, frozen=True):
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
 
 
-class TemplateView(ApiValue, frozen=True):
+class TemplateView(PartlyRead, frozen=True):
     metadata: TemplateMeta = TemplateMeta()
     spec: PodSpec = PodSpec()
 

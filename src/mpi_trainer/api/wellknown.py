@@ -1,7 +1,7 @@
 """The field names of the public pod and JobSet APIs, where we read only some of them.
 
 Used to notice a slip such as `resource` for `resources` in a template. A name that is missing
-here costs a warning at most; a pod template is never refused for a field we do not know.
+here costs a warning at most; a `PartlyRead` value is never refused for a field we do not know.
 """
 
 from __future__ import annotations
@@ -54,6 +54,19 @@ FIELDS: Mapping[type, frozenset[str]] = {
         " name nfs persistentVolumeClaim photonPersistentDisk portworxVolume projected quobyte rbd"
         " scaleIO secret storageos vsphereVolume"
     ),
+    pods.Capabilities: _names("add drop"),
+    pods.ContainerSecurity: _names(
+        "allowPrivilegeEscalation appArmorProfile capabilities privileged procMount"
+        " readOnlyRootFilesystem runAsGroup runAsNonRoot runAsUser seLinuxOptions seccompProfile"
+        " windowsOptions"
+    ),
+    pods.PodSecurity: _names(
+        "appArmorProfile fsGroup fsGroupChangePolicy runAsGroup runAsNonRoot runAsUser"
+        " seLinuxChangePolicy seLinuxOptions seccompProfile supplementalGroups"
+        " supplementalGroupsPolicy sysctls windowsOptions"
+    ),
+    pods.Profile: _names("localhostProfile type"),
+    pods.Sysctl: _names("name value"),
     pods.EmptyDir: _names("medium sizeLimit"),
     pods.HostPath: _names("path type"),
     pods.KeyToPath: _names("key mode path"),

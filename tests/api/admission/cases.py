@@ -102,7 +102,6 @@ REFUSED: list[Refused] = [
     one(9, (*MAIN, "securityContext", "procMount"), "Open", "procMount: Unsupported value"),
     one(9, (*MAIN, "securityContext", "privileged"), True, "remove `privileged: true`"),
     one(9, (*POD, "securityContext"), {"fsGroup": -1}, "fsGroup: Invalid value: -1"),
-    one(9, (*POD, "securityContext"), {"windowsOptions": {}}, "MPI jobs run on Linux nodes"),
     one(
         9,
         (*MAIN, "securityContext", "seccompProfile"),

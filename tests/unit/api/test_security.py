@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mpi_trainer.api.errors import Path
-from tests.unit.api.building import CONTAINER, POD, errors
+from tests.unit.api.building import CONTAINER, POD, errors, warnings
 
 OWN: Path = (*CONTAINER, "securityContext")
 PODS: Path = (*POD, "securityContext")
@@ -48,7 +48,6 @@ PODS: Path = (*POD, "securityContext")
         (PODS, {"sysctls": [{"name": "Net Core", "value": "1"}]}, "sysctls[0].name: Invalid value"),
         (PODS, {"fsGroupChangePolicy": "Sometimes"}, "fsGroupChangePolicy: Unsupported value"),
         (PODS, {"supplementalGroupsPolicy": "x"}, "supplementalGroupsPolicy: Unsupported value"),
-        (PODS, {"windowsOptions": {}}, "MPI jobs run on Linux nodes"),
     ],
 )
 def test_contradiction_is_refused_with_its_field(path: Path, value: Any, part: str) -> None:
@@ -91,3 +90,11 @@ def test_shared_namespaces_that_exclude_each_other_are_refused(changes: dict[str
 )
 def test_what_a_cluster_may_allow_is_not_refused_here(path: Path, value: Any) -> None:
     assert errors((path, value)) == []
+
+
+@pytest.mark.parametrize("path", [PODS, OWN])
+def test_options_for_windows_are_warned_about_only(path: Path) -> None:
+    """W-3: the API server takes them, and a Linux node ignores them."""
+    (found,) = warnings((path, {"windowsOptions": {"runAsUserName": "x"}}))
+    assert "windowsOptions" in found
+    assert "MPI jobs run on Linux nodes" in found

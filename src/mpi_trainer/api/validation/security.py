@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from mpi_trainer.api.errors import FORBIDDEN, INVALID, FieldError, Path
+from mpi_trainer.api.errors import FORBIDDEN, INVALID, SUSPICIOUS, FieldError, Path
 from mpi_trainer.api.pods import Container, ContainerSecurity, PodSecurity, PodSpec, Profile
 from mpi_trainer.api.validation import rules
 
@@ -33,6 +33,21 @@ def errors(path: Path, spec: PodSpec) -> rules.Errors:
             where = (*path, field, n, _CONTEXT)
             yield from _container(where, container.security_context)
             yield from _root(where, container, spec.security_context)
+
+
+def warnings(path: Path, spec: PodSpec) -> rules.Errors:
+    """Linux nodes ignore what is said to Windows, and the API server takes it."""
+    given = {(*path, _CONTEXT): spec.security_context.windows_options}
+    for field, listed in (
+        ("initContainers", spec.init_containers),
+        ("containers", spec.containers),
+    ):
+        for n, one in enumerate(listed):
+            given[*path, field, n, _CONTEXT] = one.security_context.windows_options
+    for where, options in given.items():
+        if options is not None:
+            rule = "has no effect: MPI jobs run on Linux nodes"
+            yield FieldError((*where, "windowsOptions"), SUSPICIOUS, rule=rule, remedy="remove it")
 
 
 def _namespaces(path: Path, spec: PodSpec) -> rules.Errors:
@@ -66,7 +81,6 @@ def _pod(path: Path, context: PodSecurity) -> rules.Errors:
             yield FieldError(where, INVALID, sysctl.name, rule, "write it as `net.core.somaxconn`")
     yield from _profile((*path, "seccompProfile"), context.seccomp_profile)
     yield from _profile((*path, "appArmorProfile"), context.app_armor_profile)
-    yield from _windows(path, context.windows_options is not None)
 
 
 def _container(path: Path, context: ContainerSecurity) -> rules.Errors:
@@ -84,7 +98,6 @@ def _container(path: Path, context: ContainerSecurity) -> rules.Errors:
         yield from rules.one_of((*path, "procMount"), context.proc_mount, PROC_MOUNTS)
     yield from _profile((*path, "seccompProfile"), context.seccomp_profile)
     yield from _profile((*path, "appArmorProfile"), context.app_armor_profile)
-    yield from _windows(path, context.windows_options is not None)
 
 
 def _root(path: Path, container: Container, pod: PodSecurity) -> rules.Errors:
@@ -112,12 +125,6 @@ def _profile(path: Path, profile: Profile | None) -> rules.Errors:
     elif given.startswith("/") or ".." in given.split("/"):
         rule = "must be a relative path without `..`"
         yield FieldError(where, INVALID, given, rule, "name a file below the kubelet's folder")
-
-
-def _windows(path: Path, given: bool) -> rules.Errors:
-    if given:
-        rule = "MPI jobs run on Linux nodes"
-        yield FieldError((*path, "windowsOptions"), FORBIDDEN, rule=rule, remedy="remove it")
 
 
 def _id(path: Path, number: int | None) -> rules.Errors:

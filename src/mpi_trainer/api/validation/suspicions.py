@@ -9,7 +9,7 @@ from mpi_trainer.api.decode import decode
 from mpi_trainer.api.errors import SUSPICIOUS, FieldError, Path
 from mpi_trainer.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec
 from mpi_trainer.api.pods import Container, TemplateView
-from mpi_trainer.api.validation import ineffective, network, resources, volumes
+from mpi_trainer.api.validation import ineffective, network, resources, security, volumes
 from mpi_trainer.api.validation.replicas import SPECS
 
 Warnings = Iterator[FieldError]
@@ -39,6 +39,7 @@ def _replica(job: MPIJob, name: str, spec: ReplicaSpec) -> Warnings:
         rule = f"is replaced by {spec.restart_policy}, the restartPolicy of {name}"
         remedy = f"set it at {name}.restartPolicy"
         yield FieldError((*path, "restartPolicy"), SUSPICIOUS, given, rule, remedy)
+    yield from security.warnings(path, view.spec)
     for n, container in enumerate(view.spec.containers):
         yield from _container((*path, "containers", n), container)
     gpus = sum(resources.gpus(container) for container in view.spec.containers)
