@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
@@ -134,6 +135,22 @@ def test_a_job_made_suspended_has_no_pods_until_it_is_resumed(
     (worker,) = admin.pods("worker")
     assert worker["spec"]["nodeSelector"] == {"pool": "gpu"}
     assert worker["metadata"]["labels"]["team"] == "x"
+
+
+def test_new_suspended_job_can_be_changed_by_who_created_it(
+    admin: Admin, kubelet: Kubelet, controller: Controller
+) -> None:
+    """U-3: the first status write came within milliseconds, and made the update a conflict."""
+    submit(admin, job(1, name="first"))
+    until(admin, "Running", "first")
+    for number in range(5):
+        made = submit(admin, job(1, name=f"pi-{number}", suspend=True))
+        time.sleep(0.2)  # a client that thinks; the controller has long seen the job by now
+        made["spec"]["slotsPerWorker"] = 2
+        path = f"{JOBS}/mpijobs/pi-{number}"
+        code, answer = admin.attempt("PUT", path, json.dumps(made).encode())
+        assert code == 200, answer
+        until(admin, "Suspended", f"pi-{number}", 10)
 
 
 def test_a_late_launcher_comes_when_all_workers_are_ready_at_every_resume(

@@ -5,8 +5,9 @@ for moments only, and rides along if it runs by then: within a second, or a few 
 has hundreds of pods to make, which it would only delay. Mere counts move with every pod, so they
 wait until ten seconds after the last write, or longer where there is much else to write, or ride
 along with news: a simple job's life takes four writes however many pods it has. That nothing of a
-suspended job is active any more is news: its quota is free. The last write's time is in the status
-itself.
+suspended job is active any more is news: its quota is free. That a new job is suspended is none,
+and waits as well, so that whoever has created it can change it without a conflict (U-3). The last
+write's time is in the status itself.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ WRITES_IN_A_SECOND = 32
 COUNTS_EVERY = timedelta(seconds=10)
 COUNTS_AT_THE_LATEST = timedelta(minutes=1)
 NOW = timedelta(0)
+_NO_NEWS = {c.CREATED, c.SUSPENDED}
 
 
 def read(raw: bytes | msgspec.Raw, kind: type[T]) -> T:
@@ -69,7 +71,8 @@ def wait(old: JobStatus, new: JobStatus, now: datetime, leisure: Leisure) -> tim
     bare = replace(new, last_reconcile_time=old.last_reconcile_time)
     if bare == old:
         return None
-    if not old.conditions and {one.type for one in new.conditions} == {c.CREATED}:
+    holding = {one.type for one in new.conditions if one.status == c.TRUE}
+    if not old.conditions and holding <= _NO_NEWS:
         return max(leisure.created_by - now, NOW)
     if replace(bare, replica_statuses=old.replica_statuses) != old:
         return NOW

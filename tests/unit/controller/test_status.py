@@ -101,3 +101,14 @@ def test_that_nothing_of_a_suspended_job_is_active_any_more_does_not_wait() -> N
     before, later = some(2, conditions=held), T0 + timedelta(seconds=1)
     assert status.wait(before, some(0, conditions=held), later, PROMPT) == status.NOW
     assert status.wait(before, some(1, conditions=held), later, PROMPT) == timedelta(seconds=9)
+
+
+def test_new_suspended_job_is_left_alone_for_a_moment() -> None:
+    """U-3: a client that updated what it had just created got a conflict, 14 times of 15."""
+    waiting = Condition(type="Running", status="False")
+    new = some(conditions=(*done("Created"), *done("Suspended"), waiting))
+    by = T0 + timedelta(seconds=1)
+    assert status.wait(JobStatus(), new, T0, Leisure(by)) == timedelta(seconds=1)
+    assert status.wait(JobStatus(), new, by, Leisure(by)) == status.NOW
+    old = some(2, conditions=(*done("Created"), *done("Running")))
+    assert status.wait(old, new, T0, Leisure(by)) == status.NOW, "its quota is free"
