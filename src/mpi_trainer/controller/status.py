@@ -72,7 +72,7 @@ def wait(old: JobStatus, new: JobStatus, now: datetime, leisure: Leisure) -> tim
     if bare == old:
         return None
     holding = {one.type for one in new.conditions if one.status == c.TRUE}
-    if not old.conditions and holding <= _NO_NEWS:
+    if not old.conditions and c.CREATED in holding <= _NO_NEWS:
         return max(leisure.created_by - now, NOW)
     if replace(bare, replica_statuses=old.replica_statuses) != old:
         return NOW

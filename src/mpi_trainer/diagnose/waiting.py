@@ -27,6 +27,19 @@ _NODES = re.compile(
 )
 _SHARE = re.compile(r"(?P<count>\d+) (?P<what>[^,]+(?:\{[^}]*\}[^,]*)?)")
 _PULLS = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
+_PULL_REMEDY = "check its name and tag, and that nodes can reach the registry"
+_PULL_REMEDIES = (
+    (
+        ("unauthorized", "denied", "forbidden", "authentication", "credential"),
+        "the registry wants credentials, or has no such image: name a Secret in imagePullSecrets, "
+        "and check the name",
+    ),
+    (("not found", "manifest unknown", "does not exist"), "check its name and tag"),
+    (
+        ("no such host", "timeout", "refused", "unreachable", "i/o", "tls", "x509"),
+        "the nodes cannot reach the registry",
+    ),
+)
 _MOUNTS = frozenset({"FailedMount", "FailedAttachVolume", "FailedMapVolume"})
 _USUAL = frozenset({"", "PodInitializing", "ContainerCreating"})
 _SHOWN = ("nvidia.com/gpu", "amd.com/gpu", "cpu", "memory")
@@ -174,12 +187,23 @@ def _about(about: object, pod: Pod) -> bool:
 
 def _held(status: ContainerStatus, reason: str, message: str) -> str:
     if reason in _PULLS:
-        return f"cannot get image `{status.image}` ({reason}): {_short(message)}"
+        return _imageless(status.image, reason, message)
     if reason == "CrashLoopBackOff":
         ended = status.last_state.terminated
         code = f", last with exit code {ended.exit_code}" if ended else ""
         return f"crash again and again: {status.restart_count} times{code}"
     return f"cannot start ({reason}): {_short(message)}"
+
+
+def _imageless(image: str, reason: str, message: str) -> str:
+    """With what to do about it: an image that was not there will not come by itself."""
+    if reason == "InvalidImageName":
+        return f"cannot get image `{image}`: that is no name of an image; correct it in the job"
+    if reason == "ErrImageNeverPull":
+        return f"cannot get image `{image}`: nodes lack it, and imagePullPolicy Never forbids more"
+    low = message.lower()
+    remedy = next((r for words, r in _PULL_REMEDIES if any(w in low for w in words)), _PULL_REMEDY)
+    return f"cannot get image `{image}` ({reason}): {_short(message)}; {remedy}"
 
 
 def _unready(pod: Pod) -> str:

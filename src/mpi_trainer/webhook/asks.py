@@ -173,11 +173,11 @@ class Asks:
         if conflicts:
             return conflicts, ()
         found = await asyncio.gather(*(self._pod(job, role, pod) for role, pod in roles))
-        return tuple(error for errors in found for error in errors), ()
+        return refusals.findings(error for errors in found for error in errors)
 
     async def _pod(self, job: MPIJob, role: str, pod: Object) -> tuple[FieldError, ...]:
         refusal = await self.refusal(job.namespace, pod)
-        return refusals.errors(role, refusal) if refusal else ()
+        return refusals.of_role(role, refusal) if refusal else ()
 
     async def refusal(self, namespace: str, pod: Object) -> str:
         """Why the API server would not take such a pod; empty where it would, or would later."""

@@ -1,15 +1,16 @@
 """Why the API server would not take a job's pods, in words for who wrote the job. Pure.
 
 The server speaks of a pod that nobody asked for by that name; here its words are put at the role
-whose template caused them, one error for each thing to mend.
+whose template caused them, one error for each thing to mend. What may still come by itself, such
+as a service account, is a warning.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from mpi_trainer.api.errors import FORBIDDEN, INVALID, FieldError, Path
+from mpi_trainer.api.errors import FORBIDDEN, INVALID, SUSPICIOUS, FieldError, Path
 
 _POD_SECURITY = re.compile(r'violates PodSecurity "(?P<level>[^"]+)": (?P<list>.*)', re.DOTALL)
 _ITEM = re.compile(r"(?P<what>[^()]+) \((?P<where>(?:[^()]|\([^()]*\))*)\)(?:, )?")
@@ -17,6 +18,12 @@ _MUST_SPECIFY = re.compile(r"failed quota: (?P<quota>[^:]+): must specify (?P<wh
 _WEBHOOK = re.compile(r'admission webhook "(?P<name>[^"]+)" denied the request: (?P<why>.*)', re.S)
 _SCC = "unable to validate against any security context constraint"
 _FIELD = re.compile(r"(?P<field>spec(?:\.[A-Za-z]+(?:\[\d+\])?)+): (?P<why>.*)")
+# The admission plugin ServiceAccount's words.
+_NO_ACCOUNT = re.compile(
+    r'error looking up service account [^/\s]+/(?P<name>[^:\s]+): serviceaccount "[^"]*" not found'
+)
+# Containers of ours have the resources of the job's own, so nobody has to say anything of them.
+_OWN = re.compile(r",(?:mpi-prepare|mpi-unpack)(?:-\d+)?(?=[,;]|$)")
 _LIMITS = re.compile(r"(?:maximum|minimum) \S+ usage per (?:Container|Pod) is .*")
 
 
@@ -25,23 +32,38 @@ def about_quota(message: str) -> bool:
     return "exceeded quota:" in message
 
 
-def errors(role: str, message: str) -> tuple[FieldError, ...]:
+def of_role(role: str, message: str) -> tuple[FieldError, ...]:
     """What a refusal of this role's pod means for the job."""
     return at(("spec", "mpiReplicaSpecs", role, "template", "spec"), message)
 
 
 def at(path: Path, message: str) -> tuple[FieldError, ...]:
-    """What a refusal of a pod means, where `path` is that of its spec."""
+    """What a refusal of a pod means, where `path` is that of its spec; see `findings`."""
     return tuple(_read(path, message.strip()))
+
+
+def findings(found: Iterable[FieldError]) -> tuple[tuple[FieldError, ...], tuple[FieldError, ...]]:
+    """Errors, and warnings of what may still come by itself."""
+    every = tuple(found)
+    return (
+        tuple(one for one in every if one.problem != SUSPICIOUS),
+        tuple(one for one in every if one.problem == SUSPICIOUS),
+    )
 
 
 def _read(path: Path, message: str) -> Iterator[FieldError]:
     if found := _POD_SECURITY.search(message):
         yield from _pod_security(path, found["level"].split(":")[0], found["list"])
     elif found := _MUST_SPECIFY.search(message):
-        rule = f"quota `{found['quota']}` counts {found['what']}, so every container must say it"
+        counted = _OWN.sub("", found["what"])
+        rule = f"quota `{found['quota']}` counts {counted}, so every container must say it"
         where = (*path, "containers", 0, "resources")
         yield FieldError(where, FORBIDDEN, rule=rule, remedy="add requests and limits")
+    elif found := _NO_ACCOUNT.search(message):
+        rule = "there is no such service account, and the pods wait until there is"
+        remedy = f"create it: `kubectl create serviceaccount {found['name']}`"
+        where = (*path, "serviceAccountName")
+        yield FieldError(where, SUSPICIOUS, found["name"], rule, remedy)
     elif found := _WEBHOOK.search(message):
         rule = f"the admission webhook {found['name']} refuses the pods: {found['why']}"
         yield FieldError(path, FORBIDDEN, rule=rule, remedy="change what it names")

@@ -96,12 +96,12 @@ class TrainAsks:
                 for part in parts
             )
         )
-        return tuple(
+        return refusals.findings(
             fitting.in_pods(part["name"], error)
             for part, why in zip(parts, answers, strict=True)
             if why
             for error in refusals.at((), why)
-        ), ()
+        )
 
     async def _runtime(self, job: TrainJob) -> Runtime:
         ref = job.spec.runtime_ref

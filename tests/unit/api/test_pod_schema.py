@@ -89,18 +89,15 @@ def sample(schema: Schema, steps: Steps) -> Any:
     """A value that the definition allows."""
     if (given := ending(VALUES, steps)) is not None:
         return copy.deepcopy(given)
-    if "enum" in schema:
-        return schema["enum"][0]
-    if schema.get("x-kubernetes-int-or-string"):
-        return 1
-    kind = schema.get("type")
+    kind = schema.get("type", "")
     if kind == "array":
         return [sample(schema["items"], steps)]
+    if "additionalProperties" in schema:
+        return {"key": sample(schema["additionalProperties"], (*steps, "key"))}
     if kind == "object":
-        if "additionalProperties" in schema:
-            return {"key": sample(schema["additionalProperties"], (*steps, "key"))}
         return required(schema, steps)
-    return {"integer": 1, "number": 1, "boolean": True}.get(kind or "", "x")
+    plain = {"integer": 1, "number": 1, "boolean": True}.get(kind, "x")
+    return schema.get("enum", [1 if schema.get("x-kubernetes-int-or-string") else plain])[0]
 
 
 def required(schema: Schema, steps: Steps) -> dict[str, Any]:

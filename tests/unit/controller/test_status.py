@@ -79,8 +79,6 @@ def test_that_a_job_was_created_waits_a_moment_for_its_running() -> None:
     assert status.wait(fresh, created, by + timedelta(seconds=1), Leisure(by)) == status.NOW
     both = some(conditions=(*done("Created"), *done("Running")), start_time=T0)
     assert status.wait(fresh, both, T0, Leisure(by)) == status.NOW
-    suspended = some(conditions=(*done("Created"), *done("Suspended")))
-    assert status.wait(fresh, suspended, T0, Leisure(by)) == status.NOW
 
 
 def test_beside_many_writes_the_moment_is_longer_but_never_above_ten_seconds() -> None:

@@ -201,3 +201,25 @@ def test_several_causes_are_counted_the_most_common_first() -> None:
 
 def test_a_message_never_floods_the_screen() -> None:
     assert len(why(evidence(pod(**held("X", "y" * 5000))))) < 400
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "remedy"),
+    [
+        ("InvalidImageName", "couldn't parse image name", "no name of an image; correct it"),
+        ("ErrImageNeverPull", "not present", "imagePullPolicy Never forbids more"),
+        ("ErrImagePull", "failed to resolve reference: not found", "; check its name and tag"),
+        (
+            "ErrImagePull",
+            "pull access denied, repository does not exist or may require authorization",
+            "name a Secret in imagePullSecrets",
+        ),
+        ("ImagePullBackOff", "dial tcp: lookup quay.io: no such host", "cannot reach the registry"),
+        ("ImagePullBackOff", "Back-off pulling image", "check its name and tag, and that nodes"),
+    ],
+)
+def test_image_that_never_comes_has_a_remedy(reason: str, message: str, remedy: str) -> None:
+    """W-9."""
+    said = why(evidence(pod(**held(reason, message))))
+    assert "cannot get image `quay.io/t/train:1`" in said
+    assert remedy in said

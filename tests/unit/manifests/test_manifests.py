@@ -98,3 +98,20 @@ def test_pods_are_restricted_and_name_no_user(pod: dict[str, Any]) -> None:
     }
     assert container["resources"]["requests"]
     assert container["resources"]["limits"]["memory"]
+
+
+DEPLOYMENTS = [each for each in documents() if each["kind"] == "Deployment"]
+
+
+@pytest.mark.parametrize("deployment", DEPLOYMENTS, ids=lambda each: each["metadata"]["name"])
+def test_replicas_are_spread_over_nodes_with_and_without_zones(deployment: dict[str, Any]) -> None:
+    """U-5: a node without the label of one constraint is left out of all of them."""
+    pod = deployment["spec"]["template"]["spec"]
+    (nodes,) = pod["topologySpreadConstraints"]
+    assert nodes["topologyKey"] == "kubernetes.io/hostname"
+    assert nodes["matchLabelKeys"] == ["pod-template-hash"]
+    affinity = pod["affinity"]["podAntiAffinity"]
+    (zones,) = affinity["preferredDuringSchedulingIgnoredDuringExecution"]
+    term = zones["podAffinityTerm"]
+    assert term["topologyKey"] == "topology.kubernetes.io/zone"
+    assert term["labelSelector"] == nodes["labelSelector"]

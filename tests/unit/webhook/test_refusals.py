@@ -18,7 +18,7 @@ RESTRICTED = (
 
 def test_each_violation_of_pod_security_is_an_error_with_its_own_remedy() -> None:
     """AC-20."""
-    found = refusals.errors("Worker", RESTRICTED)
+    found = refusals.of_role("Worker", RESTRICTED)
     assert [error.rule.rsplit(": ", 1)[1] for error in found] == [
         "allowPrivilegeEscalation != false",
         "unrestricted capabilities",
@@ -38,6 +38,12 @@ def test_each_violation_of_pod_security_is_an_error_with_its_own_remedy() -> Non
             'pods "x" is forbidden: failed quota: team: must specify limits.cpu for: main',
             "containers[0].resources",
             "quota `team` counts limits.cpu for: main",
+        ),
+        (
+            "failed quota: team: must specify limits.cpu for: mpi,mpi-prepare; limits.memory for: "
+            "mpi,mpi-prepare",
+            "containers[0].resources",
+            "quota `team` counts limits.cpu for: mpi; limits.memory for: mpi, so every",
         ),
         (
             'admission webhook "policy.example.com" denied the request: image not signed',
@@ -63,7 +69,7 @@ def test_each_violation_of_pod_security_is_an_error_with_its_own_remedy() -> Non
     ],
 )
 def test_refusal_is_put_at_its_field(message: str, field: str, words: str) -> None:
-    found = refusals.errors("Launcher", message)
+    found = refusals.of_role("Launcher", message)
     assert len(found) == 1
     assert found[0].field.endswith(field)
     assert words in found[0].rule
@@ -82,3 +88,23 @@ def test_refusal_of_a_whole_pod_names_the_job_and_no_empty_field() -> None:
         'in the pods of `node`: the API server refuses the pods: pods "a" is forbidden: '
         "no such account"
     )
+
+
+NO_ACCOUNT = (
+    'pods "admission-x" is forbidden: error looking up service account ns/trainer: serviceaccount '
+    '"trainer" not found'
+)
+
+
+def test_service_account_that_is_missing_is_warned_about() -> None:
+    """U-4: the public controllers take such a job, and the account may come later."""
+    errors, warnings = refusals.findings(refusals.of_role("Worker", NO_ACCOUNT))
+    assert errors == ()
+    assert [str(warning) for warning in warnings] == [
+        "spec.mpiReplicaSpecs.Worker.template.spec.serviceAccountName: Suspicious value: "
+        '"trainer": there is no such service account, and the pods wait until there is; create it: '
+        "`kubectl create serviceaccount trainer`"
+    ]
+    (told,) = (in_pods("node", warning) for warning in refusals.at((), NO_ACCOUNT))
+    assert told.rule.startswith("in the pods of `node`, serviceAccountName: there is no such")
+    assert refusals.findings([told]) == ((), (told,))
