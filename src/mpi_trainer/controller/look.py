@@ -198,6 +198,7 @@ def pod_seen(pod: Pod, name: str, role: Literal["launcher", "worker"], main: str
         attempt=attempt(pod),
         ready=_condition(status.conditions, "Ready", "True") is not None,
         scheduled=bool(pod.spec.node_name),
+        preparing=phase == "Pending" and _prepares(pod),
         terminating=pod.metadata.deletion_timestamp is not None,
         end=end_of(pod, main) if ended else None,
         why="" if ended else _why(pod, disruption),
@@ -206,6 +207,11 @@ def pod_seen(pod: Pod, name: str, role: Literal["launcher", "worker"], main: str
         gone_by=pod.metadata.deletion_timestamp,
         foreign=foreign(pod),
     )
+
+
+def _prepares(pod: Pod) -> bool:
+    states = (one.state for one in pod.status.init_container_statuses)
+    return any(state.running or state.terminated for state in states)
 
 
 def _started(pod: Pod, main: str) -> datetime | None:

@@ -15,7 +15,7 @@ import msgspec
 
 from mpi_trainer.api import conditions as c
 from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.decide import backoff, blame, elastic, reasons, takeover
+from mpi_trainer.decide import backoff, blame, elastic, hopeless, reasons, takeover
 from mpi_trainer.decide.seen import Failure, PodSeen, Record, Seen
 
 replace = msgspec.structs.replace
@@ -28,7 +28,17 @@ def failure(job: MPIJob, seen: Seen) -> Failure | None:
     """Why the running attempt is over, if it is: workers first, they are the likelier cause."""
     if seen.record.retry_at is not None:
         return None
-    return _worker_failure(job, seen) or _launcher_failure(job, seen)
+    return _no_image(seen) or _worker_failure(job, seen) or _launcher_failure(job, seen)
+
+
+def _no_image(seen: Seen) -> Failure | None:
+    pod = next((p for p in seen.pods if not p.terminating and hopeless.image(p)), None)
+    if pod is None:
+        return None
+    why = pod.why.removeprefix(reasons.IMAGE_INVALID).removeprefix(": ")
+    detail = f": {why[: blame.LONGEST_DETAIL].rstrip('.')}" if why else ""
+    text = f"Pod {pod.name} has no valid image name{detail}; correct `image` in its template."
+    return Failure(seen.record.attempt, reasons.IMAGE_INVALID, text, pod.name)
 
 
 def _worker_failure(job: MPIJob, seen: Seen) -> Failure | None:
@@ -44,7 +54,8 @@ def _worker_failure(job: MPIJob, seen: Seen) -> Failure | None:
             continue
         if pod.phase == "Failed":
             evicted = pod.disrupted or (pod.end is not None and pod.end.reason == "Evicted")
-            reason = reasons.EVICTED if evicted else reasons.WORKER_FAILED
+            reason = reasons.EVICTED if evicted else hopeless.reason(pod, seen)
+            reason = reason or reasons.WORKER_FAILED
             return Failure(seen.record.attempt, reason, blame.words("Worker", pod), pod.name)
         if pod.phase == "Succeeded" and not launched:
             text = f"{blame.words('Worker', pod)}, before the launcher ran"
@@ -93,6 +104,9 @@ def _launcher_failure(job: MPIJob, seen: Seen) -> Failure | None:
         text += blame.culprit(seen, text)
         if launcher.foreign:
             return Failure(attempt, _of_job(launcher), text, name)
+        same = hopeless.reason(launcher, seen)
+        if same:
+            return Failure(attempt, same, text, name)
     else:
         return None
     return Failure(attempt, reasons.LAUNCHER_FAILED, text, name)

@@ -25,6 +25,9 @@ WORLDS_OF_ONE = "WorldsOfOne"
 BACKOFF_LIMIT = "BackoffLimitExceeded"
 DEADLINE = "DeadlineExceeded"
 SCHEDULING_TIMEOUT = "SchedulingTimeout"
+IMAGE_INVALID = "InvalidImageName"
+NO_PROGRAM = "ProgramNotFound"
+BAD_ARGUMENTS = "BadArguments"
 INVALID = "ValidationError"
 NAME_TAKEN = "ErrResourceExists"
 REFUSED = "MPIJobFailed"
@@ -47,5 +50,8 @@ OF_AGENT = frozenset(
     }
 )
 
+# Failures that would be the same at every try; see hopeless.py.
+HOPELESS = (IMAGE_INVALID, NO_PROGRAM, BAD_ARGUMENTS, "NoSsh")
+
 # Ends that no further attempt could mend: they are the job's own, not an attempt's.
-FINAL = (DEADLINE, SCHEDULING_TIMEOUT, INVALID, NAME_TAKEN, REFUSED, BACKOFF_LIMIT)
+FINAL = (DEADLINE, SCHEDULING_TIMEOUT, INVALID, NAME_TAKEN, REFUSED, BACKOFF_LIMIT, *HOPELESS)

@@ -1,6 +1,8 @@
-"""`scheduleTimeoutSeconds`: how long a job may wait for all its pods to be placed (AC-16).
+"""`scheduleTimeoutSeconds`: how long a job may wait for all its pods to run (AC-16, W-4).
 
-Every attempt has the whole time to itself, counted from the moment it may start: a worker that is
+Nodes, volumes, devices and images alike are waited for within it, and only by it: waiting is no
+failure, so it costs no attempt, and the agent's own bounds begin where this one ends. A pod whose
+init containers run has all that it needs. Every attempt has the whole time to itself, counted from the moment it may start: a worker that is
 replaced after hours of running is no reason to call the job unschedulable. Once the attempt runs
 nothing is timed any more, so a job may also grow and wait for its new workers.
 """
@@ -15,6 +17,10 @@ from mpi_trainer.decide.seen import Seen
 
 WAIT_FOR_WORKERS = "WaitForWorkersReady"
 _LONGEST_CAUSE = 300
+_REMEDIES = {
+    True: "ask for fewer or smaller workers, free resources,",
+    False: "see to what they wait for,",
+}
 
 
 def launches_late(job: MPIJob) -> bool:
@@ -22,11 +28,11 @@ def launches_late(job: MPIJob) -> bool:
 
 
 def missing(job: MPIJob, seen: Seen) -> tuple[str, ...]:
-    """The pods that have no place yet; a late launcher comes when the workers have theirs."""
-    placed = {p.index for p in seen.workers if p.scheduled}
-    workers = tuple(f"{job.name}-worker-{i}" for i in range(job.workers) if i not in placed)
+    """The pods that do not run yet; a late launcher comes when the workers do."""
+    begun = {p.index for p in seen.workers if p.begun}
+    workers = tuple(f"{job.name}-worker-{i}" for i in range(job.workers) if i not in begun)
     launcher = seen.launcher()
-    if launcher is None or launcher.scheduled or launches_late(job):
+    if launcher is None or launcher.begun or launches_late(job):
         return workers
     return (*workers, launcher.name)
 
@@ -54,10 +60,13 @@ def message(job: MPIJob, seen: Seen) -> str:
     policy = job.spec.run_policy.scheduling_policy
     seconds = policy.schedule_timeout_seconds if policy else 0
     waiting = missing(job, seen)
-    first = next((p.why for p in seen.pods if p.name == waiting[0]), "") or seen.refused
-    said = f", {first[:_LONGEST_CAUSE].rstrip('.')}" if first else ""
+    first = next((p for p in seen.pods if p.name == waiting[0]), None)
+    why = (first.why if first is not None else "") or seen.refused
+    said = f": {why[:_LONGEST_CAUSE].rstrip('.')}" if why else ""
+    placeless = first is None or not first.scheduled
+    what = "found no place" if placeless else "did not start"
     return (
-        f"{len(waiting)} of {job.workers + 1} pods found no place within {seconds} s "
-        f"(first: {waiting[0]}{said}); ask for fewer or smaller workers, free resources, "
-        "or raise schedulingPolicy.scheduleTimeoutSeconds."
+        f"{len(waiting)} of {job.workers + 1} pods {what} within {seconds} s "
+        f"(first: {waiting[0]}{said}); {_REMEDIES[placeless]} "
+        "or raise runPolicy.schedulingPolicy.scheduleTimeoutSeconds."
     )

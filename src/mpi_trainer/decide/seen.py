@@ -18,12 +18,14 @@ Phase = Literal["Pending", "Running", "Succeeded", "Failed"]
 
 
 class End(msgspec.Struct, frozen=True):
-    """How a process ended: by an exit code, or by a signal."""
+    """How a process ended: by an exit code, or by a signal. `unstarted`: a launcher's, under whose
+    agent no rank has begun."""
 
     code: int | None = None
     signal: int | None = None
     reason: str = ""
     message: str = ""
+    unstarted: bool = False
 
     @property
     def well(self) -> bool:
@@ -47,7 +49,8 @@ def _signal_name(number: int) -> str:
 class PodSeen(msgspec.Struct, frozen=True):
     """One pod. `why` is what its scheduler, kubelet or evictor says of it, where it is not running.
 
-    `disrupted` means that the cluster takes it away, not its job or a person. `workers` is how many
+    `disrupted` means that the cluster takes it away, not its job or a person. `preparing`: its init
+    containers have begun, so it has a node and the first image. `workers` is how many
     workers a launcher was made for, `started` when its container began, where that is known, and
     `gone_by` when one that is being deleted was to be gone. `foreign`: another controller made it.
     """
@@ -60,6 +63,7 @@ class PodSeen(msgspec.Struct, frozen=True):
     attempt: int = 1
     ready: bool = False
     scheduled: bool = True
+    preparing: bool = False
     terminating: bool = False
     end: End | None = None
     why: str = ""
@@ -72,6 +76,11 @@ class PodSeen(msgspec.Struct, frozen=True):
     @property
     def ended(self) -> bool:
         return self.phase in ("Succeeded", "Failed")
+
+    @property
+    def begun(self) -> bool:
+        """Whether it runs, or did: nothing of the cluster's is waited for any more."""
+        return self.phase != "Pending" or self.preparing
 
 
 class RankSeen(msgspec.Struct, frozen=True):

@@ -44,8 +44,14 @@ class Story(msgspec.Struct, frozen=True):
         )
 
     def waiting(self, text: str) -> Story:
-        """Not running yet, and why; told in the condition only, since events would repeat it."""
-        return self._set(c.RUNNING, c.FALSE, reasons.WAITING, text)
+        """Not running yet, and why. The condition is told again and again; an event once, with its
+        first repetition, so that a job that is merely slow to start costs none."""
+        before = c.find(self.status.conditions, c.RUNNING)
+        story = self._set(c.RUNNING, c.FALSE, reasons.WAITING, text)
+        repeated = before is not None and before.reason == reasons.WAITING
+        if before is None or not repeated or before.last_update_time != before.last_transition_time:
+            return story
+        return story._event("Warning", reasons.WAITING, text)
 
     def restarting(self, record: Record, limit: int) -> Story:
         """Between two attempts. After a suspension there is no failure to tell of."""
@@ -100,7 +106,8 @@ class Story(msgspec.Struct, frozen=True):
         story = self._drop(c.RUNNING, reasons.RUNNING, f"{self._name} has ended.")
         waited = c.find(story.status.conditions, c.RUNNING)
         if waited is not None and waited.reason == reasons.WAITING:
-            story = story._set(c.RUNNING, c.FALSE, reasons.RUNNING, f"{self._name} never ran.")
+            text = f"{self._name} never ran: {waited.message}"
+            story = story._set(c.RUNNING, c.FALSE, reasons.RUNNING, text)
         story = story._drop(c.RESTARTING, reasons.RESTARTED, f"{self._name} has ended.")
         return replace(story, status=replace(story.status, completion_time=self.now))
 

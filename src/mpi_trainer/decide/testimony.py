@@ -45,7 +45,9 @@ def end(given: End, summary: Summary) -> End:
     if not summary:
         return given
     reason = summary.verdict if summary.verdict in reasons.OF_AGENT else given.reason
-    return replace(given, reason=reason, message=summary.text or _raised(summary))
+    none = not (summary.hosts or summary.bad or summary.lost or summary.open)
+    words = summary.text or _raised(summary)
+    return replace(given, reason=reason, message=words, unstarted=none)
 
 
 def accused(summary: Summary, word: Word | None) -> Summary:

@@ -36,21 +36,27 @@ def waiting(index: int, **fields: object) -> PodSeen:
         ([], True),
         ([waiting(0), waiting(1)], True),
         ([worker(0), waiting(1)], True),
-        ([worker(0), worker(1, "Pending")], False),
+        ([worker(0), worker(1, "Pending")], True),
+        ([worker(0), worker(1, "Pending", preparing=True)], False),
+        ([worker(0), worker(1)], False),
         ([launcher("Pending", scheduled=False), worker(0), worker(1)], True),
-        ([launcher("Pending"), worker(0), worker(1)], False),
+        ([launcher("Pending"), worker(0), worker(1)], True),
+        ([launcher("Pending", preparing=True), worker(0), worker(1)], False),
     ],
     ids=[
         "none made",
         "none placed",
         "one waits",
-        "all placed",
+        "one waits for its image",
+        "one is being prepared",
+        "all run, and the launcher is not made yet",
         "launcher waits",
-        "launcher placed",
+        "launcher waits for its image",
+        "launcher is being prepared",
     ],
 )
-def test_job_fails_when_its_pods_find_no_place_in_time(pods: list[PodSeen], over: bool) -> None:
-    """AC-16."""
+def test_job_fails_when_its_pods_do_not_run_in_time(pods: list[PodSeen], over: bool) -> None:
+    """AC-16, W-4."""
     job = make_job(timeout=30)
     job = stored(job, decide(job, look_at(), T0))
     before = decide(job, look_at(*pods), at(29))
@@ -71,6 +77,40 @@ def test_timeout_tells_what_is_missing_and_leaves_no_pod_pending() -> None:
     assert failed.message.startswith("2 of 3 pods found no place within 30 s (first: pi-worker-1)")
     cleaned = decide(stored(job, decision), seen, at(31))
     assert cleaned.stop == ("pi-launcher", "pi-worker-1")
+
+
+def test_a_timeout_spends_no_attempt_and_tells_the_true_cause() -> None:
+    """W-4: the record of a job that never ran has one entry, the end itself."""
+    job = make_job(timeout=300)
+    job = stored(job, decide(job, look_at(), T0))
+    why = 'persistentvolumeclaim "data" not found'
+    seen = look_at(launcher(), worker(0), waiting(1, why=why))
+    for second in range(10, 300, 30):
+        step = decide(job, seen, at(second))
+        assert step.record == seen.record
+        assert why in condition(step.status, c.RUNNING).message
+        job = stored(job, step)
+    over = decide(job, seen, at(300))
+    failed = condition(over.status, c.FAILED)
+    assert failed.reason == reasons.SCHEDULING_TIMEOUT
+    assert f"pi-worker-1: {why}" in failed.message
+    assert [f.reason for f in over.record.failures] == [reasons.SCHEDULING_TIMEOUT]
+    assert over.record.attempt == 1
+    never = condition(over.status, c.RUNNING).message
+    assert why in never, "what it waited for is not overwritten by its end"
+
+
+def test_an_image_that_does_not_come_is_no_missing_place() -> None:
+    """W-4: the words of a timeout fit what was waited for."""
+    job = make_job(timeout=30)
+    job = stored(job, decide(job, look_at(), T0))
+    late = worker(1, "Pending", why="ImagePullBackOff: Back-off pulling image")
+    failed = condition(decide(job, look_at(launcher(), worker(0), late), at(30)).status, c.FAILED)
+    assert failed.message == (
+        "1 of 3 pods did not start within 30 s (first: pi-worker-1: ImagePullBackOff: Back-off "
+        "pulling image); see to what they wait for, or raise "
+        "runPolicy.schedulingPolicy.scheduleTimeoutSeconds."
+    )
 
 
 @pytest.mark.parametrize("timeout", [None, 0])

@@ -57,6 +57,20 @@ def test_the_schedulers_own_words_are_told_every_30_seconds() -> None:
     assert again.last_transition_time == at(10)
 
 
+def test_a_wait_is_told_as_one_event_with_its_first_repetition() -> None:
+    """W-4; a job that is merely slow to start costs no event."""
+    job = make_job()
+    job = stored(job, decide(job, look_at(), T0))
+    seen = look_at(launcher(), pending(0), pending(1))
+    events = []
+    for second in (10, 40, 70, 100):
+        step = decide(job, seen, at(second))
+        events.append([e.message for e in step.events])
+        job = stored(job, step)
+    assert [len(told) for told in events] == [0, 1, 0, 0]
+    assert NO_GPU in events[1][0]
+
+
 @pytest.mark.parametrize(
     ("pods", "words"),
     [
@@ -99,7 +113,7 @@ def test_a_job_that_ends_no_longer_waits() -> None:
     job = stored(job, decide(job, look_at(), T0))
     job = stored(job, decide(job, look_at(), at(10)))
     over = decide(job, look_at(pending(0)), at(20))
-    assert condition(over.status, c.RUNNING).message == "MPIJob lab/pi never ran."
+    assert condition(over.status, c.RUNNING).message == "MPIJob lab/pi never ran: 3 of 3 pods do not run after 10 s; pi-worker-0 and 2 more: not made yet"
     assert NO_GPU.rstrip(".") in condition(over.status, c.FAILED).message
 
 
