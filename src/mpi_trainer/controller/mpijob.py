@@ -274,7 +274,7 @@ class MPIJobs:
         marks = {} if mine.job is None else mine.job.metadata.annotations
         rests = job.metadata.deletion_timestamp is not None or bool(job.spec.run_policy.suspend)
         over = rests or c.finished(job.status.conditions)
-        uses = bool(used(marks)) if mine.job is not None else choose(job).managed
+        uses = bool(used(marks)) if mine.job is not None else choose(job).uses_scripts
         if over or (mine.job is not None and not uses):
             self._tools.scripts.done(whose, marks)
         elif uses and (mine.job is not None or mine.workers):

@@ -16,6 +16,7 @@ from mpi_trainer.api.pods import PodTemplate
 from mpi_trainer.layout.agent import Choice, files, paths, settings
 from mpi_trainer.layout.agent.choice import container
 from mpi_trainer.layout.agent.scripts import hosts as hosts_file
+from mpi_trainer.layout.agent.scripts import names as names_script
 from mpi_trainer.layout.hosts import HOSTFILE
 from mpi_trainer.layout.model import (
     File,
@@ -93,7 +94,7 @@ def _launcher(who: Ensemble, mpi: MpiImpl, agent: Choice, shown: tuple[File, ...
     role = who.launcher
     (seat,) = role.seats
     main = container(role.template.view.spec.containers, role.container)
-    command = (*main.command, *main.args)
+    command = (*_before(agent), *main.command, *main.args)
     return PodLayout(
         name=seat.name,
         role="launcher",
@@ -102,7 +103,7 @@ def _launcher(who: Ensemble, mpi: MpiImpl, agent: Choice, shown: tuple[File, ...
         subdomain=who.subdomain,
         labels=seat.labels,
         env=(("K_MPI_JOB_ROLE", "launcher"), *_mpi_env(who, mpi, agent), *role.env),
-        command=(paths.LAUNCH, *command) if agent.level == "full" else command,
+        command=command,
         files=shown,
         keys=(*who.keys, *_agent_keys(agent, "private", "host-public")),
         template=role.template,
@@ -111,6 +112,13 @@ def _launcher(who: Ensemble, mpi: MpiImpl, agent: Choice, shown: tuple[File, ...
         prepare=(paths.PREPARE, "launcher") if agent.managed else (),
         overlays=_overlays(agent),
     )
+
+
+def _before(agent: Choice) -> tuple[str, ...]:
+    """What stands before the launcher's command."""
+    if agent.level == "full":
+        return (paths.LAUNCH,)
+    return (paths.NAMES,) if agent.names else ()
 
 
 def _mpi_env(who: Ensemble, mpi: MpiImpl, agent: Choice) -> Pairs:
@@ -163,7 +171,7 @@ def _workers(who: Ensemble, agent: Choice) -> tuple[PodLayout, ...]:
 
 def _launcher_scripts(who: Ensemble, agent: Choice) -> tuple[File, ...]:
     if not agent.managed:
-        return ()
+        return names_script() if agent.names else ()
     launcher = who.launcher.seats[0].name
     workers = hosts_file(h for h in who.hosts if h.pod != launcher)
     return (*files("launcher", _settings(who)), workers)

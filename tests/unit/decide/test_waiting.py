@@ -113,7 +113,10 @@ def test_a_job_that_ends_no_longer_waits() -> None:
     job = stored(job, decide(job, look_at(), T0))
     job = stored(job, decide(job, look_at(), at(10)))
     over = decide(job, look_at(pending(0)), at(20))
-    assert condition(over.status, c.RUNNING).message == "MPIJob lab/pi never ran: 3 of 3 pods do not run after 10 s; pi-worker-0 and 2 more: not made yet"
+    assert condition(over.status, c.RUNNING).message == (
+        "MPIJob lab/pi never ran: 3 of 3 pods do not run after 10 s; pi-worker-0 and 2 more: not "
+        "made yet"
+    )
     assert NO_GPU.rstrip(".") in condition(over.status, c.FAILED).message
 
 

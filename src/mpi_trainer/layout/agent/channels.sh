@@ -47,7 +47,7 @@ read_hosts() {
         number=$((number + 1))
         [ "$number" -gt "$last" ] || continue
         new="$new $number"
-        eval "address_$number=\$address pod_$number=\$pod up_$number='' why_$number='no answer yet' seen_$number=\$now"
+        eval "address_$number=\$address pod_$number=\$pod up_$number='' why_$number='no answer yet' seen_$number=\$now late_$number="
         eval "peak_$number=- oom_$number=- hex_$number=- behind_$number=0"
     done <"$here/hosts"
     gone=''
@@ -114,7 +114,7 @@ channel() {
     exec 7>&-
     MPI_TRAINER_CHANNEL=$scratch
     export MPI_TRAINER_CHANNEL
-    how=start
+    how=start tries=0
     while :; do
         [ ! -e "$scratch/ssh/$(($1 - 1)).ctl" ] || rm -f "$scratch/ssh/$(($1 - 1)).ctl"
         "$ssh_program" -F "$scratch/ssh/config" -o ControlMaster=yes -o ConnectionAttempts=1 "$2" \
@@ -126,7 +126,48 @@ channel() {
         printf '%s down %s\n' "$1" "${why:-the connection was closed}"
         nap
         nap
+        # A worker that takes minutes to come is asked less often.
+        tries=$((tries + 1))
+        [ "$how" = again ] || [ "$tries" -lt 60 ] || sleep 3
     done
+}
+
+# What the channel $1 says of a worker that has not answered yet: $2, which is ssh's. Only that of one
+# that runs counts as a lack of an answer.
+answered_not() {
+    case $2 in
+        *"resolve hostname"*)
+            eval "late_$1="
+            ask_for_names "$1"
+            ;;
+        *"onnection refused"*) eval "late_$1=" ;;
+        *) eval "late_$1=\${late_$1:-\$now}" ;;
+    esac
+}
+
+# Whether DNS can be used at all, when it does not know the host $1: it knows the job's Service, or
+# every cluster's own. ssh is the one program that all launchers have to ask it with.
+ask_for_names() {
+    [ $((now - names_asked)) -ge 10 ] || return 0
+    names_asked=$now
+    eval "service=\${address_$1#*.}"
+    suffix=
+    case $service in *.svc.*) suffix=.${service#*.svc.} ;; esac
+    (
+        exec 7>&-
+        for name in "$service" "kubernetes.default.svc$suffix"; do
+            said=$("$ssh_program" -F /dev/null -o BatchMode=yes -o ConnectTimeout=1 -p 1 "$name" : 2>&1)
+            case $said in
+                *"resolve hostname"*) ;;
+                *) echo names known && exit ;;
+            esac
+        done
+        echo names unknown
+    ) >"$run/events" 2>/dev/null </dev/null &
+}
+
+names_are() {
+    [ "$1" = unknown ] && nameless=${nameless:-$now} || nameless=
 }
 
 # Lines of one host, with its number; whole lines only, whatever the network makes of them, and as
@@ -157,7 +198,7 @@ note_alive() {
     done | sort >"$scratch/.alive" && mv -f "$scratch/.alive" "$scratch/alive"
 }
 
-# `2 of 4 workers: a (Connection refused), b (...)`
+# `2 of 4 workers: a (Connection refused), b (...)`; the last words of ssh are those that matter.
 missing_workers() {
     list='' count=0 all=0
     for number in $numbers; do
@@ -166,9 +207,10 @@ missing_workers() {
         eval "up=\$up_$number pod=\$pod_$number why=\$why_$number"
         [ -z "$up" ] || continue
         count=$((count + 1))
-        [ "$count" -gt 8 ] || list="$list${list:+, }$pod ($why)"
+        why=${why##*: }
+        [ "$count" -gt 4 ] || list="$list${list:+, }$pod (${why%.})"
     done
-    [ "$count" -le 8 ] || list="$list, and $((count - 8)) more"
+    [ "$count" -le 4 ] || list="$list, and $((count - 4)) more"
     echo "$count of $all workers: $list"
 }
 

@@ -2,9 +2,13 @@
 
 `full`: the agent runs the launcher's command, watches every host and every rank. `environment`:
 SSH and variables only, because the launcher's program is its image's own and cannot be stood in
-front of, or because workers run a program of their own. `off`: nothing of ours, upstream's exact
-pods. SSH is `managed` (any user, strict keys, workers without the private key) or `compatible`
+front of, or because workers run a program of their own. `off`: nothing of ours but a wait for
+names. SSH is `managed` (any user, strict keys, workers without the private key) or `compatible`
 (upstream's keys and worker command, for images made for it).
+
+Whatever the level, a launcher's command that is known starts only when DNS knows all hosts (U-1,
+U-6): an mpirun that is too early fails, and costs an attempt. A job that asks for a wait of 0
+seconds has no such wait, and with `off` upstream's exact pods.
 """
 
 from __future__ import annotations
@@ -13,22 +17,32 @@ from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from mpi_trainer.api.annotations import AGENT, SSH
 from mpi_trainer.api.pods import Container, PodTemplate
+from mpi_trainer.layout.agent.settings import settings
 
 Level = Literal["full", "environment", "off"]
 Ssh = Literal["managed", "compatible"]
 
 
 class Choice(msgspec.Struct, frozen=True):
+    """`names`: the launcher's command waits for the hosts' names, which at full level is the least
+    that the agent waits for."""
+
     level: Level
     ssh: Ssh
     why: str = ""
+    names: bool = False
 
     @property
     def managed(self) -> bool:
         return self.ssh == "managed"
+
+    @property
+    def uses_scripts(self) -> bool:
+        return self.managed or self.names
 
 
 def choice(
@@ -36,6 +50,15 @@ def choice(
 ) -> Choice:
     """What the job's annotations ask for, as far as its pods allow it; `main` is their container
     that runs the job."""
+    chosen = _chosen(annotations, launcher, worker, main)
+    known = bool(container(launcher.view.spec.containers, main).command)
+    waits = chosen.level != "full" and known and settings(annotations).wait > 0
+    return replace(chosen, names=waits)
+
+
+def _chosen(
+    annotations: Mapping[str, str], launcher: PodTemplate, worker: PodTemplate, main: str
+) -> Choice:
     asked = annotations.get(AGENT, "")
     if asked == "off":
         return Choice("off", "compatible", f"the annotation {AGENT} says so")

@@ -9,7 +9,9 @@
 #   MPI_TRAINER_STDOUT       set here, for the mpiexec shim: the pod's own standard output, so that
 #                            only lines for the log are marked with their rank
 #
-# Guarantee: the command starts when every worker has answered, gets its arguments, descriptors and
+# Guarantee: the command starts when every worker has answered. A worker whose name is not known, or
+# whose port nobody listens on, does not run yet: how long that may take is the controller's to say,
+# and never the agent's. The command gets its arguments, descriptors and
 # signals as if this were not here, and its exit code is ours, unless we ended it: then the code is
 # one of verdict.sh. Where the folder of this script names no hosts, the command replaces it.
 # Danger: everything comes in through one pipe, because a POSIX shell can wait for one thing only;
@@ -122,6 +124,7 @@ next() {
         t) tick ;;
         command) code=$what ;;
         mpirun) run_begins "$what" ;;
+        names) names_are "$what" ;;
         *[!0-9]*) ;;
         [0-9]*) heard "$who" "$what" "$rest" ;;
     esac
@@ -149,18 +152,19 @@ launched='' ending='' code='' reason='' text='' stopped=''
 begin_story
 open_channels
 told=$now
-began=$now
+every=5
 until all_up; do
     next
-    if [ $((now - began)) -ge "$wait_seconds" ]; then
-        reason=WorkersMissing
-        text="after $wait_seconds s there is no answer from $(missing_workers)"
+    [ "$who" = t ] || continue
+    judge_wait
+    if [ -n "$reason" ]; then
         say "$text"
         summary
         finish 103
     fi
-    if [ $((now - told)) -ge 5 ]; then
+    if [ $((now - told)) -ge "$every" ]; then
         told=$now
+        [ "$every" -ge 60 ] || every=$((every + every / 2))
         say "waiting for $(missing_workers)"
     fi
 done

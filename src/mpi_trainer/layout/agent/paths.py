@@ -17,5 +17,6 @@ PASSWD = f"{SCRATCH}/passwd"
 LAUNCH = f"{FOLDER}/launch"
 WORKER = f"{FOLDER}/worker"
 PREPARE = f"{FOLDER}/prepare"
+NAMES = f"{FOLDER}/names"
 RANK = f"{FOLDER}/rank"
 PORT = 2222

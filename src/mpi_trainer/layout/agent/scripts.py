@@ -13,13 +13,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
-from mpi_trainer.layout.agent.paths import FOLDER
+from mpi_trainer.layout.agent.paths import FOLDER, NAMES
 from mpi_trainer.layout.model import File, Host
 
 _HERE = Path(__file__).parent
 _EVERYWHERE = ("prepare", "processes", "watch", "waiting", "rank")
 _ON_WORKERS = ("worker", "session")
-_ON_LAUNCHERS = ("launch", "channels", "verdict", "summary", "mpiexec", "ssh")
+_ON_LAUNCHERS = ("launch", "channels", "verdict", "summary", "mpiexec", "ssh", "names")
 _PYTHON = "sitecustomize.py"
 _MODE = 0o555
 """of all, also of those that are only read: one mode is one word in every pod"""
@@ -39,6 +39,11 @@ def files(role: Literal["launcher", "worker"], settings: str) -> tuple[File, ...
         *(File(f"{FOLDER}/{name}", _MODE, _TEXTS[name], shared=True) for name in (*names, _PYTHON)),
         File(SETTINGS, _MODE, settings),
     )
+
+
+def names() -> tuple[File, ...]:
+    """What a launcher needs in order to wait for its hosts' names, and no more."""
+    return (File(NAMES, _MODE, _TEXTS["names"], shared=True),)
 
 
 def everything() -> dict[str, str]:

@@ -4,7 +4,8 @@
 #
 # A verdict is a reason, a text and an exit code. Each needs evidence; silence is none:
 #
-#   103 WorkersMissing  a worker never answered               wait_seconds
+#   103 WorkersMissing  a worker that runs does not answer,   wait_seconds
+#                       or DNS knows no name of the cluster
 #   104 WorkerLost      a worker's heartbeats have stopped    lost_seconds
 #   105 DaemonLost      ranks live whose MPI daemon is gone   3 s
 #   106 RankDied        a rank ended badly or vanished, and   dead_seconds
@@ -30,7 +31,7 @@
 
 begin_story() {
     worlds=0 run_began='' run_pid='' worlds_before=0 together='' over='' asked=0
-    blame_rank=- blame_pod=- dropped='' daemon_at='' daemons=''
+    blame_rank=- blame_pod=- dropped='' daemon_at='' daemons='' nameless='' names_asked=0
 }
 
 # --- what was heard ------------------------------------------------------------------------------
@@ -59,8 +60,12 @@ heard() {
             ;;
         down)
             eval "up_$1= why_$1=\$3"
-            [ -z "$launched" ] || dropped="$dropped $1"
-            [ -z "$launched" ] || note_alive
+            if [ -n "$launched" ]; then
+                dropped="$dropped $1"
+                note_alive
+            elif [ "$1" -ne 0 ]; then
+                answered_not "$1" "$3"
+            fi
             ;;
         flushed) awaited=${awaited%%" $1 "*}${awaited#*" $1 "} ;;
         syn) unreachable "$1" "$3" ;;
@@ -228,6 +233,22 @@ verdict() {
 }
 
 # --- what it means -------------------------------------------------------------------------------
+
+# Before the command has started.
+judge_wait() {
+    if [ -n "$nameless" ] && [ $((now - nameless)) -ge "$wait_seconds" ]; then
+        reason=WorkersMissing
+        text="for $wait_seconds s DNS has known no name of this cluster, and so no worker: check the \
+pod template's dnsPolicy and dnsConfig, and the cluster's DNS"
+    fi
+    for number in ${numbers#0}; do
+        eval "up=\$up_$number late=\$late_$number"
+        if [ -n "$up" ] || [ -z "$late" ] || [ $((now - late)) -lt "$wait_seconds" ]; then continue; fi
+        reason=WorkersMissing
+        text="after $wait_seconds s there is no answer from $(missing_workers)"
+        return 0
+    done
+}
 
 judge() {
     for number in $numbers; do
