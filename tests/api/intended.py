@@ -212,8 +212,10 @@ AGENT: Final = (
         agent=True,
     ),
     Intended(
-        "The launcher's command runs as the agent's child, word for word.",
-        "So its ranks are counted and a dead or hung one ends the job.",
+        "The launcher's command runs as the agent's child, word for word; where the agent does not"
+        " run it, it starts when DNS knows all hosts.",
+        "So its ranks are counted and a dead or hung one ends the job; and an mpirun that is too"
+        " early fails.",
         (
             Place("Launcher", "spec.containers[*].command", ANY, ANY),
             Place("Launcher", "spec.containers[*].args", ANY, ABSENT),
@@ -264,7 +266,8 @@ _AGENT = f"""## With the agent
 
 The agent is in jobs whose workers name no command. The annotation `{DOMAIN}/ssh: compatible` on
 the MPIJob gives the pods upstream's keys and worker command, and `{DOMAIN}/agent: off`
-leaves all of this section out.
+leaves all of this section out, but that the launcher's command waits for names (`names`); with
+`{DOMAIN}/wait-seconds: "0"` beside it, that too.
 """
 
 

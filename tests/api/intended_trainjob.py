@@ -131,8 +131,10 @@ AGENT: Final = (
         agent=True,
     ),
     Intended(
-        "The launcher's command runs as the agent's child, word for word.",
-        "So its ranks are counted and a dead or hung one ends the job.",
+        "The launcher's command runs as the agent's child, word for word; where the agent does not"
+        " run it, it starts when DNS knows all hosts.",
+        "So its ranks are counted and a dead or hung one ends the job; and an mpirun that is too"
+        " early fails.",
         (
             main("command", ANY, ANY),
             main("args", ANY, ABSENT),
@@ -179,7 +181,8 @@ _AGENT = f"""## MPI jobs with the agent
 
 The agent is in jobs whose nodes name no command. The annotation `{DOMAIN}/ssh: compatible` on the
 TrainJob, or on the runtime's template, gives the pods upstream's keys, and `{DOMAIN}/agent: off`
-leaves all of this section out.
+leaves all of this section out, but that the launcher's command waits for names (`names`); with
+`{DOMAIN}/wait-seconds: "0"` beside it, that too.
 """
 
 

@@ -80,7 +80,8 @@ def test_jobs_share_the_scripts_and_carry_only_what_is_their_own(admin: Admin) -
 def test_a_job_that_rests_or_has_no_agent_needs_none(admin: Admin) -> None:
     submit(admin, job(1, "rests", suspend=True))
     bare = job(1, "bare")
-    bare["metadata"]["annotations"] = {"mpi-trainer.opendatahub.io/agent": "off"}
+    domain = "mpi-trainer.opendatahub.io"
+    bare["metadata"]["annotations"] = {f"{domain}/agent": "off", f"{domain}/wait-seconds": "0"}
     submit(admin, bare)
     until(admin, "Suspended", "rests")
     until(admin, "Running", "bare")

@@ -2,7 +2,9 @@
 
 Nodes, volumes, devices and images alike are waited for within it, and only by it: waiting is no
 failure, so it costs no attempt, and the agent's own bounds begin where this one ends. A pod whose
-init containers run has all that it needs. Every attempt has the whole time to itself, counted from the moment it may start: a worker that is
+init containers run has all that it needs.
+
+Every attempt has the whole time to itself, counted from the moment it may start: a worker that is
 replaced after hours of running is no reason to call the job unschedulable. Once the attempt runs
 nothing is timed any more, so a job may also grow and wait for its new workers.
 """

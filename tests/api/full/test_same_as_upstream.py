@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from mpi_trainer.api import load
+from mpi_trainer.api.annotations import bound
 from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.layout.mpijob import layout
 from mpi_trainer.render.mpijob import Facts, children, secret
@@ -81,7 +82,7 @@ def submitted(kubectl: Kubectl) -> list[MPIJob]:
     for case in COMPARED:
         manifest = yaml.safe_load((case / "in.yaml").read_text())
         name = manifest["metadata"]["name"]
-        plain = {"annotations": {AGENT_ANNOTATION: "off"}}
+        plain = {"annotations": {AGENT_ANNOTATION: "off", bound("wait"): "0"}}
         manifests.append({**manifest, "metadata": {"name": name}})
         manifests.append({**manifest, "metadata": {"name": f"{name}-off", **plain}})
     jobs = []

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mpi_trainer.layout.agent import paths
 from mpi_trainer.layout.mpijob import layout
 from mpi_trainer.render.mpijob import Facts, Object, children, secret
 from tests.unit.render.jobs import (
@@ -120,7 +121,7 @@ def test_a_wrapped_command_takes_the_place_of_command_and_args() -> None:
     one = job(launcher={"command": ["mpirun"], "args": ["x"]})
     made = children(with_agent(layout(one)), one, Facts()).launcher_job
     main = made["spec"]["template"]["spec"]["containers"][0]
-    assert main["command"] == ["/bin/sh", "/etc/mpi-agent/run.sh", "mpirun", "x"]
+    assert main["command"] == ["/bin/sh", "/etc/mpi-agent/run.sh", paths.NAMES, "mpirun", "x"]
     assert "args" not in main
 
 

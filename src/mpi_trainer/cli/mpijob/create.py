@@ -72,7 +72,11 @@ POLICIES = {"retries": "backoff_limit", "ttl": "ttl_seconds_after_finished"}
     "--claim", "claims", type=Pair("claim"), multiple=True,
     help="Directory that stands for a PersistentVolumeClaim.",
 )  # fmt: skip
-@click.option("--retries", type=click.IntRange(0), help="Attempts after the first.  [default: 6]")
+@click.option(
+    "--retries",
+    type=click.IntRange(0),
+    help="Attempts after the first.  [default: 0; of a file: 6]",
+)
 @click.option("--ttl", type=options.Span(), help="Delete the job so long after its end.")
 @click.option("--suspended", is_flag=True, help="Create it, but let it wait for `resume`.")
 @click.option(
@@ -138,6 +142,7 @@ def _from_words(given: dict[str, Any]) -> MPIJob:
         env=given["env"],
         mounts=given["mounts"],
         as_is=given["as_is"],
+        backoff_limit=0,
         resources=ResourceRequirements(
             cpu=given["cpu"], memory=given["memory"], gpu=given["gpu"] or 0
         ),
