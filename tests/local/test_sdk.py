@@ -80,6 +80,24 @@ def test_function_s_text_survives_every_mpi(mpi: str) -> None:
         assert [*job.get_logs(rank=rank)][-1].text.endswith(text)
 
 
+@pytest.mark.parametrize("mpi", ["OpenMPI", "MPICH", "Intel"])
+def test_function_s_exception_is_the_job_s_message(mpi: str) -> None:
+    """W-6: not MPI_ABORT's banner."""
+
+    def fails() -> None:
+        from mpi4py import MPI
+
+        if MPI.COMM_WORLD.rank == 1:
+            raise ValueError("bad learning rate")
+        MPI.COMM_WORLD.barrier()
+
+    job = MPIJob.from_function(fails, mpi=mpi).create()
+    with pytest.raises(RuntimeError, match=r"rank 1 on .* raised ValueError: bad learning rate"):
+        job.wait_for_completion(timeout=PATIENCE)
+    (ended,) = job.describe().attempts
+    assert ended.rank == 1 and "ValueError: bad learning rate" in ended.words[0].text
+
+
 def test_variables_and_volumes_reach_every_rank(tmp_path: Path) -> None:
     """CTL-14."""
     folder = tmp_path / "shared"

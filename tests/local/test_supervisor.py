@@ -239,6 +239,28 @@ def test_the_end_is_seen_with_all_that_led_to_it() -> None:
     assert progress is not None and progress.step == 4
 
 
+def test_every_attempt_can_be_read_alone_and_is_marked() -> None:
+    """L-4, W-9: a line between attempts, and what became of each."""
+    backend = LocalBackend()
+    backend.create_now(job("tries", "echo trying; exit 3", backoff=1))
+    comes_to("tries", c.FAILED)
+
+    async def read(query: LogQuery) -> list[tuple[int, str, tuple[str, ...]]]:
+        found = backend.logs(key("tries"), query)
+        return [(x.attempt, x.text, x.notes) async for x in found if x.text == "trying"]
+
+    message = "Launcher tries-launcher ended with exit code 3"
+    mark = f"attempt 2 of 2: attempt 1 failed: {message}"
+    both = [(1, "trying", ()), (2, "trying", (mark,))]
+    assert asyncio.run(read(LogQuery())) == both
+    assert asyncio.run(read(LogQuery(attempt=2))) == both[1:]
+    assert asyncio.run(read(LogQuery(attempt=3))) == []
+    attempts = backend.details_now(key("tries")).attempts
+    assert [(one.attempt, one.message) for one in attempts] == [(1, message), (2, message)]
+    assert all(one.began and one.ended and one.began <= one.ended for one in attempts)
+    assert all("trying" in one.words[0].text for one in attempts)
+
+
 def test_an_idle_supervisor_is_small() -> None:
     backend = LocalBackend()
     backend.create_now(job("idle", WAIT, workers=2))

@@ -97,7 +97,7 @@ class Node(Server):
         meta = obj["metadata"]
         self.objects.write(key_of(resource, meta["namespace"], meta["name"]), obj, "status")
 
-    def job(self, state: str = "", name: str = "pi") -> None:
+    def job(self, state: str = "", notes: dict[str, str] | None = None, name: str = "pi") -> None:
         """The job as its controller left it."""
         conditions = [{"type": state, "status": "True"}] if state else []
         self._keep(
@@ -105,7 +105,7 @@ class Node(Server):
             {
                 "apiVersion": "kubeflow.org/v2beta1",
                 "kind": "MPIJob",
-                "metadata": {"name": name, "namespace": SPACE},
+                "metadata": {"name": name, "namespace": SPACE, "annotations": notes or {}},
                 "spec": {"mpiReplicaSpecs": {}},
                 "status": {"conditions": conditions},
             },

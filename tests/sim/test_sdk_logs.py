@@ -7,8 +7,12 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from mpi_trainer.api.annotations import ATTEMPTS
+from mpi_trainer.decide import history
+from mpi_trainer.decide.history import Attempt, Words
 from mpi_trainer.kube.resources import MPIJOBS, PODS
 from mpi_trainer.sdk.backend import Key, LogLine, LogQuery
+from mpi_trainer.sdk.cluster import joblogs
 from mpi_trainer.sdk.cluster.backend import ClusterBackend
 from mpi_trainer.sdk.errors import JobFailed, K8sApiException
 from mpi_trainer.sdk.following import until_finished
@@ -85,7 +89,7 @@ def test_broken_connections_lose_and_double_nothing(seconds: float) -> None:
         await over(node, "one")
         lines = await reading
         assert [line.text for line in lines] == [t for x in TWENTY for t in (x, "same")]
-        assert not any(line.lost for line in lines)
+        assert not any(line.notes for line in lines)
         assert log.reads > 6
 
     play(script)
@@ -105,7 +109,8 @@ def test_rotated_log_says_that_lines_are_gone() -> None:
         await over(node, "one")
         lines = await reading
         assert [line.text for line in lines] == TWENTY[:5] + TWENTY[10:]
-        assert [line.text for line in lines if line.lost] == ["line 10"]
+        told = [(line.text, line.notes) for line in lines if line.notes]
+        assert told == [("line 10", (joblogs.MISSING,))]
 
     play(script)
 
@@ -183,12 +188,37 @@ def test_attempts_follow_each_other() -> None:
     play(script)
 
 
-def test_earlier_attempt_whose_pod_is_gone_is_said_to_be() -> None:
+def test_attempt_whose_pod_is_gone_gives_the_lines_that_were_kept() -> None:
+    """W-7: not "1 lines are gone: the log is bounded"."""
+    first = Attempt(
+        1, "LauncherPodFailed", "exit code 1", words=(Words("one", "x\n[1,3]<stdout>:y"),)
+    )
+    second = Attempt(2, "WorkerPodFailed", "a worker was deleted", silence="it had not started")
+
     async def script(node: Node, backend: ClusterBackend, said: list[str]) -> None:
-        node.job("Succeeded")
-        await node.pod("two", "Succeeded", attempt=2).write("a", "b")
+        node.job("Running", {ATTEMPTS: history.wire((first, second)) or ""})
+        await node.pod("three", "Running", attempt=3).write("a", "b")
         lines = await read(backend, LogQuery())
-        assert [(line.text, line.lost) for line in lines] == [("a", 1), ("b", 0)]
+        assert [(line.text, line.rank, line.attempt) for line in lines] == [
+            ("x", None, 1),
+            ("y", 3, 1),
+            ("a", None, 3),
+            ("b", None, 3),
+        ]
+        assert [line.lost for line in lines] == [0, 0, 0, 0]
+        assert [line.notes for line in lines] == [
+            ("attempt 1 of 7: its pods are gone; its last lines were kept",),
+            (),
+            (
+                "attempt 2 of 7: its pods are gone, and none of its lines were kept: it had not "
+                "started",
+                "attempt 3 of 7: attempt 2 failed: a worker was deleted",
+            ),
+            (),
+        ]
+        assert [x.text for x in await read(backend, LogQuery(attempt=1))] == ["x", "y"]
+        assert [x.text for x in await read(backend, LogQuery(attempt=3, rank=0))] == []
+        assert [x.text for x in await read(backend, LogQuery(tail=1))] == ["b"]
 
     play(script)
 

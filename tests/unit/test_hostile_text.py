@@ -15,6 +15,7 @@ import statistics
 import time
 import tracemalloc
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +26,18 @@ from hypothesis import strategies as st
 
 import mpi_trainer
 from mpi_trainer.api import bounds, documents, load, nesting, quantities, secrettext, typed
-from mpi_trainer.api.annotations import RECORD, seconds
+from mpi_trainer.api.annotations import ATTEMPTS, RECORD, seconds
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.controller import lastwords as spoken
 from mpi_trainer.controller import record, redact, status, storedjob
 from mpi_trainer.controller.ending import launcher_end
 from mpi_trainer.controller.jobmemory import JobMemories
 from mpi_trainer.controller.jobs import Jobs
 from mpi_trainer.controller.look import pod_seen
 from mpi_trainer.controller.objects import Pod, StoredJob
-from mpi_trainer.decide import findings, testimony
+from mpi_trainer.decide import Failure, Record, findings, history, testimony
+from mpi_trainer.decide.history import Attempt, Words
 from mpi_trainer.kube import errors, requests
 from mpi_trainer.kube.resources import MPIJOBS
 from mpi_trainer.layout.agent import lastwords
@@ -103,6 +106,7 @@ def pending(text: str) -> Any:
     return pod_seen(pod, "w", "worker")
 
 
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 REQUEST = requests.get(MPIJOBS, "n", "a")
 LISTED = "mpi-agent 1\nlevel full\nended Command 0\n"
 
@@ -122,6 +126,12 @@ READERS: dict[str, Reader] = {
     "look.pod_seen": functools.partial(ended, role="worker"),
     "look.pod_seen of one that waits": pending,
     "record.read": lambda t: record.read({RECORD: t}),
+    "history.read": lambda t: history.read({ATTEMPTS: t}),
+    "history.ended": lambda t: history.ended(
+        Record(), Record(failures=(Failure(1, "a", f"rank {t}"),)), NOON
+    ),
+    "history.added": lambda t: history.added((), Attempt(1, message=t, words=(Words("a", t),))),
+    "lastwords.words": lambda t: spoken.words("a", t, (1, 2), [("PASSWORD", "hunter2")]),
     "findings.parsed": findings.parsed,
     "annotations.seconds": seconds,
     "quantities.parse": quantities.parse,
@@ -170,7 +180,16 @@ UNITS = (
         "? ",
         "!!",
     ),
-    *("Abort(1) on node 1 (rank ", " Executable: ", "*** reported by process [1,", "rank=1 "),
+    *(
+        "[1,",
+        "[1,2]<stdout>:",
+        "rank 1 on ",
+        "rank ",
+        "Abort(1) on node 1 (rank ",
+        " Executable: ",
+        "*** reported by process [1,",
+        "rank=1 ",
+    ),
     *("%s", "{0}", "$(x)", "..", "/", "a-", "A_"),
 )
 NUMBERED = (
@@ -289,6 +308,8 @@ def test_every_bound_is_kept_by_somebody() -> None:
 
 # Modules of what runs in the cluster that look for patterns, and the readers above that use them.
 PATTERNS = {
+    "controller.lastwords": "lastwords.words",
+    "decide.history": "history.ended",
     "api.decode": "load.job",
     "api.documents": "documents.parse",
     "api.names": "load.job",

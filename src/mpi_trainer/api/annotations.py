@@ -17,6 +17,10 @@ SSH = f"{DOMAIN}/ssh"
 NETWORK_POLICY = f"{DOMAIN}/network-policy"
 RECORD = f"{DOMAIN}/record"
 """the controller's durable memory of a job; a restored backup may bring it along"""
+ATTEMPTS = f"{DOMAIN}/attempts"
+"""what became of a job's attempts, with their last words; written by the controller"""
+LOG_TAIL = f"{DOMAIN}/log-tail"
+"""whether the ends of a job's logs may stand in its status, events and annotations"""
 RESTARTS = f"{DOMAIN}/restarts"
 """how often a finished job was run anew under its name; written by CLI and SDK"""
 CODE = f"{DOMAIN}/code"
@@ -25,10 +29,13 @@ CODE = f"{DOMAIN}/code"
 RESTRICTED = "restricted"
 """a job's pods reach each other and DNS, and nobody else reaches them"""
 
+OFF = "off"
+
 CHOICES: Mapping[str, tuple[str, ...]] = {
     AGENT: ("full", "environment", "off"),
     SSH: ("managed", "compatible"),
     NETWORK_POLICY: (RESTRICTED, "none"),
+    LOG_TAIL: ("on", OFF),
 }
 
 BOUNDS = ("wait", "lost", "dead", "stuck", "start")
@@ -40,7 +47,7 @@ def bound(name: str) -> str:
     return f"{DOMAIN}/{name}-seconds"
 
 
-KNOWN = (*CHOICES, *(bound(name) for name in BOUNDS), RECORD, RESTARTS, CODE)
+KNOWN = (*CHOICES, *(bound(name) for name in BOUNDS), RECORD, ATTEMPTS, RESTARTS, CODE)
 
 TTL = f"{DOMAIN}/ttl-seconds-after-finished"
 """a TrainJob is deleted so long after its end; on the job or its runtime"""
@@ -49,7 +56,7 @@ CLEAN = f"{DOMAIN}/clean-pod-policy"
 CLEAN_CHOICES = ("Running", "All")
 WRITTEN = ("phase", "start-time", "completion-time", "cause", "placement")
 """what the controller writes onto a TrainJob; a restored backup may bring it along"""
-LIFE = frozenset({RECORD, *(f"{DOMAIN}/{name}" for name in WRITTEN)})
+LIFE = frozenset({RECORD, ATTEMPTS, *(f"{DOMAIN}/{name}" for name in WRITTEN)})
 """what the controller knows of one life of a job; a job made anew must not have it"""
 TRAIN_KNOWN = (*KNOWN, TTL, CLEAN, *(f"{DOMAIN}/{name}" for name in WRITTEN))
 

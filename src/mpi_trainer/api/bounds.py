@@ -54,5 +54,8 @@ OUR_ANNOTATIONS: Final = 64 * 1024
 RECORD: Final = 16 * 1024
 """characters of the annotation with a job's record; ours has some hundred for each attempt"""
 
+ATTEMPTS: Final = 16 * 1024
+"""bytes of the annotation with a job's attempts and their last words"""
+
 SNAPSHOT: Final = 512 * 1024
 """characters of the runtime that a snapshot holds: a spec with its metadata, and YAML's blanks"""

@@ -28,6 +28,7 @@ from mpi_trainer.controller.pace import Pace
 from mpi_trainer.controller.release import letting_go
 from mpi_trainer.controller.takeover import TakeOver
 from mpi_trainer.decide import Decision
+from mpi_trainer.decide.history import History
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Conflict, Forbidden, Invalid, NotFound
@@ -49,7 +50,7 @@ class Refused(Exception):
 
 class Work(msgspec.Struct, frozen=True):
     """One look and what came of it. `metadata` is the job's as it was looked at; `leisure` says
-    what of its status may wait."""
+    what of its status may wait; `attempts` is what became of them, where that is news."""
 
     key: Key
     job: MPIJob
@@ -58,6 +59,7 @@ class Work(msgspec.Struct, frozen=True):
     decision: Decision
     now: datetime
     leisure: status.Leisure
+    attempts: History | None = None
 
 
 class Hands:
@@ -79,8 +81,8 @@ class Hands:
         """Record and status, in this order; whether the status was written."""
         job, decision = work.job, work.decision
         version = work.metadata.resource_version
-        if decision.record != work.look.seen.record:
-            body = record.patch(decision.record, version)
+        if decision.record != work.look.seen.record or work.attempts is not None:
+            body = record.patch(decision.record, version, work.attempts)
             version = await self._job.patch(work.key, body)
         if status.wait(job.status, decision.status, work.now, work.leisure) != status.NOW:
             return False

@@ -25,6 +25,7 @@ from mpi_trainer.controller.jobs import Jobs, timed
 from mpi_trainer.controller.mpijob import MPIJobs, Stores, Tools
 from mpi_trainer.controller.objects import POD_SECONDS, Job, Pod, StoredJob
 from mpi_trainer.controller.pace import Pace
+from mpi_trainer.controller.podlogs import PodLogs
 from mpi_trainer.controller.release import release_all
 from mpi_trainer.controller.tails import Tails
 from mpi_trainer.controller.telling import of_unreadable
@@ -172,7 +173,7 @@ def _mpijobs(
             jobs=Jobs(MPIJob, load.job, memories, timed(flags.schedule_timeout)),
             furniture=furniture,
             hands=Hands(shared.writer, furniture, freshness, shared.pace),
-            tails=Tails(client, memories, flags.log_tail),
+            tails=Tails(PodLogs(client), memories, flags.log_tail),
             recorder=shared.recorder,
             metrics=JobMetrics(metrics.registry),
             pace=shared.pace,

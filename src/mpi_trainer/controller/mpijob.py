@@ -180,7 +180,10 @@ class MPIJobs:
         decision = self._decision(job, seen, verdict, now)
         noted.since = min(noted.since or now, now)
         leisure = status.Leisure.beside(self._tools.pace.lately, noted.since)
-        work = Work(key, job, stored.metadata, replace(view, seen=seen), decision, now, leisure)
+        attempts = await self._tools.tails.history(job, memory, mine, decision, now)
+        work = Work(
+            key, job, stored.metadata, replace(view, seen=seen), decision, now, leisure, attempts
+        )
         return await self._carry_out(work, mine)
 
     def _may_be_anothers(self, job: MPIJob, mine: Owned) -> bool:

@@ -12,8 +12,10 @@ from datetime import UTC, datetime
 import msgspec
 
 from mpi_trainer.api import bounds, typed
+from mpi_trainer.api.annotations import ATTEMPTS
 from mpi_trainer.controller import marks
-from mpi_trainer.decide import Record
+from mpi_trainer.decide import Record, history
+from mpi_trainer.decide.history import History
 
 
 class Unreadable(Exception):
@@ -41,8 +43,13 @@ def _in_utc(record: Record, moment: datetime) -> Record:
     return msgspec.structs.replace(record, retry_at=moment.astimezone(UTC))
 
 
-def patch(record: Record, resource_version: str) -> dict[str, object]:
-    """A merge patch that stores it, if the job is still the one that was looked at."""
+def patch(
+    record: Record, resource_version: str, attempts: History | None = None
+) -> dict[str, object]:
+    """A merge patch that stores it, if the job is still the one that was looked at; with it, where
+    they are given, what became of earlier attempts."""
     text = None if record == Record() else msgspec.json.encode(record).decode()
     annotations = {marks.RECORD: text}
+    if attempts is not None:
+        annotations[ATTEMPTS] = history.wire(attempts)
     return {"metadata": {"resourceVersion": resource_version, "annotations": annotations}}

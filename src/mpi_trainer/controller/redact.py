@@ -26,16 +26,23 @@ _UNPRINTABLE = re.compile(r"\x1b\[[0-9;?]*+[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 
 def tail(log: str, environment: Iterable[tuple[str, str]] = (), most: int = bounds.LOG_TAIL) -> str:
     """The last lines of a log in one line of text; only the last `most` characters are read."""
+    text = plain(log, environment, most)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    short = " | ".join(lines[-_LINES:])
+    return short if len(short) <= LONGEST else f"…{short[-LONGEST + 1 :]}"
+
+
+def plain(
+    log: str, environment: Iterable[tuple[str, str]] = (), most: int = bounds.LOG_TAIL
+) -> str:
+    """The last `most` characters of a log as lines that may be shown."""
     text = _UNPRINTABLE.sub("", _cut(log, most).replace("\r", "\n"))
     for value in itertools.islice(_secrets(environment), bounds.SECRET_VARIABLES):
         text = text.replace(value, secrettext.HIDDEN)
     text = secrettext.without_keys(text)
     text = secrettext.without_tokens(text)
     text = secrettext.without_known(text)
-    text = secrettext.without_named(text)
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    short = " | ".join(lines[-_LINES:])
-    return short if len(short) <= LONGEST else f"…{short[-LONGEST + 1 :]}"
+    return secrettext.without_named(text)
 
 
 @functools.lru_cache(maxsize=2048)

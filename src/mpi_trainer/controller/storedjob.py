@@ -14,7 +14,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from mpi_trainer.api import bounds, typed
-from mpi_trainer.api.annotations import TRAIN_KNOWN, ours
+from mpi_trainer.api.annotations import ATTEMPTS, TRAIN_KNOWN, ours
 from mpi_trainer.controller.objects import StoredJob
 from mpi_trainer.runtime.partial import Meta, Partial
 
@@ -89,7 +89,10 @@ def _trimmed(spec: msgspec.Raw) -> msgspec.Raw:
 
 
 def _known(meta: Meta) -> Meta:
-    return replace(_bounded(meta), labels={}, owner_references=())
+    """Without the last words of its attempts, which nobody here reads any more."""
+    kept = _bounded(meta)
+    notes = {name: text for name, text in kept.annotations.items() if name != ATTEMPTS}
+    return replace(kept, annotations=notes, labels={}, owner_references=())
 
 
 def _bounded(meta: Meta) -> Meta:

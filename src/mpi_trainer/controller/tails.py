@@ -1,58 +1,61 @@
-"""The last words of a launcher that failed, fetched once and made fit to be shown (OBS-4)."""
+"""The last words of a launcher that failed, and of every attempt that ends (OBS-4, W-7).
+
+Status and events show a line of it, the record of attempts keeps more. Both can be switched off, by
+the administrator for all jobs and by a job for itself.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import logging
+from datetime import datetime
 
 import msgspec
 
-from mpi_trainer.api import bounds
 from mpi_trainer.api import conditions as c
+from mpi_trainer.api.annotations import LOG_TAIL, OFF
 from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.controller import redact
+from mpi_trainer.controller import lastwords, redact
 from mpi_trainer.controller.ending import launcher_end
 from mpi_trainer.controller.jobmemory import JobMemories
+from mpi_trainer.controller.lastwords import NOTE, Environment, Speaker
 from mpi_trainer.controller.look import Owned, attempt
 from mpi_trainer.controller.objects import Pod
-from mpi_trainer.decide import Record, testimony
-from mpi_trainer.kube import requests
-from mpi_trainer.kube.client import Client
-from mpi_trainer.kube.errors import KubeError
-from mpi_trainer.layout.agent import lastwords
+from mpi_trainer.controller.podlogs import PodLogs, Unreadable
+from mpi_trainer.decide import Decision, Record, history, testimony
+from mpi_trainer.decide.history import Attempt, History
+from mpi_trainer.layout.agent import lastwords as heard
 
-log = logging.getLogger(__name__)
-
-_SECONDS = 5.0
-_LINES = 200
-
-# The agent's notes of what ranks do, for machines; they leave no room for the program's words.
-_NOTE = "mpi-agent| "
+WORKERS = 2
+"""workers that failed by themselves whose words are kept"""
 
 
 class Tail(msgspec.Struct):
-    """The last words of the pod with this uid."""
+    """The last words of the pod with this uid, in one line."""
 
     pod: str = ""
     text: str = ""
 
 
 class Tails:
-    """`on` is the administrator's switch."""
+    """`on` is the administrator's switch; a job can switch its own off."""
 
-    def __init__(self, client: Client, memories: JobMemories, on: bool = True) -> None:
-        self._client = client
+    def __init__(self, logs: PodLogs, memories: JobMemories, on: bool = True) -> None:
+        self._logs = logs
         self._memories = memories
         self._on = on
+
+    def shows(self, job: MPIJob) -> bool:
+        """Whether anything that the job's programs wrote may be shown."""
+        return self._on and job.metadata.annotations.get(LOG_TAIL) != OFF
 
     async def of(self, job: MPIJob, memory: Record, mine: Owned) -> str | None:
         """Empty where the launcher of this attempt has not failed, or nothing can be had.
 
         None where tails are switched off.
         """
-        if not self._on:
+        if not self.shows(job):
             return None
-        pod = next((p for p in mine.launchers if attempt(p) == memory.attempt), None)
+        pod = _launcher(memory, mine)
         if pod is None or pod.status.phase != "Failed" or memory.retry_at is not None:
             return ""
         if c.finished(job.status.conditions):
@@ -63,33 +66,71 @@ class Tails:
             known.pod = pod.metadata.uid
         return known.text
 
+    async def history(
+        self, job: MPIJob, memory: Record, mine: Owned, decision: Decision, now: datetime
+    ) -> History | None:
+        """What is to be stored of the job's attempts with this decision; None: as it is."""
+        known = history.read(job.metadata.annotations)
+        if c.holds(decision.status.conditions, c.SUCCEEDED):
+            quiet = history.silenced(known)
+            return None if quiet == known else quiet
+        ended = history.ended(memory, decision.record, now)
+        if ended is None or (not mine.pods and not known and memory.attempt == 1):
+            return None
+        pod = _launcher(memory, mine)
+        ended = _blamed(ended, pod, job.workers)
+        if self.shows(job):
+            speakers = _speakers(memory, mine, job.workers)
+            ended = await lastwords.spoken(self._logs, ended, speakers, _environment(job))
+        else:
+            ended = lastwords.unspoken(ended)
+        return history.added(known, ended)
+
     async def _fetch(self, job: MPIJob, pod: Pod) -> str:
         end, summary = launcher_end(pod, job.workers)
         said, charge = end.message, ""
         if not said:
-            container = pod.spec.containers[0].name if pod.spec.containers else ""
-            options = requests.LogOptions(
-                container=container, tail=_LINES, limit_bytes=bounds.LOG_TAIL
-            )
-            request = requests.logs(pod.metadata.namespace, pod.metadata.name, options)
             try:
-                async with asyncio.timeout(_SECONDS):
-                    once = msgspec.structs.replace(request, tries=1, timeout=_SECONDS)
-                    said = _words((await self._client.fetch(once)).decode(errors="replace"))
-            except (KubeError, TimeoutError) as error:
-                log.info("no log of %s: %s", pod.metadata.name, error)
+                said = _words(await self._logs.end(pod))
+            except Unreadable:
                 return ""
-            charge = testimony.accused(summary, lastwords.first(said.splitlines())).text
+            charge = testimony.accused(summary, heard.first(said.splitlines())).text
         # Some milliseconds for a long log, and many for a hostile one.
         shown = await asyncio.to_thread(redact.tail, said, _environment(job))
         return "\n".join(filter(None, (charge, shown)))
 
 
+def _blamed(ended: Attempt, pod: Pod | None, workers: int) -> Attempt:
+    """With when it began, and whose fault its end was."""
+    ended = msgspec.structs.replace(ended, began=lastwords.began(pod))
+    if pod is None:
+        return ended
+    ended = msgspec.structs.replace(ended, pod=pod.metadata.name)
+    _, said = launcher_end(pod, workers)
+    if said.cause is None or ended.reason == history.SUSPENDED:
+        return ended
+    return msgspec.structs.replace(ended, rank=said.cause.rank, host=said.cause.pod)
+
+
+def _launcher(memory: Record, mine: Owned) -> Pod | None:
+    return next((p for p in mine.launchers if attempt(p) == memory.attempt), None)
+
+
+def _speakers(memory: Record, mine: Owned, workers: int) -> list[Speaker]:
+    """The launcher, and workers that failed by themselves."""
+    pod = _launcher(memory, mine)
+    failed = [Speaker(p) for p in mine.workers if p.status.phase == "Failed"][:WORKERS]
+    if pod is None:
+        return failed
+    _, said = launcher_end(pod, workers)
+    return [Speaker(pod, ranks=lastwords.failed_ranks(said)), *failed]
+
+
 def _words(log: str) -> str:
-    return "\n".join(line for line in log.splitlines() if not line.startswith(_NOTE))
+    return "\n".join(line for line in log.splitlines() if not line.startswith(NOTE))
 
 
-def _environment(job: MPIJob) -> list[tuple[str, str]]:
+def _environment(job: MPIJob) -> Environment:
     """Every variable that the job's templates set outright."""
     return [
         (variable.name, variable.value)

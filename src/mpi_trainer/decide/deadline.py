@@ -29,7 +29,7 @@ def message(job: MPIJob) -> str:
     seconds = job.spec.run_policy.active_deadline_seconds
     return (
         f"The job was active longer than {seconds} s (runPolicy.activeDeadlineSeconds); "
-        "raise the limit, or find out what takes so long in the launcher's log."
+        "raise the limit, or find out what takes so long."
     )
 
 

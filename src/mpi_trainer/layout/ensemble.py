@@ -123,7 +123,8 @@ def _before(agent: Choice) -> tuple[str, ...]:
 
 def _mpi_env(who: Ensemble, mpi: MpiImpl, agent: Choice) -> Pairs:
     ssh_args = f"{SSH_RETRIES} -F {paths.SSH_CONFIG}" if agent.managed else SSH_RETRIES
-    given = Settings(hostfile=HOSTFILE, slots=who.slots, ssh_args=ssh_args)
+    names = (who.launcher.seats[0].name, *(host.address for host in who.hosts))
+    given = Settings(hostfile=HOSTFILE, slots=who.slots, ssh_args=ssh_args, hosts=names)
     return (
         *mpi.launcher_env(given),
         *(mpi.keyless_env if agent.managed else ()),

@@ -29,6 +29,7 @@ from mpi_trainer.local import distributions, jobdir, logfile, reports, store
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.follower import Look, Orders
 from mpi_trainer.local.jobdir import JobDir, State
+from mpi_trainer.local.lastlines import LastLines
 from mpi_trainer.local.prepare import prepare
 from mpi_trainer.local.run import pod_host
 from mpi_trainer.local.supervisor import Supervisor
@@ -50,6 +51,7 @@ class Desk:
         self._log = logfile.Writer(folder.path)
         self._tracker = Tracker()
         self._progress_kept = 0.0
+        self._last = LastLines()
 
     def fileno(self) -> int:
         return self._wake
@@ -72,6 +74,7 @@ class Desk:
         return self._state.admitted
 
     def keep(self, look: Look) -> None:
+        attempts = self._last.history(self._state, look, datetime.now(UTC))
         if look.record.attempt != self._state.record.attempt:
             self._tracker = Tracker()
         self._write(
@@ -79,6 +82,7 @@ class Desk:
                 self._state,
                 status=look.job.status,
                 record=look.record,
+                attempts=attempts,
                 pods=look.pods,
                 ranks=look.ranks,
                 progress=self._tracker.progress,
@@ -103,6 +107,7 @@ class Desk:
                     self._dir.add_event(
                         jobdir.Event(when, event.weight, event.reason, event.message)
                     )
+        self._last.see(lines)
         self._follow_progress(lines, now)
 
     def _follow_progress(self, lines: Sequence[reports.Line], now: float) -> None:

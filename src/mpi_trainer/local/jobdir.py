@@ -28,6 +28,7 @@ from mpi_trainer.api import typed
 from mpi_trainer.api.decode import decode
 from mpi_trainer.api.mpijob import JobStatus, MPIJob, to_wire
 from mpi_trainer.decide import Record
+from mpi_trainer.decide.history import History
 from mpi_trainer.diagnose.progress import Progress
 from mpi_trainer.local.ownership import open_unlinked
 from mpi_trainer.local.reports import RankRow
@@ -61,6 +62,7 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     progress: Progress | None = None
     ttl_seconds: int | None = None
     record: Record = Record()
+    attempts: History = ()
     pods: tuple[PodState, ...] = ()
     ranks: tuple[RankRow, ...] = ()
     supervisor: int = 0

@@ -134,7 +134,8 @@ class Planner(msgspec.Struct, frozen=True):
         """The layout's own variables with the paths of this pod, and marks on ranks' lines."""
         impl, at = implementation(self.layout.implementation), place.paths.file
         config = f"{place.paths.share}/ssh/config"
-        given = Settings(hostfile=at(HOSTFILE), slots=self.layout.slots, ssh_args=f"-F {config}")
+        names = (self.layout.launcher.name, *(host.address for host in self.layout.hosts))
+        given = Settings(at(HOSTFILE), self.layout.slots, f"-F {config}", names)
         full = self.layout.agent == "full"
         return {
             **dict(impl.launcher_env(given)),

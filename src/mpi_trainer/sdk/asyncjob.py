@@ -87,7 +87,7 @@ class AsyncMPIJob(Job):
         """Where the job stands now, and after every change, until it has ended or is gone."""
         return following.states(self.backend, self.key, looking=True)
 
-    def get_logs(
+    def get_logs(  # noqa: PLR0913 - every way to choose lines; all have defaults
         self: Job,
         worker_index: int | None = None,
         rank: int | None = None,
@@ -96,6 +96,7 @@ class AsyncMPIJob(Job):
         tail: int | None = None,
         since: datetime | None = None,
         grep: str | None = None,
+        attempt: int | None = None,
     ) -> AsyncIterator[LogLine]:
         """The lines that the job wrote, each with its rank, pod and time.
 
@@ -106,9 +107,17 @@ class AsyncMPIJob(Job):
             tail: Only the last so many lines of what is there already.
             since: Only lines from then on.
             grep: Only lines in which this regular expression is found.
+            attempt: Only this attempt's lines, counted from 1; on a cluster the last ones of an
+                attempt whose pods are gone.
         """
         query = LogQuery(
-            rank=rank, worker=worker_index, follow=follow, since=since, tail=tail, grep=grep
+            rank=rank,
+            worker=worker_index,
+            follow=follow,
+            since=since,
+            tail=tail,
+            grep=grep,
+            attempt=attempt,
         )
         return self.backend.logs(self.key, query)
 

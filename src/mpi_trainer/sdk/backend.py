@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import msgspec
 
 from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.decide.history import History
 from mpi_trainer.diagnose.progress import Progress
 from mpi_trainer.sdk.errors import JobError
 
@@ -83,7 +84,9 @@ class EventInfo(msgspec.Struct, frozen=True):
 
 
 class LogLine(msgspec.Struct, frozen=True):
-    """One line; `rank` where it is known. `lost` counts lines before this one that are gone."""
+    """One line; `rank` where it is known. `lost` counts lines before this one that are gone;
+    `notes` are for the reader, before it: that an attempt begins, or that lines which nobody could
+    count are missing, and why."""
 
     time: datetime
     pod: str
@@ -92,6 +95,7 @@ class LogLine(msgspec.Struct, frozen=True):
     text: str
     attempt: int = 1
     lost: int = 0
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """As `odh` prints it: the rank, where it is known, and the text."""
@@ -99,7 +103,8 @@ class LogLine(msgspec.Struct, frozen=True):
 
 
 class LogQuery(msgspec.Struct, frozen=True):
-    """Which lines. Launcher and ranks by default; a worker's own lines (its sshd) on request."""
+    """Which lines. Launcher and ranks by default; a worker's own lines (its sshd) on request. Of
+    every attempt, or of one."""
 
     rank: int | None = None
     worker: int | None = None
@@ -108,6 +113,7 @@ class LogQuery(msgspec.Struct, frozen=True):
     since: datetime | None = None
     tail: int | None = None
     grep: str | None = None
+    attempt: int | None = None
 
     def pattern(self) -> re.Pattern[str] | None:
         """What `grep` looks for; a JobError where it is not a regular expression."""
@@ -128,6 +134,8 @@ class JobDetails(msgspec.Struct, frozen=True):
     events: tuple[EventInfo, ...] = ()
     progress: Progress | None = None
     waits_for: str = ""
+    attempts: History = ()
+    """those that have ended, oldest first"""
 
 
 class Backend(Protocol):

@@ -137,13 +137,16 @@ class AsyncMPIJobClient(Client):
         tail: int | None = None,
         since: datetime | None = None,
         grep: str | None = None,
+        attempt: int | None = None,
     ) -> AsyncIterator[LogLine]:
         """The lines that the job wrote, each with its rank, pod and time.
 
         Which lines is chosen as for `MPIJob.get_logs`.
         """
         job = self._followed(name, namespace)
-        return job.get_logs(worker_index, rank, follow, tail=tail, since=since, grep=grep)
+        return job.get_logs(
+            worker_index, rank, follow, tail=tail, since=since, grep=grep, attempt=attempt
+        )
 
     async def metrics(self: Client, name: str, namespace: str | None = None) -> JobMetrics:
         """How far the job is, the last values it printed (such as loss), and what it uses."""

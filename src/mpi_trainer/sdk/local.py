@@ -34,6 +34,7 @@ from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.jobdir import Damaged, JobDir, PodState, State
 from mpi_trainer.local.prepare import LocalRun, prepare, prepare_train
 from mpi_trainer.local.settings import Settings, Train, here
+from mpi_trainer.sdk.attempts import Marks
 from mpi_trainer.sdk.backend import (
     EventInfo,
     JobDetails,
@@ -113,6 +114,7 @@ class LocalBackend:
             events=tuple(EventInfo(e.time, e.type, e.reason, e.message) for e in events),
             progress=state.progress,
             waits_for=state.waits_for,
+            attempts=state.attempts,
         )
 
     async def list(self, namespace: str | None = None) -> Sequence[JobSummary]:
@@ -145,12 +147,13 @@ class LocalBackend:
         with _readable(key):
             made = folder.state().created
         reader = logfile.Reader(folder.path)
+        begun = _Begun(folder)
         try:
             over = not query.follow
             lines = _tail(_lines(reader, wanted), query.tail)
             while True:
                 for count, line in enumerate(lines, 1):
-                    yield line
+                    yield begun.marked(line)
                     if count % LINES_IN_A_ROW == 0:
                         await asyncio.sleep(0)  # others in this loop want to run, or to end us
                 if over:
@@ -424,10 +427,12 @@ class _Filter(msgspec.Struct, frozen=True):
     rank: int | None
     since: float
     pattern: re.Pattern[str] | None
+    attempt: int | None
 
     def takes(self, entry: logfile.Entry) -> bool:
         return (
             entry.pod in self.pods
+            and self.attempt in (None, entry.attempt)
             and (self.rank is None or entry.rank == self.rank)
             and entry.time >= self.since
             and (self.pattern is None or self.pattern.search(entry.text) is not None)
@@ -440,7 +445,27 @@ def _filter(query: LogQuery, key: Key) -> _Filter:
         rank=query.rank,
         since=query.since.timestamp() if query.since else 0.0,
         pattern=query.pattern(),
+        attempt=query.attempt,
     )
+
+
+class _Begun:
+    """The first line of every attempt but the first says so."""
+
+    def __init__(self, folder: JobDir) -> None:
+        self._folder = folder
+        self._attempt = 1
+
+    def marked(self, line: LogLine) -> LogLine:
+        if line.attempt == self._attempt:
+            return line
+        self._attempt = line.attempt
+        try:
+            job, ended = self._folder.job(), self._folder.state().attempts
+        except (FileNotFoundError, Damaged):
+            return line
+        mark = Marks(job, ended).begins(line.attempt)
+        return replace(line, notes=(mark,)) if mark else line
 
 
 def _writers(query: LogQuery, key: Key) -> tuple[str, ...]:

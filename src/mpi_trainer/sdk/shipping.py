@@ -29,20 +29,26 @@ _HEADER = "from __future__ import annotations\n"
 # Text inside the function stays as it is: taking the indentation away would change its strings.
 _INDENTED = "if True:\n"
 
-# Calls the function; a traceback shows its own lines, not those of whatever started it.
+# Calls the function; a traceback shows its own lines, not those of whatever started it. Whoever
+# else waits for an exception, such as the agent in the pod, hears of it, and prints it no second
+# time.
 _TAIL = """
 
-def _show_traceback(kind, error, trace):
-    import linecache, sys, traceback
+def _show_traceback(told, kind, error, trace):
+    import contextlib, linecache, os, sys, traceback
     text = sys.orig_argv[-1]
     linecache.cache["<string>"] = (len(text), None, text.splitlines(True), "<string>")
     while trace.tb_next and trace.tb_frame.f_code.co_filename != "<string>":
         trace = trace.tb_next
-    traceback.print_exception(kind, error, trace.tb_next or trace)
+    trace = trace.tb_next or trace
+    traceback.print_exception(kind, error, trace)
+    if told is not sys.__excepthook__:
+        with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere):
+            told(kind, error, trace)
 
 if __name__ == "__main__":
-    import json as _json, sys as _sys
-    _sys.excepthook = _show_traceback
+    import functools as _functools, json as _json, sys as _sys
+    _sys.excepthook = _functools.partial(_show_traceback, _sys.excepthook)
     {name}(*_json.loads({args!r}), **_json.loads({kwargs!r}))
 """
 

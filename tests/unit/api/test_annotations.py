@@ -32,7 +32,10 @@ def test_an_unknown_name_is_refused_with_the_nearest_or_with_all() -> None:
         f"metadata.annotations[{DOMAIN}/shs]: Unknown field: {DOMAIN} has no such annotation;"
         f" did you mean `{DOMAIN}/ssh`?"
     ]
-    assert "known are agent, ssh, network-policy, wait" in errors((META, {f"{DOMAIN}/q": ""}))[0]
+    assert (
+        "known are agent, ssh, network-policy, log-tail, wait"
+        in errors((META, {f"{DOMAIN}/q": ""}))[0]
+    )
 
 
 def test_annotations_of_others_are_their_own_business() -> None:

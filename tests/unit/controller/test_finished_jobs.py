@@ -21,6 +21,7 @@ from mpi_trainer.controller.jobs import Jobs, timed
 from mpi_trainer.controller.mpijob import MPIJobs, Stores, Tools
 from mpi_trainer.controller.objects import StoredJob
 from mpi_trainer.controller.pace import Pace
+from mpi_trainer.controller.podlogs import PodLogs
 from mpi_trainer.controller.tails import Tails
 from mpi_trainer.controller.train.allpods import AllPods
 from mpi_trainer.controller.train.hands import TrainHands
@@ -96,7 +97,7 @@ class Scene:
                 furniture=furniture,
                 scripts=scripts,
                 hands=Hands(server, furniture, freshness, pace),
-                tails=Tails(server, self.memories),
+                tails=Tails(PodLogs(server), self.memories),
                 recorder=Recorder(server, "x", "y", metrics),
                 metrics=JobMetrics(metrics.registry),
                 pace=pace,

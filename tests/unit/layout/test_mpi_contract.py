@@ -42,6 +42,16 @@ UNTAGGED = [
 every = pytest.mark.parametrize("impl", REGISTRY, ids=lambda impl: impl.name)
 
 
+@pytest.mark.parametrize(
+    ("host", "plain"),
+    [("a" * 40, False), ("a" * 41, True), ("a" * 30 + "7" + "a" * 30, False), ("", False)],
+)
+def test_open_mpi_4_writes_long_host_names_in_full(host: str, plain: bool) -> None:
+    """W-7: it copies a name up to its first digit into 50 bytes of its stack."""
+    given = dict(implementation("OpenMPI").launcher_env(Settings("h", 1, "", (host, "b"))))
+    assert given.get("OMPI_MCA_regx") == ("naive" if plain else None)
+
+
 def all_env(impl: MpiImpl, interface: str) -> tuple[tuple[str, str], ...]:
     return (
         *impl.launcher_env(SETTINGS),

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import io
 import json
+import linecache
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -70,6 +71,35 @@ def test_any_plain_argument_arrives_as_it_was(value: Any) -> None:
     finally:
         sys.excepthook = hook
     assert json.loads(printed.getvalue())[0] == value
+
+
+def test_exception_is_printed_once_and_told_to_whoever_waits_for_it(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """W-6: the agent in the pod waits for it; its place in the function comes along."""
+
+    def fails() -> None:
+        raise ValueError("bad learning rate")
+
+    told: list[tuple[str, int]] = []
+
+    def waits(kind: Any, error: BaseException, trace: Any) -> None:
+        told.append((str(error), trace.tb_lineno))
+        print("a second time", file=sys.stderr)
+
+    hook = sys.excepthook
+    sys.excepthook = waits
+    try:
+        try:
+            exec(compile(program(fails, [], {}), "<string>", "exec"), {"__name__": "__main__"})
+        except ValueError as error:
+            sys.excepthook(ValueError, error, error.__traceback__)
+    finally:
+        sys.excepthook = hook
+        linecache.cache.pop("<string>", None)
+    printed = capfd.readouterr().err
+    assert printed.count("ValueError: bad learning rate") == 1 and "second time" not in printed
+    assert told == [("bad learning rate", 4)]
 
 
 def test_text_that_a_shell_would_change_arrives_unchanged() -> None:

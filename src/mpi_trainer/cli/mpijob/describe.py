@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -11,13 +12,17 @@ import click
 import msgspec
 
 from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.cli import formats, spans, terminal, words
+from mpi_trainer.cli import formats, program, spans, terminal, words
 from mpi_trainer.cli.backend import answer, connect
 from mpi_trainer.cli.formats import Format
 from mpi_trainer.cli.mpijob import options, summaries
 from mpi_trainer.cli.mpijob.get import wire
 from mpi_trainer.cli.voice import voiced
+from mpi_trainer.layout.mpi import RANK_MARK
 from mpi_trainer.sdk.backend import JobDetails, Key
+
+WORDS = 12
+"""lines of each attempt on the page"""
 
 
 @click.command("describe")
@@ -26,7 +31,7 @@ from mpi_trainer.sdk.backend import JobDetails, Key
 @options.data_output
 @voiced
 def command(*, name: str, namespace: str, form: Format) -> None:
-    """Show everything that is known of a job: state, pods, ranks, events.
+    """Show everything that is known of a job: state, attempts, pods, ranks, events.
 
     \b
     odh mpijob describe train
@@ -46,6 +51,7 @@ def data(details: JobDetails) -> dict[str, Any]:
         "state": summaries.state_of(details.job),
         "waitsFor": details.waits_for,
         "progress": words.progress_data(details.progress),
+        "attempts": [msgspec.to_builtins(one) for one in details.attempts],
         "pods": [msgspec.to_builtins(pod) for pod in details.pods],
         "ranks": [msgspec.to_builtins(rank) for rank in details.ranks],
         "events": [msgspec.to_builtins(event) for event in details.events],
@@ -58,6 +64,27 @@ def page(details: JobDetails, now: datetime) -> Iterator[str]:
         if rows:
             yield f"\n{title}:"
             yield from (f"  {line}" for line in terminal.table(header, rows).splitlines())
+    yield from _last_words(details)
+
+
+def _last_words(details: JobDetails) -> Iterator[str]:
+    """Of each attempt that ended, as far as a page has room."""
+    for one in details.attempts:
+        for said in one.words:
+            lines = said.text.split("\n")
+            yield f"\nLast words of attempt {one.attempt} ({said.pod}):"
+            if said.cut or len(lines) > WORDS:
+                call = program.call("logs", details.job.name, details.job.namespace)
+                yield f"  … more with `{call} --attempt {one.attempt}`"
+            yield from (f"  {_shown(line)}" for line in lines[-WORDS:])
+        if one.silence:
+            yield f"\nLast words of attempt {one.attempt}: none were kept: {one.silence}"
+
+
+def _shown(line: str) -> str:
+    """As `logs` prints it: its rank, then its text."""
+    mark = re.match(RANK_MARK, line)
+    return line if mark is None else f"[{mark['rank']}] {line[mark.end() :].lstrip(' ')}"
 
 
 def _facts(details: JobDetails, now: datetime) -> Iterator[tuple[str, str]]:
@@ -92,6 +119,22 @@ def _tables(
         [
             (c.type, c.status, c.reason, spans.between(c.last_transition_time, now), c.message)
             for c in details.job.status.conditions
+        ],
+    )
+    yield (
+        "Attempts",
+        ("ATTEMPT", "BEGAN", "ENDED", "REASON", "RANK", "HOST", "MESSAGE"),
+        [
+            (
+                str(one.attempt),
+                words.moment(one.began) or "-",
+                words.moment(one.ended) or "-",
+                one.reason or "-",
+                "-" if one.rank is None else str(one.rank),
+                one.host or "-",
+                words.one_line(one.message) or "-",
+            )
+            for one in details.attempts
         ],
     )
     yield (

@@ -31,6 +31,7 @@ FLUSH_SECONDS = 0.1
 @click.option("--since", type=options.Since(), help="Only lines after this: 10m, or a time.")
 @click.option("--tail", type=click.IntRange(0), help="Only so many lines from the end.")
 @click.option("--grep", type=options.Pattern(), help="Only lines that match.")
+@click.option("--attempt", type=click.IntRange(1), help="Only this attempt, counted from 1.")
 @click.option("--timestamps", is_flag=True, help="Put the time before each line.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
 @voiced
@@ -45,6 +46,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     since: datetime | None,
     tail: int | None,
     grep: str | None,
+    attempt: int | None,
     timestamps: bool,
     output: str,
 ) -> int:
@@ -55,13 +57,15 @@ def command(  # noqa: PLR0913 - one parameter for each option
     odh mpijob logs train --follow                until the job ends; Ctrl-C leaves it running
     odh mpijob logs train --rank 1 --tail 20      the last lines of one rank
     odh mpijob logs train --grep 'loss' -o json   for a program
+    odh mpijob logs train --attempt 1             what the first of several attempts printed
 
+    On a cluster the pods of an attempt go when the next one begins; its last lines stay.
     With --follow the exit code is the job's: 0 succeeded, 1 failed.
     """
     if worker is not None and (rank is not None or launcher):
         raise click.UsageError("--worker excludes --rank and --launcher; give one of them")
     key = Key(namespace, name)
-    query = LogQuery(rank, worker, launcher, follow, since, tail, grep)
+    query = LogQuery(rank, worker, launcher, follow, since, tail, grep, attempt)
     printer = Printer(json=output == "json", timestamps=timestamps)
     backend = connect()
     try:
@@ -107,6 +111,9 @@ async def _printed(
 def _why_silent(seen: JobDetails, query: LogQuery) -> str:
     role = "worker" if query.worker is not None else "launcher"
     state = summaries.state_of(seen.job)
+    ended = next((one for one in seen.attempts if one.attempt == query.attempt), None)
+    if ended is not None and ended.silence:
+        return f"none of the lines of attempt {ended.attempt} were kept: {ended.silence}"
     if query != LogQuery(worker=query.worker, launcher=query.launcher):
         return f"no line is like that; {seen.job.name} is {state}"
     if conditions.finished(seen.job.status.conditions) and role not in {p.role for p in seen.pods}:
@@ -126,7 +133,9 @@ class Printer:
 
     def print(self, line: LogLine) -> None:
         if line.lost:
-            say(terminal.faint(f"… {line.lost} lines are gone: the log is bounded"))
+            self._note(f"{line.lost} lines before this one are gone: the log is bounded")
+        for note in line.notes:
+            self._note(note)
         if self._json:
             text = msgspec.json.encode(line)
         else:
@@ -135,6 +144,11 @@ class Printer:
         self._out.write(text + b"\n")
         if self._at_once:
             self._out.flush()
+
+    def _note(self, text: str) -> None:
+        """Between the lines, and in their order: standard error does not wait."""
+        self._out.flush()
+        say(terminal.faint(f"--- {text} ---"))
 
     def _rank(self, rank: int | None) -> str:
         if rank is None:

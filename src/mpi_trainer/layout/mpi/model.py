@@ -17,11 +17,12 @@ HYDRA_MARK = "-prepend-pattern=[1,%r]<stdout>:"
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """What the launcher's variables are made from."""
+    """What the launcher's variables are made from; `hosts` are the names that the MPI meets."""
 
     hostfile: str
     slots: int
     ssh_args: str
+    hosts: tuple[str, ...] = ()
 
 
 class MpiImpl(msgspec.Struct, frozen=True):

@@ -14,8 +14,13 @@ def hostfile(hosts: tuple[Host, ...]) -> str:
     return "".join(f"{h.address} slots={h.slots}\n" for h in hosts)
 
 
+# Version 4 copies each host name, up to its first digit, into 50 bytes of its stack.
+LONGEST_COPIED = 40
+
+
 def launcher_env(settings: Settings) -> Pairs:
     return (
+        *_plain_names(settings.hosts),
         ("OMPI_MCA_orte_keep_fqdn_hostnames", "true"),
         ("OMPI_MCA_orte_default_hostfile", settings.hostfile),
         ("OMPI_MCA_plm_rsh_args", settings.ssh_args),
@@ -25,6 +30,16 @@ def launcher_env(settings: Settings) -> Pairs:
         ("PRTE_MCA_plm_ssh_args", settings.ssh_args),
         ("PRTE_MCA_prte_set_default_slots", str(settings.slots)),
     )
+
+
+def _plain_names(hosts: tuple[str, ...]) -> Pairs:
+    """Has version 4 write its list of hosts in full, where shortening it would smash its stack."""
+    smashes = any(_copied(name) > LONGEST_COPIED for name in hosts)
+    return (("OMPI_MCA_regx", "naive"),) if smashes else ()
+
+
+def _copied(name: str) -> int:
+    return next((place for place, letter in enumerate(name) if letter.isdigit()), len(name))
 
 
 def shared_machine_env(interface: str) -> Pairs:

@@ -10,7 +10,7 @@ import asyncio
 from typing import Final
 
 from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.decide import findings
+from mpi_trainer.decide import findings, history
 from mpi_trainer.diagnose.progress import Progress, Tracker
 from mpi_trainer.diagnose.waiting import why
 from mpi_trainer.kube import lists, requests
@@ -40,6 +40,7 @@ async def details(home: Home, key: Key, found: Found) -> JobDetails:
         events=events,
         progress=await _progress(home, pods),
         waits_for=await _waits_for(home, key, job) if kind is MPIJOB else _cause(job),
+        attempts=history.read(job.metadata.annotations),
     )
 
 

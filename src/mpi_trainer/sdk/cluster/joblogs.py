@@ -1,7 +1,9 @@
 """A job's log: the lines of its launchers, attempt after attempt, or those of one worker.
 
 With `follow` it waits for pods that are not there yet and goes on until the job has ended or is
-gone, over suspensions and new attempts. A line before which others may be gone carries `lost`.
+gone, over suspensions and new attempts. Of an attempt whose pod is gone there are the last lines
+that the controller has kept in the job. The first line of a later attempt says so, and a line
+before which others are missing says why.
 """
 
 from __future__ import annotations
@@ -9,18 +11,21 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import deque
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
 
+from mpi_trainer.decide import history
+from mpi_trainer.decide.history import Attempt
 from mpi_trainer.kube import lists
 from mpi_trainer.kube.errors import ApiError, NotFound
 from mpi_trainer.kube.resources import PODS
 from mpi_trainer.local.output import Stream
 from mpi_trainer.local.reports import Line
+from mpi_trainer.sdk.attempts import Marks
 from mpi_trainer.sdk.backend import Key, LogLine, LogQuery
 from mpi_trainer.sdk.cluster import seen
 from mpi_trainer.sdk.cluster.finding import Found
@@ -28,9 +33,15 @@ from mpi_trainer.sdk.cluster.homes import Home
 from mpi_trainer.sdk.cluster.kinds import Kind
 from mpi_trainer.sdk.cluster.places import Entry
 from mpi_trainer.sdk.cluster.podlogs import PodLog
+from mpi_trainer.sdk.cluster.speakers import Speaker, numbered
 
 FIRST_LOOK: Final = 0.25
 SLOWEST_LOOK: Final = 5.0
+
+
+MISSING: Final = (
+    "lines before this one are missing: the node has removed them, or the container was restarted"
+)
 
 
 class _Filter(msgspec.Struct, frozen=True):
@@ -39,6 +50,7 @@ class _Filter(msgspec.Struct, frozen=True):
     rank: int | None
     since: datetime | None
     pattern: re.Pattern[str] | None
+    attempt: int | None = None
 
     def takes(self, line: LogLine) -> bool:
         return (
@@ -47,23 +59,33 @@ class _Filter(msgspec.Struct, frozen=True):
             and (self.pattern is None or self.pattern.search(line.text) is not None)
         )
 
-    def reads(self, pod: seen.Pod, headless: bool) -> bool:
+    def reads(self, pod: seen.Pod, attempt: int, headless: bool) -> bool:
+        if self.attempt not in (None, attempt):
+            return False
         if headless and self.role == "launcher":
             return True
         return pod.role == self.role and (self.index is None or pod.index == self.index)
 
 
 class _Reader:
-    """One pod's log as lines with ranks."""
+    """One pod's log as lines with ranks; `mark` goes before the first of them."""
 
-    def __init__(self, home: Home, pod: seen.Pod, wanted: _Filter, lost: int) -> None:
+    silent = False
+
+    def __init__(self, home: Home, speaker: Speaker, wanted: _Filter, mark: str) -> None:
+        pod = speaker.pod
         since = wanted.since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if wanted.since else ""
         self.log = PodLog(home, pod, since)
         self._pod = pod
+        self.attempt = speaker.attempt
         self._stream = Stream(pod.name, pod.role, "stdout")
         self._wanted = wanted
-        self._lost = lost
+        self.notes = _noted(mark)
         self._last = datetime.fromtimestamp(0, UTC)
+
+    @property
+    def over(self) -> bool:
+        return self.log.over
 
     async def lines(self, *, follow: bool) -> AsyncGenerator[LogLine, None]:
         try:
@@ -78,7 +100,8 @@ class _Reader:
                 yield line
 
     def _made(self, entry: Entry) -> Iterator[LogLine]:
-        self._lost += entry.gap
+        if entry.gap and MISSING not in self.notes:
+            self.notes += (MISSING,)
         self._last = entry.time
         yield from self._shown(self._stream.feed(entry.text + b"\n"), entry.time)
 
@@ -90,18 +113,61 @@ class _Reader:
                 stream="stdout",
                 rank=one.rank,
                 text=one.text,
-                attempt=self._pod.attempt,
-                lost=self._lost,
+                attempt=self.attempt,
+                notes=self.notes,
             )
             if self._wanted.takes(line):
-                self._lost = 0
+                self.notes = ()
                 yield line
+
+
+class _Kept:
+    """The last lines of an attempt whose pod is gone."""
+
+    def __init__(self, one: Attempt, wanted: _Filter, mark: str) -> None:
+        self.attempt = one.attempt
+        self.silent = not one.words
+        self._ended = one
+        self._wanted = wanted
+        self.notes = _noted(mark)
+        self.over = False
+
+    async def lines(self, *, follow: bool) -> AsyncGenerator[LogLine, None]:
+        self.over = True
+        for line in self._all():
+            if self._wanted.takes(line):
+                yield msgspec.structs.replace(line, notes=self.notes)
+                self.notes = ()
+
+    def _all(self) -> Iterator[LogLine]:
+        one = self._ended
+        time = one.ended or datetime.fromtimestamp(0, UTC)
+        for said in one.words:
+            stream = Stream(said.pod, "launcher", "stdout")
+            for line in (*stream.feed(said.text.encode() + b"\n"), *stream.close()):
+                yield LogLine(
+                    time=time,
+                    pod=said.pod,
+                    stream="stdout",
+                    rank=line.rank,
+                    text=line.text,
+                    attempt=one.attempt,
+                )
+
+
+Source = _Reader | _Kept
+Readers = dict[str, Source]
+"""by the uid of a pod, or by the attempt whose pod is gone"""
+
+
+def _noted(mark: str) -> tuple[str, ...]:
+    return (mark,) if mark else ()
 
 
 async def lines(home: Home, key: Key, job: Found, query: LogQuery) -> AsyncGenerator[LogLine, None]:
     """`job` is as it was a moment ago."""
     wanted = _filter(query)
-    readers: dict[str, _Reader] = {}
+    readers: Readers = {}
     last: list[LogLine] = []
     for reader in await _new(home, key, job, wanted, readers):
         kept: deque[LogLine] = deque(maxlen=query.tail)
@@ -122,7 +188,7 @@ async def lines(home: Home, key: Key, job: Found, query: LogQuery) -> AsyncGener
 
 
 async def _followed(
-    home: Home, key: Key, job: Found, wanted: _Filter, readers: dict[str, _Reader]
+    home: Home, key: Key, job: Found, wanted: _Filter, readers: Readers
 ) -> AsyncGenerator[LogLine, None]:
     states = home.watches.follow(job.kind.resource, key)
     changed = asyncio.ensure_future(anext(states))
@@ -139,14 +205,14 @@ async def _followed(
                 changed = asyncio.ensure_future(anext(states))
             ended = over
             await _new(home, key, job, wanted, readers)
-            open_ = [reader for reader in readers.values() if not reader.log.over]
+            open_ = [reader for reader in readers.values() if not reader.over]
             # A launcher's lines come before those of its next attempt; nodes speak at once.
             for reader in open_ if job.kind.headless(job.data) else open_[:1]:
                 pumps.start(reader)
             while (line := await pumps.line(changed, pause)) is not None:
                 pause = FIRST_LOOK
                 yield line
-            if ended and not pumps.busy and all(reader.log.over for reader in open_):
+            if ended and not pumps.busy and all(reader.over for reader in open_):
                 return
             pause = FIRST_LOOK if over else min(2 * pause, SLOWEST_LOOK)
     finally:
@@ -160,13 +226,13 @@ class _Pumps:
 
     def __init__(self) -> None:
         self._lines: asyncio.Queue[LogLine] = asyncio.Queue(maxsize=1000)
-        self._tasks: dict[_Reader, asyncio.Task[None]] = {}
+        self._tasks: dict[Source, asyncio.Task[None]] = {}
 
     @property
     def busy(self) -> bool:
         return not self._lines.empty() or any(not task.done() for task in self._tasks.values())
 
-    def start(self, reader: _Reader) -> None:
+    def start(self, reader: Source) -> None:
         """Follows the reader's pod, unless that goes on already."""
         before = self._tasks.get(reader)
         if before is None or before.done():
@@ -192,26 +258,42 @@ class _Pumps:
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
-    async def _pump(self, reader: _Reader) -> None:
+    async def _pump(self, reader: Source) -> None:
         async with aclosing(reader.lines(follow=True)) as entries:
             async for line in entries:
                 await self._lines.put(line)
 
 
-async def _new(
-    home: Home, key: Key, job: Found, wanted: _Filter, readers: dict[str, _Reader]
-) -> list[_Reader]:
-    """Readers for the pods that have come since, oldest first."""
+async def _new(home: Home, key: Key, job: Found, wanted: _Filter, readers: Readers) -> list[Source]:
+    """Readers for what has come since, oldest attempt first."""
     pods, headless = await pods_of(home, key, job.kind), job.kind.headless(job.data)
-    fresh = [p for p in pods if wanted.reads(p, headless) and p.metadata.uid not in readers]
-    fresh.sort(key=lambda p: (p.attempt, p.metadata.creation_timestamp))
-    made: list[_Reader] = []
-    for pod in fresh:
-        # An earlier attempt's pod that nobody has read is gone, and its lines with it.
-        gone = int(not readers and pod.attempt > 1 and wanted.since is None)
-        readers[pod.metadata.uid] = _Reader(home, pod, wanted, gone)
-        made.append(readers[pod.metadata.uid])
-    return made
+    ended = history.read(job.job.metadata.annotations)
+    marks = Marks(job.job, ended)
+    speakers = [s for s in numbered(pods, ended) if wanted.reads(s.pod, s.attempt, headless)]
+    fresh: dict[str, Source] = {
+        speaker.pod.metadata.uid: _Reader(home, speaker, wanted, marks.begins(speaker.attempt))
+        for speaker in speakers
+        if speaker.pod.metadata.uid not in readers
+    }
+    if wanted.role == "launcher":
+        known = {one.attempt for one in (*speakers, *readers.values())}
+        fresh |= {
+            f"attempt {one.attempt}": _Kept(one, wanted, marks.kept(one))
+            for one in ended
+            if one.attempt not in known and wanted.attempt in (None, one.attempt)
+        }
+    made = dict(sorted(fresh.items(), key=lambda item: item[1].attempt))
+    readers |= made
+    _hand_on(made.values())
+    return list(made.values())
+
+
+def _hand_on(sources: Iterable[Source]) -> None:
+    """What is to be told of an attempt without a line stands before the next attempt's."""
+    waiting: tuple[str, ...] = ()
+    for source in sources:
+        source.notes = (*waiting, *source.notes)
+        waiting = source.notes if source.silent else ()
 
 
 async def pods_of(home: Home, key: Key, kind: Kind) -> tuple[seen.Pod, ...]:
@@ -235,4 +317,5 @@ def _filter(query: LogQuery) -> _Filter:
         rank=query.rank,
         since=query.since,
         pattern=query.pattern(),
+        attempt=query.attempt,
     )

@@ -1,0 +1,163 @@
+"""What became of a job's attempts: when each began and ended, why, and its last words. Pure.
+
+It stands in one annotation of the job, because pods and their logs go with an attempt. The
+annotation never takes more than `bounds.ATTEMPTS` bytes: newer attempts have more room than older
+ones, and what had to be left out is said. A job that succeeded keeps no words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import msgspec
+
+from mpi_trainer.api import bounds, typed
+from mpi_trainer.api.annotations import ATTEMPTS
+from mpi_trainer.decide.seen import Record
+
+replace = msgspec.structs.replace
+
+MOST = 32
+"""attempts that are told of; the record counts all"""
+LONGEST_MESSAGE = 240
+"""characters of why an attempt ended, but for the last one, whose words the job's status has"""
+
+SUSPENDED = "Suspended"
+"""the reason of an attempt that a suspension has ended"""
+SWITCHED_OFF = "keeping them is switched off"
+NO_ROOM = "there was no room left for them"
+
+
+class Words(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The last lines that one pod printed, redacted; `cut` where lines before them are left out."""
+
+    pod: str
+    text: str = ""
+    cut: bool = False
+
+
+class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One that has ended. `pod` is the launcher's; `rank` and `host` are whose fault it was, where
+    that is known; `silence` is why there are no words."""
+
+    attempt: int
+    reason: str = ""
+    message: str = ""
+    began: datetime | None = None
+    ended: datetime | None = None
+    rank: int | None = None
+    host: str = ""
+    pod: str = ""
+    words: tuple[Words, ...] = ()
+    silence: str = ""
+
+
+History = tuple[Attempt, ...]
+
+# Our own words for whose fault an end was.
+_WHOSE = re.compile(r"\b[Rr]ank (?P<rank>\d{1,7}) on (?P<host>[-a-z0-9.]{1,253})")
+
+
+def read(annotations: Mapping[str, str]) -> History:
+    """Oldest first; nothing where the annotation is not what a controller wrote."""
+    text = annotations.get(ATTEMPTS, "")
+    if not text or len(text) > bounds.ATTEMPTS:
+        return ()
+    try:
+        return tuple(_in_utc(one) for one in typed.decode(text, History))
+    except (ValueError, OverflowError):
+        return ()
+
+
+def wire(history: History) -> str | None:
+    """As it is stored; None where there is nothing to store."""
+    return msgspec.json.encode(history).decode() if history else None
+
+
+def ended(before: Record, after: Record, now: datetime) -> Attempt | None:
+    """The attempt that a decision ends which makes `before` into `after`, if it ends one."""
+    if len(after.failures) > len(before.failures):
+        told = after.failures[-1]
+        whose = _WHOSE.search(told.message)
+        return Attempt(
+            told.attempt,
+            told.reason,
+            told.message,
+            ended=now,
+            rank=int(whose["rank"]) if whose else None,
+            host=whose["host"] if whose else told.pod,
+        )
+    if after.attempt > before.attempt:
+        return Attempt(before.attempt, SUSPENDED, ended=now)
+    return None
+
+
+def added(history: History, new: Attempt) -> History:
+    """With this attempt, once; older words make room for newer ones."""
+    known = [one for one in history if one.attempt < new.attempt][-MOST + 1 :]
+    briefly = [replace(one, message=_short(one.message)) for one in known]
+    return _fitting((*briefly, replace(new, message=new.message[: bounds.MESSAGE])))
+
+
+def silenced(history: History) -> History:
+    """Without any words: what a job that succeeded keeps."""
+    return tuple(replace(one, words=(), silence="") for one in history)
+
+
+def _fitting(history: History) -> History:
+    """Each attempt, the newest first, has half of the room that is left."""
+    left = bounds.ATTEMPTS - sum(map(_bare, history))
+    while left < 0:
+        left, history = left + _bare(history[0]), history[1:]
+    kept: list[Attempt] = []
+    for one in reversed(history):
+        fits = replace(one, words=_within(one.words, left // 2))
+        if one.words and not fits.words:
+            fits = replace(fits, silence=NO_ROOM)
+        left -= _size(fits) - _size(replace(fits, words=()))
+        kept.append(fits)
+    return tuple(reversed(kept))
+
+
+def _bare(one: Attempt) -> int:
+    """Its size without words, and with the reason why they are not there."""
+    return _size(replace(one, words=(), silence=max(one.silence, NO_ROOM, key=len)))
+
+
+def _within(words: tuple[Words, ...], room: int) -> tuple[Words, ...]:
+    """The launcher's words come first and go last."""
+    kept: list[Words] = []
+    for one in words:
+        fits = _cut(one, room)
+        if not fits.text:
+            break
+        kept.append(fits)
+        room -= _size(fits)
+    return tuple(kept)
+
+
+def _cut(words: Words, room: int) -> Words:
+    """Its last whole lines that take no more than so many bytes."""
+    lines = words.text.split("\n")
+    frame = _size(replace(words, text="", cut=True)) + 16
+    first = len(lines)
+    while first and (frame := frame + _size(lines[first - 1])) <= room:
+        first -= 1
+    if first == 0:
+        return words
+    return replace(words, text="\n".join(lines[first:]), cut=True)
+
+
+def _size(value: object) -> int:
+    return len(msgspec.json.encode(value)) + 1
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST_MESSAGE else f"{text[: LONGEST_MESSAGE - 1]}…"
+
+
+def _in_utc(one: Attempt) -> Attempt:
+    began, ended = (t and t.astimezone(UTC) for t in (one.began, one.ended))
+    return replace(one, began=began, ended=ended)

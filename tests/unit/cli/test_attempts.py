@@ -1,0 +1,59 @@
+"""Attempts as people read them: between the lines of a log, and on the page of a job (W-9, L-4)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from msgspec.structs import replace
+
+from mpi_trainer.api.meta import ObjectMeta
+from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.cli.mpijob.describe import page
+from mpi_trainer.cli.mpijob.logs import Printer
+from mpi_trainer.decide.history import SUSPENDED, Attempt, Words
+from mpi_trainer.sdk.attempts import Marks
+from mpi_trainer.sdk.backend import JobDetails, LogLine
+
+NOW = datetime(2026, 11, 15, 12, 0, 0, tzinfo=UTC)
+JOB = MPIJob(metadata=ObjectMeta(name="train", namespace="default", creation_timestamp=NOW))
+FIRST = Attempt(
+    1,
+    "LauncherPodFailed",
+    "exit code 1",
+    began=NOW,
+    ended=NOW,
+    rank=3,
+    host="train-worker-1",
+    words=(Words("train-launcher", "\n".join(["[1,3]<stderr>: boom"] * 20), cut=True),),
+)
+SECOND = Attempt(2, SUSPENDED, ended=NOW, silence="it had not started")
+
+
+def test_marks_say_how_the_attempt_before_ended() -> None:
+    marks = Marks(JOB, (FIRST, SECOND))
+    assert marks.begins(1) == ""
+    assert marks.begins(2) == "attempt 2 of 7: attempt 1 failed: exit code 1"
+    assert marks.begins(3) == "attempt 3 of 7: attempt 2 was suspended"
+    assert marks.begins(9) == "attempt 9"
+    assert Marks(replace(JOB, kind="TrainJob"), ()).begins(2) == "attempt 2"
+
+
+def test_page_has_every_attempt_with_its_last_words() -> None:
+    text = "\n".join(page(JobDetails(JOB, attempts=(FIRST, SECOND)), NOW))
+    (row,) = (line for line in text.splitlines() if "LauncherPodFailed" in line)
+    assert row.split()[:1] == ["1"] and "train-worker-1" in row and "exit code 1" in row
+    assert "Last words of attempt 1 (train-launcher):" in text
+    assert text.count("  [3] boom") == 12
+    assert "more with `odh mpijob logs train --attempt 1`" in text
+    assert "Last words of attempt 2: none were kept: it had not started" in text
+
+
+def test_notes_stand_between_the_lines(capfd: pytest.CaptureFixture[str]) -> None:
+    printer = Printer()
+    printer.print(LogLine(NOW, "train-launcher", "stdout", 0, "one"))
+    printer.print(LogLine(NOW, "train-launcher", "stdout", 0, "two", notes=("attempt 2 of 7",)))
+    printer.flush()
+    seen = capfd.readouterr()
+    assert seen.out == "[0] one\n[0] two\n"
+    assert "--- attempt 2 of 7 ---" in seen.err

@@ -1,0 +1,171 @@
+"""The last words of attempts (W-7): of failed ranks too, without secrets, never waited for long."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from mpi_trainer.api import bounds
+from mpi_trainer.controller import lastwords, podlogs
+from mpi_trainer.controller.lastwords import Speaker, spoken, words
+from mpi_trainer.controller.objects import (
+    ContainerName,
+    ContainerState,
+    ContainerStatus,
+    Pod,
+    PodSpec,
+    PodStatus,
+    Running,
+)
+from mpi_trainer.controller.podlogs import PodLogs, Unreadable
+from mpi_trainer.decide.history import SWITCHED_OFF, Attempt
+from mpi_trainer.kube import requests
+from mpi_trainer.kube.errors import Status, from_status
+from mpi_trainer.layout.agent.summary import parse
+from mpi_trainer.runtime.partial import Meta
+
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+REQUEST = requests.logs("ns", "pi-launcher")
+
+
+def pod(name: str = "pi-launcher", node: str = "n1", begun: bool = True) -> Pod:
+    state = ContainerState(running=Running(NOW)) if begun else ContainerState()
+    return Pod(
+        metadata=Meta(name=name, namespace="ns", uid=name),
+        spec=PodSpec(node_name=node, containers=(ContainerName("mpi"),)),
+        status=PodStatus(
+            phase="Running", container_statuses=(ContainerStatus("mpi", state=state),)
+        ),
+    )
+
+
+class Kubelet:
+    """Answers with the last lines, and cuts the end off as a kubelet does."""
+
+    def __init__(self, log: bytes = b"", wrong: Exception | None = None) -> None:
+        self.log = log
+        self.wrong = wrong
+        self.asked: list[dict[str, str]] = []
+        self.hangs = False
+
+    async def fetch(self, request: requests.Request) -> bytes:
+        query = dict(request.query)
+        self.asked.append(query)
+        if self.hangs:
+            await asyncio.sleep(60)
+        if self.wrong is not None:
+            raise self.wrong
+        lines = self.log.split(b"\n")[-int(query["tailLines"]) :]
+        return b"\n".join(lines)[: int(query["limitBytes"])]
+
+
+def logs(kubelet: Kubelet, clock: Any = lambda: 0.0) -> PodLogs:
+    client: Any = kubelet
+    return PodLogs(client, clock)
+
+
+def refusal(code: int) -> Exception:
+    return from_status(REQUEST, Status(code=code, reason="BadRequest", message="no"))
+
+
+def test_log_is_asked_for_within_bounds() -> None:
+    kubelet = Kubelet(b"a\nb")
+    assert asyncio.run(logs(kubelet).end(pod())) == "a\nb"
+    (query,) = kubelet.asked
+    assert query["limitBytes"] == str(bounds.LOG_TAIL) and query["container"] == "mpi"
+
+
+def test_long_lines_do_not_hide_the_last_one() -> None:
+    """The kubelet counts bytes from the first of the last lines, and cuts off the end."""
+    kubelet = Kubelet(b"\n".join([b"x" * 10_000] * 300 + [b"ValueError: the cause"]))
+    said = asyncio.run(logs(kubelet).end(pod()))
+    assert said.endswith("ValueError: the cause")
+    assert len(kubelet.asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "why"),
+    [
+        (Kubelet(wrong=refusal(404)), "its log was gone before it could be read"),
+        (Kubelet(wrong=refusal(400)), "its log was gone before it could be read"),
+        (
+            Kubelet(b"unable to retrieve container logs for containerd://0af1"),
+            "its log was gone before it could be read",
+        ),
+        (Kubelet(wrong=refusal(500)), "node n1 did not give its log"),
+    ],
+)
+def test_log_that_cannot_be_had_says_why(kubelet: Kubelet, why: str) -> None:
+    with pytest.raises(Unreadable, match=why):
+        asyncio.run(logs(kubelet).end(pod()))
+
+
+def test_container_that_never_began_is_not_asked() -> None:
+    kubelet = Kubelet()
+    with pytest.raises(Unreadable, match="had not started"):
+        asyncio.run(logs(kubelet).end(pod(begun=False)))
+    assert kubelet.asked == []
+
+
+def test_silent_node_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a hundred jobs on a lost node only the first is held up."""
+    monkeypatch.setattr(podlogs, "SECONDS", 0.05)
+    kubelet, time = Kubelet(b"a"), [0.0]
+    kubelet.hangs = True
+    reader = logs(kubelet, lambda: time[0])
+
+    async def script() -> None:
+        for _ in range(3):
+            with pytest.raises(Unreadable, match="node n1"):
+                await reader.end(pod())
+        assert len(kubelet.asked) == 1
+        kubelet.hangs = False
+        assert await reader.end(pod(node="n2")) == "a"
+        time[0] = podlogs.SILENT
+        assert await reader.end(pod()) == "a"
+
+    asyncio.run(script())
+
+
+def test_words_are_whole_lines_without_secrets_and_agent_notes() -> None:
+    log = "token=abc123secret\nmpi-agent| rank 3\n\x1b[31mred\x1b[0m\npw is hunter22\n"
+    said = words("pi-launcher", log, (), [("DB_PASSWORD", "hunter22")])
+    assert said.text == "token=[redacted]\nred\npw is [redacted]"
+
+
+def test_words_are_few() -> None:
+    said = words("p", "\n".join(["y" * 5000] * 90), (), [])
+    assert said.cut and len(said.text) <= lastwords.CHARACTERS
+    assert max(map(len, said.text.split("\n"))) == lastwords.LONGEST_LINE
+
+
+def test_failed_rank_is_heard_behind_those_that_talk_much() -> None:
+    cause = [f"[1,2]<stderr>:cause {n}" for n in range(20)]
+    chatter = [f"[1,0]<stdout>:step {n}" for n in range(200)]
+    said = words("p", "\n".join([*cause, *chatter]), (2,), [])
+    lines = said.text.split("\n")
+    assert lines[: lastwords.OF_RANK] == cause[-lastwords.OF_RANK :]
+    assert lines[lastwords.OF_RANK :] == chatter[-lastwords.LINES :]
+    assert words("p", "\n".join(cause + chatter), (), []).text.startswith("[1,0]")
+
+
+def test_ranks_that_failed_are_told_by_the_agent_s_summary() -> None:
+    said = parse(
+        "mpi-agent 1\nlevel full\nended Command 1\ncause RankFailed 2 pi-worker-1\n"
+        "bad 3 pi-worker-1 status=1\nbad 2 pi-worker-1 status=1\n"
+    )
+    assert lastwords.failed_ranks(said) == (2, 3)
+
+
+def test_speakers_that_cannot_be_heard_leave_the_reason() -> None:
+    kubelet = Kubelet(wrong=refusal(404))
+    found = asyncio.run(spoken(logs(kubelet), Attempt(1), [Speaker(pod())], []))
+    assert found.words == () and found.silence == "its log was gone before it could be read"
+    found = asyncio.run(spoken(logs(kubelet), Attempt(1), [], []))
+    assert "gone before its log could be read" in found.silence
+    found = asyncio.run(spoken(logs(Kubelet()), Attempt(1), [Speaker(pod())], []))
+    assert found.silence == "it printed nothing"
+    assert lastwords.unspoken(Attempt(1)).silence == SWITCHED_OFF
