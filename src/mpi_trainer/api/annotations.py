@@ -51,6 +51,8 @@ KNOWN = (*CHOICES, *(bound(name) for name in BOUNDS), RECORD, ATTEMPTS, RESTARTS
 
 TTL = f"{DOMAIN}/ttl-seconds-after-finished"
 """a TrainJob is deleted so long after its end; on the job or its runtime"""
+SCHEDULE_TIMEOUT = f"{DOMAIN}/schedule-timeout-seconds"
+"""how long a TrainJob may wait for its pods to run, 0 without end; on the job or its runtime"""
 CLEAN = f"{DOMAIN}/clean-pod-policy"
 """which pods of a TrainJob go when it has ended; on the job or its runtime"""
 CLEAN_CHOICES = ("Running", "All")
@@ -58,7 +60,7 @@ WRITTEN = ("phase", "start-time", "completion-time", "cause", "placement")
 """what the controller writes onto a TrainJob; a restored backup may bring it along"""
 LIFE = frozenset({RECORD, ATTEMPTS, *(f"{DOMAIN}/{name}" for name in WRITTEN)})
 """what the controller knows of one life of a job; a job made anew must not have it"""
-TRAIN_KNOWN = (*KNOWN, TTL, CLEAN, *(f"{DOMAIN}/{name}" for name in WRITTEN))
+TRAIN_KNOWN = (*KNOWN, TTL, CLEAN, SCHEDULE_TIMEOUT, *(f"{DOMAIN}/{name}" for name in WRITTEN))
 
 
 def ours(given: Mapping[str, str]) -> dict[str, str]:

@@ -110,6 +110,7 @@ class TrainTools(msgspec.Struct, frozen=True):
     metrics: TrainMetrics
     domain: str = ""
     only: frozenset[str] = frozenset()
+    schedule_timeout: int = 0
 
 
 class _Plan(msgspec.Struct, frozen=True):
@@ -258,6 +259,7 @@ class TrainJobs:
             wanted=plan.desired.rendered,
             wishes=plan.desired.wishes,
             trouble=noted.trouble,
+            patience=self._tools.schedule_timeout,
         )
         watched = self._stores.ended_pods.by(BY_JOB, f"{job.namespace}/{job.name}")
         everything = await self._with_pods(job, everything, watched, whole)

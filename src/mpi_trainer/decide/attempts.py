@@ -35,10 +35,8 @@ def _no_image(seen: Seen) -> Failure | None:
     pod = next((p for p in seen.pods if not p.terminating and hopeless.image(p)), None)
     if pod is None:
         return None
-    why = pod.why.removeprefix(reasons.IMAGE_INVALID).removeprefix(": ")
-    detail = f": {why[: blame.LONGEST_DETAIL].rstrip('.')}" if why else ""
-    text = f"Pod {pod.name} has no valid image name{detail}; correct `image` in its template."
-    return Failure(seen.record.attempt, reasons.IMAGE_INVALID, text, pod.name)
+    attempt, text = seen.record.attempt, hopeless.no_image(pod)
+    return Failure(attempt, reasons.IMAGE_INVALID, text, pod.name)
 
 
 def _worker_failure(job: MPIJob, seen: Seen) -> Failure | None:

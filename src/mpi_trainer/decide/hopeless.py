@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from mpi_trainer.decide import reasons
+from mpi_trainer.decide import blame, reasons
 from mpi_trainer.decide.seen import End, PodSeen, RankSeen, Seen
 
 # POSIX: found but not to be run, and not found.
@@ -28,6 +28,12 @@ _EXIT = "raised sys.exit(2)"
 def image(pod: PodSeen) -> bool:
     """Whether the pod waits for an image that no registry can have."""
     return pod.phase == "Pending" and pod.why.startswith(reasons.IMAGE_INVALID)
+
+
+def no_image(pod: PodSeen) -> str:
+    why = pod.why.removeprefix(reasons.IMAGE_INVALID).removeprefix(": ")
+    detail = f": {why[: blame.LONGEST_DETAIL].rstrip('.')}" if why else ""
+    return f"Pod {pod.name} has no valid image name{detail}; correct `image` in its template."
 
 
 def reason(pod: PodSeen, seen: Seen) -> str:

@@ -14,9 +14,9 @@ import msgspec
 from mpi_trainer.api.effective import LAUNCHER, NODE, TRAINER, Effective, ReplicatedJob
 from mpi_trainer.api.runtime import MPI
 from mpi_trainer.api.trainjob import CONTROLLER_NAME, SUSPENDED, Condition, JobStatus, TrainJob
-from mpi_trainer.decide import blame, deadline, reasons, success
+from mpi_trainer.decide import blame, deadline, hopeless, reasons, success, trainwaits
 from mpi_trainer.decide import findings as f
-from mpi_trainer.decide.seen import PodSeen, Seen
+from mpi_trainer.decide.seen import Seen
 from mpi_trainer.decide.trainseen import JobSetSeen, Step, TrainSeen
 from mpi_trainer.decide.trainstory import Story, find, finished
 
@@ -166,22 +166,49 @@ def _active(story: Story, effective: Effective, seen: TrainSeen) -> Step:
     if left is not None and left <= NOW:
         text = deadline.train_message(seconds or 0)
         return _ended(story.failed(reasons.DEADLINE, text, text), seen)
+    same = _hopeless(effective, seen.pods)
+    if same is not None:
+        return _ended(story.failed(*same), seen)
     step = _onward(story, effective, seen)
     waits = (w for w in (left, step.look_again) if w is not None)
     return replace(step, look_again=min(waits, default=None))
 
 
+def _hopeless(effective: Effective, pods: Seen) -> tuple[str, str, str] | None:
+    """The end of a job whose JobSet would only repeat it: reason, message, cause."""
+    for pod in pods.pods:
+        if hopeless.image(pod):
+            text = hopeless.no_image(pod)
+            return reasons.IMAGE_INVALID, text, text
+        reason = hopeless.reason(pod, pods) if pod.phase == "Failed" else ""
+        if reason:
+            text = _cause(effective, pods)
+            return reason, text, text
+    return None
+
+
 def _onward(story: Story, effective: Effective, seen: TrainSeen) -> Step:
     job_set = seen.job_set
-    if job_set is None:
-        return _told(_waiting(story, seen), seen, make=True)
-    if job_set.terminating:
+    if job_set is not None and job_set.terminating:
         return _told(story, seen)
-    if job_set.suspended:
+    if job_set is not None and job_set.suspended:
         return _resumed(story, seen, job_set)
-    if _all_run(effective, job_set):
+    if job_set is not None and _all_run(effective, job_set):
         return _told(story.running(), seen)
-    return _told(_waiting(story, seen), seen, look_again=_patience(story, job_set))
+    left = _time_left(story, seen)
+    if left is not None and left <= NOW:
+        text = trainwaits.message(story.job.metadata.annotations, seen)
+        return _ended(story.failed(reasons.SCHEDULING_TIMEOUT, text, text), seen)
+    if job_set is None:
+        return _told(_waiting(story, seen), seen, make=True, look_again=left)
+    waits = (w for w in (left, _patience(story, job_set)) if w is not None)
+    return _told(_waiting(story, seen), seen, look_again=min(waits, default=None))
+
+
+def _time_left(story: Story, seen: TrainSeen) -> timedelta | None:
+    if story.findings.phase == f.RUNNING:
+        return None
+    return trainwaits.left(story.job.metadata.annotations, seen, _waited(story, seen.job_set))
 
 
 def _resumed(story: Story, seen: TrainSeen, job_set: JobSetSeen) -> Step:
@@ -270,18 +297,8 @@ def _waiting(story: Story, seen: TrainSeen) -> Story:
     """What the scheduler and the kubelets say, once it takes long enough to wonder."""
     if seen.trouble:
         return story.waiting(seen.trouble)
-    stuck = [(p.name, why) for p in seen.pods.pods if (why := _hindrance(p))]
-    if not stuck:
-        return story
-    more = f" (and {len(stuck) - 1} more)" if len(stuck) > 1 else ""
-    name, why = stuck[0]
-    return _late(story, seen.job_set, f"{name}{more}: {why}")
-
-
-def _hindrance(pod: PodSeen) -> str:
-    if pod.phase == "Running" and not pod.ready:
-        return pod.why or "it runs, but is not ready"
-    return pod.why if pod.phase == "Pending" else ""
+    why = trainwaits.told(seen)
+    return _late(story, seen.job_set, why) if why else story
 
 
 def _cause(effective: Effective, pods: Seen) -> str:

@@ -46,7 +46,7 @@ class JobSetSeen(msgspec.Struct, frozen=True):
 class TrainSeen(msgspec.Struct, frozen=True):
     """`pods` are by host name: those that have ended or, where the API server was `asked` for them
     just now, all. `wanted` is the mark of what would be rendered now. `wishes` are the annotations
-    of the runtime."""
+    of the runtime, `patience` the administrator's seconds until a job's pods run, 0 without end."""
 
     job_set: JobSetSeen | None = None
     pods: Seen = Seen()
@@ -55,6 +55,7 @@ class TrainSeen(msgspec.Struct, frozen=True):
     wanted: str = ""
     wishes: Mapping[str, str] = {}
     trouble: str = ""
+    patience: int = 0
 
 
 class Step(msgspec.Struct, frozen=True):

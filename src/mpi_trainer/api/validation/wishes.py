@@ -16,6 +16,7 @@ from mpi_trainer.api.annotations import (
     DOMAIN,
     KNOWN,
     LONGEST_SECONDS,
+    SCHEDULE_TIMEOUT,
     TTL,
     bound,
     ours,
@@ -27,7 +28,7 @@ from mpi_trainer.api.validation import rules
 
 PATH: Path = ("metadata", "annotations")
 
-_SECONDS = frozenset(bound(name) for name in BOUNDS)
+_SECONDS = frozenset({SCHEDULE_TIMEOUT, *(bound(name) for name in BOUNDS)})
 
 
 def errors(given: Mapping[str, str], known: Sequence[str] = KNOWN) -> rules.Errors:

@@ -76,6 +76,7 @@ def parts(
             metrics=TrainMetrics(shared.metrics.registry),
             domain=flags.cluster_domain,
             only=frozenset(flags.runtimes),
+            schedule_timeout=flags.schedule_timeout,
         ),
     )
     queue: WorkQueue[Key] = WorkQueue(observer=shared.metrics.queue("trainjob"))

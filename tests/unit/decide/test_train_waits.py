@@ -1,0 +1,106 @@
+"""How long a TrainJob may wait for its pods, and what is not tried again (AC-16, W-4, L-4)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from mpi_trainer.api.annotations import SCHEDULE_TIMEOUT
+from mpi_trainer.decide import End, PodSeen, Seen, findings, reasons
+from mpi_trainer.decide.trainseen import Step
+from mpi_trainer.decide.trainstory import find, finished
+from tests.unit.decide.test_trainjob import T0, UP, at, look, make_job, pod, stored
+
+WHY = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."
+LATE = pod("pi-node-0-1", "Pending", scheduled=False, why=WHY)
+
+
+def waiting(now: float, *pods: PodSeen, wish: str = "", **seen: Any) -> Step:
+    """A look at a job whose JobSet has been as it is since it was made."""
+    job = make_job({SCHEDULE_TIMEOUT: wish} if wish else None)
+    job = stored(job, look(job, at(10), job_set=replace(UP, since=T0)))
+    given = {"job_set": replace(UP, since=T0), "pods": Seen(pods), "asked": True, "patience": 300}
+    return look(job, at(now), **{**given, **seen})
+
+
+def test_a_job_whose_pods_do_not_run_ends_at_the_administrators_default() -> None:
+    early = waiting(299, pod("pi-node-0-0"), LATE)
+    assert not finished(early.status)
+    assert early.findings.cause == f"pi-node-0-1 (and 1 more): {WHY}"
+    assert early.look_again == timedelta(seconds=1)
+    over = waiting(300, pod("pi-node-0-0"), LATE)
+    told = find(over.status, "Failed")
+    assert told is not None
+    assert told.reason == reasons.SCHEDULING_TIMEOUT
+    assert "1 of 2 pods did not run within 300 s" in told.message
+    assert WHY.rstrip(".") in told.message
+    assert SCHEDULE_TIMEOUT in told.message
+    assert over.findings.phase == findings.FAILED
+
+
+@pytest.mark.parametrize(
+    ("now", "more", "over"),
+    [
+        (1799, {"wish": "1800"}, False),
+        (1800, {"wish": "1800"}, True),
+        (1e6, {"wish": "0"}, False),
+        (1e6, {"patience": 0}, False),
+        (60, {"wishes": {SCHEDULE_TIMEOUT: "60"}}, True),
+        (60, {"wishes": {SCHEDULE_TIMEOUT: "60"}, "wish": "90"}, False),
+        (300, {"wish": "soon"}, True),
+    ],
+    ids=["job's", "job's, over", "without end", "no default", "runtime's", "both", "no number"],
+)
+def test_the_job_then_its_runtime_then_the_administrator_say_how_long(
+    now: float, more: dict[str, Any], over: bool
+) -> None:
+    assert finished(waiting(now, LATE, **more).status) is over
+
+
+@pytest.mark.parametrize(
+    ("pods", "over"),
+    [
+        ((), True),
+        ((pod("pi-initializer-0-0"),), False),
+        ((pod("pi-initializer-0-0", "Pending", preparing=True),), False),
+        ((pod("pi-node-0-0"), pod("pi-node-0-1", "Pending")), True),
+        ((pod("pi-node-0-0"), pod("pi-node-0-1", ready=False)), False),
+    ],
+    ids=["no pod", "initializer runs", "init containers", "image does not come", "not ready"],
+)
+def test_only_pods_that_do_not_run_are_late(pods: tuple[PodSeen, ...], over: bool) -> None:
+    assert finished(waiting(301, *pods).status) is over
+
+
+def test_the_time_counts_from_the_last_step_forward() -> None:
+    """Nodes may wait for initializers."""
+    moved = replace(UP, since=at(2000))
+    assert not finished(waiting(2299, LATE, job_set=moved).status)
+    assert finished(waiting(2300, LATE, job_set=moved).status)
+
+
+def test_a_job_that_has_run_is_not_timed() -> None:
+    job = make_job({findings.PHASE: findings.RUNNING})
+    seen: dict[str, Any] = {"pods": Seen((LATE,)), "asked": True, "patience": 300}
+    assert not finished(look(job, at(1e5), job_set=replace(UP, since=T0), **seen).status)
+
+
+@pytest.mark.parametrize(
+    ("failed", "reason"),
+    [
+        (pod("pi-launcher-0-0", "Failed", end=End(code=127)), reasons.NO_PROGRAM),
+        (pod("pi-node-0-0", "Failed", end=End(code=126)), reasons.NO_PROGRAM),
+        (
+            pod("pi-node-0-0", "Pending", why="InvalidImageName: couldn't parse"),
+            reasons.IMAGE_INVALID,
+        ),
+        (pod("pi-launcher-0-0", "Failed", end=End(code=1)), ""),
+        (pod("pi-node-0-0", "Pending", why="ErrImagePull: not found"), ""),
+    ],
+)
+def test_what_every_try_would_repeat_ends_the_job(failed: PodSeen, reason: str) -> None:
+    told = find(waiting(20, failed).status, "Failed")
+    assert (told.reason if told is not None else "") == reason
