@@ -22,10 +22,8 @@ _QUOTA = re.compile(
     r"exceeded quota: (?P<quota>[^,]+), requested: (?P<asked>.*), used: (?P<used>.*), "
     r"limited: (?P<hard>[^;]*)"
 )
-_NODES = re.compile(
-    r"^0/(?P<all>\d+) nodes are available: (?P<why>.*?)\.?(?: preemption: .*)?$", re.S
-)
-_SHARE = re.compile(r"(?P<count>\d+) (?P<what>[^,]+(?:\{[^}]*\}[^,]*)?)")
+_NODES = re.compile(r"^0/(?P<all>\d+) nodes are available: (?P<why>.*)$", re.S)
+_SHARE = re.compile(r"(?:^|, )(?P<count>\d+) (?P<what>[^,]+(?:\{[^}]*\}[^,]*)?)")
 _PULLS = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
 _PULL_REMEDY = "check its name and tag, and that nodes can reach the registry"
 _PULL_REMEDIES = (
@@ -222,15 +220,18 @@ def _unplaced(pod: Pod, evidence: Evidence) -> str:
     unplaced = pod.condition("PodScheduled", "False")
     if unplaced is None:
         return f"{each}no scheduler has looked at them yet"
-    found = _NODES.match(unplaced.message)
+    # The first sentence is about the pod; those about claims and preemption follow from it.
+    found = _NODES.match(unplaced.message.partition(". ")[0].rstrip("."))
     if found is None:
         return f"{each}{_short(unplaced.message or unplaced.reason)}"
     counted: Counter[str] = Counter()
     for share in _SHARE.finditer(found["why"]):
         counted[_wording(share["what"].strip())] += int(share["count"])
+    if not counted:
+        # No node is at fault: a claim that does not exist, say.
+        return _short(found["why"])
     shares = ", ".join(f"{count} {what}" for what, count in counted.most_common())
-    largest = _largest(pod, evidence)
-    return f"{each}of {found['all']} nodes {shares or 'none fits'}{largest}"
+    return f"{each}of {found['all']} nodes {shares}{_largest(pod, evidence)}"
 
 
 def _wording(what: str) -> str:

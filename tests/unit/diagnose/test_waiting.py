@@ -186,6 +186,36 @@ def test_a_volume_that_does_not_come_is_told_by_its_event() -> None:
     assert said == f"1 of 3 pods wait for a volume: {message}"
 
 
+_PREEMPTION = (
+    "no new claims to deallocate, preemption: 0/3 nodes are available: 3 Preemption is not "
+    "helpful for scheduling."
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        (
+            f"0/3 nodes are available: 3 node(s) were unschedulable. {_PREEMPTION}",
+            "of 3 nodes 3 were unschedulable",
+        ),
+        (
+            f"0/3 nodes are available: 1 Insufficient memory, 3 Insufficient cpu. {_PREEMPTION}",
+            "of 3 nodes 3 have too little cpu left, 1 have too little memory left",
+        ),
+        (
+            f'0/3 nodes are available: persistentvolumeclaim "data" not found. {_PREEMPTION}',
+            'persistentvolumeclaim "data" not found',
+        ),
+    ],
+)
+def test_what_the_scheduler_says_is_neither_garbled_nor_dropped(message: str, words: str) -> None:
+    """W-7, W-4: a claim that does not exist is no lack of nodes."""
+    said = why(evidence(pod(**unplaced(message)), wanted=1))
+    assert said.startswith("1 of 1 pods have no node: ")
+    assert said.partition("no node: ")[2].rpartition("; ")[2] == words
+
+
 def test_several_causes_are_counted_the_most_common_first() -> None:
     placeless = unplaced("0/1 nodes are available: 1 Insufficient cpu.")
     pods = [
