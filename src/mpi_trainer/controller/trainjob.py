@@ -174,8 +174,8 @@ class TrainJobs:
             self._tell(job, "Warning", NOT_CREATED, str(error))
             step = stalled(job, str(error), now)
             work = Work(key, job, stored.metadata, job_set, step, now)
-            await self._carry_out(work, None)
-            return Result(RUNTIME_AGAIN)
+            again = await self._carry_out(work, None)
+            return Result(min(again.after or RUNTIME_AGAIN, RUNTIME_AGAIN))
         except Superseded as error:
             log.info("another snapshot was in the way: %s", error)
             self._noted(uid).plan = None
@@ -285,14 +285,15 @@ class TrainJobs:
         framework = "" if wanted is None else wanted.effective.policy
         busy = status.busy(self._tools.pace.lately)
         news = self._news(work.metadata.uid)
-        later = news.can_wait(work.job, step, work.now, busy)
-        if later is not None:
-            return Result(min(later, step.look_again or later).total_seconds())
-        if await hands.store(work):
-            news.told(work.now)
-            tally.tell(self._tools.metrics, work.job, framework, step)
-            for event in step.events:
+        due = news.due(work.job, step, work.now, busy)
+        if due.step is not None and await hands.store(replace(work, step=due.step)):
+            news.told(due.step, work.now)
+            tally.tell(self._tools.metrics, work.job, framework, due.step)
+            for event in due.step.events:
                 self._tell(work.job, event.type, event.reason, event.message)
+        if due.step is not step:
+            waits = (w.total_seconds() for w in (due.later, step.look_again) if w is not None)
+            return Result(min(waits, default=None))
         if step.delete_job:
             await hands.delete_job(work)
             return DONE

@@ -13,7 +13,10 @@ from mpi_trainer.controller.train.news import (
     COUNTS_EVERY,
     COUNTS_WITHIN,
     FIRST_COUNTS,
+    NEW,
     RUNS_WITHIN,
+    TURNS_WITHIN,
+    Due,
     News,
 )
 from mpi_trainer.decide.decision import Event
@@ -37,44 +40,107 @@ RUNS = replace(
 )
 
 
+def met(now: datetime = NOW) -> News:
+    """Of a job that has been there for a while."""
+    made = News()
+    made.dated(None, now - NEW)
+    return made
+
+
 @pytest.fixture
 def news() -> News:
-    made = News()
-    made.told(NOW)
+    made = met()
+    made.told(COUNTED, NOW)
     return made
 
 
 def test_a_change_of_counts_alone_waits_for_the_rest_of_the_moment(news: News) -> None:
     """CTL-13."""
-    assert news.can_wait(JOB, COUNTED, SOON, QUIET) == COUNTS_EVERY - HALF
-    assert news.can_wait(JOB, COUNTED, SOON, BUSY) == COUNTS_EVERY + 3 * BUSY - HALF
+    assert news.due(JOB, COUNTED, SOON, QUIET) == Due(None, COUNTS_EVERY - HALF)
+    assert news.due(JOB, COUNTED, SOON, BUSY) == Due(None, COUNTS_EVERY + 3 * BUSY - HALF)
 
 
 def test_it_waits_no_longer_than_that(news: News) -> None:
-    assert news.can_wait(JOB, COUNTED, NOW + COUNTS_EVERY, QUIET) is None
-    assert news.can_wait(JOB, COUNTED, NOW, VERY) == COUNTS_WITHIN
-    assert news.can_wait(JOB, COUNTED, NOW + COUNTS_WITHIN, VERY) is None
-    assert news.can_wait(JOB, RUNS, NOW, VERY) == RUNS_WITHIN
-    assert news.can_wait(JOB, RUNS, NOW + RUNS_WITHIN, VERY) is None
+    assert news.due(JOB, COUNTED, NOW + COUNTS_EVERY, QUIET) == Due(COUNTED)
+    assert news.due(JOB, COUNTED, NOW, VERY) == Due(None, COUNTS_WITHIN)
+    assert news.due(JOB, COUNTED, NOW + COUNTS_WITHIN, VERY) == Due(COUNTED)
+    assert news.due(JOB, RUNS, NOW, VERY) == Due(None, RUNS_WITHIN)
+    assert news.due(JOB, RUNS, NOW + RUNS_WITHIN, VERY) == Due(RUNS)
 
 
-def test_the_first_counts_wait_for_the_job_to_run() -> None:
+def test_a_new_job_is_left_alone_unless_it_ends() -> None:
+    """A client may change what it has just created (U-3)."""
     news, job = News(), replace(JOB, status=TrainJobStatus())
-    assert news.can_wait(job, COUNTED, NOW, QUIET) == FIRST_COUNTS
-    assert news.can_wait(job, COUNTED, SOON, QUIET) == FIRST_COUNTS - HALF
-    assert news.can_wait(job, RUNS, SOON, QUIET) is None
+    held = Step(TrainJobStatus(conditions=(Condition("Suspended", "True"),)), Findings(), make=True)
+    ended = Step(TrainJobStatus(conditions=(Condition("Failed", "True"),)), Findings())
+    bare = Step(job.status, Findings(), make=True)
+    news.dated(None, NOW)
+    assert news.due(job, held, NOW, QUIET) == Due(None, NEW)
+    assert news.due(job, bare, NOW, QUIET) == Due(bare)
+    assert news.due(job, ended, NOW, QUIET) == Due(ended)
+    assert news.due(job, held, NOW + NEW, QUIET) == Due(held)
+
+
+def test_the_first_active_job_is_told_at_once() -> None:
+    """U-2: clients wait for it, and a short job has no second look."""
+    news, job = met(), replace(JOB, status=TrainJobStatus())
+    active = replace(COUNTED, status=JOB.status)
+    assert news.due(job, active, NOW, QUIET) == Due(active)
+
+
+def test_the_first_counts_of_jobs_that_wait_are_told_with_the_first_that_is_active() -> None:
+    news, job = met(), replace(JOB, status=TrainJobStatus())
+    waiting = replace(COUNTED, status=TrainJobStatus(jobs_status=(JobStatus("node"),)))
+    assert news.due(job, waiting, NOW, QUIET) == Due(None, FIRST_COUNTS)
+    assert news.due(job, waiting, SOON, QUIET) == Due(None, FIRST_COUNTS - HALF)
+
+
+def test_beside_many_writes_the_first_active_is_one_write_of_counts_within_a_second() -> None:
+    """U-2: that it runs is told with its end, should that come soon."""
+    news, job = met(), replace(JOB, status=TrainJobStatus())
+    counts = replace(RUNS, findings=Findings(), events=())
+    assert news.due(job, RUNS, NOW, BUSY) == Due(None, TURNS_WITHIN)
+    later = NOW + TURNS_WITHIN
+    assert news.due(job, RUNS, later, BUSY) == Due(counts, 3 * BUSY - TURNS_WITHIN)
+    news.told(counts, later)
+    stored = replace(job, status=counts.status)
+    assert news.due(stored, RUNS, later, BUSY) == Due(None, 3 * BUSY - TURNS_WITHIN)
+    assert news.due(stored, RUNS, NOW + 3 * BUSY, BUSY) == Due(RUNS)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param(
+            JobStatus("node", suspended=1), JobStatus("node", active=1), id="it-is-resumed"
+        ),
+        pytest.param(
+            JobStatus("node", active=1, suspended=1), JobStatus("node", active=1), id="is-going-on"
+        ),
+        pytest.param(
+            JobStatus("node", active=1, suspended=1), JobStatus("node", suspended=1), id="is-idle"
+        ),
+    ],
+)
+def test_what_a_suspension_waits_for_is_told_at_once(
+    news: News, old: JobStatus, new: JobStatus
+) -> None:
+    """U-8; Kueue gives a job's quota to others once nothing of it is active."""
+    job = replace(JOB, status=TrainJobStatus(jobs_status=(old,)))
+    step = replace(COUNTED, status=TrainJobStatus(jobs_status=(new,)))
+    assert news.due(job, step, SOON, QUIET) == Due(step)
 
 
 def test_that_a_job_runs_is_told_at_once_unless_there_is_much_to_write(news: News) -> None:
-    assert news.can_wait(JOB, RUNS, NOW, QUIET) is None
-    news.told(NOW)
-    assert news.can_wait(JOB, RUNS, SOON, BUSY) == 3 * BUSY
-    assert news.can_wait(JOB, RUNS, SOON + HALF, BUSY) == 3 * BUSY - HALF
-    assert news.can_wait(JOB, RUNS, SOON + 3 * BUSY, BUSY) is None
+    assert news.due(JOB, RUNS, NOW, QUIET) == Due(RUNS)
+    news.told(RUNS, NOW)
+    assert news.due(JOB, RUNS, SOON, BUSY) == Due(None, 3 * BUSY)
+    assert news.due(JOB, RUNS, SOON + HALF, BUSY) == Due(None, 3 * BUSY - HALF)
+    assert news.due(JOB, RUNS, SOON + 3 * BUSY, BUSY) == Due(RUNS)
 
 
 def test_a_clock_that_was_set_back_holds_nothing_up(news: News) -> None:
-    assert news.can_wait(JOB, COUNTED, NOW - timedelta(hours=1), QUIET) is None
+    assert news.due(JOB, COUNTED, NOW - timedelta(hours=1), QUIET) == Due(COUNTED)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +160,7 @@ def test_a_clock_that_was_set_back_holds_nothing_up(news: News) -> None:
     ],
 )
 def test_whatever_else_there_is_to_do_is_done_now(news: News, step: Step) -> None:
-    assert news.can_wait(JOB, step, SOON, VERY) is None
+    assert news.due(JOB, step, SOON, VERY) == Due(step)
 
 
 def test_a_jobset_is_dated_by_its_last_change() -> None:
