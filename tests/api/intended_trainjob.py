@@ -44,6 +44,11 @@ ALWAYS: Final = (
         " would be refused by JobSet for ever.",
         (Place("JobSet", f"metadata.annotations.{DOMAIN}/rendered", ABSENT, ANY),),
     ),
+    Intended(
+        "The snapshot of a job's runtime cannot be changed.",
+        "A job keeps the runtime that it began with, whoever may write ConfigMaps.",
+        (Place("ConfigMap", "immutable", ABSENT, True),),
+    ),
 )
 MPI: Final = (
     Intended(
@@ -106,6 +111,7 @@ AGENT: Final = (
         "They run sshd for any user, wait for nodes, watch ranks and say what failed.",
         (
             Place("ConfigMap", "data.*", ABSENT, ANY),
+            Place("JobSet", f"metadata.annotations.{DOMAIN}/agent-scripts", ABSENT, ANY),
             pods("spec.volumes[etc-mpi-agent]"),
             pods("spec.volumes[run-mpi-agent]"),
             main("volumeMounts[/etc/mpi-agent]"),
@@ -166,11 +172,39 @@ AGENT: Final = (
         agent=True,
     ),
 )
-INTENDED: Final = (*ALWAYS, *MPI, *AGENT)
+FLUX: Final = (
+    Intended(
+        "The scripts that start Flux are our own, and read their settings from files beside them.",
+        "No text of a user stands in a script.",
+        (
+            Place("ConfigMap", "data.entrypoint.sh", ANY, ANY),
+            Place("ConfigMap", "data.init.sh", ANY, ANY),
+            Place("ConfigMap", "data.broker.toml", ABSENT, ANY),
+            Place("ConfigMap", "data.settings", ABSENT, ANY),
+        ),
+    ),
+    Intended(
+        "The command reaches Flux word for word; one that is a single word is parted at blanks.",
+        "Upstream joins the words and parts them again at every blank: `sh -c 'a b'` becomes"
+        " `sh -c a b`.",
+        (main("command", ANY, ANY),),
+    ),
+    Intended(
+        "`/dev/shm` can be written.",
+        "Ranks of a node exchange their data there.",
+        (main("volumeMounts[/dev/shm].readOnly", True, ABSENT),),
+    ),
+    Intended(
+        "The key is made by chance and can be read by any user of the pod.",
+        "Upstream's follows from the job's uid, which whoever sees the job knows, and is root's.",
+        (pods("spec.volumes[flux-curve].secret.defaultMode", 0o400, 0o444),),
+    ),
+)
+INTENDED: Final = (*ALWAYS, *MPI, *AGENT, *FLUX)
 
 _HEAD = """# Compatibility with kubeflow/trainer
 
-A TrainJob that runs on trainer 2.3 with an MPI, torch or plain runtime runs here, as the same
+A TrainJob that runs on trainer 2.3 runs here, whatever the policy of its runtime, as the same
 JobSet with the same replicated jobs and counts: Kueue computes them again by itself. For the jobs
 in `tests/api/full/trainjobs`, `test_same_as_trainer.py` runs the real trainer and compares what
 both make, field by field. They differ as this page says and in no other way.
@@ -187,7 +221,11 @@ leaves all of this section out, but that the launcher's command waits for names 
 
 
 def page() -> str:
-    parts = (_HEAD, "## Always\n", table(ALWAYS), "## MPI jobs\n", table(MPI), _AGENT, table(AGENT))
+    parts = (
+        *(_HEAD, "## Always\n", table(ALWAYS)),
+        *("## MPI jobs\n", table(MPI), _AGENT, table(AGENT)),
+        *("## Flux jobs\n", table(FLUX)),
+    )
     return "\n".join(parts).rstrip() + "\n"
 
 

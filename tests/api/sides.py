@@ -46,7 +46,7 @@ class Upstream(msgspec.Struct, frozen=True):
                     return wanted <= seen.keys()
 
                 try:
-                    eventually("upstream's objects", all_there, seconds=90)
+                    eventually("upstream's objects", all_there, seconds=240)
                 except AssertionError as error:
                     missing = sorted(wanted - seen.keys())
                     raise AssertionError(f"{error}: {missing}\n{log.read_text()[-3000:]}") from None

@@ -24,6 +24,7 @@ from tests.api.trainlab import (
     job_of,
     job_set,
     mpi_runtime,
+    replicated,
     runtime,
     submit,
     train_job,
@@ -300,14 +301,15 @@ def test_a_job_waits_for_a_runtime_that_is_missing_and_says_so(
     job_set(admin)
 
 
-def test_a_policy_that_is_not_served_is_refused_by_name(
+def test_a_runtime_that_cannot_be_used_is_refused_with_the_reason(
     admin: Admin, controller: Controller
 ) -> None:
-    admin.create(f"{TRAIN}/trainingruntimes", runtime("jax", {"jax": {}}))
-    submit(admin, train_job(runtime="jax"))
+    jobs = replicated("main", "trainer")
+    admin.create(f"{TRAIN}/trainingruntimes", runtime("flux", {"flux": {}}, jobs))
+    submit(admin, train_job(runtime="flux"))
     told = until(admin, "Failed")
     assert told["reason"] == "TrainingRuntimeNotSupported"
-    assert "`jax` is not served" in told["message"]
+    assert "no job `node` that is labelled as the trainer" in told["message"]
     assert admin.get(f"{SETS}/jobsets/pi") is None
 
 

@@ -170,11 +170,29 @@ def test_a_patch_for_a_job_that_the_runtime_lacks_is_refused_with_those_it_has(
     assert "launcher" in ended.stderr
 
 
-def test_a_policy_that_we_do_not_serve_is_refused_by_name(tmp_path: Path) -> None:
+def test_flux_which_only_a_cluster_has_is_refused_by_name(tmp_path: Path) -> None:
     asked = job("ours", command=["x"])
-    ended = run("run", "-f", written(tmp_path, asked, plain(jax={})))
+    ended = run("run", "-f", written(tmp_path, asked, plain(flux={})))
     assert ended.returncode == 2, ended.stderr
-    assert "jax" in ended.stderr
+    assert "flux" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("policy", "names"),
+    [
+        ("jax", "JAX_NUM_PROCESSES JAX_PROCESS_ID"),
+        ("xgboost", "DMLC_NUM_WORKER DMLC_TASK_ID"),
+    ],
+)
+def test_nodes_of_other_frameworks_know_their_number_here_too(
+    policy: str, names: str, tmp_path: Path
+) -> None:
+    """API-2."""
+    size, number = names.split()
+    asked = job("ours", command=["sh", "-c", f"echo ${number} of ${size}"], numNodes=2)
+    ended = run("run", "-f", written(tmp_path, asked, plain("ours", **{policy: {}})))
+    assert ended.returncode == 0, ended.stderr
+    assert "0 of 2" in ended.stdout
 
 
 def test_a_job_in_the_background_has_the_life_of_any_job_and_keeps_its_runtime(

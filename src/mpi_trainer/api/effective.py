@@ -19,7 +19,7 @@ from mpi_trainer.api import patches, quantities, tailoring
 from mpi_trainer.api.defaults import SSH_AUTH_MOUNT_PATH
 from mpi_trainer.api.jobset import ReplicatedJobView
 from mpi_trainer.api.pods import PodTemplate
-from mpi_trainer.api.runtime import MPI, TORCH, Runtime, jobset_view
+from mpi_trainer.api.runtime import MPI, TORCH, XGBOOST, Runtime, jobset_view
 from mpi_trainer.api.tailoring import NODE_CONTAINER, Cut
 from mpi_trainer.api.trainjob import Source, TrainJob
 
@@ -184,16 +184,24 @@ def _nodes(runtime: Runtime, jobs: tuple[ReplicatedJob, ...]) -> int:
 
 
 def _slots(job: TrainJob, runtime: Runtime, jobs: tuple[ReplicatedJob, ...]) -> int:
+    accelerators = gpus(jobs)
+    if runtime.policy == XGBOOST:
+        return max(accelerators, 1)
     wanted = job.trainer.num_proc_per_node
     if wanted is not None:
         return wanted
-    requests, limits = _amounts(jobs)
-    gpus = _gpus(requests) or _gpus(limits)
     if runtime.policy == TORCH:
-        return AUTO if gpus else max(_units(requests.get("cpu")) or _units(limits.get("cpu")), 1)
-    told = runtime.mpi.num_proc_per_node
-    slots = 1 if told is None else told
-    return gpus if runtime.policy == MPI and slots == 1 and gpus > 1 else slots
+        requests, limits = _amounts(jobs)
+        processors = _units(requests.get("cpu")) or _units(limits.get("cpu"))
+        return AUTO if accelerators else max(processors, 1)
+    slots = 1 if runtime.processes is None else runtime.processes
+    return max(accelerators, 1) if runtime.policy == MPI and slots == 1 else slots
+
+
+def gpus(jobs: tuple[ReplicatedJob, ...]) -> int:
+    """Accelerators of a node."""
+    requests, limits = _amounts(jobs)
+    return _gpus(requests) or _gpus(limits)
 
 
 def _amounts(jobs: tuple[ReplicatedJob, ...]) -> tuple[Raw, Raw]:

@@ -27,8 +27,10 @@ KINDS = trainerkinds.RUNTIMES
 
 MPI = "mpi"
 TORCH = "torch"
+JAX = "jax"
+XGBOOST = "xgboost"
+FLUX = "flux"
 PLAIN = "plain"
-SERVED = (MPI, TORCH, PLAIN)
 
 SUPPORT_LABEL = "trainer.kubeflow.org/support"
 IMPLEMENTATION_ANNOTATION = "mpi-trainer.opendatahub.io/mpi-implementation"
@@ -76,9 +78,9 @@ class MLPolicy(ApiValue, frozen=True):
         given = {
             TORCH: self.torch,
             MPI: self.mpi,
-            "flux": self.flux,
-            "jax": self.jax,
-            "xgboost": self.xgboost,
+            FLUX: self.flux,
+            JAX: self.jax,
+            XGBOOST: self.xgboost,
         }
         return tuple(name for name, policy in given.items() if policy is not None)
 
@@ -126,13 +128,20 @@ class Runtime(ApiValue, frozen=True):
 
     @property
     def policy(self) -> str:
-        """The framework by name, also one that we do not serve; `plain` where none is set."""
+        """The framework by name; `plain` where none is set."""
         names = self.spec.ml_policy.names if self.spec.ml_policy else ()
         return names[0] if names else PLAIN
 
     @property
     def mpi(self) -> MPIPolicy:
         return (self.spec.ml_policy or MLPolicy()).mpi or MPIPolicy()
+
+    @property
+    def processes(self) -> int | None:
+        """Ranks per node, as the runtime's policy says it."""
+        policy = self.spec.ml_policy or MLPolicy()
+        told = policy.mpi or policy.flux
+        return None if told is None else told.num_proc_per_node
 
     @property
     def mpi_implementation(self) -> str:

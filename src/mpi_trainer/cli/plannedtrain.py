@@ -17,7 +17,7 @@ from mpi_trainer.render.frame import Object
 
 
 class PlannedTrain(msgspec.Struct, frozen=True):
-    """A job and its objects. The Secret is without its keys; None where the job is not of MPI."""
+    """A job and its objects. The Secret is without its keys; None where the job has no keys."""
 
     job: TrainJob
     snapshot: Object
@@ -43,7 +43,7 @@ def of(job: TrainJob, runtime: Runtime, domain: str = "") -> PlannedTrain:
     if wrong:
         raise InvalidJob(wrong)
     made = render.rendered(job, runtime, domain)
-    keyless = None if made.layout is None else render.secret(made.layout, job, {})
+    keyless = None if made.keys is None else made.keys.made({})
     if keyless is not None:
         del keyless["data"]
     shared = None if made.layout is None else scripts(made.layout)

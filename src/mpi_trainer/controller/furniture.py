@@ -27,7 +27,7 @@ from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Conflict, KubeError, NotFound
 from mpi_trainer.kube.resources import CONFIGMAPS, SECRETS, Resource
 from mpi_trainer.render.secrets import Part
-from mpi_trainer.runtime import sshkeys
+from mpi_trainer.runtime import curvekeys, sshkeys
 from mpi_trainer.runtime.partial import Key, Meta, Partial
 
 Object = dict[str, Any]
@@ -62,10 +62,11 @@ class _KeyNames(Partial, frozen=True, gc=False):
 
 
 class Furnished(msgspec.Struct):
-    """What stands of one job: for which attempt, and the Secret with this uid."""
+    """What stands of one job: for which attempt, and the Secret with this uid and name."""
 
     attempt: int | None = None
     secret: str = ""
+    secret_name: str = ""
 
 
 class Furniture:
@@ -131,12 +132,12 @@ class Furniture:
         known = self._of(owner.uid)
         self.owe_key(owner)
         try:
-            await self._delete_secret(owner, name, known.secret)
+            await self._delete_secret(owner, known.secret_name or name, known.secret)
         except KubeError as error:
             log.warning("the key of %s/%s is still there: %s", owner.namespace, owner.name, error)
             return False
         self.forget(Key(owner.namespace, owner.name))
-        known.attempt, known.secret = None, ""
+        known.attempt, known.secret, known.secret_name = None, "", ""
         return True
 
     def owes_key(self, owner: Meta, ended: datetime | None, now: datetime) -> bool:
@@ -177,7 +178,7 @@ class Furniture:
             gone = requests.delete(SECRETS, found.namespace, found.name, uid=found.uid)
             await self._client.call(gone, None)
             found, _ = await claim(self._client, *mine)
-        self._of(owner.uid).secret = found.uid
+        self._of(owner.uid).secret, self._of(owner.uid).secret_name = found.uid, found.name
 
     async def _has_keys(self, found: Meta, wanted: Iterable[str]) -> bool:
         """By their names; what they hold is not looked at."""
@@ -201,7 +202,11 @@ class Furniture:
 
 
 def _key_parts(wanted: frozenset[Part]) -> dict[Part, str]:
-    """One pair opens the workers; the other, where asked for, proves that they are the job's."""
+    """One pair opens the workers; the other, where asked for, proves that they are the job's. Flux
+    has one pair of its own kind."""
+    if "curve-private" in wanted:
+        curve = curvekeys.generate()
+        return {"curve-private": curve.private, "curve-public": curve.public}
     pair = sshkeys.generate()
     parts: dict[Part, str] = {"private": pair.private.decode(), "public": pair.public}
     if wanted & {"host-private", "host-public"}:

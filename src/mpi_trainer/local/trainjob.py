@@ -2,7 +2,7 @@
 
 The local executor knows one life of a job, MPIJob's: pods, attempts, suspension, deadline, end.
 `stand_in` says in those words what a TrainJob and its runtime are; names, hosts and variables stay
-the TrainJob's own, by its own Layout. A torch or plain job is a gang without MPI: its first node
+the TrainJob's own, by its own Layout. A job of another policy is a gang without MPI: its first node
 takes the launcher's place, and it has succeeded when every node has. Pure.
 """
 
@@ -28,10 +28,10 @@ from mpi_trainer.api.effective import (
 )
 from mpi_trainer.api.mpijob import MPIJob, ReplicaSpec, RunPolicy
 from mpi_trainer.api.pods import PodTemplate
-from mpi_trainer.api.runtime import MPI, SERVED, TORCH, Runtime
+from mpi_trainer.api.runtime import FLUX, MPI, Runtime
 from mpi_trainer.api.tailoring import NODE_CONTAINER
 from mpi_trainer.api.trainjob import TrainJob
-from mpi_trainer.layout import torch
+from mpi_trainer.layout import policies
 from mpi_trainer.layout.agent import Choice
 from mpi_trainer.layout.agent.choice import container
 from mpi_trainer.layout.model import Layout, Pairs, PodLayout
@@ -135,7 +135,7 @@ def _gang(job: TrainJob, merged: Effective) -> Layout:
             hostname=name,
             subdomain=merged.subdomain,
             labels={},
-            env=_gang_env(merged, index),
+            env=_gang_env(job, merged, index),
             command=(*main.command, *main.args),
             files=(),
             keys=(),
@@ -155,9 +155,9 @@ def _gang(job: TrainJob, merged: Effective) -> Layout:
     )
 
 
-def _gang_env(merged: Effective, index: int) -> Pairs:
-    """What an indexed Job gives its pods, and torchrun's; the index is the only one by field."""
-    ours = torch.variables(merged) if merged.policy == TORCH else ()
+def _gang_env(job: TrainJob, merged: Effective, index: int) -> Pairs:
+    """What an indexed Job gives its pods, and its policy; the index is the only one by field."""
+    ours = policies.variables(job, merged)
     named = tuple((one["name"], one.get("value", str(index))) for one in ours)
     return (("JOB_COMPLETION_INDEX", str(index)), *named)
 
@@ -167,10 +167,10 @@ def arranged(job: TrainJob, given: Runtime) -> Effective:
 
     Raises LocalError for what only a cluster can do.
     """
-    if given.policy not in SERVED:
+    if given.policy == FLUX:
         raise LocalError(
-            f"runtime {given.name} is for {given.policy}, which is not run here",
-            f"Use a runtime with one of the policies {', '.join(SERVED)}.",
+            f"runtime {given.name} is for flux, which comes in an image and is not run here",
+            "Use a runtime with the policy mpi.",
         )
     merged = effective(job, given)
     wanted = {LAUNCHER, NODE} if merged.policy == MPI else {TRAINER}

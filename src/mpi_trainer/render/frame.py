@@ -1,7 +1,8 @@
 """What all children of one job share, worked out once, whatever kind the job is of.
 
-`Facts` is what only the controller knows: which attempt this is, and the cluster's domain (empty
-where names are resolved without one). `Names` is what a kind calls its children and their volumes.
+`Facts` is what only the controller knows: which attempt this is, the cluster's domain (empty where
+names are resolved without one), and where training programs tell their progress. `Names` is what a
+kind calls its children and their volumes.
 """
 
 from __future__ import annotations
@@ -20,9 +21,18 @@ Object = dict[str, Any]
 USUAL_DOMAIN = "cluster.local"
 
 
+class Endpoint(msgspec.Struct, frozen=True):
+    """Where the status endpoint is, as pods see it (`https://host:port`), and the certificate of
+    who signs for it (PEM)."""
+
+    address: str
+    authority: str
+
+
 class Facts(msgspec.Struct, frozen=True):
     attempt: int = 1
     domain: str = ""
+    endpoint: Endpoint | None = None
 
 
 class Owner(Protocol):

@@ -7,12 +7,14 @@ private key. Danger: the only object here that holds a secret; it is never logge
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
+
+import msgspec
 
 from mpi_trainer.render.frame import Frame, Object
 
-Part = Literal["private", "public", "host-private", "host-public"]
+Part = Literal["private", "public", "host-private", "host-public", "curve-private", "curve-public"]
 
 KEYS: Mapping[Part, str] = {
     "private": "ssh-privatekey",
@@ -20,6 +22,13 @@ KEYS: Mapping[Part, str] = {
     "host-private": "ssh-host-privatekey",
     "host-public": "ssh-host-publickey",
 }
+
+
+class KeyPlan(msgspec.Struct, frozen=True):
+    """A Secret that is made once its keys are: of which `parts`, and `made` from their texts."""
+
+    parts: frozenset[Part]
+    made: Callable[[Mapping[Part, str]], Object]
 
 
 def secret(frame: Frame, parts: Mapping[Part, str]) -> Object:

@@ -1,9 +1,9 @@
 """`children`: from a TrainJob, its runtime and its Layout to every object that must exist for it.
 
 Names, replicated jobs and counts are upstream's, since Kueue computes them again. What is added
-stands inside the pods: an MPI job's are filled as an MPIJob's are, a torch job's get torchrun's
-variables, others nothing but our label. The Secret is made apart, because its keys are; so is the
-snapshot, because everything else comes from what it holds.
+stands inside the pods: an MPI job's are filled as an MPIJob's are, others get the variables of
+their policy, if it has any, and our label. The Secret is made apart, because its keys are; so is
+the snapshot, because everything else comes from what it holds.
 """
 
 from __future__ import annotations
@@ -12,23 +12,22 @@ from collections.abc import Mapping
 
 import msgspec
 
-from mpi_trainer.api.effective import TRAINER, Effective
+from mpi_trainer.api.effective import Effective
 from mpi_trainer.api.effective import effective as put_together
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.reserved import free
-from mpi_trainer.api.runtime import MPI, TORCH, Runtime
-from mpi_trainer.api.tailoring import NODE_CONTAINER
+from mpi_trainer.api.runtime import FLUX, MPI, Runtime
 from mpi_trainer.api.trainjob import TrainJob
-from mpi_trainer.layout import torch
+from mpi_trainer.layout import policies
 from mpi_trainer.layout.model import Layout
 from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
 from mpi_trainer.layout.trainjob import layout as laid_out
-from mpi_trainer.render import agentscripts, conflicts, secrets
+from mpi_trainer.render import agentscripts, conflicts, flux, rendezvous, reporting, secrets
 from mpi_trainer.render.configmaps import config_map
-from mpi_trainer.render.frame import Facts, Frame, Names, Object, frame
+from mpi_trainer.render.frame import Endpoint, Facts, Frame, Names, Object, frame
 from mpi_trainer.render.jobsets import job_set
 from mpi_trainer.render.pods import filled, marked
-from mpi_trainer.render.secrets import Part
+from mpi_trainer.render.secrets import KeyPlan, Part
 
 __all__ = [
     "Children",
@@ -46,8 +45,11 @@ _PLACES = conflicts.Places(("spec", "runtimeRef"), ("spec", "runtimeRef"), ("spe
 
 
 class Children(msgspec.Struct, frozen=True):
+    """`trust`: the ConfigMap by which a program trusts the status endpoint."""
+
     job_set: Object
     config_map: Object | None = None
+    trust: Object | None = None
 
 
 def children(
@@ -58,37 +60,43 @@ def children(
     InvalidJob where the runtime's templates are in their way.
     """
     pods = {one.name: _labelled(one.template.content, job) for one in effective.jobs}
-    if effective.policy == TORCH:
-        for name, container in torch.targets(effective, runtime):
-            _give(pods.get(name, {}), container, effective)
-        _open(pods, effective)
-    if effective.policy != MPI or layout is None:
-        return Children(job_set(job, effective, pods, {}))
-    shared = _frame(layout, job, facts)
-    wrong = conflicts.errors(layout, shared, _PLACES)
-    if wrong:
-        raise InvalidJob(wrong)
-    for one in (layout.launcher, *layout.workers[:1]):
-        name = next(j.name for j in effective.jobs if j.role == _ROLES[one.role])
-        given = pods[name].get("metadata") or {}
-        pods[name] = {"metadata": marked(given, one.labels), "spec": _lasting(filled(one, shared))}
-    notes = agentscripts.mark(layout.launcher)
-    return Children(job_set(job, effective, pods, notes), config_map(shared))
+    pods = rendezvous.arranged(pods, job, effective, runtime)
+    texts: Object | None = None
+    if effective.policy == FLUX:
+        broker = policies.flux.broker(effective, job.namespace, facts.domain)
+        pods, texts = flux.arranged(pods, job, effective, broker), flux.config_map(job, broker)
+    elif layout is not None:
+        shared = _frame(layout, job, facts)
+        pods, texts = _filled(pods, effective, layout, shared), config_map(shared)
+    trust: Object | None = None
+    if facts.endpoint is not None:
+        pods = reporting.arranged(pods, job, effective, facts.endpoint)
+        trust = reporting.config_map(job, facts.endpoint)
+    notes = {} if layout is None else agentscripts.mark(layout.launcher)
+    return Children(job_set(job, effective, pods, notes), texts, trust)
 
 
 class Rendered(msgspec.Struct, frozen=True):
-    """A job put together with its runtime; `layout` is None where it is not one of MPI."""
+    """A job put together with its runtime; `layout` is None where it is not one of MPI, and `keys`
+    where it has no Secret."""
 
     effective: Effective
     layout: Layout | None
     children: Children
+    keys: KeyPlan | None
 
 
-def rendered(job: TrainJob, runtime: Runtime, domain: str = "") -> Rendered:
+def rendered(
+    job: TrainJob, runtime: Runtime, domain: str = "", endpoint: Endpoint | None = None
+) -> Rendered:
     """InvalidJob where the runtime's templates are in the children's way."""
     whole = put_together(job, runtime)
     plan = laid_out(job, whole, domain) if whole.policy == MPI else None
-    return Rendered(whole, plan, children(job, whole, runtime, plan, Facts(domain=domain)))
+    facts = Facts(domain=domain, endpoint=endpoint)
+    keys = _keys(plan, job) if plan is not None else None
+    if whole.policy == FLUX:
+        keys = flux.keys(job)
+    return Rendered(whole, plan, children(job, whole, runtime, plan, facts), keys)
 
 
 def secret(layout: Layout, job: TrainJob, parts: Mapping[Part, str]) -> Object:
@@ -98,6 +106,25 @@ def secret(layout: Layout, job: TrainJob, parts: Mapping[Part, str]) -> Object:
 
 def secret_name(job: str) -> str:
     return f"{job}-mpi-ssh-auth"
+
+
+def _filled(
+    pods: Mapping[str, Object], effective: Effective, layout: Layout, shared: Frame
+) -> dict[str, Object]:
+    wrong = conflicts.errors(layout, shared, _PLACES)
+    if wrong:
+        raise InvalidJob(wrong)
+    given = dict(pods)
+    for one in (layout.launcher, *layout.workers[:1]):
+        name = next(j.name for j in effective.jobs if j.role == _ROLES[one.role])
+        metadata = marked(given[name].get("metadata") or {}, one.labels)
+        given[name] = {"metadata": metadata, "spec": _lasting(filled(one, shared))}
+    return given
+
+
+def _keys(layout: Layout, job: TrainJob) -> KeyPlan:
+    parts = frozenset(key.part for pod in layout.pods for key in pod.keys)
+    return KeyPlan(parts, lambda texts: secret(layout, job, texts))
 
 
 _ROLES = {"launcher": "launcher", "worker": "node"}
@@ -128,25 +155,3 @@ def _labelled(pod: Object, job: TrainJob) -> Object:
     if given.get("annotations"):
         own["annotations"] = free(given["annotations"])
     return {**pod, "metadata": own}
-
-
-def _give(pod: Object, container: str, effective: Effective) -> None:
-    """torchrun's variables to one container; ours win over those of the same name."""
-    spec: Object = pod.get("spec") or {}
-    ours = torch.variables(effective)
-    names = {variable["name"] for variable in ours}
-    for one in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
-        if one.get("name") == container:
-            kept = [v for v in one.get("env") or () if v.get("name") not in names]
-            one["env"] = [*kept, *ours]
-
-
-def _open(pods: Mapping[str, Object], effective: Effective) -> None:
-    """The port where nodes meet, on the container that listens there."""
-    trainer = effective.job(TRAINER)
-    spec: Object = pods[trainer.name].get("spec") or {} if trainer is not None else {}
-    for one in spec.get("containers") or ():
-        ports: list[Object] = one.get("ports") or []
-        open_already = any(p.get("containerPort") == torch.MASTER_PORT for p in ports)
-        if one.get("name") == NODE_CONTAINER and not open_already:
-            one["ports"] = [*ports, {"containerPort": torch.MASTER_PORT, "protocol": "TCP"}]

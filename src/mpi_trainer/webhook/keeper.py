@@ -1,7 +1,6 @@
 """Keeps the webhook's certificates: in one Secret, renewed in time, trusted before they are shown.
 
-Every replica runs a keeper over the same Secret. Whoever comes first writes the next chain, with
-the version it read as a precondition; the others find it there. Guarantee: the API server has
+Every replica runs a keeper over the same Secret (`keptcerts`). Guarantee: the API server has
 been told of an authority before anything that it signed is shown.
 """
 
@@ -10,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,13 +18,12 @@ import msgspec
 from mpi_trainer.api.meta import ApiValue, ObjectMeta
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
-from mpi_trainer.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
-from mpi_trainer.kube.resources import SECRETS, Resource
-from mpi_trainer.runtime.certificates import Chain, Pair, first, renewed
+from mpi_trainer.kube.errors import KubeError, NotFound
+from mpi_trainer.kube.resources import Resource
+from mpi_trainer.runtime.keptcerts import KeptChain
 from mpi_trainer.runtime.tls import Shown
 
 EVERY_SECONDS = 30.0
-_SEPARATOR = b"-----END CERTIFICATE-----\n"
 _GROUP = "admissionregistration.k8s.io"
 CONFIGURATIONS = (
     Resource(_GROUP, "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", False),
@@ -35,11 +33,6 @@ CONFIGURATIONS = (
 )
 
 log = logging.getLogger(__name__)
-
-
-class KeptSecret(ApiValue, frozen=True):
-    metadata: ObjectMeta = ObjectMeta()
-    data: Mapping[str, str] = {}
 
 
 class ClientConfig(ApiValue, frozen=True):
@@ -85,7 +78,7 @@ class Keeper:
         self._client = client
         self._place = place
         self._shown = shown
-        self._now = now
+        self._kept = KeptChain(client, place.namespace, place.secret, place.names, now)
 
     async def run(self) -> None:
         """Until cancelled; a failure is told and tried again."""
@@ -97,43 +90,12 @@ class Keeper:
             await asyncio.sleep(EVERY_SECONDS if self._shown.ready else 1.0)
 
     async def once(self) -> None:
-        chain = await self._chain()
+        chain = await self._kept.current()
         for resource in CONFIGURATIONS:
             await self._publish(resource, chain.bundle)
         if self._shown.show(chain.server.certificate, chain.server.key):
             ends = chain.server.parsed.not_valid_after_utc
             log.info("showing a certificate that is valid until %s", ends.isoformat())
-
-    async def _chain(self) -> Chain:
-        place = self._place
-        while True:
-            try:
-                asked = requests.get(SECRETS, place.namespace, place.secret)
-                kept = await self._client.call(asked, KeptSecret)
-            except NotFound:
-                made = first(place.names, self._now())
-                try:
-                    body = _secret(place, made)
-                    await self._client.call(requests.create(SECRETS, place.namespace, body), None)
-                except AlreadyExists:
-                    continue
-                return made
-            current = _parsed(kept.data)
-            chain = (
-                first(place.names, self._now())
-                if current is None
-                else renewed(current, place.names, self._now())
-            )
-            if chain is current:
-                return chain
-            body = _secret(place, chain, kept.metadata.resource_version)
-            try:
-                await self._client.call(
-                    requests.replace(SECRETS, place.namespace, place.secret, body), None
-                )
-            except Conflict:
-                continue
-            return chain
 
     async def _publish(self, resource: Resource, bundle: bytes) -> None:
         """JSON patch with a test of the name: an entry that moved is not ours to write."""
@@ -152,37 +114,3 @@ class Keeper:
                 steps.append({"op": "add", "path": path, "value": wanted})
         if steps:
             await self._client.call(requests.patch(resource, "", name, steps, "json"), None)
-
-
-def _secret(place: Place, chain: Chain, version: str = "") -> dict[str, Any]:
-    parts = {
-        "tls.crt": chain.server.certificate,
-        "tls.key": chain.server.key,
-        "ca.crt": chain.authority.certificate,
-        "ca.key": chain.authority.key,
-        "retired.crt": b"".join(chain.retired),
-    }
-    meta = {"name": place.secret, "namespace": place.namespace}
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "type": "kubernetes.io/tls",
-        "metadata": {**meta, "resourceVersion": version} if version else meta,
-        "data": {key: base64.b64encode(value).decode() for key, value in parts.items()},
-    }
-
-
-def _parsed(data: Mapping[str, str]) -> Chain | None:
-    """None where somebody has spoilt it; then all begins anew."""
-    try:
-        parts = {key: base64.b64decode(value) for key, value in data.items()}
-        retired = parts.get("retired.crt", b"").split(_SEPARATOR)
-        chain = Chain(
-            Pair(parts["ca.crt"], parts["ca.key"]),
-            Pair(parts["tls.crt"], parts["tls.key"]),
-            tuple(one + _SEPARATOR for one in retired if one.strip()),
-        )
-        chain.check()
-    except (KeyError, ValueError):
-        return None
-    return chain

@@ -107,7 +107,6 @@ def test_every_sound_runtime_is_taken(plain_namespace: Kubectl) -> None:
     assert said.count("created (server dry run)") == len(RUNTIMES_TAKEN)
     assert "Warning: " in said
     assert "the runtime is deprecated" in said
-    assert "the jax policy are not served" in said
 
 
 def test_runtime_that_is_not_looked_at_is_taken(plain_namespace: Kubectl) -> None:

@@ -21,7 +21,6 @@ from mpi_trainer.api.runtime import Runtime
 from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.controller.train.desired import desired
 from mpi_trainer.render.snapshots import snapshot
-from mpi_trainer.render.trainjob import secret
 from tests.api.comparison import Unlike, differences
 from tests.api.intended_trainjob import INTENDED, PAGE, page
 from tests.api.sides import Sides, Upstream, by_key
@@ -37,7 +36,15 @@ Object = dict[str, Any]
 FOLDER = Path(__file__).parent / "trainjobs"
 JOBS = sorted(path.stem for path in FOLDER.glob("*.yaml") if path.stem != "runtimes")
 KINDS = "configmaps,secrets,jobsets"
-LIKE_UPSTREAM = ("torch", "torch-on-gpus", "plain", "initializers")
+LIKE_UPSTREAM = (
+    "torch",
+    "torch-on-gpus",
+    "plain",
+    "initializers",
+    "jax",
+    "xgboost",
+    "xgboost-on-gpus",
+)
 """jobs in whose pods nothing of MPI is"""
 
 pytestmark = pytest.mark.timeout(300, func_only=True)
@@ -100,9 +107,9 @@ def rendered(kubectl: Kubectl, job: TrainJob, runtimes: dict[str, Runtime]) -> l
     runtime = runtimes[job.spec.runtime_ref.name]
     wanted = desired(job, runtime, "")
     made = [wanted.children.job_set, snapshot(job, runtime)]
-    if wanted.layout is not None and wanted.children.config_map is not None:
-        keys = {key.part: "…" for pod in wanted.layout.pods for key in pod.keys}
-        made += [wanted.children.config_map, secret(wanted.layout, job, keys)]
+    keys, texts = wanted.keys, wanted.children.config_map
+    if keys is not None and texts is not None:
+        made += [texts, keys.made(dict.fromkeys(keys.parts, "…"))]
     return create(kubectl, made, "--dry-run=server")
 
 
@@ -144,7 +151,7 @@ def test_both_sides_make_the_same_objects(sides: Sides) -> None:
         if any(o["kind"] == "TrainJob" for o in one["metadata"].get("ownerReferences", ()))
     }
     assert owned == sides.ours.keys()
-    assert len(JOBS) >= 10
+    assert len(JOBS) >= 12
 
 
 def test_replicated_jobs_and_their_counts_are_upstream_s(sides: Sides) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 
@@ -10,7 +11,7 @@ from mpi_trainer.api import load
 from mpi_trainer.api.runtime import Runtime
 from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.controller.train.desired import Desired, desired
-from mpi_trainer.render.trainjob import secret
+from mpi_trainer.render.secrets import Part
 from tests.golden.render.objects import UID, written
 
 FOLDER = Path(__file__).parent
@@ -32,10 +33,9 @@ def made(case: Path) -> Desired:
 def projection(case: Path) -> str:
     wanted = made(case)
     shown = [wanted.children.job_set]
-    if wanted.layout is not None and wanted.children.config_map is not None:
-        plan = wanted.layout
-        keys = {key.part: key.part for pod in plan.pods for key in pod.keys}
-        shown += [wanted.children.config_map, secret(plan, wanted.job, keys)]
+    keys, texts = wanted.keys, wanted.children.config_map
+    if keys is not None and texts is not None:
+        shown += [texts, keys.made({part: part for part in get_args(Part) if part in keys.parts})]
     return written(shown).replace(wanted.rendered, "RENDERED")
 
 

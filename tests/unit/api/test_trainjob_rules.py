@@ -56,7 +56,6 @@ def test_runtime_is_taken() -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("jax", "the jax policy are not served"),
         ("mpi-many", "would start 4 launchers"),
         ("mpi-headless", "needs a replicated job `launcher`"),
     ],

@@ -88,6 +88,8 @@ _DATASET, _MODEL = "dataset-initializer", "model-initializer"
 _PARALLELISM: Path = ("template", "spec", "parallelism")
 _ENV_INJECTION: Path = ("spec", "mlPolicy", "torch", "envInjection", "targets")
 
+_INSTALLER = {"name": "flux-installer", "image": "x"}
+
 RUNTIMES: dict[str, dict[str, Any]] = {
     "mpi": runtime(),
     "mpi-apart": runtime(((*MPI, "runLauncherAsNode"), False)),
@@ -103,6 +105,13 @@ RUNTIMES: dict[str, dict[str, Any]] = {
     "plain": plain(),
     "jax": torch((("spec", "mlPolicy"), {"jax": {}})),
     "flux": torch((("spec", "mlPolicy"), {"flux": {}})),
+    "flux-headless": torch(
+        (("spec", "mlPolicy"), {"flux": {}}), ((*JOBS, 0), replicated("main", "trainer"))
+    ),
+    "flux-installed": torch(
+        (("spec", "mlPolicy"), {"flux": {}}),
+        ((*JOBS, 0, "template", "spec", "template", "spec", "initContainers"), [_INSTALLER]),
+    ),
     "xgboost": torch((("spec", "mlPolicy"), {"xgboost": {}})),
     "fetching": _fetching(fetcher(_DATASET, "initializer"), fetcher(_MODEL, "initializer")),
     "fetching-nowhere": _fetching(fetcher(_DATASET, "data"), fetcher(_MODEL)),
@@ -132,9 +141,8 @@ REFUSED: list[Refused] = [
     no("mpi", (*REF, "name"), "", "a job must name its runtime", SCHEMA),
     no("mpi", (*REF, "kind"), "Runtime", "runtimeRef.kind: Unsupported value", SAME),
     no("mpi", (*REF, "apiGroup"), "example.com", "runtimeRef.apiGroup: Unsupported value", SAME),
-    no("jax", (*TRAINER, "numNodes"), 2, "its policy `jax` is not served"),
-    no("flux", (*TRAINER, "numNodes"), 2, "its policy `flux` is not served"),
-    no("xgboost", (*TRAINER, "numNodes"), 2, "its policy `xgboost` is not served"),
+    no("flux-headless", (*TRAINER, "numNodes"), 2, "it has no job `node` that is labelled"),
+    no("flux-installed", (*TRAINER, "numNodes"), 2, "an init container `flux-installer`", SAME),
     no("mpi-many", (*TRAINER, "numNodes"), 2, "it would start 4 launchers, by mlPolicy.numNodes"),
     no("mpi-parallel", (*TRAINER, "numNodes"), 2, "start 2 launchers, by the parallelism of"),
     no("mpi-headless", (*TRAINER, "numNodes"), 2, "needs a replicated job `launcher`", SAME),
@@ -167,6 +175,7 @@ REFUSED: list[Refused] = [
     no("mpi-intel", (*TRAINER, "env"), env("I_MPI_HYDRA_HOST_FILE"), "sets this variable itself"),
     no("torch", (*TRAINER, "env"), env("PET_NNODES"), "sets this variable itself", SAME),
     no("torch", (*TRAINER, "env"), env("PET_MASTER_ADDR"), "sets this variable itself", SAME),
+    no("xgboost", (*TRAINER, "env"), env("DMLC_TASK_ID"), "sets this variable itself", SAME),
     no("torch", (*TRAINER, "command"), ["tune", "run"], "torchtune is not served", SAME),
     no("torch-lost", (*TRAINER, "numNodes"), 2, "job `node`, container `side`, which it has", SAME),
     # what is fetched first
@@ -234,6 +243,10 @@ TAKEN: list[Taken] = [
     yes("mpi-intel"),
     yes("torch"),
     yes("plain"),
+    yes("jax"),
+    yes("jax", ((*TRAINER, "env"), env("JAX_COORDINATOR_ADDRESS"))),
+    yes("flux", ((*TRAINER, "numNodes"), 2)),
+    yes("xgboost", ((*TRAINER, "numNodes"), 2)),
     yes("fetching"),
     yes("mpi", ((*META, "name"), "x" * 44)),
     yes("torch", ((*META, "name"), "x" * 48)),

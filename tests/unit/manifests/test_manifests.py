@@ -47,6 +47,19 @@ def test_no_role_lists_or_watches_secrets_and_none_has_a_wildcard() -> None:
             assert not {"list", "watch", "deletecollection"} & set(rule["verbs"])
 
 
+def test_kubeflow_s_sdk_finds_what_the_cluster_serves() -> None:
+    """W-9: its own words for namespace, name and key; whoever is known may read it."""
+    folder = MANIFESTS / "kubeflow-sdk"
+    assert yaml.safe_load((folder / "kustomization.yaml").read_text())["namespace"] == (
+        "kubeflow-system"
+    )
+    told, role, binding = yaml.safe_load_all((folder / "public.yaml").read_text())
+    assert told["metadata"]["name"] == "kubeflow-trainer-public"
+    assert told["data"] == {"kubeflow_trainer_version": "v2.3.0"}
+    assert role["rules"][0]["resourceNames"] == ["kubeflow-trainer-public"]
+    assert binding["subjects"][0]["name"] == "system:authenticated"
+
+
 def test_metrics_are_closed_to_whoever_may_not_read_them() -> None:
     """S-16: they name all tenants' namespaces."""
     containers = [

@@ -11,6 +11,7 @@ from mpi_trainer.layout.model import File, KeyFile, Overlay
 from mpi_trainer.layout.mpijob import layout
 from mpi_trainer.render import agentscripts
 from mpi_trainer.render.mpijob import Facts, Object, children, secret
+from mpi_trainer.render.secrets import Part
 from tests.unit.render.jobs import RESTRICTED, changed_spec, job, replace, with_agent
 
 RESOURCES = {
@@ -151,7 +152,7 @@ def test_a_pod_gets_its_own_part_of_the_keys_only() -> None:
 def test_all_mounted_keys_exist_in_the_secret() -> None:
     one = job()
     plan = with_agent(layout(one))
-    parts = {k.part: "x" for pod in plan.pods for k in pod.keys}
+    parts: dict[Part, str] = {k.part: "x" for pod in plan.pods for k in pod.keys}
     made = secret(plan, one, parts)
     for pod in (one_made["spec"] for one_made in children(plan, one, Facts()).workers):
         items = volume(pod, "/etc/mpi-keys")["secret"]["items"]

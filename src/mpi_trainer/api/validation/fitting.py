@@ -18,6 +18,7 @@ from mpi_trainer.api.effective import (
     LAUNCHER,
     MODEL,
     NODE,
+    TRAINER,
     Effective,
     ReplicatedJob,
     effective,
@@ -32,7 +33,7 @@ from mpi_trainer.api.errors import (
     Path,
 )
 from mpi_trainer.api.pods import PodSpec
-from mpi_trainer.api.runtime import MPI, SERVED, SUPPORT_LABEL, TORCH, Runtime
+from mpi_trainer.api.runtime import FLUX, MPI, SUPPORT_LABEL, TORCH, XGBOOST, Runtime
 from mpi_trainer.api.trainjob import Source, TrainJob
 from mpi_trainer.api.validation import (
     containers,
@@ -53,6 +54,7 @@ TRAINER_FIELDS: Path = ("spec", "trainer")
 SSH_VOLUME = "mpi-ssh-auth"
 HOSTFILE_VOLUME = "mpi-hostfile"
 INITIALIZER_VOLUME = "initializer"
+FLUX_INSTALLER = "flux-installer"
 
 RESERVED = {
     MPI: (
@@ -71,6 +73,7 @@ RESERVED = {
         "PET_MASTER_ADDR",
         "PET_MASTER_PORT",
     ),
+    XGBOOST: ("DMLC_TRACKER_URI", "DMLC_TRACKER_PORT", "DMLC_TASK_ID", "DMLC_NUM_WORKER"),
 }
 _TORCHTUNE = ("tune", "run")
 _POD_SUFFIX = "-xxxxx"
@@ -81,10 +84,6 @@ def errors(job: TrainJob, runtime: Runtime) -> tuple[FieldError, ...]:
     unsound = [_at_the_ref(error) for error in runtimes.structure(runtime)]
     if unsound:
         return tuple(unsound)
-    if runtime.policy not in SERVED:
-        rule = f"its policy `{runtime.policy}` is not served: mpi-trainer runs {', '.join(SERVED)}"
-        remedy = "choose a runtime with one of those"
-        return (FieldError((*REF, "name"), NOT_SUPPORTED, runtime.name, rule, remedy),)
     together = effective(job, runtime)
     return (
         *_size(job, together),
@@ -177,6 +176,8 @@ def _policy(job: TrainJob, runtime: Runtime, together: Effective) -> rules.Error
     if together.policy == MPI:
         for error in runtimes.mpi_roles(runtime, (*REF, "name")):
             yield replace(error, rule=f"the runtime cannot be used: {error.rule}")
+    if together.policy == FLUX:
+        yield from _brokers(runtime, together)
     if together.policy == TORCH and job.trainer.command == _TORCHTUNE:
         rule = "torchtune is not served: its recipe would be started without its settings"
         remedy = "start torchrun, or name the recipe and its settings after `tune run`"
@@ -186,6 +187,18 @@ def _policy(job: TrainJob, runtime: Runtime, together: Effective) -> rules.Error
     if policy and policy.volcano and together.annotations.get(_QUEUE) == "":
         rule = f"the runtime's annotation {_QUEUE} names no queue"
         yield FieldError((*REF, "name"), INVALID, runtime.name, rule, "set it, or remove it there")
+
+
+def _brokers(runtime: Runtime, together: Effective) -> rules.Errors:
+    """Flux is in the pods of one job, whose name and hosts it counts on."""
+    nodes = next((one for one in together.jobs if one.name == NODE), None)
+    path, remedy = (*REF, "name"), "mend the runtime, or choose another"
+    if nodes is None or nodes.role != TRAINER:
+        rule = f"its policy is flux, and it has no job `{NODE}` that is labelled as the trainer"
+        yield FieldError(path, INVALID, runtime.name, rule, remedy)
+    elif any(one.name == FLUX_INSTALLER for one in nodes.template.view.spec.init_containers):
+        rule = f"the controller adds an init container `{FLUX_INSTALLER}`, and it has one already"
+        yield FieldError(path, INVALID, runtime.name, rule, remedy)
 
 
 def _injection(runtime: Runtime) -> rules.Errors:

@@ -20,7 +20,6 @@ from mpi_trainer.api.runtime import (
     CLUSTER,
     IMPLEMENTATION_ANNOTATION,
     MPI,
-    SERVED,
     SUPPORT_LABEL,
     MPIPolicy,
     Runtime,
@@ -70,9 +69,7 @@ def warnings(runtime: Runtime) -> Iterator[FieldError]:
         )
     for n, job in enumerate(runtime.jobset.replicated_jobs):
         yield from _ignored((*JOBS, n, "template"), job)
-    if runtime.policy not in SERVED:
-        yield _unserved(runtime)
-    elif runtime.policy == MPI:
+    if runtime.policy == MPI:
         yield from mpi_roles(runtime, JOBS)
 
 
@@ -100,12 +97,6 @@ def _one_launcher(runtime: Runtime, job: ReplicatedJobView, path: Path) -> Itera
         rule = f"it would start {count} launchers, by {field}"
         remedy = f"set that to 1; workers are counted by the parallelism of `{NODE}`"
         yield FieldError(path, INVALID, count, rule, f"{remedy}, or by numNodes in the job")
-
-
-def _unserved(runtime: Runtime) -> FieldError:
-    rule = f"TrainJobs with the {runtime.policy} policy are not served by mpi-trainer"
-    remedy = f"use {', '.join(SERVED)}, or another controller for it"
-    return FieldError((*POLICY, runtime.policy), SUSPICIOUS, rule=rule, remedy=remedy)
 
 
 def _metadata(runtime: Runtime) -> rules.Errors:

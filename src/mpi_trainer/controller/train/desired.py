@@ -11,12 +11,14 @@ from mpi_trainer.api.errors import FieldError
 from mpi_trainer.api.runtime import Runtime
 from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.api.validation import ineffective
-from mpi_trainer.controller.desired import parts
 from mpi_trainer.controller.furniture import Pieces
+from mpi_trainer.kube.resources import CONFIGMAPS
 from mpi_trainer.layout.model import Layout
 from mpi_trainer.render import agentscripts
 from mpi_trainer.render import trainjob as render
+from mpi_trainer.render.frame import Endpoint
 from mpi_trainer.render.jobsets import RENDERED
+from mpi_trainer.render.secrets import KeyPlan
 from mpi_trainer.render.trainjob import Children
 
 
@@ -25,6 +27,7 @@ class Desired(msgspec.Struct, frozen=True):
     effective: Effective
     layout: Layout | None
     children: Children
+    keys: KeyPlan | None = None
     wishes: Mapping[str, str] = {}
     unused: tuple[FieldError, ...] = ()
 
@@ -36,19 +39,31 @@ class Desired(msgspec.Struct, frozen=True):
 
     @property
     def pieces(self) -> Pieces | None:
-        plan, texts = self.layout, self.children.config_map
-        if plan is None or texts is None:
+        made = (self.children.config_map, self.children.trust)
+        maps = [one for one in made if one is not None]
+        if not maps:
             return None
+        first, *others = maps
         return Pieces(
-            config_map=texts,
-            parts=parts(plan),
-            secret=lambda keys: render.secret(plan, self.job, keys),
-            scripts=bool(agentscripts.mark(plan.launcher)) and not self.job.spec.suspend,
+            config_map=first,
+            others=tuple((CONFIGMAPS, one) for one in others),
+            parts=frozenset() if self.keys is None else self.keys.parts,
+            secret=None if self.keys is None else self.keys.made,
+            scripts=self._scripts,
         )
 
+    @property
+    def _scripts(self) -> bool:
+        """Whether its pods read the agent's, and are to start now."""
+        if self.layout is None or self.job.spec.suspend:
+            return False
+        return bool(agentscripts.mark(self.layout.launcher))
 
-def desired(job: TrainJob, runtime: Runtime, domain: str) -> Desired:
+
+def desired(
+    job: TrainJob, runtime: Runtime, domain: str, endpoint: Endpoint | None = None
+) -> Desired:
     """InvalidJob where the runtime's own template is in the children's way."""
-    made = render.rendered(job, runtime, domain)
+    made = render.rendered(job, runtime, domain, endpoint)
     wishes, unused = runtime.metadata.annotations, tuple(ineffective.of_runtime(runtime))
-    return Desired(job, made.effective, made.layout, made.children, wishes, unused)
+    return Desired(job, made.effective, made.layout, made.children, made.keys, wishes, unused)
