@@ -113,6 +113,6 @@ def began(pod: Pod | None, main: str = "") -> datetime | None:
         return None
     for one in pod.status.container_statuses:
         state = one.state.running or one.state.terminated
-        if state is not None and main in ("", one.name):
+        if state is not None and main in ("", one.name) and state.started_at is not None:
             return state.started_at
     return pod.metadata.creation_timestamp

@@ -55,16 +55,12 @@ class PodLogs:
         try:
             async with asyncio.timeout(SECONDS):
                 return await self._read(pod, container)
-        except (TimeoutError, ServerFault) as error:
-            self._silent[node] = now + SILENT
+        except (TimeoutError, KubeError) as error:
             log.info("no log of %s: %s", pod.metadata.name, error or "no answer")
+            if isinstance(error, ApiError) and not isinstance(error, ServerFault):
+                raise Unreadable("its log was gone before it could be read") from None
+            self._silent[node] = now + SILENT
             raise Unreadable(f"node {node} did not give its log") from None
-        except ApiError as error:
-            log.info("no log of %s: %s", pod.metadata.name, error)
-            raise Unreadable("its log was gone before it could be read") from None
-        except KubeError as error:
-            log.info("no log of %s: %s", pod.metadata.name, error)
-            raise Unreadable("the API server did not answer") from None
 
     async def _read(self, pod: Pod, container: str) -> str:
         place = pod.metadata.namespace, pod.metadata.name
