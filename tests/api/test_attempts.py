@@ -6,48 +6,25 @@ nodes it is tests/e2e/full/test_last_words.py.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from aiohttp import web
 
 from mpi_trainer.api.annotations import ATTEMPTS, LOG_TAIL
 from mpi_trainer.decide import history
 from mpi_trainer.decide.history import History
 from tests.api.admin import JOBS, Admin
-from tests.api.crashing import CrashingProxy
 from tests.api.kubelet import Kubelet
 from tests.api.lab import admin, kubelet, served, submit, until
+from tests.api.logproxy import LogProxy
 from tests.api.odh import Odh
 from tests.api.running import Controller, job
 from tests.cluster import eventually
-from tools.cluster.spec import Spec
 
 __all__ = ["admin", "kubelet", "served"]
-
-SAID = "epoch 3\ntoken=abcdef123456\nValueError: no such column\n"
-
-
-class LogProxy(CrashingProxy):
-    """Answers for the kubelet where a log is asked for."""
-
-    def __init__(self, spec: Spec) -> None:
-        super().__init__(spec, lambda: None)
-        self.asked: list[dict[str, str]] = []
-        self.says: Callable[[str], str | None] = lambda pod: SAID
-
-    async def _pass(self, request: web.Request) -> web.StreamResponse:
-        if not request.path.endswith("/log"):
-            return await super()._pass(request)
-        self.asked.append(dict(request.query))
-        said = self.says(request.path.split("/")[-2])
-        if said is None:
-            await asyncio.sleep(60)
-        return web.Response(text=said or "")
 
 
 @pytest.fixture

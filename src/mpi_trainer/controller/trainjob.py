@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from mpi_trainer.api.effective import Effective
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.runtime import CLUSTER, MPI, Runtime
-from mpi_trainer.api.trainjob import KIND, TrainJob
+from mpi_trainer.api.trainjob import FAILED, KIND, TrainJob
 from mpi_trainer.api.validation import fitting
 from mpi_trainer.controller import namewait, status
 from mpi_trainer.controller.agentscripts import AgentScripts, Whose
@@ -39,10 +39,11 @@ from mpi_trainer.controller.train.news import News
 from mpi_trainer.controller.train.objects import JobSet, seen
 from mpi_trainer.controller.train.ownership import Ownership
 from mpi_trainer.controller.train.runtimes import BadRuntime, NoRuntime, Runtimes, Superseded
+from mpi_trainer.controller.train.words import TrainWords
 from mpi_trainer.decide import reasons
 from mpi_trainer.decide.trainjob import decide, needs_all_pods, ours, over, refused, stalled
 from mpi_trainer.decide.trainseen import JobSetSeen, Step, TrainSeen
-from mpi_trainer.decide.trainstory import finished
+from mpi_trainer.decide.trainstory import finished, holds
 from mpi_trainer.kube.errors import Forbidden
 from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
 from mpi_trainer.render.agentscripts import used
@@ -104,6 +105,7 @@ class TrainTools(msgspec.Struct, frozen=True):
     furniture: Furniture
     all_pods: AllPods
     ownership: Ownership
+    words: TrainWords
     hands: TrainHands
     pace: Pace
     recorder: Recorder
@@ -262,21 +264,37 @@ class TrainJobs:
             patience=self._tools.schedule_timeout,
         )
         watched = self._stores.ended_pods.by(BY_JOB, f"{job.namespace}/{job.name}")
-        everything = await self._with_pods(job, everything, watched, whole)
+        own = await self._own(job, job_set, watched)
+        everything = _with_pods(everything, own, whole)
         if needs_all_pods(job, whole, everything, now):
-            listed = await self._tools.all_pods.of(job)
-            everything = await self._with_pods(job, everything, listed, whole)
-            everything = replace(everything, asked=True)
-        return decide(job, whole, everything, now)
+            own = await self._own(job, job_set, await self._tools.all_pods.of(job))
+            everything = replace(_with_pods(everything, own, whole), asked=True)
+        step = decide(job, whole, everything, now)
+        return await self._with_words(job, whole, job_set, own, step, now)
 
-    async def _with_pods(
-        self, job: TrainJob, seen: TrainSeen, pods: Iterable[Pod], whole: Effective
-    ) -> TrainSeen:
-        """What is seen, with those of `pods` that are the JobSet's."""
-        uid = "" if seen.job_set is None else seen.job_set.uid
-        own = await self._tools.ownership.pods(job, uid, pods)
-        sight = look(own, whole.policy == MPI, whole.nodes)
-        return replace(seen, pods=sight.seen, placement=sight.placement)
+    async def _own(
+        self, job: TrainJob, job_set: JobSetSeen | None, pods: Iterable[Pod]
+    ) -> tuple[Pod, ...]:
+        """Those of `pods` that are the JobSet's."""
+        return await self._tools.ownership.pods(job, "" if job_set is None else job_set.uid, pods)
+
+    async def _with_words(
+        self,
+        job: TrainJob,
+        whole: Effective,
+        job_set: JobSetSeen | None,
+        own: tuple[Pod, ...],
+        step: Step,
+        now: datetime,
+    ) -> Step:
+        """The step with what became of the job's attempts, which is stored with it."""
+        words = self._tools.words
+        fails = holds(step.status, FAILED)
+        if job_set is not None and (fails or step.suspend):
+            attempts = await words.last(job, whole, job_set, step, now)
+        else:
+            attempts = await words.told(job, whole, own, step, now)
+        return replace(step, findings=replace(step.findings, attempts=attempts))
 
     # --- carrying out ------------------------------------------------------------------------
 
@@ -372,6 +390,11 @@ def _planned(job: TrainJob, runtime: Runtime, domain: str, generation: int) -> _
         return _Plan(generation, desired(job, runtime, domain))
     except InvalidJob as error:
         return _Plan(generation, None, reasons.INVALID, cut(str(error)))
+
+
+def _with_pods(seen: TrainSeen, own: tuple[Pod, ...], whole: Effective) -> TrainSeen:
+    sight = look(own, whole.policy == MPI, whole.nodes)
+    return replace(seen, pods=sight.seen, placement=sight.placement)
 
 
 def _nodes(job: TrainJob, runtime: Runtime) -> int:

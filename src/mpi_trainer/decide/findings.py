@@ -11,7 +11,7 @@ from datetime import datetime
 
 import msgspec
 
-from mpi_trainer.api.annotations import DOMAIN
+from mpi_trainer.api.annotations import ATTEMPTS, DOMAIN
 from mpi_trainer.layout.agent.summary import Summary
 
 PHASE = f"{DOMAIN}/phase"
@@ -38,12 +38,13 @@ _NAMES = {
     "placement": PLACEMENT,
     "ttl": TTL,
     "clean": CLEAN,
+    "attempts": ATTEMPTS,
 }
 
 
 class Findings(msgspec.Struct, frozen=True):
     """`ttl` and `clean` are the job's wishes, or its runtime's once the job has ended: the job is
-    then all that is left to read."""
+    then all that is left to read. `attempts` is what `history` writes."""
 
     phase: str = ""
     start_time: str = ""
@@ -52,6 +53,7 @@ class Findings(msgspec.Struct, frozen=True):
     placement: str = ""
     ttl: str = ""
     clean: str = ""
+    attempts: str = ""
 
 
 def read(annotations: Mapping[str, str]) -> Findings:

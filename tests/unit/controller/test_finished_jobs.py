@@ -27,6 +27,7 @@ from mpi_trainer.controller.train.allpods import AllPods
 from mpi_trainer.controller.train.hands import TrainHands
 from mpi_trainer.controller.train.ownership import Ownership
 from mpi_trainer.controller.train.runtimes import Runtimes
+from mpi_trainer.controller.train.words import TrainWords
 from mpi_trainer.controller.trainjob import TrainJobs, TrainStores, TrainTools, _Noted, _Plan
 from mpi_trainer.controller.wakeups import Wakeups
 from mpi_trainer.kube.resources import JOBS, MPIJOBS, PODS, Resource
@@ -151,15 +152,17 @@ def test_the_plan_of_a_trainjob_is_dropped_at_its_end() -> None:
         scripts = AgentScripts(server, WorkQueue())
         furniture, runtimes = Furniture(server, memories, scripts), Runtimes(server, memories)
         freshness: Freshness[Key, Resource] = Freshness({}, time.monotonic)
-        pace = Pace()
+        pace, all_pods = Pace(), AllPods(server)
+        ownership = Ownership(server, memories)
         tools = TrainTools(
             memories=memories,
             jobs=Jobs(TrainJob, load.train_job, memories),
             scripts=scripts,
             runtimes=runtimes,
             furniture=furniture,
-            all_pods=AllPods(server),
-            ownership=Ownership(server, memories),
+            all_pods=all_pods,
+            ownership=ownership,
+            words=TrainWords(PodLogs(server), all_pods, ownership),
             hands=TrainHands(server, runtimes, furniture, freshness, pace),
             pace=pace,
             recorder=Recorder(server, "x", "y", metrics),

@@ -17,6 +17,7 @@ from mpi_trainer.controller.jobmemory import JobMemories
 from mpi_trainer.controller.jobs import Jobs
 from mpi_trainer.controller.objects import POD_SECONDS, Pod, StoredJob
 from mpi_trainer.controller.pace import Pace
+from mpi_trainer.controller.podlogs import PodLogs
 from mpi_trainer.controller.telling import of_unreadable
 from mpi_trainer.controller.train.allpods import AllPods
 from mpi_trainer.controller.train.hands import TrainHands
@@ -24,6 +25,7 @@ from mpi_trainer.controller.train.objects import ENDED, JobSet
 from mpi_trainer.controller.train.ownership import Ownership
 from mpi_trainer.controller.train.runtimes import Runtimes
 from mpi_trainer.controller.train.wakeups import TrainWakeups
+from mpi_trainer.controller.train.words import TrainWords
 from mpi_trainer.controller.trainjob import TrainJobs, TrainStores, TrainTools
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.resources import JOBSETS, PODS, TRAINJOBS, Resource
@@ -60,6 +62,8 @@ def parts(
     memories = JobMemories()
     furniture = Furniture(writer, memories, shared.scripts, KIND)
     runtimes = Runtimes(writer, memories)
+    all_pods = AllPods(shared.client)
+    ownership = Ownership(shared.client, memories)
     loop = TrainJobs(
         stores,
         TrainTools(
@@ -68,8 +72,9 @@ def parts(
             jobs=Jobs(TrainJob, load.train_job, memories),
             runtimes=runtimes,
             furniture=furniture,
-            all_pods=AllPods(shared.client),
-            ownership=Ownership(shared.client, memories),
+            all_pods=all_pods,
+            ownership=ownership,
+            words=TrainWords(PodLogs(shared.client), all_pods, ownership, flags.log_tail),
             hands=TrainHands(writer, runtimes, furniture, freshness, shared.pace),
             pace=shared.pace,
             recorder=shared.recorder,

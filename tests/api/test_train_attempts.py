@@ -1,0 +1,83 @@
+"""What a TrainJob keeps of its attempts, which JobSet makes (W-7, W-9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mpi_trainer.api.annotations import ATTEMPTS
+from mpi_trainer.decide import history
+from mpi_trainer.decide.history import History
+from tests.api.admin import Admin, Object
+from tests.api.logproxy import LogProxy
+from tests.api.odh import Odh
+from tests.api.running import Controller
+from tests.api.test_trainjob import pod_of
+from tests.api.trainlab import TRAIN, admin, api_server, end, job_set, submit, train_job, until
+from tests.cluster import eventually
+
+__all__ = ["admin", "api_server"]
+
+MAIN = {"name": "node", "ready": False, "restartCount": 0, "image": "x", "imageID": "x"}
+
+
+@pytest.fixture
+def proxy(admin: Admin, tmp_path: Path) -> Iterator[LogProxy]:
+    with (
+        LogProxy(admin.spec) as one,
+        Controller.alone(one.kubeconfig(tmp_path), admin.namespace),
+    ):
+        yield one
+
+
+def now(admin: Admin, pod: str, phase: str, state: Object) -> None:
+    ended = [{**MAIN, "state": state}]
+    admin.patch(f"{pod}/status", {"status": {"phase": phase, "containerStatuses": ended}})
+
+
+def kept(admin: Admin) -> History:
+    found = admin.get(f"{TRAIN}/trainjobs/pi") or {}
+    return history.read(found["metadata"].get("annotations", {}))
+
+
+def test_launcher_that_failed_leaves_its_last_words(admin: Admin, proxy: LogProxy) -> None:
+    submit(admin, train_job())
+    launcher = pod_of(admin, job_set(admin), "launcher")
+    now(admin, launcher, "Failed", {"terminated": {"exitCode": 3, "reason": "Error"}})
+    eventually("told", lambda: len(kept(admin)) == 1)
+    (first,) = kept(admin)
+    assert "exit code 3" in first.message and "no such column" in first.words[0].text
+    assert "abcdef123456" not in first.words[0].text
+    end(admin, "Failed", "FailedJobs")
+    until(admin, "Failed")
+    assert kept(admin) == (first,)
+    admin.delete(launcher, grace=0)
+    odh = Odh(admin.spec.kubeconfig, admin.namespace)
+    said = odh("trainjob", "logs", "pi", "--attempt", "1")
+    assert "ValueError: no such column" in said.stdout
+    assert "Last words of attempt 1" in odh("trainjob", "describe", "pi").stdout
+
+
+def test_launcher_at_the_deadline_is_heard(admin: Admin, proxy: LogProxy) -> None:
+    made = train_job()
+    made["spec"]["activeDeadlineSeconds"] = 8
+    submit(admin, made)
+    launcher = pod_of(admin, job_set(admin), "launcher")
+    now(admin, launcher, "Running", {"running": {}})
+    assert until(admin, "Failed")["reason"] == "DeadlineExceeded"
+    (first,) = kept(admin)
+    assert first.reason == "DeadlineExceeded" and "no such column" in first.words[0].text
+
+
+def test_job_that_completes_keeps_no_words(admin: Admin, proxy: LogProxy) -> None:
+    submit(admin, train_job())
+    launcher = pod_of(admin, job_set(admin), "launcher")
+    now(admin, launcher, "Failed", {"terminated": {"exitCode": 3, "reason": "Error"}})
+    eventually("told", lambda: len(kept(admin)) == 1)
+    admin.delete(launcher, grace=0)
+    end(admin, "Completed", "AllJobsCompleted")
+    until(admin, "Complete")
+    found = admin.get(f"{TRAIN}/trainjobs/pi") or {}
+    assert '"words"' not in found["metadata"]["annotations"][ATTEMPTS]
