@@ -1,5 +1,6 @@
 """What a pod sees of the file system, planned without touching one."""
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -157,6 +158,23 @@ def test_survey_sees_kinds_links_and_inner_paths(tmp_path: Path) -> None:
     assert seen.kinds[f"{base}/real/sub"] == "dir"
     assert f"{base}/real/new" not in seen.kinds
     assert seen.kinds["/"] == "dir"
+
+
+def test_link_below_tmp_leads_to_what_is_shown() -> None:
+    """L-8: the way to a home may go by links, and each pod has a /tmp of its own."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as made:
+        base = Path(made).resolve()
+        (base / "real" / "home").mkdir(parents=True)
+        (base / "one").symlink_to("two")
+        (base / "two").symlink_to(base / "real")
+        (base / "real" / "inner").symlink_to("home")
+        wanted = Wanted(shared=(f"{base}/one/inner", f"{base}/real", f"{base}/gone"))
+        seen = plan(wanted, survey(wanted, True, lambda path: path, 0))
+    found = {op.target: op for op in seen}
+    assert found[f"{base}/real"] == Bind(f"{base}/real", f"{base}/real")
+    assert f"{base}/gone" not in found
+    links = {item.path: item.link for item in layer(found["/tmp"]).values() if item.link}
+    assert links == {f"{base.name}/one": "two", f"{base.name}/two": f"{base}/real"}
 
 
 SYSTEM_PATHS = st.lists(

@@ -57,9 +57,9 @@ class Distribution(msgspec.Struct, frozen=True):
     def installed(self) -> bool:
         return self.prefix.is_dir()
 
-    @property
-    def env(self) -> tuple[tuple[str, str], ...]:
-        return tuple((name, value.format(self.prefix)) for name, value in self.settings)
+    def env_at(self, prefix: str) -> tuple[tuple[str, str], ...]:
+        """Its variables where it is seen at this path."""
+        return tuple((name, value.format(prefix)) for name, value in self.settings)
 
 
 # The first of an implementation is what a job gets that names the implementation only.

@@ -27,7 +27,7 @@ from mpi_trainer.local.cgroups import Groups, start_time
 from mpi_trainer.local.errors import PodError
 from mpi_trainer.local.isolation import Isolation
 from mpi_trainer.local.member import START_SECONDS, Member, spawn
-from mpi_trainer.local.pod import ExitStatus, Paths, PodPlan
+from mpi_trainer.local.pod import SHOWN_MPI, ExitStatus, Paths, PodPlan
 from mpi_trainer.local.shim import Ends
 
 _END_ALL: Final = signal.SIGRTMIN
@@ -89,7 +89,8 @@ class Loopback:
 
     def paths(self, name: str) -> Paths:
         base = f"{self._home}/{name}"
-        return Paths(prefix=f"{base}/files", share=f"{base}/share", tmp=f"{base}/tmp")
+        common = f"{self._home}/common"
+        return Paths(f"{base}/files", f"{base}/share", f"{base}/tmp", common)
 
     def start(self, plans: tuple[PodPlan, ...]) -> tuple[LoopbackPod, ...]:
         new: list[LoopbackPod] = []
@@ -140,6 +141,9 @@ class Loopback:
 
     def _note_refusals(self, plan: PodPlan) -> None:
         for mount in plan.mounts:
+            if mount.source is not None and mount.target.startswith(f"{SHOWN_MPI}/"):
+                self._copy_mpi(mount.source, self.paths(plan.name).common + mount.target)
+                continue
             if mount.source is None or not _same(mount.source, mount.target):
                 raise PodError(
                     f"mountPath {mount.target}: needs namespaces, which this machine forbids; "
@@ -149,6 +153,11 @@ class Loopback:
                 self._refused[f"mountPath {mount.target}: is not read-only"] = None
         if plan.shm_bytes is not None:
             self._refused["/dev/shm: is the machine's, its size is not limited"] = None
+
+    def _copy_mpi(self, source: str, target: str) -> None:
+        """Nothing can be mounted here, and an MPI follows links to itself: so it is copied."""
+        if not Path(target).exists():
+            shutil.copytree(source, target, symlinks=True)
 
 
 def _hold_port() -> socket.socket:

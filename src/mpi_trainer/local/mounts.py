@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from mpi_trainer.local import syscalls
-from mpi_trainer.local.rootfs import Bind, Cover, Made, Op, Placed, Proc, Sysfs, Tmpfs
+from mpi_trainer.local.rootfs import Bind, Cover, Link, Made, Op, Placed, Proc, Sysfs, Tmpfs
 from mpi_trainer.local.syscalls import MS_BIND, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_REC
 
 _ST_RELATIME: Final = 0x1000
@@ -64,6 +64,8 @@ class Builder:
                 syscalls.mount("proc", target, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
             case Sysfs():
                 self._sysfs(target)
+            case Link():
+                raise AssertionError("links are made with the layer that holds them")
 
     def _cover(self, op: Cover, target: str) -> None:
         lower = self._host(op.target)
@@ -123,7 +125,10 @@ def _tmpfs(target: str, op: Tmpfs) -> None:
 def _make(layer: str, made: tuple[Made, ...]) -> None:
     for item in made:
         path = Path(layer, item.path)
-        if item.content is not None:
+        if item.link:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.symlink_to(item.link)
+        elif item.content is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
             _write(str(path), item.mode, item.content)
         else:

@@ -19,7 +19,7 @@ from mpi_trainer.layout.model import Layout, Pairs, Part, PodLayout
 from mpi_trainer.layout.mpi import Settings, implementation
 from mpi_trainer.local import volumes
 from mpi_trainer.local.environment import Materials, PodFacts, environment, expanded
-from mpi_trainer.local.pod import File, Limits, Paths, PodPlan
+from mpi_trainer.local.pod import File, Limits, Mount, Paths, PodPlan
 from mpi_trainer.runtime.sshkeys import KeyPair
 
 SUMMARY = "summary"
@@ -30,7 +30,8 @@ class Site(msgspec.Struct, frozen=True):
     """This machine, as the pods of one job shall see it.
 
     `env` is under every pod's own; `mpi_paths` are folders to search before all others, by the
-    variable that lists them.
+    variable that lists them, and `mpi_env` are variables that the MPI needs. `mpi` shows it in all
+    pods at the path that both name, where that is not its own.
     """
 
     env: Pairs
@@ -41,6 +42,8 @@ class Site(msgspec.Struct, frozen=True):
     interface: str
     materials: Materials = Materials()
     claims: Mapping[str, str] = {}
+    mpi_env: Pairs = ()
+    mpi: Mount | None = None
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -85,7 +88,7 @@ class Planner(msgspec.Struct, frozen=True):
             cwd=container.working_dir or self.site.cwd,
             hosts=self._hosts(),
             files=(*self._files(pod, place), *shown.files),
-            mounts=shown.mounts,
+            mounts=(*((self.site.mpi,) if self.site.mpi else ()), *shown.mounts),
             shm_bytes=shown.shm_bytes,
             limits=limits(container),
         )
@@ -112,6 +115,7 @@ class Planner(msgspec.Struct, frozen=True):
             "PYTHONUNBUFFERED": "1",
             "OMP_NUM_THREADS": "1",
             **dict(site.env),
+            **{name: self._of_mpi(value, place) for name, value in site.mpi_env},
             **({"TMPDIR": place.paths.tmp} if place.paths.prefix else {}),
             **dict(impl.shared_machine_env(site.interface)),
             **own,
@@ -126,9 +130,17 @@ class Planner(msgspec.Struct, frozen=True):
             env["MPI_TRAINER_SSH_PORT"] = str(place.port)
         else:
             env.update(self._launcher_env(place))
-        for name, folder in site.mpi_paths:
+        for name, given in site.mpi_paths:
+            folder = self._of_mpi(given, place)
             env[name] = f"{folder}:{env[name]}" if env.get(name) else folder
         return env
+
+    def _of_mpi(self, text: str, place: Place) -> str:
+        """A value that names the path of the MPI, as this pod sees it."""
+        shown = self.site.mpi
+        return (
+            text if shown is None else text.replace(shown.target, place.paths.common + shown.target)
+        )
 
     def _launcher_env(self, place: Place) -> dict[str, str]:
         """The layout's own variables with the paths of this pod, and marks on ranks' lines."""

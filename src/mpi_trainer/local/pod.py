@@ -5,9 +5,12 @@ namespaces, `loopback` of plain processes, and both are a `PodHost`. A pod ends 
 its main process ends, as a container does.
 """
 
-from typing import Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct
+
+SHOWN_MPI: Final = "/run/mpi"
+"""where pods see an MPI whose own path no shell would take"""
 
 
 class File(Struct, frozen=True):
@@ -60,12 +63,14 @@ class ExitStatus(Struct, frozen=True):
 class Paths(Struct, frozen=True):
     """Where things are, as the processes of one pod see them.
 
-    `prefix` is empty where the pod has its own view of the file system.
+    `prefix` is empty where the pod has its own view of the file system, and so is `common`, which
+    is put before what all pods of a job see at one path.
     """
 
     prefix: str
     share: str
     tmp: str
+    common: str = ""
 
     def file(self, path: str) -> str:
         """The path at which a file planned for the absolute `path` is found."""

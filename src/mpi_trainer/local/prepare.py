@@ -22,12 +22,12 @@ from mpi_trainer.api.validation import fitting
 from mpi_trainer.layout.agent import Choice
 from mpi_trainer.layout.model import Layout
 from mpi_trainer.layout.mpijob import choose, layout
-from mpi_trainer.local import accounts, applied, isolation, preflight, trainjob
+from mpi_trainer.local import accounts, applied, isolation, preflight, trainjob, visible
 from mpi_trainer.local.description import description
 from mpi_trainer.local.distributions import DISTRIBUTIONS, Distribution, default_for, named
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.isolation import Isolation
-from mpi_trainer.local.places import claims_dir
+from mpi_trainer.local.places import claims_dir, data_dir
 from mpi_trainer.local.run import Order
 from mpi_trainer.local.settings import Settings
 from mpi_trainer.local.site import site
@@ -53,7 +53,9 @@ class LocalRun(msgspec.Struct, frozen=True):
         interface = "lo" if self.isolation.kind == "loopback" else "eth0"
         machine = site(self.settings, self.distribution, interface, self.claims)
         preflight.demand(self.job, self.settings.materials, self.claims)
-        shared = (machine.cwd, str(self.distribution.prefix), *_python_folders(machine.env))
+        command = self.layout.launcher.command if self.layout.launcher else ()
+        more = (str(self.distribution.prefix), str(data_dir()))
+        shared = visible.needed(machine.cwd, machine.env, command, more)
         return Order(self.job, self.layout, machine, self.isolation, shared)
 
     def described(self) -> dict[str, Any]:
@@ -201,9 +203,3 @@ def _notes(job: MPIJob, settings: Settings, isolated: Isolation) -> tuple[str, .
 def _not_applied(job: MPIJob) -> list[str]:
     found = [f"launcher.{p}" for p in applied.not_applied(job.launcher.template, "launcher")]
     return found + [f"worker.{p}" for p in applied.not_applied(job.worker.template, "worker")]
-
-
-def _python_folders(env: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
-    """Where the caller's programs are: seen by the pods even where they lie below /tmp."""
-    path = dict(env).get("PATH", "").split(":")
-    return tuple(str(Path(p).parent) for p in path if p.startswith("/tmp/"))

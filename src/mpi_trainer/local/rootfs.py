@@ -2,13 +2,13 @@
 
 The pod's root is a copy of the host's mounts under a staging directory, changed there and then
 pivoted to, so that every source path still means the host's. Guarantee: the only operations that
-create a file or directory are `Tmpfs`, `Cover` and `Placed`, and all three create it in memory of
-the pod's own; a mount path that does not exist on the host never comes to exist there.
+create a file, link or directory are `Tmpfs`, `Cover` and `Placed`, and all three create it in
+memory of the pod's own; a mount path that does not exist on the host never comes to exist there.
 Danger: what a pod writes below a covered directory is lost with the pod, which is why only system
 directories are ever covered and the user's are refused.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final, Literal
 
@@ -19,6 +19,11 @@ from mpi_trainer.local.errors import PodError
 from mpi_trainer.local.pod import File, Mount
 
 SHARE: Final = "/run/mpi-agent"
+HIDDEN: Final = ("/tmp", "/dev/shm", "/run")
+"""of the host; each pod has its own"""
+
+_MOST_STEPS: Final = 1000
+"""names on the way to a path, those of links included"""
 
 Kind = Literal["dir", "file"]
 
@@ -32,11 +37,12 @@ class MountPathError(PodError):
 
 
 class Made(Struct, frozen=True):
-    """A new file (with content) or directory (without), relative to the layer that holds it."""
+    """A new file (with content), link or directory, relative to the layer that holds it."""
 
     path: str
     mode: int = 0o755
     content: bytes | None = None
+    link: str = ""
 
 
 class Bind(Struct, frozen=True):
@@ -71,6 +77,13 @@ class Cover(Struct, frozen=True):
     bare: tuple[str, ...] = ()
 
 
+class Link(Struct, frozen=True):
+    """A symbolic link of the host in a directory that the pod has of its own."""
+
+    target: str
+    to: str
+
+
 class Proc(Struct, frozen=True):
     target: str = "/proc"
 
@@ -81,7 +94,7 @@ class Sysfs(Struct, frozen=True):
     target: str = "/sys"
 
 
-Op = Bind | Placed | Tmpfs | Cover | Proc | Sysfs
+Op = Bind | Placed | Tmpfs | Cover | Link | Proc | Sysfs
 
 
 class Wanted(Struct, frozen=True):
@@ -98,11 +111,13 @@ class Wanted(Struct, frozen=True):
 
 class Facts(Struct, frozen=True):
     """What `survey` saw of the host: the kind of each path that exists among those that matter,
-    the paths of links resolved, and the directories that are file systems of their own."""
+    the paths of links resolved, the links on the way to them that a pod would not see, and the
+    directories that are file systems of their own."""
 
     overlay: bool = True
     kinds: dict[str, Kind] = field(default_factory=dict)
     resolved: dict[str, str] = field(default_factory=dict)
+    links: dict[str, str] = field(default_factory=dict)
     foreign: frozenset[str] = frozenset()
     writable: frozenset[str] = frozenset()
 
@@ -138,15 +153,23 @@ def _base(wanted: Wanted, facts: Facts) -> Iterable[Op]:
         yield Tmpfs(target="/dev/shm", mode=0o1777, size=wanted.shm_bytes)
     yield Tmpfs(target="/run", made=(Made("sshd"), Made("lock", 0o1777)))
     yield Bind(source=wanted.share_source, target=SHARE)
-    for path in wanted.shared:
-        real = facts.resolved.get(path, path)
-        if _is_hidden(real):
+    for real in _kept(wanted, facts.resolved):
+        if real in facts.kinds:
             yield Bind(source=real, target=real)
+    for path, to in facts.links.items():
+        yield Link(target=path, to=to)
 
 
-def _is_hidden(path: str) -> bool:
+def _kept(wanted: Wanted, resolved: dict[str, str]) -> list[str]:
+    """What is shown of the directories that the pod hides; nothing twice."""
+    real = {resolved.get(path, path) for path in wanted.shared}
+    hidden = {path for path in real if is_hidden(path)}
+    return sorted(p for p in hidden if not any(p != o and below(p, o) for o in hidden))
+
+
+def is_hidden(path: str) -> bool:
     """Whether the pod's private directories hide this path of the host."""
-    return any(below(path, hidden) for hidden in ("/tmp", "/dev/shm", "/run"))
+    return any(below(path, hidden) for hidden in HIDDEN)
 
 
 class _Planner:
@@ -176,6 +199,8 @@ class _Planner:
         if isinstance(layer, Tmpfs):
             self._make(layer.target, op)
             return
+        if isinstance(op, Link):
+            return  # it is in a directory that is shown
         host = self._host_path(layer, op.target)
         if self._exists(host):
             self._done[op.target] = op
@@ -213,7 +238,8 @@ class _Planner:
         return path
 
     def _cover(self, ancestor: str, op: Op) -> None:
-        owner = next((o for o in self._wanted.own if o != "/" and below(ancestor, o)), None)
+        own = (self._facts.resolved.get(path, path) for path in self._wanted.own)
+        owner = next((o for o in own if o != "/" and below(ancestor, o)), None)
         if owner is not None:
             raise MountPathError(_missing(op, owner))
         if ancestor != "/":
@@ -230,6 +256,9 @@ class _Planner:
         relative = op.target[len(layer.rstrip("/")) + 1 :]
         if isinstance(op, Placed):
             made[relative] = Made(relative, op.mode, op.content)
+            return
+        if isinstance(op, Link):
+            made[relative] = Made(relative, link=op.to)
             return
         self._done[op.target] = op
         is_file = isinstance(op, Bind) and self._facts.kinds.get(op.source) == "file"
@@ -270,24 +299,48 @@ def survey(wanted: Wanted, overlay: bool, host: Callable[[str], str], uid: int) 
     """Look at the host; `host` gives the path at which the caller sees a path of the host."""
     targets = [f.path for f in wanted.files] + [m.target for m in wanted.mounts]
     sources = [m.source for m in wanted.mounts if m.source is not None]
-    resolved = {path: _real(path) for path in (*targets, *sources, *wanted.shared)}
+    named = (*targets, *sources, *wanted.shared, *wanted.own)
+    resolved = {path: _real(path) for path in named}
+    links = dict(one for path in (*targets, *wanted.shared) for one in _links(path, host))
     binds = [(resolved[m.source], resolved[m.target]) for m in wanted.mounts if m.source]
     places = [resolved[path] for path in targets]
     inner = [s + p[len(t) :] for s, t in binds for p in places if p != t and below(p, t)]
-    kept = [resolved[path] for path in wanted.shared if _is_hidden(resolved[path])]
+    kept = _kept(wanted, resolved)
     kinds: dict[str, Kind] = {}
     foreign: set[str] = set()
     base = ("/tmp", "/run", "/dev/shm", "/proc", "/sys")
     for path in (*base, *places, *inner, *kept, *(source for source, _ in binds)):
         _look(path, host, kinds, foreign)
     writable = {p for p, k in kinds.items() if uid != 0 and k == "dir" and _may_write(host(p), uid)}
-    return Facts(overlay, kinds, resolved, frozenset(foreign), frozenset(writable))
+    return Facts(overlay, kinds, resolved, links, frozenset(foreign), frozenset(writable))
 
 
 def _real(path: str) -> str:
     if not path.startswith("/"):
         raise MountPathError(f"{path}: must be an absolute path")
     return str(Path(path).resolve())
+
+
+def _links(path: str, host: Callable[[str], str]) -> Iterator[tuple[str, str]]:
+    """The symbolic links on the way to a path that a pod would not see, and where they lead."""
+    at, left = "", path.split("/")
+    for _ in range(_MOST_STEPS):
+        if not left:
+            return
+        part = left.pop(0)
+        if part in ("", "."):
+            continue
+        if part == "..":
+            at = at.rpartition("/")[0]
+            continue
+        here = Path(host(f"{at}/{part}"))
+        if not here.is_symlink():
+            at = f"{at}/{part}"
+            continue
+        to = str(here.readlink())
+        if is_hidden(f"{at}/{part}"):
+            yield f"{at}/{part}", to
+        at, left = "" if to.startswith("/") else at, [*to.split("/"), *left]
 
 
 def _look(path: str, host: Callable[[str], str], kinds: dict[str, Kind], foreign: set[str]) -> None:

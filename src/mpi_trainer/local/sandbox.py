@@ -101,13 +101,17 @@ class Sandbox:
         wanted = rootfs.Wanted(
             files=(*self._system_files(plan), *plan.files),
             mounts=plan.mounts,
-            shared=(plan.cwd, *self._shared),
+            shared=(plan.cwd, *self._home(), *self._shared),
             own=(self._account.home, plan.cwd, *self._shared),
             share_source=str(share),
             shm_bytes=plan.shm_bytes,
         )
         facts = rootfs.survey(wanted, self._isolation.overlay, host_path, self._account.uid)
         return Birth(plan, rootfs.plan(wanted, facts), scratch, host_path)
+
+    def _home(self) -> tuple[str, ...]:
+        """The user's home, unless it is a directory of which each pod has its own."""
+        return () if self._account.home in rootfs.HIDDEN else (self._account.home,)
 
     def _system_files(self, plan: PodPlan) -> tuple[File, ...]:
         users = accounts.passwd(accounts.host_text("/etc/passwd"), self._account)

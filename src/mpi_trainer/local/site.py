@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import shutil
 from collections.abc import Mapping
+from typing import Final
 
 from mpi_trainer.local import sshd
 from mpi_trainer.local.distributions import Distribution
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.plan import Site
+from mpi_trainer.local.pod import SHOWN_MPI, Mount
 from mpi_trainer.local.settings import Settings
+
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_./+-]+")
 
 
 def site(
@@ -22,9 +27,10 @@ def site(
         raise _missing("sshd", "openssh-server")
     if shutil.which("ssh") is None:
         raise _missing("ssh", "openssh-client")
-    prefix = distribution.prefix
+    mpi = _shown(distribution)
+    prefix = mpi.target if mpi else str(distribution.prefix)
     return Site(
-        env=(*settings.env, *distribution.env),
+        env=settings.env,
         mpi_paths=(("PATH", f"{prefix}/bin"), ("LD_LIBRARY_PATH", f"{prefix}/lib")),
         cwd=settings.cwd,
         user=_user(),
@@ -32,7 +38,18 @@ def site(
         interface=interface,
         materials=settings.materials,
         claims=claims,
+        mpi_env=distribution.env_at(prefix),
+        mpi=mpi,
     )
+
+
+def _shown(distribution: Distribution) -> Mount | None:
+    """The MPI at a plain path, where its own is none: Open MPI starts its daemons by a shell
+    without quoting its own path, and lists of paths know no `:`."""
+    prefix = distribution.prefix
+    if _PLAIN.fullmatch(str(prefix)) and _PLAIN.fullmatch(str(prefix.resolve())):
+        return None
+    return Mount(str(prefix), f"{SHOWN_MPI}/{prefix.name}", read_only=True)
 
 
 def _missing(program: str, package: str) -> LocalError:
