@@ -60,6 +60,8 @@ class Flags(msgspec.Struct, frozen=True):
     log_level: str = "info"
     beside_upstream: bool = False
     trainjobs: bool = True
+    status_port: int = 0
+    status_service: str = ""
     runtimes: tuple[str, ...] = ()
     release: bool = False
     ignored: tuple[str, ...] = ()
@@ -90,6 +92,8 @@ def parse(arguments: Sequence[str]) -> Flags:
         log_level=given.log_level,
         beside_upstream=given.beside_upstream,
         trainjobs=given.trainjobs,
+        status_port=given.status_port if given.trainjobs else 0,
+        status_service=given.status_service,
         runtimes=_listed(given.trainjob_runtimes),
         release=given.release,
         ignored=tuple(ignored),
@@ -147,6 +151,11 @@ def _how(top: argparse.ArgumentParser) -> None:
         "get /metrics (off)")  # fmt: skip
     add("--metrics-cert-dir", default="", metavar="FOLDER",
         help="tls.crt and tls.key for them; else made at start")  # fmt: skip
+    add("--status-port", type=int, default=0, metavar="PORT",
+        help="where training programs tell their progress, by TLS; every pod of a TrainJob is told "
+        "how (0: nowhere)")  # fmt: skip
+    add("--status-service", default="mpi-trainer-status", metavar="NAME",
+        help="the Service in front of that port, in the lock namespace")  # fmt: skip
     add("--gang-scheduling", default="", metavar="NAME", help="volcano, or a scheduler's name")
     add("--schedule-timeout-default", type=int, default=300, metavar="S",
         help="for jobs without scheduleTimeoutSeconds (300); 0: none")  # fmt: skip

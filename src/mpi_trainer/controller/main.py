@@ -27,6 +27,7 @@ from mpi_trainer.controller.objects import POD_SECONDS, Job, Pod, StoredJob
 from mpi_trainer.controller.pace import Pace
 from mpi_trainer.controller.podlogs import PodLogs
 from mpi_trainer.controller.release import release_all
+from mpi_trainer.controller.reports import server
 from mpi_trainer.controller.tails import Tails
 from mpi_trainer.controller.telling import of_unreadable
 from mpi_trainer.controller.train import served, wiring
@@ -37,9 +38,12 @@ from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import KubeError
 from mpi_trainer.kube.resources import JOBS, MPIJOBS, PODS, TRAINJOBS, Resource
 from mpi_trainer.layout.mpijob import LABEL_OPERATOR
-from mpi_trainer.runtime import logs, securemetrics
+from mpi_trainer.render.frame import Endpoint
+from mpi_trainer.runtime import keptcerts, logs, securemetrics
+from mpi_trainer.runtime.certificates import Chain
 from mpi_trainer.runtime.freshness import Freshness
 from mpi_trainer.runtime.jobmetrics import JobMetrics
+from mpi_trainer.runtime.keptcerts import KeptChain
 from mpi_trainer.runtime.leases import Claim, Elector
 from mpi_trainer.runtime.manager import Manager, Parts
 from mpi_trainer.runtime.metrics import Metrics
@@ -79,12 +83,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 async def _run(flags: Flags) -> int:
     metrics = Metrics()
-    server = config.load(kubeconfig=flags.kubeconfig or None, context=flags.context or None)
-    observe = metrics.observe_call(server.server)
+    target = config.load(kubeconfig=flags.kubeconfig or None, context=flags.context or None)
+    observe = metrics.observe_call(target.server)
     async with (
-        Client(server, observe=observe, parallel=PARALLEL) as client,
+        Client(target, observe=observe, parallel=PARALLEL) as client,
         # The lease is not renewed behind a queue of other calls.
-        Client(server, observe=observe, parallel=2) as aside,
+        Client(target, observe=observe, parallel=2) as aside,
     ):
         if flags.release:
             return await release_all(client, flags.namespaces)
@@ -95,6 +99,9 @@ async def _run(flags: Flags) -> int:
         if flags.trainjobs and not lacking:
             await guard.check_trainer(client, flags.lock_namespace)
         identity = f"{socket.gethostname()}_{guard.MARK}_{uuid.uuid4().hex[:12]}"
+        serves = flags.status_port if not lacking else 0
+        kept = _certificates(flags, client)
+        chain = await kept.current() if serves else None
         elector = _elector(flags, aside, metrics, identity)
         writer = client.until(elector.remaining) if elector else client
         shared = Shared(
@@ -104,12 +111,16 @@ async def _run(flags: Flags) -> int:
             recorder=Recorder(writer, COMPONENT, identity, metrics),
             pace=Pace(),
             scripts=_scripts(flags, writer, metrics),
+            endpoint=_endpoint(flags, chain),
         )
         manager = Manager(_parts(flags, shared, elector, flags.trainjobs and not lacking))
         rehearsal.play()
         waiting = asyncio.create_task(served.until_served(aside, manager.stop)) if lacking else None
         try:
-            async with _secure_metrics(flags, metrics, client):
+            async with (
+                _secure_metrics(flags, metrics, client),
+                _reports(client, kept, serves),
+            ):
                 return await manager.run()
         finally:
             if waiting is not None:
@@ -125,6 +136,28 @@ async def _secure_metrics(flags: Flags, metrics: Metrics, client: Client) -> Asy
         securemetrics.certificate(flags.metrics_cert_dir) as context,
         securemetrics.served(metrics, client, context, flags.secure_metrics),
     ):
+        yield
+
+
+def _certificates(flags: Flags, client: Client) -> KeptChain:
+    """Of the status endpoint; pods trust its authority for as long as they live."""
+    place, service = flags.lock_namespace, flags.status_service
+    return KeptChain(client, place, f"{service}-cert", (f"{service}.{place}.svc",))
+
+
+def _endpoint(flags: Flags, chain: Chain | None) -> Endpoint | None:
+    if chain is None:
+        return None
+    host = f"{flags.status_service}.{flags.lock_namespace}.svc"
+    return Endpoint(f"https://{host}:{flags.status_port}", chain.bundle.decode())
+
+
+@asynccontextmanager
+async def _reports(client: Client, kept: KeptChain, port: int) -> AsyncIterator[None]:
+    if not port:
+        yield
+        return
+    async with keptcerts.shown(kept) as context, server.served(client, context, port):
         yield
 
 

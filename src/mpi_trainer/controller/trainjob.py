@@ -47,6 +47,7 @@ from mpi_trainer.decide.trainstory import finished, holds
 from mpi_trainer.kube.errors import Forbidden
 from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
 from mpi_trainer.render.agentscripts import used
+from mpi_trainer.render.frame import Facts
 from mpi_trainer.runtime.longwork import LONG, POD_BYTES, LongWork
 from mpi_trainer.runtime.partial import Key, Meta
 from mpi_trainer.runtime.recorder import Recorder
@@ -110,7 +111,7 @@ class TrainTools(msgspec.Struct, frozen=True):
     pace: Pace
     recorder: Recorder
     metrics: TrainMetrics
-    domain: str = ""
+    facts: Facts = Facts()
     only: frozenset[str] = frozenset()
     schedule_timeout: int = 0
 
@@ -237,7 +238,7 @@ class TrainJobs:
         size = size if runtime.kind == CLUSTER else LONG
         generation, place = stored.metadata.generation, stored.metadata.namespace
         return await self._long.on(
-            place, size, _planned, job, runtime, self._tools.domain, generation
+            place, size, _planned, job, runtime, self._tools.facts, generation
         )
 
     async def _step(
@@ -382,12 +383,12 @@ class TrainJobs:
         return self._tools.memories.of(uid, News)
 
 
-def _planned(job: TrainJob, runtime: Runtime, domain: str, generation: int) -> _Plan:
+def _planned(job: TrainJob, runtime: Runtime, facts: Facts, generation: int) -> _Plan:
     wrong = fitting.errors(job, runtime)
     if wrong:
         return _Plan(generation, None, NOT_SUPPORTED, cut(joined(wrong)))
     try:
-        return _Plan(generation, desired(job, runtime, domain))
+        return _Plan(generation, desired(job, runtime, facts.domain, facts.endpoint))
     except InvalidJob as error:
         return _Plan(generation, None, reasons.INVALID, cut(str(error)))
 

@@ -6,18 +6,26 @@ it read as a precondition; the others find it there.
 
 from __future__ import annotations
 
+import asyncio
 import base64
-from collections.abc import Callable, Mapping
+import logging
+import ssl
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from mpi_trainer.api.meta import ApiValue, ObjectMeta
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
-from mpi_trainer.kube.errors import AlreadyExists, Conflict, NotFound
+from mpi_trainer.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
 from mpi_trainer.kube.resources import SECRETS
 from mpi_trainer.runtime.certificates import Chain, Pair, first, renewed
+from mpi_trainer.runtime.tls import Shown
 
+log = logging.getLogger(__name__)
+
+EVERY_SECONDS: Final = 600.0
 _SEPARATOR: Final = b"-----END CERTIFICATE-----\n"
 
 
@@ -89,6 +97,28 @@ class KeptChain:
             "metadata": {**meta, "resourceVersion": version} if version else meta,
             "data": {key: base64.b64encode(value).decode() for key, value in parts.items()},
         }
+
+
+@asynccontextmanager
+async def shown(kept: KeptChain) -> AsyncIterator[ssl.SSLContext]:
+    """A server's context while entered; its certificate is kept current."""
+    context = Shown()
+    keeping = asyncio.create_task(_keep(kept, context))
+    try:
+        yield context.context
+    finally:
+        keeping.cancel()
+        await asyncio.wait([keeping])
+
+
+async def _keep(kept: KeptChain, context: Shown) -> None:
+    while True:
+        try:
+            chain = await kept.current()
+            context.show(chain.server.certificate, chain.server.key)
+        except KubeError as error:
+            log.warning("certificates could not be kept: %s", error)
+        await asyncio.sleep(EVERY_SECONDS if context.ready else 1.0)
 
 
 def parsed(data: Mapping[str, str]) -> Chain | None:

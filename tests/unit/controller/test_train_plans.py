@@ -13,6 +13,7 @@ import pytest
 from mpi_trainer.api import load
 from mpi_trainer.controller import storedjob, trainjob
 from mpi_trainer.controller.objects import StoredJob
+from mpi_trainer.render.frame import Facts
 from tests.unit.api.trainers import runtime, train_job
 
 NODES = (("spec", "trainer", "numNodes"), 5000)
@@ -39,7 +40,7 @@ def test_plan_is_made_beside_the_loop_where_it_may_be_long(
     monkeypatch.setattr(trainjob, "desired", noted)
     written = train_job(*job)
     whole = msgspec.json.decode(msgspec.json.encode(written), type=StoredJob)
-    tools: Any = SimpleNamespace(domain="")
+    tools: Any = SimpleNamespace(facts=Facts())
     loop = trainjob.TrainJobs(None, tools)  # type: ignore[arg-type]
     given = storedjob.trainjob(whole), load.train_job(written).value, load.runtime(runtime(*held))
     plan = asyncio.run(loop._planned(*given[:2], given[2].value))  # type: ignore[arg-type]

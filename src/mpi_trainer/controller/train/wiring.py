@@ -30,6 +30,7 @@ from mpi_trainer.controller.trainjob import TrainJobs, TrainStores, TrainTools
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.resources import JOBSETS, PODS, TRAINJOBS, Resource
 from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
+from mpi_trainer.render.frame import Endpoint, Facts
 from mpi_trainer.runtime.freshness import Freshness
 from mpi_trainer.runtime.metrics import Metrics
 from mpi_trainer.runtime.partial import Key
@@ -42,7 +43,8 @@ from mpi_trainer.runtime.workqueue import WorkQueue
 
 
 class Shared(msgspec.Struct, frozen=True):
-    """What all loops of the process share. `writer` sends nothing past the lease."""
+    """What all loops of the process share. `writer` sends nothing past the lease. `endpoint` is
+    where training programs tell their progress, if anywhere."""
 
     client: Client
     writer: Client
@@ -50,6 +52,7 @@ class Shared(msgspec.Struct, frozen=True):
     recorder: Recorder
     pace: Pace
     scripts: AgentScripts
+    endpoint: Endpoint | None = None
 
 
 def parts(
@@ -79,7 +82,7 @@ def parts(
             pace=shared.pace,
             recorder=shared.recorder,
             metrics=TrainMetrics(shared.metrics.registry),
-            domain=flags.cluster_domain,
+            facts=Facts(domain=flags.cluster_domain, endpoint=shared.endpoint),
             only=frozenset(flags.runtimes),
             schedule_timeout=flags.schedule_timeout,
         ),

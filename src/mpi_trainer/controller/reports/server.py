@@ -1,0 +1,142 @@
+"""The status endpoint's server: upstream's path and answers, by TLS, on every replica.
+
+Whatever comes is hostile until bounded: the size of a body, the time that it may take, how many are
+answered at once. Answers are a Kubernetes `Status`, or what was taken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import msgspec
+from aiohttp import web
+
+from mpi_trainer.controller.reports.callers import Busy, Callers
+from mpi_trainer.controller.reports.report import LARGEST, BadReport, Body, read
+from mpi_trainer.controller.reports.writes import Writes
+from mpi_trainer.kube.client import Client
+from mpi_trainer.kube.errors import Conflict, Invalid, KubeError, NotFound
+from mpi_trainer.render.reporting import path
+from mpi_trainer.runtime.partial import Key
+
+PORT: Final = 10443
+BODY_SECONDS: Final = 10.0
+IDLE_SECONDS: Final = 30.0
+AT_ONCE: Final = 128
+
+log = logging.getLogger(__name__)
+
+
+class Refused(Exception):
+    def __init__(self, code: int, reason: str, message: str) -> None:
+        self.code, self.reason = code, reason
+        super().__init__(message)
+
+
+class Endpoint:
+    """Answers requests."""
+
+    def __init__(self, callers: Callers, writes: Writes) -> None:
+        self._callers = callers
+        self._writes = writes
+        self._answering = 0
+
+    async def answer(self, request: web.Request) -> web.Response:
+        if self._answering >= AT_ONCE:
+            return _failure(Refused(429, "TooManyRequests", "too many reports at once"))
+        self._answering += 1
+        try:
+            return _json(await self._taken(request))
+        except Refused as refused:
+            return _failure(refused)
+        finally:
+            self._answering -= 1
+
+    async def _taken(self, request: web.Request) -> Body:
+        key = Key(request.match_info["namespace"], request.match_info["name"])
+        try:
+            uid = await self._callers.job(request.headers.get("Authorization", ""), key)
+            if not uid:
+                raise Refused(403, "Forbidden", "only a pod of this job tells of it")
+            body = await _body(request)
+            report = read(body)
+            if report is not None:
+                await self._writes.tell(key, uid, report)
+        except BadReport as error:
+            raise Refused(422, "Invalid", str(error)) from None
+        except Busy:
+            raise Refused(429, "TooManyRequests", "too many reports at once") from None
+        except Invalid as error:
+            raise Refused(422, "Invalid", error.message) from None
+        except (NotFound, Conflict):
+            raise Refused(404, "NotFound", "there is no such TrainJob any more") from None
+        except KubeError as error:
+            log.warning("a report of %s could not be taken: %s", key, error)
+            raise Refused(500, "InternalError", "the API server did not answer") from None
+        return Body(report)
+
+
+async def _body(request: web.Request) -> bytes:
+    too_large = Refused(413, "RequestEntityTooLarge", f"a report has at most {LARGEST} bytes")
+    if (request.content_length or 0) > LARGEST:
+        raise too_large
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            return await request.read()
+    except web.HTTPRequestEntityTooLarge:
+        raise too_large from None
+    except TimeoutError:
+        raise Refused(408, "Timeout", f"the body took more than {BODY_SECONDS:.0f} s") from None
+
+
+@asynccontextmanager
+async def served(
+    client: Client, context: ssl.SSLContext, port: int, host: str | None = None
+) -> AsyncIterator[int]:
+    """Serves while entered; gives the port. `host` None means every address."""
+    writes = Writes(client)
+    endpoint = Endpoint(Callers(client), writes)
+    app = web.Application(client_max_size=LARGEST)
+    app.router.add_post(path("{namespace}", "{name}"), endpoint.answer)
+    app.router.add_route("*", "/{anything:.*}", _nothing)
+    runner = web.AppRunner(
+        app, access_log=None, shutdown_timeout=1.0, keepalive_timeout=IDLE_SECONDS
+    )
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port, ssl_context=context).start()
+        yield int(runner.addresses[0][1])
+    finally:
+        await runner.cleanup()
+        await writes.close()
+
+
+async def _nothing(_: web.Request) -> web.Response:
+    return _failure(Refused(404, "NotFound", "nothing is served here"))
+
+
+def _failure(refused: Refused) -> web.Response:
+    status = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": str(refused),
+        "reason": refused.reason,
+        "code": refused.code,
+    }
+    answer = _json(status, refused.code)
+    if refused.code == 429:
+        answer.headers["Retry-After"] = "1"
+    return answer
+
+
+def _json(value: Any, status: int = 200) -> web.Response:
+    return web.Response(
+        body=msgspec.json.encode(value), status=status, content_type="application/json"
+    )

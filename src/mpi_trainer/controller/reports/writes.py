@@ -1,0 +1,113 @@
+"""Reports into the job: the newest one, and not more often than every few seconds.
+
+A program may tell of every step; each write is one for the API server and for everybody who watches
+jobs. The first report of a job is written at once, a later one when `EVERY` has passed since the
+one before; of those in between the newest counts. Guarantee: the last one is written, unless this
+process ends before it is due. Danger: another replica does not know of our writes, so a job may be
+written by each of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from mpi_trainer.controller.objects import Answer
+from mpi_trainer.controller.reports.callers import Busy
+from mpi_trainer.controller.reports.report import (
+    Report,
+    annotation_patch,
+    is_tracked,
+    status_patch,
+)
+from mpi_trainer.kube import requests
+from mpi_trainer.kube.client import Client
+from mpi_trainer.kube.errors import KubeError
+from mpi_trainer.kube.resources import TRAINJOBS
+from mpi_trainer.runtime.partial import Key
+
+EVERY: Final = 5.0
+MOST_JOBS: Final = 10_000
+
+log = logging.getLogger(__name__)
+
+
+class _Told(msgspec.Struct):
+    """Of one job: when it may be written next, and what is still to be."""
+
+    due: float = 0.0
+    waiting: Report | None = None
+
+
+class Writes:
+    """`clock` in seconds; `every` is the pause between two writes of one job."""
+
+    def __init__(
+        self, client: Client, every: float = EVERY, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._client = client
+        self._every = every
+        self._clock = clock
+        self._jobs: dict[tuple[Key, str], _Told] = {}
+        self._later: set[asyncio.Task[None]] = set()
+
+    async def tell(self, key: Key, uid: str, report: Report) -> None:
+        """Writes it, or has it written soon. KubeError where the API server refuses it, Busy where
+        too many jobs tell at once."""
+        told = self._of(key, uid)
+        left = told.due - self._clock()
+        if left <= 0:
+            told.due = self._clock() + self._every
+            await self._write(key, uid, report)
+            return
+        if told.waiting is None:
+            task = asyncio.create_task(self._in_time(key, uid, told, left))
+            self._later.add(task)
+            task.add_done_callback(self._later.discard)
+        told.waiting = report
+
+    async def close(self) -> None:
+        for task in self._later:
+            task.cancel()
+        if self._later:
+            await asyncio.wait(self._later)
+
+    def _of(self, key: Key, uid: str) -> _Told:
+        known = self._jobs.get((key, uid))
+        if known is None:
+            if len(self._jobs) >= MOST_JOBS:
+                self._forget()
+            known = self._jobs[key, uid] = _Told()
+        return known
+
+    def _forget(self) -> None:
+        """Those that nothing is left to write of."""
+        now = self._clock()
+        kept = {k: one for k, one in self._jobs.items() if one.waiting or one.due > now}
+        if len(kept) >= MOST_JOBS:
+            raise Busy
+        self._jobs = kept
+
+    async def _in_time(self, key: Key, uid: str, told: _Told, left: float) -> None:
+        await asyncio.sleep(left)
+        report, told.waiting = told.waiting, None
+        told.due = self._clock() + self._every
+        if report is None:
+            return
+        try:
+            await self._write(key, uid, report)
+        except KubeError as error:
+            log.info("a report of %s could not be stored: %s", key, error)
+
+    async def _write(self, key: Key, uid: str, report: Report) -> None:
+        place = (TRAINJOBS, key.namespace, key.name)
+        patch = requests.patch(*place, status_patch(report, uid), "merge", "status")
+        stored = await self._client.call(requests.brief(patch), Answer)
+        if is_tracked(stored.metadata.annotations):
+            noted = requests.patch(*place, annotation_patch(report, uid), "merge")
+            await self._client.call(requests.brief(noted), Answer)
