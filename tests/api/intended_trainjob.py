@@ -39,6 +39,13 @@ ALWAYS: Final = (
         (pods(f"metadata.labels.{DOMAIN}/trainjob"),),
     ),
     Intended(
+        "Pods that train and fail are replaced, not restarted in place, unless the runtime says"
+        " otherwise.",
+        "The log and the exit code of each try stay; in place, the last one's would go with its"
+        " pod.",
+        (pods("spec.restartPolicy", ABSENT, "Never"),),
+    ),
+    Intended(
         "The JobSet says what it was rendered from.",
         "A job that comes back from suspension as another one gets another JobSet, where upstream's"
         " would be refused by JobSet for ever.",
@@ -51,11 +58,6 @@ ALWAYS: Final = (
     ),
 )
 MPI: Final = (
-    Intended(
-        "Pods that fail are replaced, not restarted in place, unless the runtime says otherwise.",
-        "The log of each try stays; in place, the last one's would go with its pod.",
-        (pods("spec.restartPolicy", ABSENT, "Never"),),
-    ),
     Intended(
         "Istio's sidecar is off, and pods get no API token, unless the runtime says something"
         " about it.",

@@ -26,6 +26,7 @@ NOW = timedelta(0)
 TOLD_AFTER = timedelta(seconds=10)
 TOLD_AGAIN = timedelta(minutes=5)
 SOON = timedelta(seconds=0.5)
+RETRIED_AFTER = timedelta(seconds=3)
 ALL = "All"
 UNPROVEN = (
     "The JobSet has completed, but its launcher pod was deleted before the ends of its ranks were "
@@ -201,8 +202,23 @@ def _onward(story: Story, effective: Effective, seen: TrainSeen) -> Step:
         return _ended(story.failed(reasons.SCHEDULING_TIMEOUT, text, text), seen)
     if job_set is None:
         return _told(_waiting(story, seen), seen, make=True, look_again=left)
-    waits = (w for w in (left, _patience(story, job_set)) if w is not None)
-    return _told(_waiting(story, seen), seen, look_again=min(waits, default=None))
+    step = _stopped(story, effective, seen, job_set)
+    waits = (w for w in (left, step.look_again) if w is not None)
+    return replace(step, look_again=min(waits, default=None))
+
+
+def _stopped(story: Story, effective: Effective, seen: TrainSeen, job_set: JobSetSeen) -> Step:
+    """Not all of it runs: a pod has failed, and its Job makes another, or something is waited for.
+
+    A failure is not told before the JobSet had the time to end by it, which says the same.
+    """
+    failed = _cause(effective, seen.pods)
+    if not failed:
+        return _told(_waiting(story, seen), seen, look_again=_patience(story, job_set))
+    rest = RETRIED_AFTER - _waited(story, job_set)
+    if rest > NOW:
+        return _told(story, seen, look_again=rest)
+    return _told(story.retried(f"{failed}; its Job tries again"), seen, look_again=TOLD_AGAIN)
 
 
 def _time_left(story: Story, seen: TrainSeen) -> timedelta | None:

@@ -27,6 +27,7 @@ from mpi_trainer.decide.findings import Findings
 replace = msgspec.structs.replace
 
 RESUMED = "Resumed"
+RETRIED = "PodFailed"
 
 
 def find(status: TrainJobStatus, kind: str) -> Condition | None:
@@ -74,9 +75,16 @@ class Story(msgspec.Struct, frozen=True):
             return self
         return replace(self, findings=replace(self.findings, phase=f.PENDING, cause=why))
 
+    def retried(self, why: str) -> Story:
+        """It goes on, and what failed is told."""
+        if why == self.findings.cause:
+            return self
+        story = replace(self, findings=replace(self.findings, cause=why))
+        return story._event("Warning", RETRIED, why)
+
     def running(self) -> Story:
         if self.findings.phase == f.RUNNING:
-            return self
+            return replace(self, findings=replace(self.findings, cause=""))
         since = f.time(self.begun or self.now)
         found = replace(self.findings, phase=f.RUNNING, start_time=since, cause="")
         return replace(self, findings=found)._event("Normal", f.RUNNING, "TrainJob is running")

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from mpi_trainer.api.effective import Effective
+from mpi_trainer.api.effective import TRAINER, Effective, ReplicatedJob
 from mpi_trainer.api.effective import effective as put_together
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.reserved import free
@@ -59,7 +59,7 @@ def children(
 
     InvalidJob where the runtime's templates are in their way.
     """
-    pods = {one.name: _labelled(one.template.content, job) for one in effective.jobs}
+    pods = {one.name: _plain(one, job) for one in effective.jobs}
     pods = rendezvous.arranged(pods, job, effective, runtime)
     texts: Object | None = None
     if effective.policy == FLUX:
@@ -146,6 +146,12 @@ def _lasting(spec: Object) -> Object:
     The log of each try stays then; in place, it would go with the last one.
     """
     return {"restartPolicy": "Never", **spec}
+
+
+def _plain(one: ReplicatedJob, job: TrainJob) -> Object:
+    """The pod template as merged, with our label; one whose pods train keeps its failed pods."""
+    pod = _labelled(one.template.content, job)
+    return {**pod, "spec": _lasting(pod.get("spec") or {})} if one.role == TRAINER else pod
 
 
 def _labelled(pod: Object, job: TrainJob) -> Object:

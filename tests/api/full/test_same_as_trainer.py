@@ -181,13 +181,14 @@ def test_every_difference_is_intended(sides: Sides) -> None:
     assert not strays, "\n".join(sorted(strays))
 
 
-def test_jobs_without_mpi_get_one_label_and_nothing_else_in_their_pods(sides: Sides) -> None:
+def test_jobs_without_mpi_get_a_label_and_keep_failed_pods_and_nothing_else(sides: Sides) -> None:
     inside = {
         one.path.rpartition("spec.template.")[2]
         for job, one in unlike(sides)
         if job in LIKE_UPSTREAM and ".spec.template." in one.path
     }
-    assert inside == {"metadata.labels.mpi-trainer.opendatahub.io/trainjob"}
+    label = "metadata.labels.mpi-trainer.opendatahub.io/trainjob"
+    assert inside == {label, "spec.restartPolicy"}
 
 
 def test_every_intended_difference_occurs(sides: Sides) -> None:
