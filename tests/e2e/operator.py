@@ -34,6 +34,11 @@ _OUTSIDE = frozenset({"Deployment", "PodDisruptionBudget", "Service"})
 @pytest.fixture(scope="session")
 def operator(cluster: Spec, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
     """A controller that serves the cluster, with the rights of the manifests and no others."""
+    yield from serving(cluster, tmp_path_factory.mktemp("operator"))
+
+
+def serving(cluster: Spec, folder: Path, *flags: str) -> Iterator[Controller]:
+    """The same, with further flags."""
     kubectl = Kubectl(cluster, HOME)
     kubectl("apply", "-k", str(MANIFESTS / "crds"))
     # Not `kubectl wait`: it gives up where the definition has no condition at all yet.
@@ -41,11 +46,11 @@ def operator(cluster: Spec, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     eventually("MPIJobs are served", lambda: not kubectl.attempt(*served).returncode, 60)
     parts = yaml.safe_load_all(kubectl("kustomize", str(MANIFESTS / "overlays" / "kubernetes")))
     kubectl.apply(*(part for part in parts if part["kind"] not in _OUTSIDE))
-    config = with_token(kubectl, HOME).kubeconfig(tmp_path_factory.mktemp("operator"))
+    config = with_token(kubectl, HOME).kubeconfig(folder)
     # Where the machine is too busy to renew a lease in time a controller ends, and nobody starts
     # this one again; so it has longer than the usual 15 s.
     lease = ("--lease-duration=60s", "--renew-deadline=50s", "--retry-period=2s")
-    with Controller(config, f"--lock-namespace={HOME}", *lease) as one:
+    with Controller(config, f"--lock-namespace={HOME}", *lease, *flags) as one:
         yield one
         assert one.process is not None
         assert one.process.poll() is None, f"the controller ended: {one.log()}"
