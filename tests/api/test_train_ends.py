@@ -10,11 +10,14 @@ from tests.api.running import Controller
 from tests.api.test_ends import no_secret_goes
 from tests.api.test_trainjob import pod_of
 from tests.api.trainlab import (
+    OURS,
     SETS,
     admin,
     api_server,
+    condition,
     controller,
     end,
+    job_of,
     job_set,
     submit,
     train_job,
@@ -85,3 +88,25 @@ def test_the_end_of_a_trainjob_does_not_wait_for_its_key(admin: Admin, tmp_path:
         proxy.refuses = lambda method, path: False
         one.start()
         eventually("key is gone", lambda: admin.get(KEY) is None)
+
+
+def test_a_trainjob_whose_pods_do_not_run_ends_at_the_administrators_limit(admin: Admin) -> None:
+    """AC-16, W-4: with the scheduler's words; 0 on the job means that it waits for ever."""
+    config, place = admin.spec.kubeconfig, admin.namespace
+    patient = {"annotations": {f"{OURS}/schedule-timeout-seconds": "0"}}
+    why = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."
+    unplaced = {"type": "PodScheduled", "status": "False", "message": why}
+    with Controller.alone(config, place, "--schedule-timeout-default=12"):
+        submit(admin, train_job())
+        submit(admin, train_job("patient", metadata=patient))
+        for name in ("pi", "patient"):
+            path = pod_of(admin, job_set(admin, name), "node")
+            admin.patch(f"{path}/status", {"status": {"conditions": [unplaced]}})
+        failed = until(admin, "Failed")
+        assert failed["reason"] == "SchedulingTimeout"
+        assert why.rstrip(".") in failed["message"]
+        eventually("its JobSet is gone", lambda: admin.get(f"{SETS}/jobsets/pi") is None)
+        assert condition(admin, "Failed", "patient") is None
+        waits = job_of(admin, "patient")["metadata"]["annotations"]
+        assert why in waits[f"{OURS}/cause"]
+        assert waits[f"{OURS}/phase"] == "Pending"

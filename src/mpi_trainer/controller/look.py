@@ -37,6 +37,7 @@ _PHASES: dict[str, Phase] = {
     "": "Pending",
 }
 _DISRUPTIONS = frozenset({"Evicted", "Preempting", "NodeLost", "NodeShutdown", "Shutdown"})
+_FOLLOWS = (". preemption:", ". no new claims to deallocate")
 
 
 Proof = frozenset[str]
@@ -248,13 +249,20 @@ def _why(pod: Pod, disruption: PodCondition | None) -> str:
         return (disruption.message or disruption.reason)[: bounds.MESSAGE]
     unplaced = _condition(pod.status.conditions, "PodScheduled", "False")
     if unplaced is not None:
-        return (unplaced.message or unplaced.reason)[: bounds.MESSAGE]
+        return _of_scheduler(unplaced.message or unplaced.reason)[: bounds.MESSAGE]
     for one in (*pod.status.init_container_statuses, *pod.status.container_statuses):
         waiting = one.state.waiting
         if waiting is not None and waiting.reason not in ("", "PodInitializing"):
             said = waiting.message[: bounds.MESSAGE]
             return f"{waiting.reason}: {said}".removesuffix(": ")
     return ""
+
+
+def _of_scheduler(text: str) -> str:
+    """Without what follows from it: that nobody can be made to give way."""
+    for mark in _FOLLOWS:
+        text = text.partition(mark)[0]
+    return text
 
 
 def _condition(conditions: Iterable[PodCondition], kind: str, status: str) -> PodCondition | None:

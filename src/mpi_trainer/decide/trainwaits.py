@@ -60,11 +60,13 @@ def _hindrance(pod: PodSeen) -> str:
 
 
 def _waits(seen: TrainSeen) -> bool:
-    """Whether pods are there that do not run, or none at all: an initializer that runs is one that
-    does, and what comes after it is not late."""
+    """Whether pods are there that do not run, or none at all where JobSet has looked at the job: an
+    initializer that runs is one that does, and what comes after it is not late."""
     if seen.job_set is None:
         return bool(seen.trouble)
-    return seen.asked and (bool(_late(seen)) or not seen.pods.pods)
+    if not seen.asked:
+        return False
+    return bool(_late(seen)) if seen.pods.pods else bool(seen.job_set.jobs)
 
 
 def _late(seen: TrainSeen) -> list[PodSeen]:

@@ -137,7 +137,7 @@ def test_what_comes_late_costs_no_attempt_and_is_told_meanwhile(
     space.apply(deepspeed("late-runtime", reference, node=on_node(3)))
     train = trained(space, "train", "late-runtime", f"{OURS}/schedule-timeout-seconds")
     began = time.monotonic()
-    waits_for(nodes, "1 node(s) were unschedulable")
+    waits_for(nodes, "2 node(s) were unschedulable")
     waits_for(claim, 'persistentvolumeclaim "late" not found')
     waits_for(device, f"Insufficient {GPU}")
     eventually("the TrainJob says so", lambda: "unschedulable" in train.finding("cause"), 45)

@@ -139,6 +139,20 @@ def test_another_containers_failure_names_it() -> None:
         ),
         (
             {
+                "node": "",
+                "conditions": [
+                    {
+                        "type": "PodScheduled",
+                        "status": "False",
+                        "message": "0/3 nodes are available: 3 Insufficient cpu. no new claims to "
+                        "deallocate, preemption: 0/3 nodes are available: 3 Preemption is not …",
+                    }
+                ],
+            },
+            "0/3 nodes are available: 3 Insufficient cpu",
+        ),
+        (
+            {
                 "containerStatuses": [
                     {
                         "name": "main",
@@ -184,3 +198,11 @@ def test_a_mark_of_thousands_of_digits_is_no_number() -> None:
     pod = launcher(metadata={"annotations": {marks.WORKERS: "9" * 5000}})
     view = look(mpijob(), Record(), owned(mpijob(), [pod], [batch_job()]))
     assert view.seen.pods[0].workers is None
+
+
+def test_a_pod_whose_init_containers_run_waits_for_nothing_of_the_cluster() -> None:
+    """W-4: it has its node, its volumes and an image."""
+    begun = {"name": "own", "state": {"running": {"startedAt": "2026-03-01T12:00:00Z"}}}
+    one = seen(worker(phase="Pending", initContainerStatuses=[begun]))["pi-worker-0"]
+    assert one.begun
+    assert not seen(worker(phase="Pending"))["pi-worker-0"].begun

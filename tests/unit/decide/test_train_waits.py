@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from mpi_trainer.api.annotations import SCHEDULE_TIMEOUT
+from mpi_trainer.api.trainjob import JobStatus
 from mpi_trainer.decide import End, PodSeen, Seen, findings, reasons
 from mpi_trainer.decide.trainseen import Step
 from mpi_trainer.decide.trainstory import find, finished
@@ -72,7 +73,13 @@ def test_the_job_then_its_runtime_then_the_administrator_say_how_long(
     ids=["no pod", "initializer runs", "init containers", "image does not come", "not ready"],
 )
 def test_only_pods_that_do_not_run_are_late(pods: tuple[PodSeen, ...], over: bool) -> None:
-    assert finished(waiting(301, *pods).status) is over
+    looked = replace(UP, since=T0, jobs=(JobStatus(name="node", active=1),))
+    assert finished(waiting(301, *pods, job_set=looked).status) is over
+
+
+def test_a_jobset_that_nobody_has_looked_at_is_not_late() -> None:
+    """JobSet's controller may be down; that is not the job's fault."""
+    assert not finished(waiting(1e5).status)
 
 
 def test_the_time_counts_from_the_last_step_forward() -> None:
