@@ -164,7 +164,7 @@ def test_another_containers_failure_names_it() -> None:
         ),
         ({}, ""),
     ],
-    ids=["unplaced", "image", "nothing said"],
+    ids=["unplaced", "and nobody gives way", "image", "nothing said"],
 )
 def test_a_pending_pod_tells_why(status: dict[str, Any], why: str) -> None:
     one = seen(worker(phase="Pending", **status))["pi-worker-0"]
