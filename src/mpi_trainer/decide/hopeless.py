@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from mpi_trainer.decide import blame, reasons
-from mpi_trainer.decide.seen import End, PodSeen, RankSeen, Seen
+from mpi_trainer.decide.seen import End, Failure, PodSeen, RankSeen, Seen
 
 # POSIX: found but not to be run, and not found.
 _OF_SHELLS = frozenset({126, 127})
@@ -28,6 +30,12 @@ _EXIT = "raised sys.exit(2)"
 def image(pod: PodSeen) -> bool:
     """Whether the pod waits for an image that no registry can have."""
     return pod.phase == "Pending" and pod.why.startswith(reasons.IMAGE_INVALID)
+
+
+def told(failure: Failure) -> Failure:
+    """The failure of a job that may be tried again, and is not."""
+    text = f"{failure.message.rstrip('.')}. It would end like this every time: no further attempt."
+    return replace(failure, message=text)
 
 
 def no_image(pod: PodSeen) -> str:

@@ -39,6 +39,7 @@ def test_no_further_attempt_is_made(end: End, ranks: tuple[RankSeen, ...], reaso
     failed = condition(over.status, c.FAILED)
     assert failed.reason == reason
     assert not failed.message.startswith("1 attempts"), "it is told as what it is"
+    assert failed.message.endswith("no further attempt.")
     assert over.record.retry_at is None
     assert [f.reason for f in over.record.failures] == [reason]
 
@@ -76,6 +77,12 @@ def test_an_image_without_a_valid_name_ends_the_job_at_once() -> None:
     assert failed.reason == reasons.IMAGE_INVALID
     assert "pi-worker-0" in failed.message
     assert "invalid reference format; correct `image`" in failed.message
+
+
+def test_a_job_that_has_one_attempt_only_is_told_nothing_of_others() -> None:
+    job, _ = running_job(backoff_limit=0)
+    seen = look_at(launcher("Failed", end=End(code=127)), worker(0), worker(1))
+    assert condition(decide(job, seen, at(5)).status, c.FAILED).message.endswith("exit code 127")
 
 
 def test_an_image_that_cannot_be_pulled_is_waited_for() -> None:
