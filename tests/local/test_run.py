@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from mpi_trainer.local.distributions import WHEELS, named
+from mpi_trainer.local.distributions import DISTRIBUTIONS, WHEELS, named
 from tests.local.odh import Run, run, until
 
 BUILDS = [d.name for d in WHEELS]
@@ -48,6 +48,16 @@ def test_ranks_fill_every_slot_of_every_worker(mpi: str) -> None:
     assert len({r["address"] for r in result["ranks"]}) == 4
     for rank in range(8):
         assert f"[{rank}] rank {rank} of 8 on job-worker-" in ended.stderr
+
+
+@pytest.mark.parametrize("mpi", [*BUILDS, *(d.name for d in DISTRIBUTIONS if d.name not in BUILDS)])
+def test_longest_name_of_a_job_crashes_no_mpi(mpi: str) -> None:
+    """W-7: from 48 letters on Open MPI 4 smashed its stack."""
+    name = "x" * 54
+    ended = run("run", "-w", "2", "--name", name, "--mpi", mpi, "--", "hostname")
+    assert ended.returncode == 0, ended.stderr
+    said = sorted(ended.stdout.splitlines())
+    assert said == [f"[{rank}] {name}-worker-{rank}" for rank in range(2)]
 
 
 @builds

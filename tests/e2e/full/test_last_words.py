@@ -34,6 +34,8 @@ hold = [bytearray(8 << 20) for _ in range(1000) if world.rank == 1]
 world.Barrier()
 """
 
+LONGEST = "n" * 54
+
 pytestmark = pytest.mark.timeout(500, func_only=True)
 Image = Callable[[str], str]
 
@@ -66,6 +68,8 @@ def jobs(home: Kubectl, image: Image) -> dict[str, Running]:
         made("drained"),
         made("oom", GROWS, container=small),
     ]
+    hosts = ["mpirun", "--bind-to", "none", "-n", "2", "hostname"]
+    every.append(mpijob(LONGEST, image("mpi-openmpi"), hosts, slots=1))
     return {job["metadata"]["name"]: submit(home, job) for job in every}
 
 
@@ -84,6 +88,13 @@ def told(odh: Odh, name: str, *attempts: int) -> str:
     assert "hunter2" not in page
     assert "lines are gone" not in page
     return page
+
+
+def test_longest_name_crashes_no_mpi(jobs: dict[str, Running]) -> None:
+    """From 48 letters on Open MPI 4 smashed its stack."""
+    job = jobs[LONGEST]
+    job.until("Succeeded", 300)
+    assert sorted(job.said("worker")) == [f"{LONGEST}-worker-0", f"{LONGEST}-worker-1"]
 
 
 def test_deleted_worker(odh: Odh, jobs: dict[str, Running]) -> None:
@@ -149,6 +160,7 @@ def test_out_of_memory(odh: Odh, jobs: dict[str, Running]) -> None:
     page = told(odh, "oom", 1)
     row = next(line for line in page.splitlines() if line.strip().startswith("1 "))
     assert "oom-worker-1" in row
+    assert job.pods("launcher") and len(job.pods("worker")) == 2, "cleanPodPolicy None keeps them"
 
 
 def test_drained_node(odh: Odh, jobs: dict[str, Running]) -> None:
