@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from mpi_trainer.api import load
+from mpi_trainer.api.annotations import ATTEMPTS
 from mpi_trainer.api.mpijob import MPIJob
 from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.controller import record, storedjob
@@ -89,6 +90,14 @@ def test_any_other_job_is_kept_whole(one: StoredJob) -> None:
     assert bytes(kept.spec) == bytes(one.spec)
     ours = {"mpi-trainer.opendatahub.io/record": '{"attempt":2}'}
     assert kept.metadata == msgspec.structs.replace(one.metadata, annotations=ours)
+
+
+def test_last_words_of_attempts_are_kept_of_jobs_under_way_only() -> None:
+    """W-7: a cluster may keep ten thousand failed jobs, and nobody here reads their words."""
+    for state, there in (("Running", True), ("Failed", False)):
+        one = job("spoke", state)
+        one.metadata.annotations[ATTEMPTS] = "[]"  # type: ignore[index]
+        assert (ATTEMPTS in storedjob.mpijob(one).metadata.annotations) is there
 
 
 def test_of_a_spec_that_is_too_large_little_is_kept_and_the_job_is_invalid() -> None:

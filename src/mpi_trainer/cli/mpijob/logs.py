@@ -114,9 +114,13 @@ def _why_silent(seen: JobDetails, query: LogQuery) -> str:
     ended = next((one for one in seen.attempts if one.attempt == query.attempt), None)
     if ended is not None and ended.silence:
         return f"none of the lines of attempt {ended.attempt} were kept: {ended.silence}"
+    made = max((one.attempt for one in seen.attempts), default=0) + (state != conditions.FAILED)
+    over = conditions.finished(seen.job.status.conditions)
+    if query.attempt is not None and query.attempt > made:
+        return f"{seen.job.name} has made no attempt {query.attempt}; it is {state}"
     if query != LogQuery(worker=query.worker, launcher=query.launcher):
         return f"no line is like that; {seen.job.name} is {state}"
-    if conditions.finished(seen.job.status.conditions) and role not in {p.role for p in seen.pods}:
+    if over and role not in {p.role for p in seen.pods}:
         more = program.call("describe", seen.job.name, seen.job.namespace)
         return f"its pods are gone, and what they printed with them; `{more}` says how it ended"
     return f"nothing was printed; {seen.job.name} is {state}"

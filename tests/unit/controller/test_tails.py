@@ -1,0 +1,94 @@
+"""Which attempts leave something, and what of it is whose fault (W-7, W-9)."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from mpi_trainer.api.annotations import ATTEMPTS
+from mpi_trainer.api.conditions import Condition
+from mpi_trainer.api.mpijob import JobStatus
+from mpi_trainer.controller.jobmemory import JobMemories
+from mpi_trainer.controller.look import owned
+from mpi_trainer.controller.podlogs import PodLogs
+from mpi_trainer.controller.tails import Tails
+from mpi_trainer.decide import Decision, Failure, Record, history
+from mpi_trainer.decide.history import Attempt, History, Words
+from tests.unit.controller.objects import batch_job, ended, launcher, mpijob, worker
+
+NOW = datetime(2026, 3, 1, 13, tzinfo=UTC)
+SUMMARY = """mpi-agent 1
+level full
+ended RankDied 1
+cause RankFailed 1 pi-worker-1
+bad 1 pi-worker-1 status=1
+host pi-worker-0 0 peak=- oom=-
+host pi-worker-1 1 peak=- oom=-
+"""
+FAILED = Failure(1, "LauncherPodFailed", "Launcher pi-launcher ended with exit code 1", "x")
+
+
+class Kubelet:
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def fetch(self, request: Any) -> bytes:
+        self.asked.append(request.path.split("/")[-2])
+        return b"the end"
+
+
+def kept(
+    decision: Decision, *pods: Any, before: Record | None = None, known: History = ()
+) -> tuple[History | None, list[str]]:
+    kubelet: Any = Kubelet()
+    job = mpijob()
+    notes = {ATTEMPTS: history.wire(known) or ""}
+    job = replace(job, metadata=replace(job.metadata, annotations=notes))
+    mine = owned(job, pods, [batch_job()])
+    tails = Tails(PodLogs(kubelet), JobMemories())
+    found = asyncio.run(tails.history(job, before or Record(), mine, decision, NOW))
+    return found, kubelet.asked
+
+
+def test_failure_keeps_the_launcher_s_words_and_whose_fault_it_was() -> None:
+    decision = Decision(JobStatus(), Record(attempt=2, failures=(FAILED,), retry_at=NOW))
+    found, asked = kept(
+        decision, launcher("Failed", containerStatuses=ended(1, message=SUMMARY)), worker()
+    )
+    assert found is not None
+    (one,) = found
+    assert (one.rank, one.host) == (1, "pi-worker-1")
+    assert one.words[0].text == "the end" and asked == [one.pod]
+
+
+def test_worker_that_failed_by_itself_is_heard_too() -> None:
+    decision = Decision(JobStatus(), Record(attempt=2, failures=(FAILED,), retry_at=NOW))
+    failed = (
+        launcher("Failed", containerStatuses=ended(1)),
+        worker(0, "Failed", containerStatuses=ended(9)),
+    )
+    found, asked = kept(decision, *failed, worker(1))
+    assert found is not None and len(found[0].words) == len(asked) == 2
+
+
+def test_look_that_ends_nothing_reads_and_writes_nothing() -> None:
+    assert kept(Decision(JobStatus(), Record()), launcher(), worker()) == (None, [])
+
+
+def test_job_that_never_had_a_pod_keeps_no_history() -> None:
+    """Its condition says it all."""
+    decision = Decision(JobStatus(), Record(failures=(FAILED,)))
+    assert kept(decision) == (None, [])
+
+
+@pytest.mark.parametrize("words", [(), (Words("a", "b"),)])
+def test_success_takes_words_away_and_costs_nothing_without_them(words: Any) -> None:
+    holds = JobStatus(conditions=(Condition(type="Succeeded", status="True"),))
+    known = (Attempt(1, "x", words=words),)
+    before = Record(attempt=2)
+    found, asked = kept(Decision(holds, before), launcher(), before=before, known=known)
+    assert found == ((Attempt(1, "x"),) if words else None) and asked == []
