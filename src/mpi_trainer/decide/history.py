@@ -155,7 +155,9 @@ def _size(value: object) -> int:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= LONGEST_MESSAGE else f"{text[: LONGEST_MESSAGE - 1]}…"
+    """Without its middle: who ended stands first, and whose fault it was last."""
+    half = LONGEST_MESSAGE // 2
+    return text if len(text) <= LONGEST_MESSAGE else f"{text[: half - 1]}…{text[-half:]}"
 
 
 def _in_utc(one: Attempt) -> Attempt:

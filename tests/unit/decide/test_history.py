@@ -76,6 +76,13 @@ def test_older_words_make_room_and_say_so() -> None:
     assert found[0].words == () and found[0].silence == NO_ROOM
 
 
+def test_earlier_message_keeps_its_beginning_and_its_end() -> None:
+    long = f"Launcher x ended with exit code 1: {'banner ' * 100}; rank 1 on w was the first"
+    first, _ = all_of(failed(1, message=long), failed(2))
+    assert len(first.message) <= history.LONGEST_MESSAGE
+    assert first.message.startswith("Launcher x") and first.message.endswith("was the first")
+
+
 def test_job_that_succeeded_keeps_no_words() -> None:
     (kept,) = history.silenced(all_of(failed(1)))
     assert kept.words == () and kept.message == "exit code 1"

@@ -132,7 +132,7 @@ def _tables(
                 one.reason or "-",
                 "-" if one.rank is None else str(one.rank),
                 one.host or "-",
-                words.one_line(one.message) or "-",
+                " ".join(one.message.split()) or "-",
             )
             for one in details.attempts
         ],
