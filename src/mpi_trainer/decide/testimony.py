@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from mpi_trainer.decide import reasons
 from mpi_trainer.decide.seen import End, RankSeen
-from mpi_trainer.layout.agent.lastwords import Abort, NoProgram, PeerLost, Word
+from mpi_trainer.layout.agent.lastwords import Abort, NoProgram, NoScript, PeerLost, Word
 from mpi_trainer.layout.agent.summary import BadRank, Cause, Summary
 
 OOM_KILLED = "OOMKilled"
@@ -57,6 +57,8 @@ def accused(summary: Summary, word: Word | None) -> Summary:
         return summary
     if isinstance(word, PeerLost):
         return _acquitted(summary, cause, word.rank)
+    if isinstance(word, NoScript):
+        return summary if summary.verdict or summary.text else replace(summary, text=word.said)
     if cause.rank is not None:
         return summary
     if cause.reason not in (_FOLLOWS if isinstance(word, NoProgram) else _UNEXPLAINED):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpi_trainer.decide import End, testimony
+from mpi_trainer.decide import End, PodSeen, Seen, hopeless, reasons, testimony
 from mpi_trainer.layout.agent import lastwords
 from mpi_trainer.layout.agent.summary import (
     BadRank,
@@ -239,3 +239,15 @@ def test_a_rank_that_lost_a_killed_one_is_not_to_blame() -> None:
     )
     # An exit code that the program chose itself.
     assert testimony.accused(parse(VICTIM), lastwords.first(log[1:])) == parse(VICTIM)
+
+
+def test_a_script_that_is_not_there_is_told_in_pythons_words() -> None:
+    """L-4: so that it is not tried again."""
+    line = "[0] python3: can't open file '/nosuch.py': [Errno 2] No such file or directory"
+    said = parse(VICTIM.replace("status=14", "status=2").replace("Command 14", "Command 2"))
+    found = testimony.accused(said, lastwords.first([line]))
+    assert found.text == "can't open file '/nosuch.py': [Errno 2] No such file or directory"
+    end = testimony.end(End(code=2), found)
+    pod = PodSeen("train-launcher", "launcher", "l", "Failed", end=end)
+    seen = Seen((pod,), testimony.ranks(found, 1))
+    assert hopeless.reason(pod, seen) == reasons.BAD_ARGUMENTS

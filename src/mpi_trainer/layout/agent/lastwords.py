@@ -1,5 +1,5 @@
 """What only the launcher's log tells of a failure: who called MPI_Abort, or lost another rank, and
-where no program was.
+where no program was, or no script.
 
 Hydra (MPICH, Intel MPI) ends every rank at once, and whatever would have recorded their ends with
 them; what is left is the line that the rank's own MPI library has printed before. Open MPI's
@@ -25,6 +25,9 @@ _CLOSED = re.compile(r"\*\*\* An error occurred in Socket closed$")
 _REPORTER = re.compile(r"\*\*\* reported by process \[\d+,(?P<rank>\d{1,7})\]$")
 _NODE = re.compile(r"^ *Node: (?P<host>[A-Za-z0-9][-.A-Za-z0-9]{0,252})$")
 
+# Python's own, before any code of the job runs.
+_SCRIPT = re.compile(r"can't open file '[^']{1,400}': \[Errno (?:2|13)\] [A-Z][a-z ]{1,40}")
+
 
 class Abort(msgspec.Struct, frozen=True):
     rank: int
@@ -38,13 +41,19 @@ class NoProgram(msgspec.Struct, frozen=True):
     pod: str
 
 
+class NoScript(msgspec.Struct, frozen=True):
+    """Python could not read the program that it was given; in its own words."""
+
+    said: str
+
+
 class PeerLost(msgspec.Struct, frozen=True):
     """`rank` has ended itself, since another was gone."""
 
     rank: int
 
 
-Word = Abort | NoProgram | PeerLost
+Word = Abort | NoProgram | NoScript | PeerLost
 
 
 class Listener:
@@ -63,6 +72,9 @@ class Listener:
         abort = _ABORT.search(line)
         if abort is not None:
             return Abort(int(abort["rank"]), int(abort["code"]))
+        script = _SCRIPT.search(line)
+        if script is not None:
+            return NoScript(script[0])
         node = _NODE.match(line) if self._program else None
         if node is not None:
             return NoProgram(self._program, node["host"].partition(".")[0])
