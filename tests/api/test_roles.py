@@ -50,6 +50,8 @@ MATRIX = {
         "pods/log": "get",
         "events": READ,
         "configmaps": "get create",
+        "resourcequotas": "get list",
+        "limitranges": "get list",
     },
     "mpijob-admin": NOTHING
     | {

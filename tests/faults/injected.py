@@ -64,7 +64,10 @@ def compiled(mpi: str) -> Path:
     assert distribution is not None
     folder = _FOLDERS.enter_context(tempfile.TemporaryDirectory(dir="/var/tmp", prefix="faults-"))
     program = Path(folder, "rank")
-    compiler = f"{distribution.prefix}/bin/mpicc"
+    # MPICH's compiler is a script that takes no path of its own with spaces.
+    plain = Path(folder, "mpi")
+    plain.symlink_to(distribution.prefix)
+    compiler = f"{plain}/bin/mpicc"
     source = str(PROGRAMS / "rank.c")
     subprocess.run([compiler, "-o", str(program), source], check=True, timeout=60)
     return program

@@ -31,6 +31,7 @@ from mpi_trainer.sdk.cluster.refusals import told, translated
 if TYPE_CHECKING:
     from mpi_trainer.api.runtime import Runtime
     from mpi_trainer.api.trainjob import TrainJob
+    from mpi_trainer.sdk.cluster.demands import Demands
 
 _REFUSALS = (400, 403, 422)
 _COMPANIONS = {"ConfigMap": CONFIGMAPS, "Secret": SECRETS}
@@ -48,6 +49,23 @@ class Quick:
         key = Key(job.namespace or self.config.namespace, job.name)
         with told(key):
             return decode(MPIJob, self._server.call(creation(key, job, dry_run=dry_run))).value
+
+    def demanded(self, namespace: str) -> Demands:
+        """What the namespace demands of containers, as far as the caller may see it. Whether the
+        server is there at all, the job itself will tell."""
+        from msgspec.structs import replace
+
+        from mpi_trainer.sdk.cluster import demands
+
+        answers: list[dict[str, Any]] = []
+        for request in demands.questions(namespace):
+            try:
+                answers.append(self._server.call(replace(request, tries=1), dict[str, Any]))
+            except ApiError:
+                answers.append({})
+            except KubeError:
+                return demands.Demands()
+        return demands.demands(*answers)
 
     def create_train(self, job: TrainJob) -> dict[str, Any]:
         """Submits a TrainJob; as the server has it."""

@@ -43,6 +43,8 @@ class Job:
         command: What every rank runs, as a list of words. A command that is an MPI launcher
             itself (`mpirun …`) is run once, as it is. Without one, the image's own is run.
         resources: What each worker needs.
+        launcher_resources: What the launcher needs, which only starts ranks; by default nothing, or
+            a little where the namespace's quota asks for it.
         volume_mounts: Volumes that launcher and workers see.
         env: Variables for every rank.
         node_selector: Labels that the nodes must have.
@@ -71,6 +73,7 @@ class Job:
         env: Mapping[str, str] | None = None,
         node_selector: Mapping[str, str] | None = None,
         *,
+        launcher_resources: ResourceRequirements | None = None,
         slots: int | None = None,
         mpi: str = OPEN_MPI,
         run_policy: RunPolicy | None = None,
@@ -92,6 +95,7 @@ class Job:
             image=image,
             env=tuple((env or {}).items()),
             resources=resources or ResourceRequirements(),
+            launcher_resources=launcher_resources or ResourceRequirements(),
             volumes=tuple(volume_mounts),
             node_selector=tuple((node_selector or {}).items()),
             run_policy=run_policy or ONE_ATTEMPT,
@@ -131,6 +135,7 @@ class Job:
         slots: int | None = None,
         image: str = LOCAL_IMAGE,
         resources: ResourceRequirements | None = None,
+        launcher_resources: ResourceRequirements | None = None,
         volume_mounts: Sequence[VolumeMount] = (),
         env: Mapping[str, str] | None = None,
         node_selector: Mapping[str, str] | None = None,
@@ -161,6 +166,7 @@ class Job:
             workers=workers,
             image=image,
             resources=resources,
+            launcher_resources=launcher_resources,
             volume_mounts=volume_mounts,
             env=env,
             node_selector=node_selector,

@@ -38,7 +38,8 @@ class HostMount(msgspec.Struct, frozen=True):
 class NewJob(msgspec.Struct, frozen=True):
     """What `specs` describes role by role, for jobs whose pods are all alike.
 
-    `resources` are a worker's; the launcher only starts ranks. No slots means one per GPU.
+    `resources` are a worker's; the launcher only starts ranks, and needs `launcher_resources` where
+    something asks for them. No slots means one per GPU.
     """
 
     name: str
@@ -53,6 +54,7 @@ class NewJob(msgspec.Struct, frozen=True):
     as_is: bool = False
     backoff_limit: int | None = None
     resources: ResourceRequirements = ResourceRequirements()
+    launcher_resources: ResourceRequirements = ResourceRequirements()
     volumes: tuple[VolumeMount, ...] = ()
     node_selector: tuple[tuple[str, str], ...] = ()
     run_policy: RunPolicy = RunPolicy()
@@ -69,7 +71,7 @@ class NewJob(msgspec.Struct, frozen=True):
         if self.backoff_limit is not None:
             policy = replace(policy, backoff_limit=self.backoff_limit)
         spec = MPIJobSpec(
-            launcher=replace(pod, command=self.command),
+            launcher=replace(pod, command=self.command, resources=self.launcher_resources),
             worker=replace(pod, replicas=self.workers, resources=self.resources),
             slots_per_worker=self.slots,
             mpi_implementation=self.implementation,

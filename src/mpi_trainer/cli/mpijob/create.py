@@ -32,6 +32,8 @@ OF_COMMANDS = (
     "gpu",
     "cpu",
     "memory",
+    "launcher_cpu",
+    "launcher_memory",
     "image",
     "line",
     "as_is",
@@ -62,6 +64,8 @@ POLICIES = {"retries": "backoff_limit", "ttl": "ttl_seconds_after_finished"}
 @click.option("--gpu", type=click.IntRange(0), help="GPUs a worker.")
 @click.option("--cpu", metavar="QUANTITY", help="CPUs a worker, such as 4 or 500m.")
 @click.option("--memory", metavar="QUANTITY", help="Memory a worker, such as 8Gi.")
+@click.option("--launcher-cpu", metavar="QUANTITY", help="CPUs of the launcher.")
+@click.option("--launcher-memory", metavar="QUANTITY", help="Memory of the launcher.")
 @click.option(
     "--mpi", type=Mpi(),
     help="MPI to use.  [default: openmpi, or what the file asks for]",
@@ -117,6 +121,7 @@ def command(**given: Any) -> int:
         others = sending.companions(file, given["namespace"])
         if given["workdir"]:
             return submitting.shipped(jobs, others, given["workdir"], order)
+        jobs = jobs if file else [submitting.fitted(job) for job in jobs]
         return submitting.to_the_cluster(jobs, others, order)
     settings = _settings(given, file)
     if given["workdir"]:
@@ -146,6 +151,9 @@ def _from_words(given: dict[str, Any]) -> MPIJob:
         resources=ResourceRequirements(
             cpu=given["cpu"], memory=given["memory"], gpu=given["gpu"] or 0
         ),
+        launcher_resources=ResourceRequirements(
+            cpu=given["launcher_cpu"], memory=given["launcher_memory"]
+        ),
         implementation=given["mpi"].implementation if given["mpi"] else OPEN_MPI,
         image=given["image"] or LOCAL_IMAGE,
     ).mpijob()
@@ -154,7 +162,7 @@ def _from_words(given: dict[str, Any]) -> MPIJob:
 def _file(given: dict[str, Any]) -> JobFile:
     alien = [option for option in OF_COMMANDS if given[option]]
     if alien or given["words"]:
-        what = "a command" if not alien or alien == ["line"] else f"--{alien[0]}"
+        what = "a command" if not alien or alien == ["line"] else f"--{alien[0].replace('_', '-')}"
         raise click.UsageError(
             f"{what} cannot be given with -f: it stands in the file. Edit it there, or submit and "
             "change a copy with `clone`"

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from mpi_trainer.sdk.backend import Backend, Key
 
 
+RESOURCE_OPTIONS = "--cpu, --memory, --launcher-cpu and --launcher-memory"
+
+
 class Order(msgspec.Struct, frozen=True):
     """What happens after the submission; `told` are warnings that the user has read by then."""
 
@@ -57,6 +60,18 @@ def manifests(wires: list[dict[str, Any]], form: Format) -> int:
     else:
         click.echo(formats.rendered(_document(wires), form))
     return 0
+
+
+def fitted(job: MPIJob) -> MPIJob:
+    """A job from a few words, with what its namespace demands of every container."""
+    from mpi_trainer.sdk.cluster import demands
+
+    cluster = quick()
+    assert cluster is not None, "a cluster was chosen"
+    found = demands.fitted(job, cluster.demanded(job.namespace or cluster.config.namespace))
+    for note in found.notes:
+        say(f"{note}; choose with {RESOURCE_OPTIONS}")
+    return found.job
 
 
 def to_the_cluster(jobs: list[MPIJob], others: list[dict[str, Any]], order: Order) -> int:

@@ -28,7 +28,16 @@ from mpi_trainer.kube.config import Config
 from mpi_trainer.kube.errors import KubeError, ServerFault, Unreachable
 from mpi_trainer.sdk.backend import JobDetails, JobSummary, Key, LogLine, LogQuery
 from mpi_trainer.sdk.bundle import bundle
-from mpi_trainer.sdk.cluster import code, creation, deletion, entering, joblogs, seen, training
+from mpi_trainer.sdk.cluster import (
+    code,
+    creation,
+    deletion,
+    demands,
+    entering,
+    joblogs,
+    seen,
+    training,
+)
 from mpi_trainer.sdk.cluster.adapting import IMAGE, for_cluster
 from mpi_trainer.sdk.cluster.details import details
 from mpi_trainer.sdk.cluster.finding import Found, find, summaries
@@ -73,7 +82,7 @@ class ClusterBackend:
     async def create(self, job: MPIJob) -> MPIJob:
         ready = for_cluster(job, os.environ.get(IMAGE, ""), sys.executable)
         async with self._submitting(ready) as (home, key, placed):
-            return await creation.create(home, key, placed)
+            return await creation.create(home, key, await self._fitted(home, placed))
 
     async def train(self, job: TrainJob) -> MPIJob | None:
         key = Key(job.namespace or self.namespace, job.name)
@@ -85,8 +94,16 @@ class ClusterBackend:
     async def ship(self, job: MPIJob, workdir: str) -> MPIJob:
         packed = await asyncio.to_thread(bundle, workdir)
         ready = for_cluster(job, os.environ.get(IMAGE, ""), sys.executable)
-        async with self._submitting(code.with_code(ready, packed)) as (home, key, placed):
-            return await creation.with_code(home, key, placed, code.data(packed))
+        async with self._submitting(ready) as (home, key, placed):
+            whole = code.with_code(await self._fitted(home, placed), packed)
+            return await creation.with_code(home, key, whole, code.data(packed))
+
+    async def _fitted(self, home: Home, job: MPIJob) -> MPIJob:
+        """The job with what its namespace demands of every container."""
+        found = demands.fitted(job, await creation.demanded(home, job.namespace))
+        for note in found.notes:
+            self._say(note)
+        return found.job
 
     async def copy(self, job: MPIJob, original: Key) -> MPIJob:
         """Submits a copy; code that was shipped with the original goes with it too."""

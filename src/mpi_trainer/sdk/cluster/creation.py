@@ -30,7 +30,7 @@ from mpi_trainer.kube.errors import (
 )
 from mpi_trainer.kube.resources import CONFIGMAPS, MPIJOBS
 from mpi_trainer.sdk.backend import Key
-from mpi_trainer.sdk.cluster import code, seen
+from mpi_trainer.sdk.cluster import code, demands, seen
 from mpi_trainer.sdk.cluster.finding import Found
 from mpi_trainer.sdk.cluster.homes import Home
 from mpi_trainer.sdk.cluster.kinds import Kind
@@ -38,6 +38,20 @@ from mpi_trainer.sdk.cluster.kinds import Kind
 replace = msgspec.structs.replace
 _PATIENCE: Final = 60.0
 _PAUSE: Final = 0.25
+
+
+async def demanded(home: Home, namespace: str) -> demands.Demands:
+    """What the namespace demands of containers, as far as the caller may see it."""
+    asked = demands.questions(namespace)
+    return demands.demands(*await asyncio.gather(*(_answer(home, one) for one in asked)))
+
+
+async def _answer(home: Home, request: requests.Request) -> dict[str, Any]:
+    """Asked once: whether the server is there at all, the job itself will tell."""
+    try:
+        return await home.client.call(replace(request, tries=1), dict[str, Any])
+    except KubeError:
+        return {}
 
 
 async def create(home: Home, key: Key, job: MPIJob) -> MPIJob:
