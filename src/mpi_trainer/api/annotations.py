@@ -63,6 +63,14 @@ LIFE = frozenset({RECORD, ATTEMPTS, *(f"{DOMAIN}/{name}" for name in WRITTEN)})
 TRAIN_KNOWN = (*KNOWN, TTL, CLEAN, SCHEDULE_TIMEOUT, *(f"{DOMAIN}/{name}" for name in WRITTEN))
 
 
+TRACKING = "trainer.opendatahub.io/progression-tracking"
+"""OpenShift AI's wish on a TrainJob: its progress is told in an annotation too"""
+TRACKING_INTERVAL = "trainer.opendatahub.io/metrics-poll-interval"
+TRAINER_STATUS = "trainer.opendatahub.io/trainerStatus"
+OPENSHIFT_AI = (TRACKING, TRACKING_INTERVAL)
+"""what is read of OpenShift AI's"""
+
+
 def ours(given: Mapping[str, str]) -> dict[str, str]:
     """Those of `given` that carry our prefix, known or not."""
     return {key: value for key, value in given.items() if key.startswith(f"{DOMAIN}/")}

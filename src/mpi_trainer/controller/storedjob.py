@@ -14,11 +14,14 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from mpi_trainer.api import bounds, typed
-from mpi_trainer.api.annotations import ATTEMPTS, TRAIN_KNOWN, ours
+from mpi_trainer.api.annotations import ATTEMPTS, OPENSHIFT_AI, TRAIN_KNOWN, ours
 from mpi_trainer.controller.objects import StoredJob
 from mpi_trainer.runtime.partial import Meta, Partial
 
 replace = msgspec.structs.replace
+
+_WISH: Final = 32
+"""characters that are read of a wish"""
 
 
 class _Condition(Partial, frozen=True, gc=False):
@@ -96,12 +99,13 @@ def _known(meta: Meta) -> Meta:
 
 
 def _bounded(meta: Meta) -> Meta:
-    """With our annotations only; where they are too many, those that are read, and of each no more
-    than shows that it is too long."""
+    """With our annotations and OpenShift AI's wishes only; where ours are too many, those that are
+    read, and of each no more than shows that it is too long."""
     kept = ours(meta.annotations)
     if sum(map(len, kept)) + sum(map(len, kept.values())) > bounds.OUR_ANNOTATIONS:
         kept = {n: kept[n][: bounds.RECORD + 1] for n in TRAIN_KNOWN if n in kept}
-    return replace(meta, annotations=kept)
+    wishes = {n: meta.annotations[n][:_WISH] for n in OPENSHIFT_AI if n in meta.annotations}
+    return replace(meta, annotations={**kept, **wishes})
 
 
 mpijob: Final = _keeper("Succeeded", "Failed")

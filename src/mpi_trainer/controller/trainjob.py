@@ -29,6 +29,7 @@ from mpi_trainer.controller.jobs import Jobs, Loaded
 from mpi_trainer.controller.namewait import NameWait
 from mpi_trainer.controller.objects import Pod, StoredJob
 from mpi_trainer.controller.pace import Pace
+from mpi_trainer.controller.reports.reading import Reading
 from mpi_trainer.controller.telling import cut, joined, tell
 from mpi_trainer.controller.train import tally
 from mpi_trainer.controller.train.allpods import AllPods
@@ -107,6 +108,7 @@ class TrainTools(msgspec.Struct, frozen=True):
     all_pods: AllPods
     ownership: Ownership
     words: TrainWords
+    reading: Reading
     hands: TrainHands
     pace: Pace
     recorder: Recorder
@@ -172,7 +174,8 @@ class TrainJobs:
             plan = await self._plan(stored, loaded, job_set)
             step = await self._step(job, job_set, plan, now)
             work = Work(key, job, stored.metadata, job_set, step, now)
-            return await self._carry_out(work, plan.desired)
+            result = await self._carry_out(work, plan.desired)
+            return await self._tracked(work, plan.desired, result)
         except NoRuntime as error:
             self._tell(job, "Warning", NOT_CREATED, str(error))
             step = stalled(job, str(error), now)
@@ -320,6 +323,15 @@ class TrainJobs:
         if again is None and not await hands.take_key(work):
             again = Result(min(KEY_AGAIN, _next(step).after or KEY_AGAIN))
         return again or _next(step)
+
+    async def _tracked(self, work: Work, wanted: Desired | None, result: Result) -> Result:
+        """After the look, what its program prints of its progress, where that is wanted."""
+        if wanted is None or work.job_set is None or finished(work.step.status):
+            return result
+        reading, uid = self._tools.reading, work.job_set.uid
+        again = await reading.look(work.job, wanted.effective, uid, work.now)
+        waits = (w for w in (result.after, again) if w is not None)
+        return Result(min(waits, default=None))
 
     async def _act(self, work: Work, wanted: Desired | None) -> Result | None:
         hands, step = self._tools.hands, work.step

@@ -22,6 +22,8 @@ from mpi_trainer.controller.mpijob import MPIJobs, Stores, Tools
 from mpi_trainer.controller.objects import StoredJob
 from mpi_trainer.controller.pace import Pace
 from mpi_trainer.controller.podlogs import PodLogs
+from mpi_trainer.controller.reports.reading import Reading
+from mpi_trainer.controller.reports.writes import Writes
 from mpi_trainer.controller.tails import Tails
 from mpi_trainer.controller.train.allpods import AllPods
 from mpi_trainer.controller.train.hands import TrainHands
@@ -163,6 +165,7 @@ def test_the_plan_of_a_trainjob_is_dropped_at_its_end() -> None:
             all_pods=all_pods,
             ownership=ownership,
             words=TrainWords(PodLogs(server), all_pods, ownership),
+            reading=Reading(server, PodLogs(server), ownership, memories, Writes(server)),
             hands=TrainHands(server, runtimes, furniture, freshness, pace),
             pace=pace,
             recorder=Recorder(server, "x", "y", metrics),

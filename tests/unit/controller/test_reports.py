@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
+from mpi_trainer.api.annotations import TRACKING, TRAINER_STATUS
 from mpi_trainer.controller.objects import Answer
 from mpi_trainer.controller.reports import writes
 from mpi_trainer.controller.reports.callers import Busy
 from mpi_trainer.controller.reports.report import (
-    TRACKING,
-    TRAINER_STATUS,
     BadReport,
     Report,
     annotation_patch,

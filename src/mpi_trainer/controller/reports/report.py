@@ -7,16 +7,17 @@ OpenShift AI's dashboard and SDK read.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
 import msgspec
 
+from mpi_trainer.api.annotations import TRACKING, TRAINER_STATUS
+
 LARGEST: Final = 64 * 1024
 """bytes of a body"""
 MOST_METRICS: Final = 256
-TRACKING: Final = "trainer.opendatahub.io/progression-tracking"
-TRAINER_STATUS: Final = "trainer.opendatahub.io/trainerStatus"
 _TRACKED: Final = ("true", "enabled")
 
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
@@ -75,7 +76,7 @@ def status_patch(report: Report, uid: str) -> dict[str, Any]:
     return {"metadata": {"uid": uid}, "status": {"trainerStatus": {**bare, **report.wire()}}}
 
 
-def is_tracked(annotations: Any) -> bool:
+def is_tracked(annotations: Mapping[str, str]) -> bool:
     """Whether OpenShift AI's form of it is wanted too."""
     return annotations.get(TRACKING) in _TRACKED
 

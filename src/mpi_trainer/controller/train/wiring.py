@@ -18,6 +18,8 @@ from mpi_trainer.controller.jobs import Jobs
 from mpi_trainer.controller.objects import POD_SECONDS, Pod, StoredJob
 from mpi_trainer.controller.pace import Pace
 from mpi_trainer.controller.podlogs import PodLogs
+from mpi_trainer.controller.reports.reading import Reading
+from mpi_trainer.controller.reports.writes import Writes
 from mpi_trainer.controller.telling import of_unreadable
 from mpi_trainer.controller.train.allpods import AllPods
 from mpi_trainer.controller.train.hands import TrainHands
@@ -67,6 +69,7 @@ def parts(
     runtimes = Runtimes(writer, memories)
     all_pods = AllPods(shared.client)
     ownership = Ownership(shared.client, memories)
+    logs = PodLogs(shared.client)
     loop = TrainJobs(
         stores,
         TrainTools(
@@ -77,7 +80,8 @@ def parts(
             furniture=furniture,
             all_pods=all_pods,
             ownership=ownership,
-            words=TrainWords(PodLogs(shared.client), all_pods, ownership, flags.log_tail),
+            words=TrainWords(logs, all_pods, ownership, flags.log_tail),
+            reading=Reading(shared.client, logs, ownership, memories, Writes(writer)),
             hands=TrainHands(writer, runtimes, furniture, freshness, shared.pace),
             pace=shared.pace,
             recorder=shared.recorder,
