@@ -53,6 +53,30 @@ def test_every_sound_job_is_taken(webhook: Server, namespace: Kubectl) -> None:
     assert said.count("created (server dry run)") == len(TAKEN)
 
 
+def test_service_account_that_comes_later_is_warned_about(
+    webhook: Server, namespace: Kubectl
+) -> None:
+    """U-4: the public operator takes such a job."""
+    late = ((*ROLES, "Worker", "template", "spec", "serviceAccountName"), "late")
+    said = tried(namespace, named(0, (late,)))
+    assert "created (server dry run)" in said
+    assert "kubectl create serviceaccount late" in said
+
+
+def test_fields_that_harden_a_pod_are_taken(webhook: Server, namespace: Kubectl) -> None:
+    """W-3: they were refused as unknown."""
+    pod = (*ROLES, "Worker", "template", "spec")
+    own = (*pod, "containers", 0, "securityContext")
+    options = {"seLinuxOptions": {"level": "s0:c1,c2"}, "windowsOptions": {"hostProcess": False}}
+    said = tried(
+        namespace,
+        named(1, (((*own, "readOnlyRootFilesystem"), True),)),
+        named(2, (((*own, "seLinuxOptions"), {"level": "s0:c1,c2"}),)),
+        named(3, (((*pod, "securityContext"), {**options, "seLinuxChangePolicy": "Recursive"}),)),
+    )
+    assert said.count("created (server dry run)") == 3, said
+
+
 def test_the_tables_cover_every_area() -> None:
     assert (len(REFUSED) >= 60, len(TAKEN) >= 25) == (True, True)
     refused = [area for area, _, _ in REFUSED]

@@ -210,6 +210,14 @@ def test_user_without_the_right_gets_no_other_account(plain_namespace: Kubectl) 
     assert "created" in tried(plain_namespace, job)
 
 
+def test_service_account_that_comes_later_is_warned_about(plain_namespace: Kubectl) -> None:
+    """U-4: Kubeflow's trainer takes such a job."""
+    job = numbered(3, Taken("mpi", ((PATCHES, [patch("node", serviceAccountName="late")]),)))
+    said = tried(plain_namespace, job)
+    assert "created" in said
+    assert "in the pods of `node`, serviceAccountName: there is no such service account" in said
+
+
 def test_table_says_where_it_goes_beyond_upstream() -> None:
     assert len(REFUSED) + len(TAKEN) >= 60
     assert 10 <= sum(one.by == EXTRA for one in REFUSED) <= 40
