@@ -2,8 +2,9 @@
 the job was ended or suspended.
 
 JobSet and its Jobs try again by themselves, so attempts are counted by what is seen of them: by
-launcher pods, or, where no pod speaks for the others, by restarts of the JobSet. Danger: JobSet
-deletes the pods of an attempt as soon as it restarts; where it was quicker, that is what is kept.
+launcher pods, or, where no pod speaks for the others, by restarts and resumptions of the JobSet.
+Danger: JobSet deletes the pods of an attempt as soon as it restarts; where it was quicker, that is
+what is kept.
 """
 
 from __future__ import annotations
@@ -76,7 +77,9 @@ class TrainWords:
         running = [
             pod
             for pod in _speaking(whole, listed)
-            if pod.status.phase in phases and pod.metadata.name not in heard
+            if pod.status.phase in phases
+            and pod.metadata.name not in heard
+            and _born(pod) >= _resumed(known)
         ][-AT_ONCE:]
         if not running:
             return told
@@ -93,7 +96,7 @@ class TrainWords:
         self, job: TrainJob, whole: Effective, known: History, pods: list[Pod], now: datetime
     ) -> Attempt:
         first = pods[0]
-        number = _restarts(first) + 1 if whole.policy != MPI else _number(known)
+        number = _number(known) if whole.policy == MPI else _numbered(first, known)
         one = replace(
             _blamed(first, whole),
             attempt=number,
@@ -111,13 +114,17 @@ def _ended(known: History, whole: Effective, pods: Iterable[Pod]) -> list[list[P
     """The pods of each attempt that has failed and is not known yet, oldest first."""
     failed = [pod for pod in _speaking(whole, pods) if pod.status.phase == "Failed"]
     if whole.policy == MPI:
+        # After the last that is known: of earlier ones history may have had to let go.
         heard = {one.pod for one in known}
-        return [[pod] for pod in failed if pod.metadata.name not in heard][:AT_ONCE]
+        last = max((n for n, pod in enumerate(failed, 1) if pod.metadata.name in heard), default=0)
+        return [[pod] for pod in failed[last:]][:AT_ONCE]
     numbers = {one.attempt for one in known}
+    since = _resumed(known)
     groups: dict[int, list[Pod]] = {}
     for pod in failed:
-        if _restarts(pod) + 1 not in numbers:
-            groups.setdefault(_restarts(pod), []).append(pod)
+        number = _numbered(pod, known)
+        if number not in numbers and _born(pod) >= since:
+            groups.setdefault(number, []).append(pod)
     return [group[:AT_ONCE] for _, group in sorted(groups.items())][:AT_ONCE]
 
 
@@ -126,7 +133,11 @@ def _speaking(whole: Effective, pods: Iterable[Pod]) -> list[Pod]:
     role = LAUNCHER if whole.policy == MPI else TRAINER
     names = {one.name for one in whole.jobs if one.role == role}
     found = [pod for pod in pods if pod.metadata.labels.get(REPLICATED_JOB) in names]
-    return sorted(found, key=lambda pod: pod.metadata.creation_timestamp or _LONG_AGO)
+    return sorted(found, key=_born)
+
+
+def _born(pod: Pod) -> datetime:
+    return pod.metadata.creation_timestamp or _LONG_AGO
 
 
 def _blamed(pod: Pod, whole: Effective) -> Attempt:
@@ -158,6 +169,21 @@ def _speaker(pod: Pod, whole: Effective) -> Speaker:
 
 def _number(known: History) -> int:
     return 1 + max((one.attempt for one in known), default=0)
+
+
+def _numbered(pod: Pod, known: History) -> int:
+    """By the JobSet's restarts, among which it does not count that it was resumed."""
+    return 1 + _restarts(pod) + len(_held(known))
+
+
+def _held(known: History) -> list[Attempt]:
+    """Those that a suspension has ended."""
+    return [one for one in known if one.reason == history.SUSPENDED]
+
+
+def _resumed(known: History) -> datetime:
+    """No pod of after the last suspension is older; those that are have been heard."""
+    return max((one.ended for one in _held(known) if one.ended), default=_LONG_AGO)
 
 
 def _restarts(pod: Pod) -> int:

@@ -1,0 +1,139 @@
+"""Which attempts of a TrainJob are heard (W-7): each once, however many pods are left of them."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from msgspec.structs import replace
+
+from mpi_trainer.api.annotations import ATTEMPTS
+from mpi_trainer.api.trainjob import TrainJob
+from mpi_trainer.controller.objects import (
+    ContainerName,
+    ContainerState,
+    ContainerStatus,
+    Pod,
+    PodSpec,
+    PodStatus,
+    Terminated,
+)
+from mpi_trainer.controller.podlogs import PodLogs
+from mpi_trainer.controller.train.objects import REPLICATED_JOB
+from mpi_trainer.controller.train.words import RESTART, TrainWords
+from mpi_trainer.decide import history
+from mpi_trainer.decide.findings import Findings
+from mpi_trainer.decide.history import History
+from mpi_trainer.decide.trainseen import JobSetSeen, Step
+from mpi_trainer.runtime.partial import Meta
+from tests.unit.decide.test_trainjob import make_job, whole
+
+T0 = datetime(2026, 1, 31, 12, tzinfo=UTC)
+UP = JobSetSeen(uid="set")
+
+
+class Kubelet:
+    """Every pod says its name. All pods are the job's."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.listed: tuple[Pod, ...] = ()
+
+    async def fetch(self, request: Any) -> bytes:
+        self.asked.append(request.path)
+        return f"words of {request.path}".encode()
+
+    async def of(self, job: TrainJob) -> tuple[Pod, ...]:
+        return self.listed
+
+    async def pods(self, job: TrainJob, uid: str, pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
+        return pods
+
+
+def pod(number: int, role: str = "launcher", phase: str = "Failed", restarts: int = 0) -> Pod:
+    state = ContainerState(terminated=Terminated(exit_code=3))
+    return Pod(
+        metadata=Meta(
+            name=f"pi-{role}-0-0-{number:05}",
+            namespace="ns",
+            uid=str(number),
+            labels={REPLICATED_JOB: role, RESTART: str(restarts)},
+            creation_timestamp=T0 + timedelta(minutes=number),
+        ),
+        spec=PodSpec(node_name="n1", containers=(ContainerName("node"),)),
+        status=PodStatus(phase=phase, container_statuses=(ContainerStatus("node", state=state),)),
+    )
+
+
+class Life:
+    """A job, and what is kept of its attempts from look to look."""
+
+    def __init__(self, torch: bool = False) -> None:
+        self.kubelet = kubelet = Kubelet()
+        self.words = TrainWords(PodLogs(kubelet), kubelet, kubelet)  # type: ignore[arg-type]
+        self.job = make_job()
+        self.whole = whole(self.job, torch)
+
+    @property
+    def kept(self) -> History:
+        return history.read(self.job.metadata.annotations)
+
+    def looked(self, minute: int, *pods: Pod, suspend: bool | None = None) -> bool:
+        """Whether anything of it was new."""
+        before = self.job.metadata.annotations.get(ATTEMPTS, "")
+        self.kubelet.listed = pods
+        step = Step(self.job.status, Findings(), suspend=suspend)
+        now = T0 + timedelta(minutes=minute)
+        if suspend:
+            told = self.words.last(self.job, self.whole, UP, step, now)
+        else:
+            told = self.words.told(self.job, self.whole, pods, step, now)
+        text = asyncio.run(told)
+        annotations = {**self.job.metadata.annotations, ATTEMPTS: text}
+        self.job = replace(self.job, metadata=replace(self.job.metadata, annotations=annotations))
+        return text != before
+
+
+def test_launchers_that_are_told_of_no_more_are_not_heard_anew() -> None:
+    """A Job keeps its failed pods; beyond thirty-two the first would follow the last, for ever."""
+    life = Life()
+    pods = [pod(number) for number in range(40)]
+    for number in range(40):
+        assert life.looked(number + 1, *pods[: number + 1])
+    assert len(life.kept) == history.MOST
+    asked = len(life.kubelet.asked)
+    assert not life.looked(50, *pods)
+    assert len(life.kubelet.asked) == asked == 40
+
+
+def test_failure_after_a_suspension_is_heard() -> None:
+    """JobSet does not count a resumption as a restart."""
+    life = Life(torch=True)
+    life.looked(2, pod(1, "node", "Running"), suspend=True)
+    assert [one.reason for one in life.kept] == [history.SUSPENDED]
+    life.looked(5, pod(4, "node"))
+    assert [one.attempt for one in life.kept] == [1, 2]
+    assert "00004" in life.kept[-1].words[0].text
+    assert not life.looked(6, pod(4, "node"))
+    life.looked(8, pod(7, "node", restarts=1))
+    assert [one.attempt for one in life.kept] == [1, 2, 3]
+
+
+def test_pods_of_before_a_suspension_are_no_attempt_of_after_it() -> None:
+    life = Life(torch=True)
+    old = pod(0, "node")
+    life.looked(1, old)
+    life.looked(3, old, pod(2, "node", "Running"), suspend=True)
+    kept = life.kept
+    assert not life.looked(5, old)
+    assert life.kept == kept
+
+
+def test_suspension_that_is_carried_out_at_the_second_look_is_one_attempt() -> None:
+    """The record is stored first; whoever dies before the JobSet is told repeats the look."""
+    life = Life(torch=True)
+    pods = [pod(number, "node", "Running") for number in range(5)]
+    assert life.looked(6, *pods, suspend=True)
+    assert not life.looked(7, *pods, suspend=True)
+    assert [one.attempt for one in life.kept] == [1]
