@@ -130,6 +130,36 @@ def test_silent_node_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None
     asyncio.run(script())
 
 
+def test_lost_node_with_many_jobs_holds_up_neither_calls_nor_other_nodes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All of a client's calls were reads of one node's logs, and nodes that were not even asked
+    counted as silent."""
+    monkeypatch.setattr(podlogs, "SECONDS", 0.2)
+    kubelet, room = Kubelet(b"a"), asyncio.Semaphore(64)
+
+    class Client:
+        """As many calls at once as ours has; node n1 never answers."""
+
+        async def fetch(self, request: requests.Request) -> bytes:
+            async with room:
+                if "lost" in request.path:
+                    await asyncio.sleep(60)
+                return await kubelet.fetch(request)
+
+    reader = logs(Client())  # type: ignore[arg-type]
+
+    async def script() -> None:
+        lost = [asyncio.create_task(reader.end(pod(f"lost-{n}"))) for n in range(500)]
+        await asyncio.sleep(0.05)
+        assert not room.locked()
+        assert await reader.end(pod("well", node="n2")) == "a"
+        said = await asyncio.gather(*lost, return_exceptions=True)
+        assert all(isinstance(one, Unreadable) for one in said)
+
+    asyncio.run(asyncio.wait_for(script(), 5))
+
+
 def test_words_are_whole_lines_without_secrets_and_agent_notes() -> None:
     log = "token=abc123secret\nmpi-agent| rank 3\n\x1b[31mred\x1b[0m\npw is hunter22\n"
     said = words("pi-launcher", log, (), [("DB_PASSWORD", "hunter22")])
