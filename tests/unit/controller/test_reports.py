@@ -106,6 +106,34 @@ def test_many_reports_are_few_writes_and_the_last_one_counts() -> None:
     assert server.told == [0, 49]
 
 
+def test_a_write_that_takes_long_does_not_undo_those_after_it() -> None:
+    class Slow(Server):
+        """The first write arrives late."""
+
+        async def call(self, request: Any, kind: Any) -> Answer:
+            if not self.late:
+                self.late = True
+                await asyncio.sleep(0.2)
+            return await super().call(request, kind)
+
+        late = False
+
+    server = Slow({})
+
+    async def steps() -> None:
+        made = Writes(server, every=0.02)  # type: ignore[arg-type]
+        first = asyncio.create_task(made.tell(KEY, "uid", report(1)))
+        for number in (2, 3):
+            await asyncio.sleep(0.05)
+            await made.tell(KEY, "uid", report(number))
+        await first
+        await asyncio.sleep(0.1)
+        await made.close()
+
+    asyncio.run(steps())
+    assert server.told == [1, 3]
+
+
 def test_the_annotation_is_written_only_where_it_is_asked_for() -> None:
     asked, not_asked = Server({TRACKING: "enabled"}), Server({TRACKING: "no"})
     for server in (asked, not_asked):

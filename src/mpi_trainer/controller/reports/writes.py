@@ -2,9 +2,9 @@
 
 A program may tell of every step; each write is one for the API server and for everybody who watches
 jobs. The first report of a job is written at once, a later one when `EVERY` has passed since the
-one before; of those in between the newest counts. Guarantee: the last one is written, unless this
-process ends before it is due. Danger: another replica does not know of our writes, so a job may be
-written by each of them.
+one before; of those in between the newest counts. Guarantee: one write of a job follows the other,
+and the last report is written, unless this process ends before it is due. Danger: another replica
+does not know of our writes, so a job may be written by each of them.
 """
 
 from __future__ import annotations
@@ -38,10 +38,15 @@ log = logging.getLogger(__name__)
 
 
 class _Told(msgspec.Struct):
-    """Of one job: when it may be written next, and what is still to be."""
+    """Of one job: when it may be written next, what is still to be, and whose turn it is: a write
+    that takes long must not arrive after those that follow it."""
 
     due: float = 0.0
     waiting: Report | None = None
+    turn: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
+
+    def busy(self, now: float) -> bool:
+        return self.waiting is not None or self.due > now or self.turn.locked()
 
 
 class Writes:
@@ -61,9 +66,10 @@ class Writes:
         too many jobs tell at once."""
         told = self._of(key, uid)
         left = told.due - self._clock()
-        if left <= 0:
-            told.due = self._clock() + self._every
-            await self._write(key, uid, report)
+        if left <= 0 and not told.turn.locked():
+            async with told.turn:
+                told.due, told.waiting = self._clock() + self._every, None
+                await self._write(key, uid, report)
             return
         if told.waiting is None:
             task = asyncio.create_task(self._in_time(key, uid, told, left))
@@ -88,21 +94,22 @@ class Writes:
     def _forget(self) -> None:
         """Those that nothing is left to write of."""
         now = self._clock()
-        kept = {k: one for k, one in self._jobs.items() if one.waiting or one.due > now}
+        kept = {k: one for k, one in self._jobs.items() if one.busy(now)}
         if len(kept) >= MOST_JOBS:
             raise Busy
         self._jobs = kept
 
     async def _in_time(self, key: Key, uid: str, told: _Told, left: float) -> None:
         await asyncio.sleep(left)
-        report, told.waiting = told.waiting, None
-        told.due = self._clock() + self._every
-        if report is None:
-            return
-        try:
-            await self._write(key, uid, report)
-        except KubeError as error:
-            log.info("a report of %s could not be stored: %s", key, error)
+        async with told.turn:
+            report, told.waiting = told.waiting, None
+            if report is None:
+                return
+            told.due = self._clock() + self._every
+            try:
+                await self._write(key, uid, report)
+            except KubeError as error:
+                log.info("a report of %s could not be stored: %s", key, error)
 
     async def _write(self, key: Key, uid: str, report: Report) -> None:
         place = (TRAINJOBS, key.namespace, key.name)
