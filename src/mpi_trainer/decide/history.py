@@ -108,7 +108,7 @@ def silenced(history: History) -> History:
 
 def _fitting(history: History) -> History:
     """Each attempt, the newest first, has half of the room that is left."""
-    left = bounds.ATTEMPTS - sum(map(_bare, history))
+    left = bounds.ATTEMPTS - len("]") - sum(map(_bare, history))
     while left < 0:
         left, history = left + _bare(history[0]), history[1:]
     kept: list[Attempt] = []

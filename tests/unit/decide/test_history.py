@@ -100,3 +100,16 @@ def test_failure_that_a_decision_records_is_an_attempt_that_ended() -> None:
 def test_suspension_ends_an_attempt_without_a_failure() -> None:
     found = history.ended(Record(), Record(attempt=2, retry_at=NOW), NOW)
     assert found == Attempt(1, SUSPENDED, ended=NOW)
+
+
+def test_history_that_fills_its_bound_can_be_read() -> None:
+    """One byte over it, and nothing of it is read any more."""
+    silent = "the launcher's pod was gone before its log could be read"
+    before = tuple(
+        Attempt(n, message="m" * 230, host="h" * 100, pod="p" * 60, silence=silent)
+        for n in range(1, 32)
+    )
+    room = bounds.ATTEMPTS - size(before)
+    for length in range(room - 120, room):
+        found = history.added(before, Attempt(32, host="h" * length, silence=silent))
+        assert history.read({ATTEMPTS: history.wire(found) or ""}) == found
