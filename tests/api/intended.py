@@ -179,6 +179,7 @@ AGENT: Final = (
         "They run sshd for any user, wait for workers, watch ranks and say what failed.",
         (
             *added("ConfigMap", "data.*"),
+            *added("Job", f"metadata.annotations.{DOMAIN}/agent-scripts"),
             *added("Worker", "spec.volumes[etc-mpi-agent]", "spec.volumes[run-mpi-agent]"),
             *added("Launcher", "spec.volumes[etc-mpi-agent]", "spec.volumes[run-mpi-agent]"),
             *pods("spec.containers[*].volumeMounts[/etc/mpi-agent]", ABSENT, ANY),
