@@ -180,7 +180,7 @@ def _same(source: str, target: str) -> bool:
 def _run(plan: PodPlan, ends: Ends, supervisor: int) -> NoReturn:
     """The shim: start the main process, adopt what it leaves, end all when told or orphaned."""
     try:
-        shim.settle(supervisor, keep=ends.numbers())
+        shim.settle(supervisor, keep=ends.kept(plan))
         signal.pthread_sigmask(signal.SIG_BLOCK, {_END_ALL})
         syscalls.die_with_parent(_END_ALL)
         syscalls.adopt_orphans()
@@ -205,6 +205,8 @@ def _fork_main(plan: PodPlan, ends: Ends) -> int:
         try:
             syscalls.die_with_parent(signal.SIGKILL)
             os.setsid()
+            if plan.stdin is not None:
+                os.dup2(plan.stdin, 0)
             os.dup2(ends.stdout, 1)
             os.dup2(ends.stderr, 2)
             signal.pthread_sigmask(signal.SIG_SETMASK, set())

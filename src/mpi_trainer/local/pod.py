@@ -33,6 +33,8 @@ class Limits(Struct, frozen=True):
 
 
 class PodPlan(Struct, frozen=True):
+    """`stdin` is a descriptor of whoever starts the pod; without one its programs read nothing."""
+
     name: str
     hostname: str
     address: str
@@ -44,6 +46,7 @@ class PodPlan(Struct, frozen=True):
     mounts: tuple[Mount, ...] = ()
     shm_bytes: int | None = None
     limits: Limits = Limits()
+    stdin: int | None = None
 
 
 class ExitStatus(Struct, frozen=True):

@@ -117,6 +117,7 @@ def _supervise(order: Order, channel: socket.socket, parents: socket.socket) -> 
     broken: reports.Broken | None = None
     try:
         parents.close()
+        stdin = _standard_input()
         os.setsid()
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
             signal.signal(number, signal.SIG_IGN)
@@ -127,7 +128,8 @@ def _supervise(order: Order, channel: socket.socket, parents: socket.socket) -> 
         for descriptor in (0, 1, 2):
             os.dup2(nothing, descriptor)
         host = pod_host(order)
-        Supervisor(order.job, order.layout, order.site, host).run(Channel(channel))
+        supervisor = Supervisor(order.job, order.layout, order.site, host, stdin)
+        supervisor.run(Channel(channel))
     except LocalError as error:
         broken = reports.Broken(error.problem, error.hint)
     except BaseException:
@@ -141,6 +143,17 @@ def _supervise(order: Order, channel: socket.socket, parents: socket.socket) -> 
         if host is not None:
             host.close()
     os._exit(0 if broken is None else 1)
+
+
+def _standard_input() -> int | None:
+    """Ours, for the launcher. None where there is none, or where it is a terminal that another
+    command reads from, as when this one was started with `&`."""
+    try:
+        if os.isatty(0) and os.tcgetpgrp(0) != os.getpgrp():
+            return None
+        return os.dup(0)
+    except OSError:
+        return None
 
 
 def pod_host(order: Order) -> PodHost:

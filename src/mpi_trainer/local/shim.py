@@ -45,8 +45,10 @@ class Ends(Struct, frozen=True):
     stdout: int
     stderr: int
 
-    def numbers(self) -> tuple[int, ...]:
-        return self.link.fileno(), self.stdout, self.stderr
+    def kept(self, plan: PodPlan) -> tuple[int, ...]:
+        """What a process of the pod must not close."""
+        given = () if plan.stdin is None else (plan.stdin,)
+        return self.link.fileno(), self.stdout, self.stderr, *given
 
     def close_output(self) -> None:
         os.close(self.stdout)
@@ -73,7 +75,7 @@ def run_shim(birth: Birth, ends: Ends, supervisor: int) -> NoReturn:
     """The child of the supervisor; never returns."""
     step = Step()
     try:
-        settle(supervisor, keep=ends.numbers())
+        settle(supervisor, keep=ends.kept(birth.plan))
         step.name = "unshare namespaces"
         syscalls.unshare(_NAMESPACES)
         alive, shim_alive = os.pipe()
@@ -176,11 +178,12 @@ def spawn_main(plan: PodPlan, ends: Ends) -> int:
     found = program if "/" in program else shutil.which(program, path=env.get("PATH", os.defpath))
     if found is None:
         raise FileNotFoundError(2, "No such file or directory on PATH", program)
+    streams = {0: 0 if plan.stdin is None else plan.stdin, 1: ends.stdout, 2: ends.stderr}
     main = os.posix_spawn(
         found,
         plan.argv,
         env,
-        file_actions=((os.POSIX_SPAWN_DUP2, ends.stdout, 1), (os.POSIX_SPAWN_DUP2, ends.stderr, 2)),
+        file_actions=[(os.POSIX_SPAWN_DUP2, source, number) for number, source in streams.items()],
         setsid=True,
         setsigmask=(),
     )

@@ -38,7 +38,7 @@ from mpi_trainer.local.jobdir import PodState
 from mpi_trainer.local.keymaker import Keymaker
 from mpi_trainer.local.output import Stream
 from mpi_trainer.local.plan import SUMMARY, Keys, Place, Planner, Site
-from mpi_trainer.local.pod import PodHost, RunningPod
+from mpi_trainer.local.pod import PodHost, PodPlan, RunningPod
 
 replace = msgspec.structs.replace
 
@@ -81,11 +81,15 @@ class Held:
 class Supervisor:
     """Runs one job on one host of pods, for one follower."""
 
-    def __init__(self, job: MPIJob, layout: Layout, site: Site, host: PodHost) -> None:
+    def __init__(
+        self, job: MPIJob, layout: Layout, site: Site, host: PodHost, stdin: int | None = None
+    ) -> None:
+        """`stdin`: a descriptor that the launcher reads; without one it reads nothing."""
         self._job = job
         self._layout = layout
         self._site = site
         self._host = host
+        self._stdin = stdin
         self._keymaker = Keymaker(2)
         self._record = Record()
         self._planner: Planner | None = None
@@ -236,8 +240,7 @@ class Supervisor:
         self._planner = Planner(self._layout, self._site, places, Keys(*self._keymaker.pairs()))
 
     def _start(self, pods: list[PodLayout]) -> None:
-        assert self._planner is not None, "decide asks for a key before any pod"
-        plans = tuple(self._planner.pod(pod) for pod in pods)
+        plans = tuple(self._plan(pod) for pod in pods)
         for pod, running in zip(pods, self._host.start(plans), strict=True):
             ranks.clear(running.share)
             held = Held(pod, running, self._record.attempt)
@@ -245,6 +248,11 @@ class Supervisor:
             self._listen(held)
         self._unkept = True
         self._look_at = 0.0
+
+    def _plan(self, pod: PodLayout) -> PodPlan:
+        assert self._planner is not None, "decide asks for a key before any pod"
+        plan = self._planner.pod(pod)
+        return replace(plan, stdin=self._stdin) if pod.role == "launcher" else plan
 
     def _remove(self, name: str) -> None:
         """Ends a pod for good; its going away is seen by the next look."""

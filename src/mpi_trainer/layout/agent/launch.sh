@@ -95,6 +95,11 @@ end_command() {
     ending=$now
 }
 
+# What an mpirun has printed may still be on its way, also where whoever called it was ended.
+hand_on() {
+    while [ -n "$(marked "MPI_TRAINER_STREAMS=$scratch")" ]; do nap; done
+}
+
 finish() {
     close_channels
     kill "$ticker" 2>/dev/null
@@ -172,6 +177,7 @@ note_alive
 launched=$now
 start_command "$@"
 while [ -z "$code" ]; do next; done
+hand_on
 collect
 [ -z "$reason" ] || say "$text"
 summary

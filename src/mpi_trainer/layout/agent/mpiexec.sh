@@ -9,6 +9,9 @@
 #   MPI_TRAINER_STDOUT        the file that standard output must be for that: output that a
 #                             script captures or redirects stays as the program wrote it
 #
+#   mt_agent                  set by whoever reads this script: the folder that it is in. Without
+#                             it, mpirun reads and prints by itself; see streams
+#
 # Names of variables begin with mt_: one that the job has too would reach its ranks changed.
 #
 # Guarantee: a command line that is not understood in full (unknown option, -configfile,
@@ -53,8 +56,11 @@ MPI_TRAINER_RUN=$$
 export MPI_TRAINER_RUN
 
 # Tells the launcher that ranks will start, and that each will be seen: the bound on a start counts
-# from here. Opened for both, so that it never waits for a reader.
+# from here. Opened for both, so that it never waits for a reader. Each of them will be given its
+# standard input by us.
+mt_input=
 announce() {
+    mt_input=1
     mt_events=${MPI_TRAINER_SCRATCH-}/launch/events
     [ ! -p "$mt_events" ] || echo "mpirun $$" 1<>"$mt_events"
 }
@@ -66,6 +72,23 @@ keep_words() {
     export MPI_TRAINER_KEEP_WORDS=1
 }
 [ -z "${I_MPI_GTOOL-}" ] || keep_words
+
+# Becomes the real mpiexec with the arguments $@, or what carries its streams past it.
+start() {
+    # Intel's mpirun calls mpiexec.hydra: its streams are carried already.
+    if [ -z "${mt_agent-}" ] || [ -z "${MPI_TRAINER_COMMAND-}" ] || [ -n "${OMPI_MPI_TRAINER_INPUT-}" ]
+    then
+        exec "$mt_real" "$@"
+    fi
+    # Whose input it is has been said by the caller then.
+    for mt_arg in "$@"; do
+        case $mt_arg in --stdin | -stdin | --stdin=*) mt_input= ;; esac
+    done
+    MPI_TRAINER_STREAMS=$MPI_TRAINER_COMMAND MPI_TRAINER_INPUT=$mt_input
+    export MPI_TRAINER_STREAMS MPI_TRAINER_INPUT
+    unset MPI_TRAINER_COMMAND
+    exec /bin/sh "$mt_agent/streams" run "$mt_real" "$@"
+}
 
 # Prints how many arguments follow the Hydra option $1; fails for an option not known.
 arity() {
@@ -130,7 +153,7 @@ run_wrapped() {
     [ "$mt_place" = program ] || return 0
     keep_words
     announce
-    exec "$mt_real" ${mt_tag:+"$mt_tag"} "$@"
+    start ${mt_tag:+"$mt_tag"} "$@"
 }
 
 # Hydra refuses a second prefix option, so any word that looks like one wins over ours.
@@ -140,7 +163,7 @@ run_tagged() {
             -prepend-*:-l | -prepend-*:-prepend-* | -prepend-*:--prepend-*) return 0 ;;
         esac
     done
-    exec "$mt_real" "$mt_tag" "$@"
+    start "$mt_tag" "$@"
 }
 
 if [ -n "$mt_wrapper" ]; then
@@ -148,4 +171,4 @@ if [ -n "$mt_wrapper" ]; then
 elif [ -n "$mt_tag" ] && [ $# -gt 0 ]; then
     run_tagged "$@"
 fi
-exec "$mt_real" "$@"
+start "$@"

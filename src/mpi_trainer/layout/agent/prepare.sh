@@ -197,7 +197,7 @@ if [ "$role" = launcher ]; then
         mpirun.mpich mpiexec.mpich
     umask 022
     for program in "$@"; do
-        printf "#!/bin/sh\n. '%s/mpiexec'\n" "$here" >"$program"
+        printf "#!/bin/sh\nmt_agent='%s'\n. '%s/mpiexec'\n" "$here" "$here" >"$program"
     done
     printf "#!/bin/sh\n. '%s/ssh'\n" "$here" >ssh
     chmod 755 "$@" ssh

@@ -27,6 +27,8 @@
 #   pid      process id of the rank itself           both
 #   wrapper  process id of this shell                both
 #   parent   process id of the MPI daemon above it   both
+#   input    whose standard input it waits for:      both; rank 0 only, and where there is one
+#            RUN/NAME, the pipe being .NAME.input
 #   start    start time, seconds since the epoch     both
 #   end      end time, seconds since the epoch       end only
 #   at       end time, 1/100 s since the boot        end only
@@ -44,6 +46,9 @@
 # Where MPI_TRAINER_KEEP_WORDS is set, what the rank says on its standard error goes through a keeper
 # in a session of its own, which outlives a kill of the group and leaves the last of it in
 # .RANK.HOST.WRAPPER.SECONDS.words, and `mpi-agent kept` below it once that is all.
+#
+# OMPI_MPI_TRAINER_INPUT says what ranks read: `none`, or the number of a run of mpirun whose standard
+# input is rank 0's, see streams; every other rank reads nothing. Unset, they read what came.
 #
 # Names of variables begin with mt_: one that the job has too would reach its program changed.
 #
@@ -117,11 +122,31 @@ if [ -r "$mt_agent/sitecustomize.py" ]; then
     export PYTHONPATH MPI_TRAINER_RECORD
 fi
 
+# The rank opens its pipe after its record is written, and waits there for the other end.
+mt_input='' mt_from=''
+case ${OMPI_MPI_TRAINER_INPUT-}:$mt_rank in
+    :*) ;;
+    *[!0-9]*:0 | *:[1-9]*) exec </dev/null ;;
+    *)
+        if mkfifo -m 600 "$mt_dir/.$mt_name.input" 2>/dev/null; then
+            mt_input=$OMPI_MPI_TRAINER_INPUT/$mt_name
+            # shellcheck disable=SC2016 # read by eval
+            mt_from='<"$mt_dir/.$mt_name.input"'
+        else
+            exec </dev/null
+        fi
+        ;;
+esac
+unset OMPI_MPI_TRAINER_INPUT
+
 # One call, so that it is one write.
 about() {
-    printf 'rank=%s\nsize=%s\nworld=%s\nby=%s\nhost=%s\npid=%s\nwrapper=%s\nparent=%s\nstart=%s\n' \
-        "$mt_rank" "$mt_size" "$mt_world" "$mt_by" "$mt_host" "$mt_pid" "$$" "$PPID" "$mt_start"
+    printf 'rank=%s\nsize=%s\nworld=%s\nby=%s\nhost=%s\npid=%s\nwrapper=%s\nparent=%s\n%sstart=%s\n' \
+        "$mt_rank" "$mt_size" "$mt_world" "$mt_by" "$mt_host" "$mt_pid" "$$" "$PPID" \
+        "${mt_input:+input=$mt_input$mt_newline}" "$mt_start"
 }
+mt_newline='
+'
 
 # Called in the process that becomes the rank, so that it can read its own pid:
 # $$ stays the wrapper's in a subshell, while /proc/self is whoever opens it.
@@ -131,6 +156,15 @@ record_start() {
     [ -r /proc/self/stat ] && read -r mt_pid _ </proc/self/stat
     [ -n "$mt_pid" ] || mt_pid=$(exec sh -c 'echo "$PPID"')
     about >"$mt_dir/$mt_name.start"
+    [ -z "$mt_input" ] || tell_watch
+}
+
+# Whoever watches here is to look at once. Opened for both, so that it never waits for a reader.
+# shellcheck disable=SC2317 # called inside eval
+tell_watch() {
+    for mt_watch in "${mt_dir%/*}"/watch.[0-9]*; do
+        [ ! -p "$mt_watch" ] || echo "o scan" 1<>"$mt_watch"
+    done
 }
 
 # The rank begins when its keeper has every name open. The pipe is open for both ways before there is
@@ -169,7 +203,7 @@ trap : HUP INT QUIT USR1 USR2 ALRM TERM VTALRM PROF XCPU
 mt_code=
 mt_open="$mt_spare>&2"
 [ -z "$mt_words" ] || mt_open=
-eval '{ ( record_start; exec "$@" 2>'"&$mt_spare $mt_spare>&-"' ); mt_code=$?; } '"$mt_open"' 2>"$mt_dir/.$mt_name.end"'
+eval '{ ( record_start; exec "$@" '"$mt_from"' 2>'"&$mt_spare $mt_spare>&-"' ); mt_code=$?; } '"$mt_open"' 2>"$mt_dir/.$mt_name.end"'
 eval "exec $mt_spare>&-"
 
 mt_signal=
@@ -213,6 +247,7 @@ fi
             "$mt_how" "${mt_signal:-$mt_code}"
     } >"$mt_dir/.$mt_name.end" && mv -f "$mt_dir/.$mt_name.end" "$mt_dir/$mt_name.end"
 } 2>/dev/null
+[ -z "$mt_input" ] || rm -f "$mt_dir/.$mt_name.input"
 # Not before: who is killed in between has only its words to speak for it.
 if [ -n "$mt_words" ]; then
     rm -f "$mt_words.said" "$mt_words.ready"

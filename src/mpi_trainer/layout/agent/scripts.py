@@ -19,7 +19,7 @@ from mpi_trainer.layout.model import File, Host
 _HERE = Path(__file__).parent
 _EVERYWHERE = ("prepare", "processes", "watch", "waiting", "rank")
 _ON_WORKERS = ("worker", "session")
-_ON_LAUNCHERS = ("launch", "channels", "verdict", "summary", "mpiexec", "ssh", "names")
+_ON_LAUNCHERS = ("launch", "channels", "verdict", "summary", "mpiexec", "streams", "ssh", "names")
 _PYTHON = "sitecustomize.py"
 _MODE = 0o555
 """of all, also of those that are only read: one mode is one word in every pod"""

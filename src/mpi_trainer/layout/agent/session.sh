@@ -17,6 +17,8 @@ MPI_TRAINER_WORKER_RANK_DIR=$1/ranks
 export MPI_TRAINER_SCRATCH MPI_TRAINER_WORKER_RANK_DIR
 case $SSH_ORIGINAL_COMMAND in
     "mpi-agent-watch "*) exec "${0%/*}/watch" "${SSH_ORIGINAL_COMMAND#* }" ;;
+    "mpi-agent-input "*[!-.A-Za-z0-9_]*) ;;
+    "mpi-agent-input "*) exec cat >"$1/ranks/.${SSH_ORIGINAL_COMMAND#* }.input" ;;
 esac
 # What the job starts here can be found again by this, however it detaches itself.
 MPI_TRAINER_SESSION=$1

@@ -79,6 +79,22 @@ heard() {
     esac
 }
 
+# A rank on the host $1 waits for the standard input of a run of mpirun: `input` is RUN/NAME. The
+# first gets it, see streams; one that was started by it, as another world, gets none.
+offer_input() {
+    pipe=$run/streams.${input%%/*}/input name=${input#*/}
+    case ${input%%/*} in '' | *[!0-9]*) return 0 ;; esac
+    case $name in *[!-.A-Za-z0-9_]*) return 0 ;; esac
+    if [ -p "$pipe" ] && [ ! -e "$pipe.taken" ]; then
+        : >"$pipe.taken"
+        address=-
+        [ "$1" -eq 0 ] || eval "address=\$address_$1"
+        echo "$address $name" 1<>"$pipe"
+    else
+        order "$1" "dry $name"
+    fi
+}
+
 # mpirun has been called, as process $1. Of two at once nobody knows whose ranks are whose.
 run_begins() {
     [ -z "$run_pid" ] || [ ! -d "/proc/$run_pid" ] || together=1
@@ -104,7 +120,7 @@ no_octal() {
 # must be a number is none.
 read_fields() {
     rank='' size='' world='' pid='' status='' signal='' at=0 oom=0 orphan=0 where='' what=''
-    by='' aborted=
+    by='' aborted='' input=
     case $1 in *" what="*) what=${1#* what=} ;; esac
     set -f
     for pair in ${1%% what=*}; do
@@ -121,6 +137,7 @@ read_fields() {
             where=*) where=${pair#*=} ;;
             by=*) by=${pair#*=} ;;
             aborted=*) aborted=${pair#*=} ;;
+            input=*) input=${pair#*=} ;;
         esac
     done
     set +f
@@ -163,6 +180,7 @@ event() {
             eval "by_$w=\$by"
             eval "started_$w=\$((started_$w + 1)) r_${w}_$rank=running h_${w}_$rank=$1"
             eval "[ \"\$top_$w\" -ge $rank ] || top_$w=$rank"
+            [ -z "$input" ] || offer_input "$1"
             ;;
         end)
             eval "ended_$w=\$((ended_$w + 1)) r_${w}_$rank=ended"
@@ -269,13 +287,24 @@ ${why:+ ($why)}" - "$pod"
 }
 
 judge_run() {
-    if [ ! -d "/proc/$run_pid" ]; then
+    if [ ! -d "/proc/$run_pid" ] || handing_on; then
         run_pid=
     elif [ "$worlds" -eq "$worlds_before" ]; then
         judge_start
     elif [ "$dead_seconds" -gt 0 ] && [ -z "$together" ]; then
         judge_end
     fi
+}
+
+# Whether mpirun itself has ended, and what it printed is only waiting for a reader; one that is held
+# for such a reader does not count as going on either. See streams.
+handing_on() {
+    [ -s "$run/streams.$run_pid/pid" ] || return 1
+    read -r pid <"$run/streams.$run_pid/pid"
+    if [ -e "$run/streams.$run_pid/1.full" ] || [ -e "$run/streams.$run_pid/2.full" ]; then over=; fi
+    state=Z
+    [ ! -r "/proc/$pid/stat" ] || read -r _ _ state _ <"/proc/$pid/stat"
+    [ "$state" = Z ]
 }
 
 # mpirun has been called and has started no rank yet.

@@ -5,7 +5,7 @@
 #   watch start|again     start: ranks left from an earlier attempt are ended first
 #
 # Told on standard input: `flush N` (answer `flushed N` when all is told), `look WORLD`, `left`,
-# `end` (end the ranks), `bye`. Events, with the fields of rank.sh's records:
+# `dry NAME` (no standard input comes for that rank), `end` (end the ranks), `bye`. Events, with the fields of rank.sh's records:
 #
 #   hello UPTIME ADDRESS       once; 1/100 s since the boot, IPv4 address as the kernel writes it
 #   beat PEAK OOM              every two seconds: memory peak in bytes, kills for memory
@@ -41,7 +41,7 @@ session=MPI_TRAINER_SESSION=$scratch
 # Sets `line` to the record in file $1 on one line, and `wrapper`, `parent`, `world`, `pid`, and
 # `begun`, which a record of a start ends with.
 read_record() {
-    line='' by='' wrapper='' parent='' world='' pid='' begun=''
+    line='' by='' wrapper='' parent='' world='' pid='' begun='' input=''
     while IFS= read -r pair; do
         line="$line $pair"
         case $pair in
@@ -50,13 +50,15 @@ read_record() {
             world=*) world=${pair#*=} ;;
             pid=*) pid=${pair#*=} ;;
             by=*) by=${pair#*=} ;;
+            input=*) input=${pair#*=} ;;
             start=*) begun=1 ;;
         esac
     done <"$1"
 }
 
 # `live` holds NAME,WRAPPER,PARENT,WORLD,PID of every rank that has begun and not ended.
-live='' orphans='' failed='' unknown='' strangers=''
+# `thirsty` holds NAME@TICK of those that were to get standard input.
+live='' orphans='' failed='' unknown='' strangers='' thirsty=''
 
 scan() {
     set --
@@ -70,6 +72,7 @@ scan() {
         echo "start$line"
         live="$live $name,$wrapper,$parent,$world,$pid"
         [ "$by" != hydra ] || unknown="$unknown $name,$pid"
+        [ -z "$input" ] || thirsty="$thirsty $name@$tick"
     done
     for file in "$ranks"/*.foreign; do
         [ -r "$file" ] || continue
@@ -161,6 +164,22 @@ check() {
     done
     [ -z "$failed" ] || check_failed
     [ -z "$unknown" ] || check_libraries
+    [ -z "$thirsty" ] || check_inputs
+}
+
+# A rank must not wait for ever for input that nobody brings. Where somebody has come, this is nothing.
+check_inputs() {
+    later=
+    for entry in $thirsty; do
+        if [ $((tick - ${entry##*@})) -ge 30 ]; then dry "${entry%@*}"; else later="$later $entry"; fi
+    done
+    thirsty=$later
+}
+
+# Opens and closes the pipe of the rank $1. For both ways, so that it never waits for a reader.
+dry() {
+    case $1 in *[!-.A-Za-z0-9_]*) return 0 ;; esac
+    [ ! -p "$ranks/.$1.input" ] || : 1<>"$ranks/.$1.input"
 }
 
 # The rank $1 is gone with its wrapper. Its record may just be on its way, until the next look, and
@@ -312,6 +331,8 @@ obey() {
             echo "flushed ${1#flush }"
             ;;
         look\ *) look "${1#look }" ;;
+        scan) scan ;;
+        dry\ *) dry "${1#dry }" ;;
         left) echo "left $(marked "MPI_TRAINER_RECORD=$ranks/" | grep -c .)" ;;
         end)
             end_marked "$session" 2
@@ -347,8 +368,8 @@ trap 'exit 143' TERM HUP INT
 trap '' PIPE
 
 read_uptime
-echo "hello $uptime $(address)"
 tick=0 missing=''
+echo "hello $uptime $(address)"
 while :; do
     read -r word order <&7 || continue
     case $word in
