@@ -18,7 +18,8 @@ RANK = "mktemp /state/began.XXXXXX; until [ -e /state/go ]; do sleep 0.1; done; 
 STOP = (
     "mpirun -n 3 sh -c '{rank}' & "
     "until [ $(ls /state/began.* 2>/dev/null | wc -l) -eq 3 ]; do sleep 0.1; done; "
-    "kill -STOP $!; sleep 1; touch /state/go; wait $!"
+    "kill -STOP $(cat $MPI_TRAINER_SCRATCH/launch/streams.$!/pid); "
+    "sleep 1; touch /state/go; wait $!"
 )
 
 

@@ -2,8 +2,11 @@
 
 mpirun marks every piece that a rank wrote, and pieces of several ranks can share a line; here each
 rank's pieces are put together again. A line without an end is given out when its stream closes or
-when it grows beyond `LONGEST`: nothing is lost. Bytes that are not UTF-8 become replacement
-characters.
+when it grows beyond `LONGEST`, which is what each rank can make us hold: nothing is lost. Bytes
+that are not UTF-8 become replacement characters.
+
+The agent writes whole lines into the same stream, whatever a rank has begun there; they are taken
+out wherever they are.
 """
 
 from __future__ import annotations
@@ -14,12 +17,15 @@ from typing import Literal
 from mpi_trainer.layout.mpi import RANK_MARK
 from mpi_trainer.local.reports import Line
 
-LONGEST = 64 * 1024
+LONGEST = 16 << 20
 
 _MARK = re.compile(RANK_MARK.encode())
-# Harmless lines that MPI prints by chance and that would only frighten a reader; and the agent's
-# events, which have their own place.
-_NOISE = re.compile(rb"plm:(?:ssh|rsh): Warning: setpgid\(.*\) failed in parent|^mpi-agent\| ")
+# Harmless lines that MPI prints by chance and that would only frighten a reader.
+_NOISE = re.compile(rb"plm:(?:ssh|rsh): Warning: setpgid\(.*\) failed in parent")
+# The agent's events, which have their own place; what is before one goes on after it.
+_EVENT = re.compile(rb"mpi-agent\| \d+ \S+ [a-z]+ [^\n]*\n")
+# Open MPI 5 closes a stream with a mark that nothing follows, and the agent may speak next.
+_SPOKEN = re.compile(rb"(?m)^(?:%b ?)+(?=mpi-agent: )" % RANK_MARK.replace("?P<rank>", "").encode())
 
 Name = Literal["stdout", "stderr"]
 Role = Literal["launcher", "worker"]
@@ -32,25 +38,33 @@ class Stream:
         self._pod = pod
         self._role = role
         self._name = name
-        self._rest = b""
+        self._rest = bytearray()  # of the last line, in which there is no newline yet
         self._open: int | None = None  # whose line was cut and goes on
-        self._begun: dict[int | None, bytes] = {}
+        self._begun: dict[int | None, bytearray] = {}
         self._spaced: bool | None = None
 
     def feed(self, data: bytes) -> list[Line]:
-        # prterun writes NUL bytes after its help texts.
-        *lines, self._rest = (self._rest + data.replace(b"\0", b"")).split(b"\n")
-        given = [line for text in lines for line in self._written(text, ended=True)]
+        given: list[Line] = []
+        end = data.rfind(b"\n") + 1
+        if end:
+            whole = bytes(self._rest) + data[:end]
+            self._rest = bytearray()
+            if b"mpi-agent" in whole:
+                whole = _SPOKEN.sub(b"", _EVENT.sub(b"", whole))
+            *lines, rest = whole.split(b"\n")
+            given = [line for text in lines for line in self._written(text, ended=True)]
+            self._rest += rest
+        self._rest += data[end:]
         while len(self._rest) > LONGEST:
             cut = _clean_cut(self._rest)
-            text, self._rest = self._rest[:cut], self._rest[cut:]
+            text, self._rest = bytes(self._rest[:cut]), self._rest[cut:]
             given += self._written(text, ended=False)
         return given
 
     def close(self) -> list[Line]:
-        rest, self._rest = self._rest, b""
+        rest, self._rest = bytes(self._rest), bytearray()
         given = self._written(rest, ended=True) if rest else []
-        given += [self._line(rank, text) for rank, text in self._begun.items()]
+        given += [self._line(rank, bytes(text)) for rank, text in self._begun.items()]
         self._begun = {}
         # A mark with nothing behind it is how Open MPI 5 closes a stream.
         return [line for line in given if line.text]
@@ -61,12 +75,13 @@ class Stream:
         pieces = self._pieces(text)
         given = []
         for rank, piece in pieces[:-1]:
-            self._begun[rank] = self._begun.get(rank, b"") + piece
-            if len(self._begun[rank]) > LONGEST:
-                given.append(self._line(rank, self._begun.pop(rank)))
+            begun = self._begun.setdefault(rank, bytearray())
+            begun += piece
+            if len(begun) > LONGEST:
+                given.append(self._line(rank, bytes(self._begun.pop(rank))))
         rank, piece = pieces[-1]
         self._open = None if ended else rank
-        whole = self._begun.pop(rank, b"") + piece
+        whole = bytes(self._begun.pop(rank, b"")) + piece
         if goes_on or (rank is None and _NOISE.search(whole)):
             return given
         return [*given, self._line(rank, whole)]
@@ -79,6 +94,8 @@ class Stream:
             for m, end in zip(marks, ends, strict=False)
         ]
         before = text[: marks[0].start()] if marks else text
+        if self._open is None:
+            before = before.replace(b"\0", b"")  # prterun writes some after its help texts
         return [(self._open, before), *pieces] if before or not pieces else pieces
 
     def _without_space(self, piece: bytes) -> bytes:
@@ -92,7 +109,7 @@ class Stream:
         return Line(self._pod, self._role, self._name, rank, shown)
 
 
-def _clean_cut(data: bytes) -> int:
+def _clean_cut(data: bytes | bytearray) -> int:
     """Where to cut a line that is too long: neither in a mark nor in a UTF-8 character."""
     mark = data.rfind(b"[", LONGEST - 64, LONGEST)
     if mark > 0:

@@ -131,3 +131,41 @@ def test_the_launchers_chance_warning_is_left_out() -> None:
 
 def test_what_a_rank_says_is_never_left_out() -> None:
     assert len(lines(b"[1,0]<stdout>: " + NOISE + b"\n")) == 1
+
+
+def test_a_line_of_ten_megabytes_is_one_line_however_it_was_marked() -> None:
+    """L-1: MPICH marks every piece that it reads, Open MPI the line."""
+    size = 10_000_000
+    whole = b"[1,0]<stdout>: " + b"x" * size + b"\n"
+    once = [whole[i : i + 65536] for i in range(0, len(whole), 65536)]
+    often = [b"[1,0]<stdout>:" + b"x" * 4096 for _ in range(size // 4096)]
+    assert [(line.rank, len(line.text)) for line in lines(*once)] == [(0, size)]
+    found = lines(*often, b"[1,0]<stdout>:y\n")
+    assert [(line.rank, len(line.text)) for line in found] == [(0, size // 4096 * 4096 + 1)]
+
+
+def test_the_zero_bytes_of_a_rank_stay_and_those_of_prterun_go() -> None:
+    found = lines(b"[1,0]<stdout>: a\0b\nhelp text\n\0\0[1,1]<stdout>: c\n")
+    assert [(line.rank, line.text) for line in found] == [
+        (0, "a\0b"),
+        (None, "help text"),
+        (1, "c"),
+    ]
+
+
+EVENT = b"mpi-agent| 1731880000 job-worker-0 end rank=1 signal=11\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        (b"[1,0]<stderr>: hel" + EVENT + b"lo\n", [(0, "hello")]),
+        (b"[1,1]<stderr>: " + EVENT + b"[1,0]<stderr>: hello\n", [(0, "hello")]),
+        (EVENT + EVENT + b"[1,0]<stderr>: hello\n", [(0, "hello")]),
+        (b"[1,1]<stderr>: mpi-agent: rank 1 failed\n", [(None, "mpi-agent: rank 1 failed")]),
+        (b"[1,1]<stderr>: see mpi-agent: x\n", [(1, "see mpi-agent: x")]),
+    ],
+)
+def test_no_line_of_the_agent_is_a_ranks(data: bytes, found: list[tuple[int | None, str]]) -> None:
+    """L-4: they come between what a rank has begun and its end, and behind a mark that is empty."""
+    assert [(line.rank, line.text) for line in lines(data)] == found

@@ -296,15 +296,24 @@ judge_run() {
     fi
 }
 
-# Whether mpirun itself has ended, and what it printed is only waiting for a reader; one that is held
-# for such a reader does not count as going on either. See streams.
+# Whether mpirun itself has ended, and what it printed is only waiting for a reader. One that is held
+# for such a reader does not count as going on, nor one that computes: a line of megabytes is hard
+# work for Open MPI 5. See streams.
 handing_on() {
     [ -s "$run/streams.$run_pid/pid" ] || return 1
     read -r pid <"$run/streams.$run_pid/pid"
     if [ -e "$run/streams.$run_pid/1.full" ] || [ -e "$run/streams.$run_pid/2.full" ]; then over=; fi
-    state=Z
-    [ ! -r "/proc/$pid/stat" ] || read -r _ _ state _ <"/proc/$pid/stat"
-    [ "$state" = Z ]
+    ended=1
+    for thread in "/proc/$pid/task"/*/stat; do
+        state=Z
+        [ ! -r "$thread" ] || read -r _ _ state _ 2>/dev/null <"$thread" || :
+        case $state in
+            Z | X) ;;
+            R | D) ended='' over='' ;;
+            *) ended= ;;
+        esac
+    done
+    [ -n "$ended" ]
 }
 
 # mpirun has been called and has started no rank yet.

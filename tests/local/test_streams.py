@@ -1,0 +1,148 @@
+"""What ranks print arrives, and rank 0 reads what mpirun is given, with every MPI (L-1, L-2).
+
+Longer: `LINES=200000 MPIS=all`, as many lines for each of two ranks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.local.matrix import mpis
+from tests.local.odh import ODH
+
+LINES = int(os.environ.get("LINES", "20000"))
+LONG = LINES > 20000
+RANK = "import os, sys; r = os.environ.get('OMPI_COMM_WORLD_RANK') or os.environ['PMI_RANK']\n"
+MANY = RANK + "for i in range({}): sys.stdout.write(f'rank {{r}} line {{i}}\\n')"
+READ = (
+    RANK + "import hashlib; d = sys.stdin.buffer.read()\n"
+    "print('rank', r, len(d), hashlib.md5(d).hexdigest(), flush=True)"
+)
+NOTHING = hashlib.md5(b"").hexdigest()
+
+
+def odh(mpi: str, *command: str, given: bytes = b"", options: tuple[str, ...] = ()) -> bytes:
+    """What it printed; the job must have succeeded."""
+    words = [str(ODH), "run", "-w", "2", "--mpi", mpi, *options, "--", *command]
+    done = subprocess.run(
+        words, input=given, capture_output=True, check=False, timeout=600 if LONG else 280
+    )
+    assert done.returncode == 0, done.stderr.decode()[-3000:]
+    return done.stdout
+
+
+def of_rank(printed: bytes, rank: int) -> list[bytes]:
+    mark = b"[%d] " % rank
+    return [line[len(mark) :] for line in printed.split(b"\n") if line.startswith(mark)]
+
+
+def expect_all(printed: bytes) -> None:
+    for rank in (0, 1):
+        found = of_rank(printed, rank)
+        assert len(found) == LINES
+        assert found == [b"rank %d line %d" % (rank, i) for i in range(LINES)]
+
+
+@mpis
+def test_every_line_of_every_rank_arrives_in_order(mpi: str) -> None:
+    expect_all(odh(mpi, sys.executable, "-c", MANY.format(LINES)))
+
+
+@mpis
+def test_a_reader_that_comes_late_and_is_slow_misses_nothing(mpi: str) -> None:
+    """mpirun has long ended then."""
+    words = [str(ODH), "run", "-w", "2", "--mpi", mpi, "--", sys.executable, "-c"]
+    with subprocess.Popen([*words, MANY.format(LINES)], stdout=subprocess.PIPE) as running:
+        time.sleep(5)
+        expect_all(b"".join(_slowly(running)))
+    assert running.returncode == 0
+
+
+def _slowly(running: subprocess.Popen[bytes]) -> Iterator[bytes]:
+    assert running.stdout is not None
+    while data := os.read(running.stdout.fileno(), 30_000):
+        yield data
+        time.sleep(0.01)
+
+
+@mpis
+def test_a_pipe_behind_mpirun_misses_nothing(mpi: str) -> None:
+    """As scripts do it, with `tee`: what they print after mpirun comes after it."""
+    ranks = f'mpirun -n 2 {sys.executable} -c "$0"'
+    command = ("sh", "-c", f"{{ {ranks}; echo done; }} | (sleep 3; cat)", MANY.format(LINES))
+    *found, last = odh(mpi, *command).splitlines()
+    assert last == b"done"
+    for rank in (0, 1):
+        mine = [line for line in found if line.startswith(b"rank %d " % rank)]
+        assert mine == [b"rank %d line %d" % (rank, i) for i in range(LINES)]
+
+
+@mpis
+def test_a_line_of_megabytes_arrives_whole(mpi: str) -> None:
+    """Open MPI 5 computes over a line with the square of its length: for minutes, on a machine
+    that is busy, over ten megabytes."""
+    size = 2_000_000 if mpi == "openmpi" and not LONG else 10_000_000
+    program = RANK + f"print('x' * ({size} if r == '0' else 100)); print('next')"
+    printed = odh(mpi, sys.executable, "-c", program)
+    for rank, length in ((0, size), (1, 100)):
+        first, second = of_rank(printed, rank)
+        assert (len(first), first.strip(b"x"), second) == (length, b"", b"next")
+
+
+@mpis
+def test_bytes_of_any_kind_and_a_line_without_end_arrive(mpi: str) -> None:
+    """What is no UTF-8 is shown as replacement characters, one for each."""
+    program = "import os; os.write(1, bytes(set(range(256)) - {10, 13}) + b'\\nno end')"
+    printed = odh(mpi, sys.executable, "-c", program)
+    for rank in (0, 1):
+        first, second = of_rank(printed, rank)
+        assert (
+            first == bytes(set(range(128)) - {10, 13}) + "\N{REPLACEMENT CHARACTER}".encode() * 128
+        )
+        assert second == b"no end"
+
+
+@mpis
+def test_rank_0_reads_standard_input_once_and_whole_and_the_others_nothing(mpi: str) -> None:
+    data = os.urandom(3_000_000)
+    printed = odh(mpi, sys.executable, "-c", READ, given=data)
+    assert of_rank(printed, 0) == [b"rank 0 3000000 " + hashlib.md5(data).hexdigest().encode()]
+    assert of_rank(printed, 1) == [b"rank 1 0 " + NOTHING.encode()]
+
+
+@mpis
+def test_no_rank_waits_for_input_that_is_empty(mpi: str) -> None:
+    printed = odh(mpi, sys.executable, "-c", READ)
+    for rank in (0, 1):
+        assert of_rank(printed, rank) == [b"rank %d 0 %b" % (rank, NOTHING.encode())]
+
+
+def test_input_that_no_rank_reads_holds_nothing() -> None:
+    words = [str(ODH), "run", "-w", "2", "--", "true"]
+    with subprocess.Popen(["yes"], stdout=subprocess.PIPE) as endless:
+        assert subprocess.run(words, stdin=endless.stdout, timeout=120, check=False).returncode == 0
+        endless.kill()
+
+
+@mpis
+def test_each_mpirun_of_a_script_reads_its_own_input_and_the_script_the_rest(mpi: str) -> None:
+    line = "echo one | mpirun -n 2 cat; mpirun -n 2 cat </dev/null; read word; echo got $word"
+    printed = odh(mpi, "sh", "-c", line, given=b"three\n")
+    assert printed.split() == [b"[0]", b"one", b"got", b"three"]
+
+
+def test_a_job_in_the_background_reads_nothing(tmp_path: Path) -> None:
+    env = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}
+    words = [str(ODH), "mpijob", "create", "reads", "-w", "2", "--follow", "--"]
+    done = subprocess.run(
+        [*words, sys.executable, "-c", READ], input=b"x", capture_output=True, check=False, env=env
+    )
+    subprocess.run([str(ODH), "mpijob", "delete", "reads", "--yes"], env=env, check=False)
+    assert done.returncode == 0, done.stderr
+    assert of_rank(done.stdout, 0) == [b"rank 0 0 " + NOTHING.encode()]
