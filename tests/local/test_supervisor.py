@@ -279,14 +279,26 @@ import asyncio, sys, time
 from pathlib import Path
 from mpi_trainer.api import conditions as c
 from mpi_trainer.local import store
+from mpi_trainer.sdk.backend import LogQuery
 from mpi_trainer.sdk.local import LocalBackend
 from tests.local.test_supervisor import comes_to, job, key
 TALKS = "while seq 1 3000; do sleep 0.05; done"
 backend = LocalBackend()
+async def read():
+    return [line async for line in backend.logs(key("talks"), LogQuery())]
 try:
     backend.create_now(job("talks", "seq 1 300000; sleep 1; echo end; exit 5"))
     comes_to("talks", c.FAILED)
-    print("failed with", c.find(backend.get_now(key("talks")).status.conditions, c.FAILED).reason)
+    while store.find("default", "talks").alive():
+        time.sleep(0.1)
+    seen = backend.details_now(key("talks"))
+    failed = c.find(seen.job.status.conditions, c.FAILED)
+    print("failed with", failed.reason)
+    print("message:", failed.message)
+    print("missing:", seen.missing)
+    print("events:", [event.reason for event in seen.events])
+    lines = asyncio.run(read())
+    print("lines:", sum(1 + line.lost for line in lines) - 1, lines[-1].text)
     backend.create_now(job("waits", TALKS))
 except OSError as error:
     print("refused:", error)
@@ -328,4 +340,11 @@ def test_a_full_disk_costs_lines_but_neither_the_job_nor_orders_to_it(tmp_path: 
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "failed with LauncherPodFailed" in ran.stdout
     assert "full: " in ran.stdout
+    counted = re.search(r"missing: (\d+) lines of output could not be kept: No space", ran.stdout)
+    assert counted is not None, ran.stdout
+    assert 100_000 < int(counted[1]) < 300_001
+    assert f"{counted[1]} lines of output could not be kept" in ran.stdout.partition("missing:")[0]
+    assert re.search(
+        r"lines: 30000\d mpi-trainer: \d+ lines of output could not be kept", ran.stdout
+    )
     assert ran.stdout.endswith("suspended and resumed\nleft: []\n")

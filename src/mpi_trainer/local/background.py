@@ -98,8 +98,10 @@ class Desk:
             for i, t in enumerate(lines)
         ]
         if entries:
-            with suppress(OSError):  # a full disk loses lines, not the job; readers see the gap
+            try:
                 self._log.add(entries)
+            except OSError:  # a full disk loses lines, not the job
+                self._warn_once()
         when = datetime.fromtimestamp(now, UTC)
         for event in told:
             if isinstance(event, reports.Event):
@@ -109,6 +111,15 @@ class Desk:
                     )
         self._last.see(lines)
         self._follow_progress(lines, now)
+
+    def _warn_once(self) -> None:
+        """Lines are lost. How many is known at the end, and kept with every look until then."""
+        if self._state.missing.lost:
+            return
+        text = f"Output of the job cannot be kept in {self._dir.path}: {self._log.missing.why}."
+        with suppress(OSError):
+            self._write(self._state)
+            self._dir.add_event(jobdir.Event(datetime.now(UTC), "Warning", "OutputLost", text))
 
     def _follow_progress(self, lines: Sequence[reports.Line], now: float) -> None:
         for line in lines:
@@ -126,9 +137,21 @@ class Desk:
         ended = tuple(replace(p, pid=0) for p in self._state.pods if p.end)
         progress = self._tracker.progress
         counted = replicas.settled(self._state.status.replica_statuses, Seen())
-        status = replace(self._state.status, replica_statuses=counted)
+        found = _with_words(self._state.status.conditions, self._log.missing)
+        status = replace(self._state.status, replica_statuses=counted, conditions=found)
         state = replace(self._state, status=status, pods=ended, progress=progress)
         self._write(replace(state, admitted=False, queued=None))
+        if self._log.missing.lost:
+            self._dir.give_up_reserve()
+            with suppress(OSError):
+                self._log.add([self._last_entry()])
+
+    def _last_entry(self) -> logfile.Entry:
+        """So that whoever reads the log to its end learns how much is missing there."""
+        text = f"mpi-trainer: {self._log.missing.words()}"
+        pod = f"{self._dir.name}-launcher"
+        number, attempt = self._log.number, self._state.record.attempt
+        return logfile.Entry(number, time.time(), attempt, pod, "stderr", None, text)
 
     def failed(self, problem: str) -> None:
         """The job could not be run, or not to its end; an end that is known stays what it is."""
@@ -136,8 +159,20 @@ class Desk:
             self._write(store.failed(self._state, "LocalRunFailed", problem))
 
     def _write(self, state: State) -> None:
+        state = replace(state, missing=self._log.missing)
         self._dir.write_state(state)
         self._state = state
+
+
+def _with_words(found: conditions.Conditions, missing: logfile.Missing) -> conditions.Conditions:
+    """The condition that a job has ended with says too what of its output is missing."""
+    words, end = missing.words(), conditions.state(found)
+    if not words or not conditions.finished(found):
+        return found
+    return tuple(
+        replace(c, message=f"{c.message} {words[0].upper()}{words[1:]}.") if c.type == end else c
+        for c in found
+    )
 
 
 def _nothing(progress: float) -> None:

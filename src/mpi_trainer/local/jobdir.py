@@ -30,6 +30,7 @@ from mpi_trainer.api.mpijob import JobStatus, MPIJob, to_wire
 from mpi_trainer.decide import Record
 from mpi_trainer.decide.history import History
 from mpi_trainer.diagnose.progress import Progress
+from mpi_trainer.local.logfile import Missing
 from mpi_trainer.local.ownership import open_unlinked
 from mpi_trainer.local.reports import RankRow
 from mpi_trainer.local.settings import Settings
@@ -71,6 +72,7 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     queued: float | None = None
     admitted: bool = False
     waits_for: str = ""
+    missing: Missing = Missing()
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -133,6 +135,10 @@ class JobDir(msgspec.Struct, frozen=True):
         """Room for `state.json` and `job.json` on a full disk: a job that ends, or is ended."""
         with self._opened("reserve", os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as file:
             file.write(b"\0" * RESERVE)
+
+    def give_up_reserve(self) -> None:
+        """For the last words of a job that has ended."""
+        (self.path / "reserve").unlink(missing_ok=True)
 
     def add_event(self, event: Event) -> None:
         with self._opened("events.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND) as file:

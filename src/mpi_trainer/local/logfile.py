@@ -33,6 +33,23 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     text: str
 
 
+class Missing(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Lines that a log does not have: `lost` were not written, `dropped` made room for others."""
+
+    lost: int = 0
+    why: str = ""
+    dropped: int = 0
+
+    def words(self) -> str:
+        """Empty where none is missing."""
+        parts = []
+        if self.lost:
+            parts.append(f"{self.lost} lines of output could not be kept: {self.why}")
+        if self.dropped:
+            parts.append(f"the first {self.dropped} lines of output are gone: the log is bounded")
+        return "; ".join(parts)
+
+
 _ENCODER = msgspec.json.Encoder()
 _DECODER = typed.decoder(Entry)
 
@@ -47,6 +64,7 @@ class Writer:
         self._file: int | None = None
         self._size = 0
         self._torn = False
+        self.missing = Missing()
 
     @property
     def number(self) -> int:
@@ -55,19 +73,31 @@ class Writer:
 
     def add(self, entries: list[Entry]) -> None:
         """Danger: raises OSError on a full disk; the lines are lost then, and counted as such."""
-        data = b"".join(_ENCODER.encode(entry) + b"\n" for entry in entries)
         first, self._number = self._number, self._number + len(entries)
+        data = b"".join(_ENCODER.encode(entry) + b"\n" for entry in entries)
+        kept = 0
+        try:
+            kept = self._write(first, data)
+            if kept < len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            lost = self.missing.lost + len(entries) - data.count(b"\n", 0, kept)
+            why = error.strerror or str(error)
+            self.missing = msgspec.structs.replace(self.missing, lost=lost, why=why)
+            raise
+
+    def _write(self, first: int, data: bytes) -> int:
+        """How many bytes of `data` are on disk."""
         if self._file is None or self._size + len(data) > self._limit:
             self._begin(first)
         assert self._file is not None
         # What a full disk has cut is closed, so that it does not spoil the line after it.
-        data = b"\n" + data if self._torn else data
+        closing = b"\n" if self._torn else b""
         self._torn = True
-        written = os.write(self._file, data)
-        if written < len(data):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        self._torn = False
-        self._size += len(data)
+        written = os.write(self._file, closing + data)
+        self._torn = written < len(closing + data)
+        self._size += written
+        return max(written - len(closing), 0)
 
     def close(self) -> None:
         if self._file is not None:
@@ -80,8 +110,11 @@ class Writer:
         self._file = open_unlinked(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         # An earlier writer can have left half a line under this number, and nothing more.
         self._size, self._torn = 0, False
-        for old in segments(self._folder)[:-SEGMENTS]:
+        there = segments(self._folder)
+        for old in there[:-SEGMENTS]:
             old.unlink(missing_ok=True)
+            first_left = _first_of(there[-SEGMENTS])
+            self.missing = msgspec.structs.replace(self.missing, dropped=first_left)
 
 
 class Reader:
@@ -140,9 +173,14 @@ def segments(folder: Path) -> list[Path]:
     return sorted(folder.glob("log.*.jsonl"))
 
 
+def _first_of(segment: Path) -> int:
+    """The number of its first line."""
+    return int(segment.name.split(".")[1])
+
+
 def _end_of(folder: Path) -> int:
     """The number after the last line on disk, for a writer that goes on after another."""
-    end = max((int(path.name.split(".")[1]) for path in segments(folder)), default=0)
+    end = max(map(_first_of, segments(folder)), default=0)
     reader = Reader(folder)
     for _, entry in reader.read():
         end = max(end, entry.number + 1)

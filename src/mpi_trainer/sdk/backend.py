@@ -136,6 +136,8 @@ class JobDetails(msgspec.Struct, frozen=True):
     waits_for: str = ""
     attempts: History = ()
     """those that have ended, oldest first"""
+    missing: str = ""
+    """how many lines of its output are gone, and why; empty where none is"""
 
 
 class Backend(Protocol):

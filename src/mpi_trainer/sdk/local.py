@@ -115,6 +115,7 @@ class LocalBackend:
             progress=state.progress,
             waits_for=state.waits_for,
             attempts=state.attempts,
+            missing=state.missing.words(),
         )
 
     async def list(self, namespace: str | None = None) -> Sequence[JobSummary]:

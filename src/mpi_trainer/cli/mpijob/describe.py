@@ -50,6 +50,7 @@ def data(details: JobDetails) -> dict[str, Any]:
     return {
         "state": summaries.state_of(details.job),
         "waitsFor": details.waits_for,
+        "missingOutput": details.missing,
         "progress": words.progress_data(details.progress),
         "attempts": [msgspec.to_builtins(one) for one in details.attempts],
         "pods": [msgspec.to_builtins(pod) for pod in details.pods],
@@ -96,6 +97,7 @@ def _facts(details: JobDetails, now: datetime) -> Iterator[tuple[str, str]]:
     yield "State", f"{summary.state} ({summary.reason})" if summary.reason else summary.state
     yield "Message", summaries.message_of(job)
     yield "Waits for", details.waits_for
+    yield "Output", details.missing
     yield "Created", words.moment(job.metadata.creation_timestamp) or ""
     yield "Started", words.moment(status.start_time) or ""
     yield "Completed", words.moment(status.completion_time) or ""
