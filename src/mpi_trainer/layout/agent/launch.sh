@@ -95,8 +95,11 @@ end_command() {
     ending=$now
 }
 
-# What an mpirun has printed may still be on its way, also where whoever called it was ended.
+# What an mpirun has printed may still be on its way, where whoever called it was ended. It ends now,
+# as everything does that the command has left, and its words with it. See streams.
 hand_on() {
+    [ -n "$(marked "MPI_TRAINER_STREAMS=$scratch")" ] || return 0
+    signal_marked "$command" KILL || :
     while [ -n "$(marked "MPI_TRAINER_STREAMS=$scratch")" ]; do nap; done
 }
 

@@ -29,11 +29,17 @@
 mt_scratch=$MPI_TRAINER_SCRATCH
 mt_most=67108864
 
-# A tenth of a second, or $1 of them, where sleep can do that; a signal ends it.
+# Tenths of a second, $1 of them, where sleep can do that, else a second; a signal ends it.
 nap() {
-    { sleep "0.$1" 2>/dev/null || sleep 1; } >/dev/null &
+    if [ -z "$mt_tenths" ]; then
+        mt_tenths=no
+        ! sleep 0.1 2>/dev/null || mt_tenths=yes
+    fi
+    if [ "$mt_tenths" = yes ]; then set -- "0.$1"; else set -- 1; fi
+    sleep "$1" >/dev/null &
     wait $!
 }
+mt_tenths=
 
 # --- the copier --------------------------------------------------------------------------------
 
@@ -58,6 +64,7 @@ empty() {
     done
     hand_on
     : >"$mt_folder/$mt_number"
+    mt_before=0
     exec 3<"$mt_folder/$mt_number"
     rm -f "$mt_folder/$mt_number.full"
     # The other copier may hold it too.
@@ -97,17 +104,23 @@ copy() {
     # Others may have made the pipe one that does not wait; opened anew it is ours.
     if ( : >>/dev/fd/1 ) 2>/dev/null; then exec >>/dev/fd/1; fi
     exec 3<"$mt_folder/$mt_number"
-    mt_nap=1 mt_before=0 mt_last=
-    until [ -n "$mt_last" ]; do
+    mt_before=0 mt_last='' mt_idle=0
+    while :; do
         ! over || mt_last=1
-        hand_on
+        # Times are coarse, and in some shells seconds: now and then it is looked at whatever they say.
+        # shellcheck disable=SC3013 # dash, busybox and bash know -nt, and POSIX since 2024
+        if [ -n "$mt_last" ] || [ $((mt_idle % 5)) -lt 2 ] ||
+            [ "$mt_folder/$mt_number" -nt "$mt_folder/$mt_number.seen" ]; then
+            : >"$mt_folder/$mt_number.seen"
+            hand_on
+        fi
         if [ -n "$mt_last" ]; then break; fi
         [ ! -e "$mt_folder/$mt_number.full" ] || empty
-        nap "$mt_nap"
         read_position
-        # Who prints seldom is not asked so often.
-        if [ "$mt_at" = "$mt_before" ]; then mt_nap=3; else mt_nap=1; fi
+        if [ "$mt_at" = "$mt_before" ]; then mt_idle=$((mt_idle + 1)); else mt_idle=0; fi
         mt_before=$mt_at
+        # Who prints seldom is not asked so often.
+        case $mt_idle in 0) nap 1 ;; 1) nap 3 ;; *) nap 5 ;; esac
     done
     [ -d "/proc/$mt_runner" ] || rm -rf "$mt_folder"
 }
