@@ -174,15 +174,16 @@ def test_attempts_follow_each_other() -> None:
         await asyncio.sleep(0.2)
         await node.logs["one"].end()
         node.pod("one", "Failed")
-        node.job("Restarting")
+        failed = Attempt(1, "LauncherPodFailed", "exit code 1")
+        node.job("Restarting", {ATTEMPTS: history.wire((failed,)) or ""})
         await node.pod("two", "Running", attempt=2).write("second")
         await asyncio.sleep(0.5)
         await node.logs["two"].end()
         node.pod("two", "Succeeded", attempt=2)
         node.job("Succeeded")
-        assert [(line.text, line.attempt) for line in await reading] == [
-            ("first", 1),
-            ("second", 2),
+        assert [(line.text, line.attempt, line.notes) for line in await reading] == [
+            ("first", 1, ()),
+            ("second", 2, ("attempt 2 of 7: attempt 1 failed: exit code 1",)),
         ]
 
     play(script)
