@@ -22,7 +22,7 @@ from mpi_trainer.controller.look import Owned, attempt
 from mpi_trainer.controller.objects import Pod
 from mpi_trainer.controller.podlogs import PodLogs, Unreadable
 from mpi_trainer.decide import Decision, Record, history, testimony
-from mpi_trainer.decide.history import Attempt, History
+from mpi_trainer.decide.history import Attempt, History, Words
 from mpi_trainer.layout.agent import lastwords as heard
 
 WORKERS = 2
@@ -34,6 +34,14 @@ class Tail(msgspec.Struct):
 
     pod: str = ""
     text: str = ""
+
+
+class Heard(msgspec.Struct):
+    """What an attempt said that is not stored yet: should the write fail, its log may be gone by
+    the next one."""
+
+    attempt: int = 0
+    words: tuple[Words, ...] = ()
 
 
 class Tails:
@@ -79,11 +87,15 @@ class Tails:
             return None
         pod = _launcher(memory, mine)
         ended = _blamed(ended, pod, job.workers)
-        if self.shows(job):
+        if not self.shows(job):
+            return history.added(known, lastwords.unspoken(ended))
+        heard = self._memories.of(job.metadata.uid, Heard)
+        if heard.attempt == ended.attempt and heard.words:
+            ended = msgspec.structs.replace(ended, words=heard.words)
+        else:
             speakers = _speakers(memory, mine, job.workers)
             ended = await lastwords.spoken(self._logs, ended, speakers, _environment(job))
-        else:
-            ended = lastwords.unspoken(ended)
+            heard.attempt, heard.words = ended.attempt, ended.words
         return history.added(known, ended)
 
     async def _fetch(self, job: MPIJob, pod: Pod) -> str:

@@ -18,6 +18,7 @@ from mpi_trainer.controller.podlogs import PodLogs
 from mpi_trainer.controller.tails import Tails
 from mpi_trainer.decide import Decision, Failure, Record, history
 from mpi_trainer.decide.history import Attempt, History, Words
+from mpi_trainer.runtime.partial import Key
 from tests.unit.controller.objects import batch_job, ended, launcher, mpijob, worker
 
 NOW = datetime(2026, 3, 1, 13, tzinfo=UTC)
@@ -63,6 +64,20 @@ def test_failure_keeps_the_launcher_s_words_and_whose_fault_it_was() -> None:
     (one,) = found
     assert (one.rank, one.host) == (1, "pi-worker-1")
     assert one.words[0].text == "the end" and asked == [one.pod]
+
+
+def test_words_outlive_a_write_that_failed() -> None:
+    """The pod may be gone when the record can be written at last."""
+    kubelet: Any = Kubelet()
+    memories, job = JobMemories(), mpijob()
+    memories.begin(Key("lab", "pi"), job.metadata.uid)
+    tails = Tails(PodLogs(kubelet), memories)
+    decision = Decision(JobStatus(), Record(attempt=2, failures=(FAILED,), retry_at=NOW))
+    for pods in ([launcher("Failed", containerStatuses=ended(1))], []):
+        mine = owned(job, [*pods, worker()], [batch_job()])
+        found = asyncio.run(tails.history(job, Record(), mine, decision, NOW))
+        assert found is not None and found[0].words[0].text == "the end"
+    assert len(kubelet.asked) == 1
 
 
 def test_worker_that_failed_by_itself_is_heard_too() -> None:
