@@ -16,6 +16,7 @@ from pathlib import Path
 from tests.local.matrix import mpis
 from tests.local.odh import ODH
 
+AGENT = Path(__file__).parents[2] / "src/mpi_trainer/layout/agent"
 LINES = int(os.environ.get("LINES", "20000"))
 LONG = LINES > 20000
 RANK = "import os, sys; r = os.environ.get('OMPI_COMM_WORLD_RANK') or os.environ['PMI_RANK']\n"
@@ -146,3 +147,26 @@ def test_a_job_in_the_background_reads_nothing(tmp_path: Path) -> None:
     subprocess.run([str(ODH), "mpijob", "delete", "reads", "--yes"], env=env, check=False)
     assert done.returncode == 0, done.stderr
     assert of_rank(done.stdout, 0) == [b"rank 0 0 " + NOTHING.encode()]
+
+
+def test_a_reader_that_is_slow_holds_mpirun_and_bounds_the_file(tmp_path: Path) -> None:
+    """The script alone, with a bound of 300 kB in place of 64 MiB."""
+    (tmp_path / "launch").mkdir()
+    script = tmp_path / "streams"
+    text = (AGENT / "streams.sh").read_text()
+    script.write_text(text.replace("mt_most=67108864", "mt_most=300000"))
+    program = (
+        "import os, time\nfor i in range(40):\n os.write(1, b'%07d\\n' % i * 4000); time.sleep(.1)"
+    )
+    words = ["/bin/sh", str(script), "run", sys.executable, "-c", program]
+    env = {**os.environ, "MPI_TRAINER_SCRATCH": str(tmp_path), "MPI_TRAINER_STREAMS": "mark"}
+    held = False
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=env) as run:
+        time.sleep(3)
+        read = b""
+        for data in _slowly(run):
+            read += data
+            held = held or any(tmp_path.glob("launch/*/1.full"))
+    assert read == b"".join(b"%07d\n" % i * 4000 for i in range(40))
+    assert held
+    assert list((tmp_path / "launch").iterdir()) == []
