@@ -14,13 +14,15 @@ from decimal import ROUND_CEILING
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
-from mpi_trainer.api import patches, quantities, tailoring
+from mpi_trainer.api import patches, quantities, tailoring, torchtune
 from mpi_trainer.api.defaults import SSH_AUTH_MOUNT_PATH
-from mpi_trainer.api.jobset import ReplicatedJobView
+from mpi_trainer.api.jobset import JobSetView, ReplicatedJobView
 from mpi_trainer.api.pods import PodTemplate
 from mpi_trainer.api.runtime import MPI, TORCH, XGBOOST, Runtime, jobset_view
 from mpi_trainer.api.tailoring import NODE_CONTAINER, Cut
+from mpi_trainer.api.torchtune import Devices
 from mpi_trainer.api.trainjob import Source, TrainJob
 
 LAUNCHER = "launcher"
@@ -31,6 +33,8 @@ MODEL = "model-initializer"
 OTHER = "other"
 
 AUTO = 0
+MEETING_PORT = 29500
+"""of the first node, where there is no MPI"""
 
 _GPU_PREFIXES = ("nvidia.com/mig-", "habana.ai/gaudi")
 
@@ -101,16 +105,21 @@ def effective(job: TrainJob, runtime: Runtime) -> Effective:
         _replicated(job, runtime, raw, one, one is trainer)
         for one, raw in zip(view.replicated_jobs, given, strict=True)
     )
+    nodes, slots = _nodes(runtime, jobs), _slots(job, runtime, jobs)
+    subdomain = view.network.subdomain or job.name
+    if runtime.policy == TORCH and torchtune.is_meant(job):
+        found = Devices(nodes, slots, gpus(jobs))
+        jobs = _tuned(job, found, jobs, subdomain, dict(zip(_names(view), given, strict=True)))
     return Effective(
         name=job.name,
         policy=runtime.policy,
         jobs=jobs,
-        nodes=_nodes(runtime, jobs),
-        slots=_slots(job, runtime, jobs),
+        nodes=nodes,
+        slots=slots,
         mpi_implementation=runtime.mpi_implementation,
         ssh_auth_mount_path=runtime.mpi.ssh_auth_mount_path or SSH_AUTH_MOUNT_PATH,
         run_launcher_as_node=bool(runtime.mpi.run_launcher_as_node),
-        subdomain=view.network.subdomain or job.name,
+        subdomain=subdomain,
         labels={**template.metadata.labels, **patches.marks(changes, "labels")},
         annotations={**template.metadata.annotations, **patches.marks(changes, "annotations")},
         rest={key: value for key, value in template.spec.items() if key != "replicatedJobs"},
@@ -196,6 +205,35 @@ def _slots(job: TrainJob, runtime: Runtime, jobs: tuple[ReplicatedJob, ...]) -> 
         return AUTO if accelerators else max(processors, 1)
     slots = 1 if runtime.processes is None else runtime.processes
     return max(accelerators, 1) if runtime.policy == MPI and slots == 1 else slots
+
+
+def _names(view: JobSetView) -> list[str]:
+    return [one.name for one in view.replicated_jobs]
+
+
+def _tuned(
+    job: TrainJob,
+    found: Devices,
+    jobs: tuple[ReplicatedJob, ...],
+    subdomain: str,
+    given: Mapping[str, Raw],
+) -> tuple[ReplicatedJob, ...]:
+    """With torchtune's own command in the pods that train."""
+
+    def tuned(one: ReplicatedJob) -> ReplicatedJob:
+        if one.ancestor != TRAINER:
+            return one
+        pod: Raw = ((given[one.name].get("template") or {}).get("spec") or {}).get("template") or {}
+        address = f"{job.name}-{one.name}-0-0.{subdomain}:{MEETING_PORT}"
+        own = tailoring.container(pod, NODE_CONTAINER)
+        words = torchtune.command(job, found, own, address)
+        return replace(one, template=PodTemplate.of(tailoring.started(one.template.content, words)))
+
+    return tuple(tuned(one) for one in jobs)
+
+
+def devices(effective: Effective) -> Devices:
+    return Devices(effective.nodes, effective.slots, gpus(effective.jobs))
 
 
 def gpus(jobs: tuple[ReplicatedJob, ...]) -> int:

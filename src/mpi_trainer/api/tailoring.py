@@ -48,6 +48,11 @@ def trained(pod: Raw, trainer: Trainer, cut: Cut) -> Raw:
     return _with_container(pod, NODE_CONTAINER, change)
 
 
+def started(pod: Raw, command: Sequence[str]) -> Raw:
+    """The pod template whose `node` container runs this command, with its arguments as they are."""
+    return _with_container(pod, NODE_CONTAINER, lambda one: {**one, "command": list(command)})
+
+
 def fetched(pod: Raw, source: Source, container: str) -> Raw:
     """The pod template of an initializer with what it is to fetch."""
 

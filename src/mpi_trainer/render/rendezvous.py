@@ -2,17 +2,20 @@
 
 The variables stand in the trainer's container, whether or not the job sets anything for it
 (upstream leaves them out where it does not), and in the containers that a torch runtime names.
+torchtune has the address among its arguments.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from mpi_trainer.api import torchtune
 from mpi_trainer.api.effective import TRAINER, Effective
 from mpi_trainer.api.runtime import Runtime
 from mpi_trainer.api.tailoring import NODE_CONTAINER
 from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.layout import policies
+from mpi_trainer.layout.policies import torch
 from mpi_trainer.layout.policies.firstnode import PORT
 from mpi_trainer.render.containers import changed, merged
 from mpi_trainer.render.frame import Object
@@ -26,10 +29,13 @@ def arranged(
     if not ours:
         return given
 
-    def told(container: Object) -> Object:
-        return {**container, "env": merged(container.get("env"), ours)}
-
+    tuned = tuple(one for one in ours if one["name"] not in torch.MASTER)
     for name, container in _targets(effective, runtime):
+        bare = container == NODE_CONTAINER and torchtune.is_meant(job)
+
+        def told(one: Object, variables: tuple[Object, ...] = tuned if bare else ours) -> Object:
+            return {**one, "env": merged(one.get("env"), variables)}
+
         if name in given:
             given[name] = changed(given[name], container, told)
     trainer = effective.job(TRAINER)

@@ -44,6 +44,8 @@ LIKE_UPSTREAM = (
     "jax",
     "xgboost",
     "xgboost-on-gpus",
+    "torchtune",
+    "torchtune-on-one",
 )
 """jobs in whose pods nothing of MPI is"""
 

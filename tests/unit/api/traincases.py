@@ -90,6 +90,10 @@ _ENV_INJECTION: Path = ("spec", "mlPolicy", "torch", "envInjection", "targets")
 
 _INSTALLER = {"name": "flux-installer", "image": "x"}
 
+TUNED = "torchtune-llama3.2-1b"
+TUNE = ((*TRAINER, "command"), ["tune", "run"])
+TWO_GPUS = {"limits": {"nvidia.com/gpu": 2}}
+
 RUNTIMES: dict[str, dict[str, Any]] = {
     "mpi": runtime(),
     "mpi-apart": runtime(((*MPI, "runLauncherAsNode"), False)),
@@ -101,6 +105,7 @@ RUNTIMES: dict[str, dict[str, Any]] = {
     "mpi-misnamed": runtime(((*JOBS, 0), replicated("node", name="main"))),
     "imageless": runtime(((*JOBS, 0), replicated("node", image=""))),
     "torch": torch(),
+    TUNED: torch(),
     "torch-lost": torch((_ENV_INJECTION, [{"jobName": "node", "containerNames": ["side"]}])),
     "plain": plain(),
     "jax": torch((("spec", "mlPolicy"), {"jax": {}})),
@@ -176,7 +181,15 @@ REFUSED: list[Refused] = [
     no("torch", (*TRAINER, "env"), env("PET_NNODES"), "sets this variable itself", SAME),
     no("torch", (*TRAINER, "env"), env("PET_MASTER_ADDR"), "sets this variable itself", SAME),
     no("xgboost", (*TRAINER, "env"), env("DMLC_TASK_ID"), "sets this variable itself", SAME),
-    no("torch", (*TRAINER, "command"), ["tune", "run"], "torchtune is not served", SAME),
+    no("torch", (*TRAINER, "command"), ["tune", "run"], "finds its model by the runtime", SAME),
+    Refused(TUNED, (TUNE, ((*TRAINER, "numNodes"), 2)), "is trained on one node", SAME),
+    Refused(TUNED, (TUNE, ((*TRAINER, "args"), ["output_dir=/x"])), "the runtime sets this", SAME),
+    Refused(
+        TUNED,
+        (TUNE, ((*TRAINER, "args"), ["model.quantize_base=True"]), (RESOURCES, TWO_GPUS)),
+        "QLoRA of llama3_2/1B runs on one device",
+        SAME,
+    ),
     no("torch-lost", (*TRAINER, "numNodes"), 2, "job `node`, container `side`, which it has", SAME),
     # what is fetched first
     no("fetching", (*DATASET, "storageUri"), "data", "must be a URI with a scheme", SCHEMA),
@@ -243,6 +256,8 @@ TAKEN: list[Taken] = [
     yes("mpi-intel"),
     yes("torch"),
     yes("plain"),
+    yes(TUNED, TUNE),
+    yes(TUNED, TUNE, ((*TRAINER, "args"), ["model.quantize_base=True", "model.use_dora=True"])),
     yes("jax"),
     yes("jax", ((*TRAINER, "env"), env("JAX_COORDINATOR_ADDRESS"))),
     yes("flux", ((*TRAINER, "numNodes"), 2)),

@@ -26,7 +26,6 @@ from mpi_trainer.api.effective import (
 from mpi_trainer.api.errors import (
     FORBIDDEN,
     INVALID,
-    NOT_SUPPORTED,
     SUSPICIOUS,
     TOO_LONG,
     FieldError,
@@ -42,6 +41,7 @@ from mpi_trainer.api.validation import (
     resources,
     rules,
     security,
+    torchtune,
     volumes,
 )
 from mpi_trainer.api.validation import runtime as runtimes
@@ -75,7 +75,6 @@ RESERVED = {
     ),
     XGBOOST: ("DMLC_TRACKER_URI", "DMLC_TRACKER_PORT", "DMLC_TASK_ID", "DMLC_NUM_WORKER"),
 }
-_TORCHTUNE = ("tune", "run")
 _POD_SUFFIX = "-xxxxx"
 _QUEUE = "scheduling.volcano.sh/queue-name"
 
@@ -178,10 +177,8 @@ def _policy(job: TrainJob, runtime: Runtime, together: Effective) -> rules.Error
             yield replace(error, rule=f"the runtime cannot be used: {error.rule}")
     if together.policy == FLUX:
         yield from _brokers(runtime, together)
-    if together.policy == TORCH and job.trainer.command == _TORCHTUNE:
-        rule = "torchtune is not served: its recipe would be started without its settings"
-        remedy = "start torchrun, or name the recipe and its settings after `tune run`"
-        yield FieldError((*TRAINER_FIELDS, "command"), NOT_SUPPORTED, "tune run", rule, remedy)
+    if together.policy == TORCH:
+        yield from torchtune.errors(job, together)
     yield from _injection(runtime)
     policy = runtime.spec.pod_group_policy
     if policy and policy.volcano and together.annotations.get(_QUEUE) == "":

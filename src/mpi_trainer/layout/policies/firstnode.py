@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from mpi_trainer.api.effective import TRAINER, Effective
+from mpi_trainer.api.effective import MEETING_PORT, TRAINER, Effective
 
-PORT = 29500
+PORT = MEETING_PORT
 INDEX = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
 """a node's number among the pods of its Job, which only the kubelet can fill in"""
 

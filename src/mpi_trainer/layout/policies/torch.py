@@ -5,6 +5,8 @@ from __future__ import annotations
 from mpi_trainer.api.effective import AUTO, Effective
 from mpi_trainer.layout.policies.firstnode import PORT, Variable, address, index, value
 
+MASTER = ("PET_MASTER_ADDR", "PET_MASTER_PORT")
+
 
 def variables(effective: Effective) -> tuple[Variable, ...]:
     processes = "auto" if effective.slots == AUTO else str(effective.slots)
