@@ -90,7 +90,10 @@ def shorten(value: object) -> str:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):
         text = json.dumps(str(value), ensure_ascii=False)
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+    if len(text) <= _SHOWN:
+        return text
+    end = '"' if text.endswith('"') else ""
+    return f"{text[: _SHOWN - 1 - len(end)]}…{end}"
 
 
 def kind_of(value: object) -> str:

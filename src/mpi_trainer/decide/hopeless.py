@@ -23,6 +23,7 @@ _OF_OPEN_MPI = frozenset({66, 132, 134, 183})
 _USAGE = 2
 _NOT_STARTED = frozenset({"StartError", "ContainerCannotRun"})
 _NOT_FOUND = re.compile(r"executable file not found|no such file or directory|permission denied")
+_EXPLAINED = re.compile(r"(?i)not found|no such file|permission denied|that it could run")
 _NO_SCRIPT = re.compile(r"can't open file '[^']{1,400}': \[Errno (?:2|13)\]")
 _EXIT = "raised sys.exit(2)"
 
@@ -32,10 +33,14 @@ def image(pod: PodSeen) -> bool:
     return pod.phase == "Pending" and pod.why.startswith(reasons.IMAGE_INVALID)
 
 
-def told(failure: Failure) -> Failure:
-    """The failure of a job that may be tried again, and is not."""
-    text = f"{failure.message.rstrip('.')}. It would end like this every time: no further attempt."
-    return replace(failure, message=text)
+def told(failure: Failure, *, retries: bool) -> Failure:
+    """The failure with what its codes mean, and, where there are `retries`, that none follows."""
+    sentences = [failure.message.rstrip(".")]
+    if failure.reason == reasons.NO_PROGRAM and not _EXPLAINED.search(failure.message):
+        sentences.append("A program was not found or cannot be run: check the command")
+    if retries:
+        sentences.append("It would fail the same way again, so it is not retried")
+    return replace(failure, message=". ".join(sentences) + "." * (len(sentences) > 1))
 
 
 def no_image(pod: PodSeen) -> str:

@@ -128,8 +128,8 @@ def _time_is_up(story: Story, seen: Seen) -> Failure | None:
 def _failed(story: Story, seen: Seen, failure: Failure) -> Decision:
     """An attempt is over: recorded now, acted upon at the next look."""
     job, limit = story.job, backoff.limit(story.job)
-    if failure.reason in reasons.HOPELESS and limit:
-        failure = hopeless.told(failure)
+    if failure.reason in reasons.HOPELESS:
+        failure = hopeless.told(failure, retries=limit > 0)
     told = story.blaming(failure)
     if failure.reason in reasons.FINAL or backoff.exhausted(job, len(seen.record.failures) + 1):
         return _lost(story if limit == 0 else told, seen, failure)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from mpi_trainer.api.errors import INVALID, FieldError, InvalidJob, Position, field, under
+from mpi_trainer.api.errors import INVALID, FieldError, InvalidJob, Position, field, shorten, under
 
 
 def test_error_reads_as_in_kubernetes() -> None:
@@ -43,3 +43,8 @@ def test_under_looks_both_up_and_down() -> None:
     assert under(("a", "b"), [("a",)])
     assert under(("a",), [("a", "b")])
     assert not under(("a", "c"), [("a", "b")])
+
+
+def test_a_value_that_is_cut_keeps_its_closing_quote() -> None:
+    assert shorten("a" * 100) == '"' + "a" * 57 + '…"'
+    assert len(shorten(["a"] * 100)) == 60

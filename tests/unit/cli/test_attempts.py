@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from mpi_trainer.api.meta import ObjectMeta
-from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.mpijob import MPIJob, ReplicaSpec
+from mpi_trainer.api.pods import PodTemplate
 from mpi_trainer.cli.mpijob.describe import page
 from mpi_trainer.cli.mpijob.logs import Printer
 from mpi_trainer.decide.history import SUSPENDED, Attempt, Words
@@ -47,6 +48,24 @@ def test_page_has_every_attempt_with_its_last_words() -> None:
     assert text.count("  [3] boom") == 12
     assert "more with `odh mpijob logs train --attempt 1`" in text
     assert "Last words of attempt 2: none were kept: it had not started" in text
+
+
+@pytest.mark.parametrize("space", ["", " "])
+def test_last_words_keep_their_indentation(space: str) -> None:
+    """A traceback without it is hard to read, and Python code means something else."""
+    said = ["Traceback:", '  File "train.py", line 5', "    raise ValueError", ""]
+    text = "\n".join(f"[1,3]<stderr>:{space}{line}".rstrip() for line in said)
+    attempt = replace(FIRST, words=(Words("train-launcher", text),))
+    shown = list(page(JobDetails(JOB, attempts=(attempt,)), NOW))
+    assert shown[-4:] == [f"  [3] {line}" for line in said]
+
+
+def test_code_in_a_command_is_shown_by_its_first_line() -> None:
+    spec = {"containers": [{"command": ["python", "-c", "import os\nprint(1)\n"]}]}
+    launcher = ReplicaSpec(template=PodTemplate.of({"spec": spec}))
+    job = replace(JOB, spec=replace(JOB.spec, mpi_replica_specs={"Launcher": launcher}))
+    (line,) = (x for x in page(JobDetails(job), NOW) if x.startswith("Command:"))
+    assert line.endswith("python -c 'import os … (line 1 of 2)'")
 
 
 def test_notes_stand_between_the_lines(capfd: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ from tests.unit.decide.world import T0, at, condition, launcher, look_at, rank, 
 
 NO_FILE = "python3: can't open file '/nosuch.py': [Errno 2] No such file or directory"
 START = 'exec: "pyhton": executable file not found in $PATH: unknown'
+MISSING = "A program was not found or cannot be run: check the command."
 
 
 @pytest.mark.parametrize(
@@ -39,7 +40,7 @@ def test_no_further_attempt_is_made(end: End, ranks: tuple[RankSeen, ...], reaso
     failed = condition(over.status, c.FAILED)
     assert failed.reason == reason
     assert not failed.message.startswith("1 attempts"), "it is told as what it is"
-    assert failed.message.endswith("no further attempt.")
+    assert failed.message.endswith("so it is not retried.")
     assert over.record.retry_at is None
     assert [f.reason for f in over.record.failures] == [reason]
 
@@ -79,10 +80,28 @@ def test_an_image_without_a_valid_name_ends_the_job_at_once() -> None:
     assert "invalid reference format; correct `image`" in failed.message
 
 
-def test_a_job_that_has_one_attempt_only_is_told_nothing_of_others() -> None:
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        (
+            End(code=127),
+            f"exit code 127. {MISSING}",
+        ),
+        (
+            End(code=66, unstarted=True),
+            MISSING,
+        ),
+        (End(code=128, reason="StartError", message=START), START),
+        (End(code=2, message=NO_FILE), NO_FILE),
+    ],
+)
+def test_a_missing_program_is_told_in_words_and_one_attempt_says_nothing_of_others(
+    end: End, words: str
+) -> None:
+    """`odh run pyhton` said no more than that mpirun ended with exit code 66."""
     job, _ = running_job(backoff_limit=0)
-    seen = look_at(launcher("Failed", end=End(code=127)), worker(0), worker(1))
-    assert condition(decide(job, seen, at(5)).status, c.FAILED).message.endswith("exit code 127")
+    seen = look_at(launcher("Failed", end=end), worker(0), worker(1))
+    assert condition(decide(job, seen, at(5)).status, c.FAILED).message.endswith(words)
 
 
 def test_an_image_that_cannot_be_pulled_is_waited_for() -> None:

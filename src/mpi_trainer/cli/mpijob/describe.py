@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -77,15 +77,18 @@ def _last_words(details: JobDetails) -> Iterator[str]:
             if said.cut or len(lines) > WORDS:
                 call = program.call("logs", details.job.name, details.job.namespace)
                 yield f"  … more with `{call} --attempt {one.attempt}`"
-            yield from (f"  {_shown(line)}" for line in lines[-WORDS:])
+            yield from (f"  {line}" for line in _shown(lines[-WORDS:]))
         if one.silence:
             yield f"\nLast words of attempt {one.attempt}: none were kept: {one.silence}"
 
 
-def _shown(line: str) -> str:
-    """As `logs` prints it: its rank, then its text."""
-    mark = re.match(RANK_MARK, line)
-    return line if mark is None else f"[{mark['rank']}] {line[mark.end() :].lstrip(' ')}"
+def _shown(lines: Sequence[str]) -> Iterator[str]:
+    """As `logs` prints them: the rank, then the text with its indentation. Open MPI 5 puts a space
+    behind every mark; one mark without it proves another MPI."""
+    marks = [re.match(RANK_MARK, line) for line in lines]
+    spaced = all(m is None or m.string[m.end() :][:1] in ("", " ") for m in marks)
+    for line, mark in zip(lines, marks, strict=True):
+        yield line if mark is None else f"[{mark['rank']}] {line[mark.end() + spaced :]}"
 
 
 def _facts(details: JobDetails, now: datetime) -> Iterator[tuple[str, str]]:
@@ -171,4 +174,11 @@ def _image(job: MPIJob) -> str:
 def _command(job: MPIJob) -> str:
     containers = job.launcher.template.content.get("spec", {}).get("containers") or [{}]
     first = containers[0]
-    return shlex.join([*(first.get("command") or ()), *(first.get("args") or ())])
+    words = [*(first.get("command") or ()), *(first.get("args") or ())]
+    return shlex.join([_one_line(str(word)) for word in words])
+
+
+def _one_line(word: str) -> str:
+    """Code given as an argument by its first line: `-o yaml` has all of it."""
+    first, *more = word.strip().splitlines() or [word]
+    return f"{first} … (line 1 of {len(more) + 1})" if more else word

@@ -117,7 +117,7 @@ def _why_silent(seen: JobDetails, query: LogQuery) -> str:
     made = max((one.attempt for one in seen.attempts), default=0) + (state != conditions.FAILED)
     over = conditions.finished(seen.job.status.conditions)
     if query.attempt is not None and query.attempt > made:
-        return f"{seen.job.name} has made no attempt {query.attempt}; it is {state}"
+        return f"{seen.job.name} has made no attempt {query.attempt}, only {made}; it is {state}"
     if query != LogQuery(worker=query.worker, launcher=query.launcher):
         return f"no line is like that; {seen.job.name} is {state}"
     if over and role not in {p.role for p in seen.pods}:
