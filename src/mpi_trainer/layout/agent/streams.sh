@@ -13,8 +13,9 @@
 # Output. The mpirun of Open MPI 5 (prterun) never waits for whoever reads what it prints: what does
 # not fit into the pipe it queues, and throws away when it ends. To a file it writes at once and
 # whole. So every mpirun gets a file for each stream that is none, and a copier hands on what comes
-# in, as fast as it is taken. A file that grows beyond `mt_most` bytes holds mpirun until all of it is
-# read, and is emptied: a slow reader slows the job, as with a pipe.
+# in, as fast as it is taken. A file that grows beyond `mt_most` bytes, or a quarter of the room that
+# there is, holds mpirun until all of it is read, and is emptied: a slow reader slows the job, as with
+# a pipe.
 #
 # Input. Rank 0 gets ours and every other rank none, whatever the MPI: rank.sh gives them that, and
 # here an SSH session to rank 0's host carries it. mpirun itself gets none.
@@ -143,9 +144,20 @@ start_copier() {
     mt_copiers="$mt_copiers $!"
 }
 
-# Asks every second whether a file has grown too large; only a copier empties it.
+# Sets `mt_most`. A pod's scratch is small and in memory, and what comes until it is noticed must have
+# room there too: a file that cannot grow loses what is printed.
+measure() {
+    mt_free=$(
+        df -Pk "$mt_folder" 2>/dev/null | { read -r _ && read -r _ _ _ mt_free _ && echo "$mt_free"; }
+    )
+    case $mt_free in '' | *[!0-9]*) mt_free=65536 ;; esac
+    [ $((mt_free * 256)) -ge "$mt_most" ] || mt_most=$((mt_free * 256))
+}
+
+# Asks all the time whether a file has grown too large; only a copier empties it.
 bound() {
-    while sleep 1; do
+    while :; do
+        nap 2
         for mt_number in 1 2; do
             [ -s "$mt_folder/$mt_number" ] || continue
             [ "$(wc -c <"$mt_folder/$mt_number")" -gt "$mt_most" ] || continue
@@ -193,6 +205,7 @@ run() {
     unset MPI_TRAINER_INPUT
     mt_folder=$mt_scratch/launch/streams.$$
     if [ -z "$mt_out$mt_err$mt_input" ] || ! mkdir -m 700 "$mt_folder" 2>/dev/null; then begin "$@"; fi
+    measure
 
     mt_out_to='' mt_err_to=''
     if [ -n "$mt_out" ]; then
