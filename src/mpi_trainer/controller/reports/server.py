@@ -1,7 +1,7 @@
 """The status endpoint's server: upstream's path and answers, by TLS, on every replica.
 
 Whatever comes is hostile until bounded: the size of a body, the time that it may take, how many are
-answered at once. Answers are a Kubernetes `Status`, or what was taken.
+answered at once, and how many are connected. Answers are a Kubernetes `Status`, or what was taken.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -22,12 +23,15 @@ from mpi_trainer.controller.reports.writes import Writes
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Conflict, Invalid, KubeError, NotFound
 from mpi_trainer.render.reporting import path
+from mpi_trainer.runtime.entrance import Entrance
 from mpi_trainer.runtime.partial import Key
 
 PORT: Final = 10443
 BODY_SECONDS: Final = 10.0
 IDLE_SECONDS: Final = 30.0
 AT_ONCE: Final = 128
+OF_A_JOB: Final = 8
+"""of those that are answered at once, so that slow bodies of one job do not keep out the others"""
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +49,7 @@ class Endpoint:
         self._callers = callers
         self._writes = writes
         self._answering = 0
+        self._of_jobs: Counter[str] = Counter()
 
     async def answer(self, request: web.Request) -> web.Response:
         if self._answering >= AT_ONCE:
@@ -63,8 +68,7 @@ class Endpoint:
             uid = await self._callers.job(request.headers.get("Authorization", ""), key)
             if not uid:
                 raise Refused(403, "Forbidden", "only a pod of this job tells of it")
-            body = await _body(request)
-            report = read(body)
+            report = read(await self._body(request, uid))
             if report is not None:
                 await self._writes.tell(key, uid, report)
         except BadReport as error:
@@ -79,6 +83,16 @@ class Endpoint:
             log.warning("a report of %s could not be taken: %s", key, error)
             raise Refused(500, "InternalError", "the API server did not answer") from None
         return Body(report)
+
+    async def _body(self, request: web.Request, uid: str) -> bytes:
+        if self._of_jobs[uid] >= OF_A_JOB:
+            raise Busy
+        self._of_jobs[uid] += 1
+        try:
+            return await _body(request)
+        finally:
+            self._of_jobs[uid] -= 1
+            self._of_jobs += Counter()  # without zeros
 
 
 async def _body(request: web.Request) -> bytes:
@@ -109,8 +123,8 @@ async def served(
     )
     await runner.setup()
     try:
-        await web.TCPSite(runner, host, port, ssl_context=context).start()
-        yield int(runner.addresses[0][1])
+        async with Entrance(runner, context).open(host, port) as found:
+            yield found
     finally:
         await runner.cleanup()
         await writes.close()
@@ -131,6 +145,7 @@ def _failure(refused: Refused) -> web.Response:
         "code": refused.code,
     }
     answer = _json(status, refused.code)
+    answer.force_close()  # who is refused again and again comes in by the door each time
     if refused.code == 429:
         answer.headers["Retry-After"] = "1"
     return answer
