@@ -6,10 +6,13 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TextIO
 
+# Both sets of control characters, and those that turn text or begin a line; not tab and newline.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _COLOURS = (36, 32, 33, 35, 34, 96, 92, 93, 95, 94)
 
 
@@ -37,14 +40,23 @@ def rank_tag(rank: int, stream: TextIO) -> str:
     return styled(f"[{rank}]", _COLOURS[rank % len(_COLOURS)], stream)
 
 
+def inert(text: str) -> str:
+    """As a terminal shows it and does not obey it: what others wrote into a job may be hostile."""
+    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Columns as wide as their widest cell, two spaces apart."""
-    lines = [tuple(header), *(tuple(row) for row in rows)]
+    lines = [tuple(header), *(tuple(map(_cell, row)) for row in rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in lines
     )
+
+
+def _cell(text: str) -> str:
+    return inert(text).replace("\n", " ")
 
 
 def say(text: str = "") -> None:

@@ -21,7 +21,11 @@ _AUTH = re.compile("(?i)auth")
 _KEY_ENDS = re.compile(r"-----END [A-Z ]*+-----")
 _BLANK = re.compile(r"\s")
 _KEY_BEGINS = "-----BEGIN "
-_UNPRINTABLE = re.compile(r"\x1b\[[0-9;?]*+[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
+# With the second set of control characters, which terminals obey too, and those that turn text.
+_UNPRINTABLE = re.compile(
+    r"(?:\x1b\[|\x9b)[0-9;?]*+[A-Za-z]"
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+)
 
 
 def tail(log: str, environment: Iterable[tuple[str, str]] = (), most: int = bounds.LOG_TAIL) -> str:
@@ -52,13 +56,13 @@ def words(message: str) -> str:
 
 
 def _cut(log: str, most: int) -> str:
-    """Its end, without a word or a private key that was cut through."""
-    if len(log) <= most:
-        return log
+    """Its end, without a word or a private key that was cut through, here or by the kubelet."""
     text = log[-most:]
     ends = _KEY_ENDS.search(text)
     if ends is not None and _KEY_BEGINS not in text[: ends.start()]:
         return secrettext.HIDDEN + text[ends.end() :]
+    if len(log) <= most:
+        return log
     begins = _BLANK.search(text)
     return text if begins is None else text[begins.start() :]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Annotated
 
 import msgspec
 
@@ -30,6 +31,10 @@ SWITCHED_OFF = "keeping them is switched off"
 NO_ROOM = "there was no room left for them"
 
 
+# Anybody who may write the job may write the annotation.
+Number = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+
+
 class Words(msgspec.Struct, frozen=True, omit_defaults=True):
     """The last lines that one pod printed, redacted; `cut` where lines before them are left out."""
 
@@ -42,12 +47,12 @@ class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
     """One that has ended. `pod` is the launcher's; `rank` and `host` are whose fault it was, where
     that is known; `silence` is why there are no words."""
 
-    attempt: int
+    attempt: Number
     reason: str = ""
     message: str = ""
     began: datetime | None = None
     ended: datetime | None = None
-    rank: int | None = None
+    rank: Number | None = None
     host: str = ""
     pod: str = ""
     words: tuple[Words, ...] = ()

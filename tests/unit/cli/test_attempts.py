@@ -76,3 +76,19 @@ def test_notes_stand_between_the_lines(capfd: pytest.CaptureFixture[str]) -> Non
     seen = capfd.readouterr()
     assert seen.out == "[0] one\n[0] two\n"
     assert "--- attempt 2 of 7 ---" in seen.err
+
+
+HOSTILE = "\x1b]0;mine\x07 \x9b2J \u202e\r\nName: other"
+
+
+def test_what_somebody_wrote_into_a_job_does_not_reach_the_terminal(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Whoever may write a job may write the annotation with its attempts."""
+    words = (Words(HOSTILE, HOSTILE),)
+    forged = Attempt(1, HOSTILE, HOSTILE, host=HOSTILE, words=words, silence=HOSTILE)
+    seen = "\n".join(page(JobDetails(JOB, attempts=(forged,)), NOW))
+    Printer().print(LogLine(NOW, "p", "stdout", 0, "one", notes=(Marks(JOB, (forged,)).begins(2),)))
+    seen += capfd.readouterr().err
+    assert not set("\x1b\x07\x9b\u202e\r") & set(seen)
+    assert "\\x1b]0;mine\\x07" in seen

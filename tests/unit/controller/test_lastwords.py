@@ -199,3 +199,14 @@ def test_speakers_that_cannot_be_heard_leave_the_reason() -> None:
     found = asyncio.run(spoken(logs(Kubelet()), Attempt(1), [Speaker(pod())], []))
     assert found.silence == "it printed nothing"
     assert lastwords.unspoken(Attempt(1)).silence == SWITCHED_OFF
+
+
+def test_a_key_whose_beginning_the_node_did_not_send_is_hidden() -> None:
+    """The kubelet gives the last 400 lines, and a key may have begun before them."""
+    said = words("p", "MIIEvQIBADAN\nBgkqhkiG9w0B\n-----END PRIVATE KEY-----\nboom", (), [])
+    assert said.text == "[redacted]\nboom"
+
+
+def test_nothing_that_a_terminal_obeys_is_kept() -> None:
+    """C1 controls and characters that turn text are obeyed as escapes are."""
+    assert words("p", "a\x9b31mb\x85c\u202ed\u2028e\u2066f\x1b]0;g", (), []).text == "abcdef]0;g"

@@ -113,3 +113,10 @@ def test_history_that_fills_its_bound_can_be_read() -> None:
     for length in range(room - 120, room):
         found = history.added(before, Attempt(32, host="h" * length, silence=silent))
         assert history.read({ATTEMPTS: history.wire(found) or ""}) == found
+
+
+def test_forged_numbers_are_no_history() -> None:
+    """Of 4,300 digits Python writes no successor: every look at the job would fail."""
+    for field in ("attempt", "rank"):
+        forged = {"attempt": 1, field: int("9" * 4300)}
+        assert history.read({ATTEMPTS: msgspec.json.encode([forged]).decode()}) == ()

@@ -60,6 +60,10 @@ def data(details: JobDetails) -> dict[str, Any]:
 
 
 def page(details: JobDetails, now: datetime) -> Iterator[str]:
+    return map(terminal.inert, _lines(details, now))
+
+
+def _lines(details: JobDetails, now: datetime) -> Iterator[str]:
     yield from _aligned(_facts(details, now))
     for title, header, rows in _tables(details, now):
         if rows:

@@ -152,7 +152,7 @@ class Printer:
     def _note(self, text: str) -> None:
         """Between the lines, and in their order: standard error does not wait."""
         self._out.flush()
-        say(terminal.faint(f"--- {text} ---"))
+        say(terminal.faint(f"--- {terminal.inert(text)} ---"))
 
     def _rank(self, rank: int | None) -> str:
         if rank is None:
