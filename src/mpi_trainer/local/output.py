@@ -82,7 +82,11 @@ class Stream:
         rank, piece = pieces[-1]
         self._open = None if ended else rank
         whole = bytes(self._begun.pop(rank, b"")) + piece
-        if goes_on or (rank is None and _NOISE.search(whole)):
+        if not ended and len(pieces) > 1 and len(whole) <= LONGEST:
+            # Pieces of several ranks were cut, and this rank's line is not too long.
+            self._begun[rank] = bytearray(whole)
+            return given
+        if (goes_on and not whole) or (rank is None and _NOISE.search(whole)):
             return given
         return [*given, self._line(rank, whole)]
 

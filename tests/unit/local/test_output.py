@@ -169,3 +169,25 @@ EVENT = b"mpi-agent| 1731880000 job-worker-0 end rank=1 signal=11\n"
 def test_no_line_of_the_agent_is_a_ranks(data: bytes, found: list[tuple[int | None, str]]) -> None:
     """L-4: they come between what a rank has begun and its end, and behind a mark that is empty."""
     assert [(line.rank, line.text) for line in lines(data)] == found
+
+
+def test_long_lines_of_two_ranks_that_share_one_are_not_torn() -> None:
+    """Each is within the bound, both together are not: MPICH writes them as one line."""
+    stream = Stream("job-launcher", "launcher", "stdout")
+    given = []
+    for _ in range(180):
+        for rank in (0, 1):
+            given += stream.feed(b"[1,%d]<stdout>:" % rank + b"x" * 50_000)
+    given += stream.feed(b"\n[1,0]<stdout>:end\n[1,1]<stdout>:\n")
+    found = sorted((line.rank or 0, len(line.text)) for line in given if line.text)
+    assert found == [(0, 9_000_003), (1, 9_000_000)]
+
+
+def test_a_line_that_ends_where_that_of_several_ranks_was_cut_is_not_lost() -> None:
+    stream = Stream("job-launcher", "launcher", "stdout")
+    given = stream.feed(b"[1,0]<stdout>:" + b"x" * 9_000_000)
+    last = b"[1,1]<stdout>:" + b"y" * (LONGEST + 1 - 9_000_028)
+    given += stream.feed(last)
+    given += stream.feed(b"\n")
+    given += stream.close()
+    assert sum(len(line.text) for line in given) == LONGEST + 1 - 28
