@@ -3,113 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import aclosing
 from typing import Literal
 
 import msgspec
 import pytest
 
 from mpi_trainer.kube.client import Client
-from mpi_trainer.kube.requests import Request
 from mpi_trainer.kube.resources import CONFIGMAPS, PODS
 from mpi_trainer.runtime import reflector
-from mpi_trainer.runtime.partial import Key, Meta, Partial
+from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.reflector import Reflector
 from mpi_trainer.runtime.store import Store
 from tests.sim.faults import Fault
+from tests.sim.reflected import Hasty, Scene, Thing, play
 from tests.sim.server import Server, key_of
 from tests.sim.waiting import until
-
-
-class Thing(Partial, frozen=True, gc=False):
-    metadata: Meta
-    data: Mapping[str, str] = {}
-
-
-class Scene:
-    """A server, a reflector over it, and what the reflector told."""
-
-    def __init__(self, server: Server, client: Client) -> None:
-        self.server = server
-        self.store: Store[Thing] = Store()
-        self.told: list[tuple[str, bool]] = []
-        self.unreadable: list[tuple[str, str]] = []
-        self.reflector = Reflector(
-            client,
-            CONFIGMAPS,
-            Thing,
-            self.store,
-            on_change=self._hear,
-            on_unreadable=lambda _, whose, why: self.unreadable.append((whose.name, why)),
-            chance=lambda: 0.0,
-        )
-
-    def _hear(self, old: Thing | None, new: Thing | None) -> None:
-        word = "~" if old and new else "+" if new else "-"
-        thing = new or old
-        assert thing is not None
-        self.told.append((word + thing.metadata.name, self.reflector.listing))
-
-    @property
-    def words(self) -> list[str]:
-        return [word for word, _ in self.told]
-
-    def put(self, name: str, **data: str) -> None:
-        self.server.put(CONFIGMAPS, {"metadata": {"name": name, "namespace": "n"}, "data": data})
-
-    def remove(self, name: str) -> None:
-        self.server.remove(CONFIGMAPS, "n", name)
-
-    def seen(self) -> dict[str, Mapping[str, str]]:
-        return {thing.metadata.name: thing.data for thing in self.store}
-
-    def real(self) -> dict[str, Mapping[str, str]]:
-        return {
-            key[2]: one.get("data", {})
-            for key, one in self.server.objects.objects.items()
-            if key[0].endswith("configmaps")
-        }
-
-    async def agrees(self) -> None:
-        await until(lambda: self.seen() == self.real())
-
-
-class Hasty(Client):
-    """The client with its time-outs shortened, so that tests need not wait for a minute."""
-
-    silence = 0.5
-
-    async def fetch(self, request: Request) -> bytes:
-        return await super().fetch(msgspec.structs.replace(request, timeout=0.5))
-
-    async def batches(self, request: Request) -> AsyncGenerator[list[bytes], None]:
-        short = msgspec.structs.replace(request, timeout=self.silence)
-        async with aclosing(super().batches(short)) as batches:
-            async for batch in batches:
-                yield batch
-
-
-def play(
-    script: Callable[[Scene], Awaitable[None]], *faults: Fault, silence: float = Hasty.silence
-) -> None:
-    """The script begins once the store has been filled with a and b and the watch is open."""
-
-    async def run() -> None:
-        async with Server(faults, bookmarks=0.1) as server, Hasty(server.config) as client:
-            client.silence = silence
-            scene = Scene(server, client)
-            scene.put("a")
-            scene.put("b")
-            async with asyncio.TaskGroup() as group:
-                running = group.create_task(scene.reflector.run())
-                async with asyncio.timeout(25):
-                    await scene.reflector.wait_synced()
-                    await until(lambda: bool(server.sent("GET", "configmaps")[1:]))
-                    await script(scene)
-                running.cancel()
-
-    asyncio.run(run())
 
 
 def test_a_store_is_filled_by_a_list_and_kept_by_a_watch() -> None:
@@ -301,25 +209,6 @@ def test_a_server_that_restarts_is_found_again_by_a_patient_reflector() -> None:
     play(script)
 
 
-def test_pages_that_come_too_slowly_are_followed_by_a_whole_list(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(reflector, "FIRST_PAGE", 1)
-    monkeypatch.setattr(reflector, "PAGE", 1)
-    limits: list[str | None] = []
-
-    async def script(scene: Scene) -> None:
-        lists = [one for one in scene.server.requests if "watch" not in one.query]
-        limits.extend(one.query.get("limit") for one in lists)
-        assert scene.words == ["+a", "+b"]
-
-    play(script, Fault("answer", watch=False, code=410, reason="Expired"))
-    assert limits == ["1", None]
-    limits.clear()
-    play(script)
-    assert limits == ["1", "1"]
-
-
 def test_an_object_that_cannot_be_read_does_not_hide_the_others() -> None:
     async def script(scene: Scene) -> None:
         scene.server.put(CONFIGMAPS, {"metadata": {"name": "a", "namespace": "n"}, "data": 7})
@@ -401,55 +290,6 @@ def test_a_silent_watch_is_no_failure() -> None:
             await until(lambda: scene.reflector.watches >= before + 6)
 
     play(script, silence=1.1)
-
-
-def test_pages_are_as_large_as_objects_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """S-15: ten thousand jobs of a megabyte each must not be in memory at once."""
-    monkeypatch.setattr(reflector, "FIRST_PAGE", 2)
-    monkeypatch.setattr(reflector, "PAGE_BYTES", 4000)
-    limits: list[str | None] = []
-
-    async def script(scene: Scene) -> None:
-        for number in range(40):
-            scene.put(f"large-{number}", text="x" * 2000)
-        scene.server.requests.clear()
-        await scene.reflector.refresh()
-        lists = [one for one in scene.server.requests if "watch" not in one.query]
-        limits.extend(one.query.get("limit") for one in lists)
-        await scene.agrees()
-
-    play(script)
-    sizes = [int(one or 0) for one in limits]
-    assert sizes[0] == 2
-    assert sizes[1] > 2, "the first two are small"
-    assert set(sizes[2:]) == {1}, "of the others only one fits"
-
-
-def test_the_next_page_is_on_its_way_while_one_is_worked_on(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """P-3: a start takes as long as the server lists, not as long as both do in turn."""
-    monkeypatch.setattr(reflector, "FIRST_PAGE", 20)
-    monkeypatch.setattr(reflector, "SLICE", 1)
-    asked: list[int] = []
-
-    async def script(scene: Scene) -> None:
-        for number in range(40):
-            scene.put(f"one-{number:02}")
-
-        taken_in = scene.reflector._taken_in
-
-        def noted(thing: Thing) -> Thing:
-            asked.append(len([one for one in scene.server.requests if "watch" not in one.query]))
-            return taken_in(thing)
-
-        monkeypatch.setattr(scene.reflector, "_taken_in", noted)
-        scene.server.requests.clear()
-        await scene.reflector.refresh()
-        await scene.agrees()
-
-    play(script)
-    assert asked[19] == 2, "of the first page's twenty the last came after the next request"
 
 
 def test_what_is_known_already_is_not_kept_twice() -> None:
