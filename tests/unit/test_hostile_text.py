@@ -36,7 +36,18 @@ from mpi_trainer.controller.jobmemory import JobMemories
 from mpi_trainer.controller.jobs import Jobs
 from mpi_trainer.controller.look import pod_seen
 from mpi_trainer.controller.objects import Pod, StoredJob
-from mpi_trainer.decide import Failure, Record, findings, history, testimony
+from mpi_trainer.controller.reports import reading
+from mpi_trainer.decide import (
+    End,
+    Failure,
+    PodSeen,
+    Record,
+    Seen,
+    findings,
+    history,
+    permanent,
+    testimony,
+)
 from mpi_trainer.decide.history import Attempt, Words
 from mpi_trainer.kube import errors, requests
 from mpi_trainer.kube.resources import MPIJOBS
@@ -130,9 +141,15 @@ READERS: dict[str, Reader] = {
     "history.ended": lambda t: history.ended(
         Record(), Record(failures=(Failure(1, "a", f"rank {t}"),)), NOON
     ),
+    "permanent.reason": lambda t: permanent.reason(
+        PodSeen("a", "worker", "1", "Failed", end=End(code=2, reason="StartError", message=t)),
+        Seen(),
+    ),
     "history.added": lambda t: history.added((), Attempt(1, message=t, words=(Words("a", t),))),
     "lastwords.words": lambda t: spoken.words("a", t, (1, 2), [("PASSWORD", "hunter2")]),
     "findings.parsed": findings.parsed,
+    "reading.read": lambda t: reading.read(t.splitlines()),
+    "reading.interval": reading.interval,
     "annotations.seconds": seconds,
     "quantities.parse": quantities.parse,
     "nesting.depth": lambda t: nesting.depth(t.encode()),
@@ -310,6 +327,7 @@ def test_every_bound_is_kept_by_somebody() -> None:
 PATTERNS = {
     "controller.lastwords": "lastwords.words",
     "decide.history": "history.ended",
+    "decide.permanent": "permanent.reason",
     "api.decode": "load.job",
     "api.documents": "documents.parse",
     "api.names": "load.job",
@@ -322,6 +340,7 @@ PATTERNS = {
     "api.validation.trainjob": "load.train_job",
     "controller.flags": "the administrator's own words",
     "controller.redact": "redact.tail",
+    "controller.reports.reading": "reading.read",
     "layout.agent.lastwords": "lastwords.first",
     "layout.launch": "load.job",
     "render.agentscripts": "a whole match of at most as many letters as a hash has",

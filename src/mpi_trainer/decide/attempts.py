@@ -15,7 +15,7 @@ import msgspec
 
 from mpi_trainer.api import conditions as c
 from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.decide import backoff, blame, elastic, hopeless, reasons, takeover
+from mpi_trainer.decide import backoff, blame, elastic, permanent, reasons, takeover
 from mpi_trainer.decide.seen import Failure, PodSeen, Record, Seen
 
 replace = msgspec.structs.replace
@@ -32,10 +32,10 @@ def failure(job: MPIJob, seen: Seen) -> Failure | None:
 
 
 def _no_image(seen: Seen) -> Failure | None:
-    pod = next((p for p in seen.pods if not p.terminating and hopeless.image(p)), None)
+    pod = next((p for p in seen.pods if not p.terminating and permanent.image(p)), None)
     if pod is None:
         return None
-    attempt, text = seen.record.attempt, hopeless.no_image(pod)
+    attempt, text = seen.record.attempt, permanent.no_image(pod)
     return Failure(attempt, reasons.IMAGE_INVALID, text, pod.name)
 
 
@@ -52,7 +52,7 @@ def _worker_failure(job: MPIJob, seen: Seen) -> Failure | None:
             continue
         if pod.phase == "Failed":
             evicted = pod.disrupted or (pod.end is not None and pod.end.reason == "Evicted")
-            reason = reasons.EVICTED if evicted else hopeless.reason(pod, seen)
+            reason = reasons.EVICTED if evicted else permanent.reason(pod, seen)
             reason = reason or reasons.WORKER_FAILED
             return Failure(seen.record.attempt, reason, blame.words("Worker", pod), pod.name)
         if pod.phase == "Succeeded" and not launched:
@@ -102,7 +102,7 @@ def _launcher_failure(job: MPIJob, seen: Seen) -> Failure | None:
         text += blame.culprit(seen, text)
         if launcher.foreign:
             return Failure(attempt, _of_job(launcher), text, name)
-        same = hopeless.reason(launcher, seen)
+        same = permanent.reason(launcher, seen)
         if same:
             return Failure(attempt, same, text, name)
     else:

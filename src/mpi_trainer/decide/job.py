@@ -18,8 +18,8 @@ from mpi_trainer.decide import (
     cleanup,
     deadline,
     elastic,
-    hopeless,
     lostpods,
+    permanent,
     reasons,
     replicas,
     scheduling,
@@ -128,8 +128,8 @@ def _time_is_up(story: Story, seen: Seen) -> Failure | None:
 def _failed(story: Story, seen: Seen, failure: Failure) -> Decision:
     """An attempt is over: recorded now, acted upon at the next look."""
     job, limit = story.job, backoff.limit(story.job)
-    if failure.reason in reasons.HOPELESS:
-        failure = hopeless.told(failure, retries=limit > 0)
+    if failure.reason in reasons.PERMANENT:
+        failure = permanent.told(failure, retries=limit > 0)
     told = story.blaming(failure)
     if failure.reason in reasons.FINAL or backoff.exhausted(job, len(seen.record.failures) + 1):
         return _lost(story if limit == 0 else told, seen, failure)

@@ -50,8 +50,8 @@ OF_AGENT = frozenset(
     }
 )
 
-# Failures that would be the same at every try; see hopeless.py.
-HOPELESS = (IMAGE_INVALID, NO_PROGRAM, BAD_ARGUMENTS, "NoSsh")
+# Failures that would be the same at every try; see permanent.py.
+PERMANENT = (IMAGE_INVALID, NO_PROGRAM, BAD_ARGUMENTS, "NoSsh")
 
 # Ends that no further attempt could mend: they are the job's own, not an attempt's.
-FINAL = (DEADLINE, SCHEDULING_TIMEOUT, INVALID, NAME_TAKEN, REFUSED, BACKOFF_LIMIT, *HOPELESS)
+FINAL = (DEADLINE, SCHEDULING_TIMEOUT, INVALID, NAME_TAKEN, REFUSED, BACKOFF_LIMIT, *PERMANENT)

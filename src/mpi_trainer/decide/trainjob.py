@@ -14,7 +14,7 @@ import msgspec
 from mpi_trainer.api.effective import LAUNCHER, NODE, TRAINER, Effective, ReplicatedJob
 from mpi_trainer.api.runtime import MPI
 from mpi_trainer.api.trainjob import CONTROLLER_NAME, SUSPENDED, Condition, JobStatus, TrainJob
-from mpi_trainer.decide import blame, deadline, hopeless, reasons, success, trainwaits
+from mpi_trainer.decide import blame, deadline, permanent, reasons, success, trainwaits
 from mpi_trainer.decide import findings as f
 from mpi_trainer.decide.seen import Seen
 from mpi_trainer.decide.trainseen import JobSetSeen, Step, TrainSeen
@@ -167,7 +167,7 @@ def _active(story: Story, effective: Effective, seen: TrainSeen) -> Step:
     if left is not None and left <= NOW:
         text = deadline.train_message(seconds or 0)
         return _ended(story.failed(reasons.DEADLINE, text, text), seen)
-    same = _hopeless(effective, seen.pods)
+    same = _permanent(effective, seen.pods)
     if same is not None:
         return _ended(story.failed(*same), seen)
     step = _onward(story, effective, seen)
@@ -175,13 +175,13 @@ def _active(story: Story, effective: Effective, seen: TrainSeen) -> Step:
     return replace(step, look_again=min(waits, default=None))
 
 
-def _hopeless(effective: Effective, pods: Seen) -> tuple[str, str, str] | None:
+def _permanent(effective: Effective, pods: Seen) -> tuple[str, str, str] | None:
     """The end of a job whose JobSet would only repeat it: reason, message, cause."""
     for pod in pods.pods:
-        if hopeless.image(pod):
-            text = hopeless.no_image(pod)
+        if permanent.image(pod):
+            text = permanent.no_image(pod)
             return reasons.IMAGE_INVALID, text, text
-        reason = hopeless.reason(pod, pods) if pod.phase == "Failed" else ""
+        reason = permanent.reason(pod, pods) if pod.phase == "Failed" else ""
         if reason:
             text = _cause(effective, pods)
             return reason, text, text

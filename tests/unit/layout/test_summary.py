@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpi_trainer.decide import End, PodSeen, Seen, hopeless, reasons, testimony
+from mpi_trainer.decide import End, PodSeen, Seen, permanent, reasons, testimony
 from mpi_trainer.layout.agent import lastwords
 from mpi_trainer.layout.agent.summary import (
     BadRank,
@@ -250,4 +250,4 @@ def test_a_script_that_is_not_there_is_told_in_pythons_words() -> None:
     end = testimony.end(End(code=2), found)
     pod = PodSeen("train-launcher", "launcher", "l", "Failed", end=end)
     seen = Seen((pod,), testimony.ranks(found, 1))
-    assert hopeless.reason(pod, seen) == reasons.BAD_ARGUMENTS
+    assert permanent.reason(pod, seen) == reasons.BAD_ARGUMENTS
