@@ -17,7 +17,7 @@ import msgspec
 
 from bench import cost
 from bench.accounts import HOME, OURS, Account
-from mpi_trainer.api.annotations import AGENT
+from mpi_trainer.api.annotations import AGENT, bound
 from tools.cluster import kubeconfig, pki, processes
 from tools.cluster.build import build
 from tools.cluster.client import Client, wait_until
@@ -75,7 +75,9 @@ CONTESTANTS: Final = {
         Contestant(name="go-default", once=True),
         Contestant(name="go-raised", flags=_RAISED),
         Contestant(name="ours", flags=_OURS, ours=True),
-        Contestant(name="ours-agent-off", flags=_OURS, ours=True, wishes={AGENT: "off"}),
+        Contestant(
+            name="ours-agent-off", flags=_OURS, ours=True, wishes={AGENT: "off", bound("wait"): "0"}
+        ),
     )
 }
 

@@ -144,7 +144,7 @@ def test_a_job_in_the_background_reads_nothing(tmp_path: Path) -> None:
     done = subprocess.run(
         [*words, sys.executable, "-c", READ], input=b"x", capture_output=True, check=False, env=env
     )
-    subprocess.run([str(ODH), "mpijob", "delete", "reads", "--yes"], env=env, check=False)
+    subprocess.run([str(ODH), "mpijob", "delete", "reads"], env=env, check=True)
     assert done.returncode == 0, done.stderr
     assert of_rank(done.stdout, 0) == [b"rank 0 0 " + NOTHING.encode()]
 

@@ -16,7 +16,7 @@ from mpi_trainer.api.runtime import MPI
 from mpi_trainer.api.trainjob import CONTROLLER_NAME, SUSPENDED, Condition, JobStatus, TrainJob
 from mpi_trainer.decide import blame, deadline, permanent, reasons, success, trainwaits
 from mpi_trainer.decide import findings as f
-from mpi_trainer.decide.seen import Seen
+from mpi_trainer.decide.seen import Failure, Seen
 from mpi_trainer.decide.trainseen import JobSetSeen, Step, TrainSeen
 from mpi_trainer.decide.trainstory import Story, find, finished
 
@@ -183,7 +183,8 @@ def _permanent(effective: Effective, pods: Seen) -> tuple[str, str, str] | None:
             return reasons.IMAGE_INVALID, text, text
         reason = permanent.reason(pod, pods) if pod.phase == "Failed" else ""
         if reason:
-            text = _cause(effective, pods)
+            failure = Failure(pod.attempt, reason, _cause(effective, pods))
+            text = permanent.told(failure, retries=True).message
             return reason, text, text
     return None
 

@@ -24,6 +24,7 @@ from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.controller.jobmemory import JobMemories
 from mpi_trainer.controller.objects import Pod
 from mpi_trainer.controller.podlogs import PodLogs, Unreadable
+from mpi_trainer.controller.reports.callers import Busy
 from mpi_trainer.controller.reports.report import Metric, Report, is_tracked
 from mpi_trainer.controller.reports.writes import Writes
 from mpi_trainer.controller.train.objects import REPLICATED_JOB
@@ -92,7 +93,7 @@ class Reading:
                 key = Key(job.namespace, job.name)
                 await self._writes.tell(key, job.metadata.uid, report)
                 known.said = report
-        except (KubeError, Unreadable):
+        except (KubeError, Unreadable, Busy):
             pass  # at the next time; nobody waits for it
         return every.total_seconds()
 
