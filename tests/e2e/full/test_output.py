@@ -1,0 +1,72 @@
+"""What ranks print on real nodes arrives, all of it and in order, with every MPI (L-1, L-2).
+
+Fewer lines than a kubelet keeps in one file: what it rotates away is gone for any reader.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.api.odh import Odh
+from tests.api.running import Controller
+from tests.cluster import Kubectl, restricted
+from tests.e2e.operator import mpijob, submit
+from tests.e2e.test_mpijob import PLACES, environment, ranks
+from tools.cluster.spec import Spec
+
+LINES = int(os.environ.get("LINES", "40000"))
+LONG = 100_000
+PROGRAM = f"""\
+import sys
+from mpi4py import MPI
+rank = MPI.COMM_WORLD.rank
+assert sys.stdin.read() == ""
+for number in range({LINES}):
+    print("rank", rank, "line", number)
+print("rank", rank, "long", "x" * {LONG})
+sys.stdout.write(f"rank {{rank}} unfinished")
+"""
+pytestmark = pytest.mark.timeout(500, func_only=True)
+
+
+@pytest.fixture(scope="module")
+def home(operator: Controller, cluster: Spec) -> Iterator[Kubectl]:
+    kubectl = Kubectl(cluster, f"test-output-{secrets.token_hex(4)}")
+    kubectl.apply(restricted(kubectl.namespace))
+    yield kubectl
+    kubectl("delete", "namespace", kubectl.namespace, "--wait=false")
+
+
+@pytest.mark.parametrize("directory", PLACES)
+def test_every_line_of_every_rank_arrives(
+    home: Kubectl, cluster: Spec, image: Callable[[str], str], directory: str
+) -> None:
+    made = mpijob(
+        directory,
+        image(directory),
+        ranks(directory, 2, PROGRAM),
+        slots=1,
+        mpiImplementation=PLACES[directory],
+        container={"env": environment()},
+    )
+    submit(home, made).until("Succeeded", 300)
+    odh = Odh(cluster.kubeconfig, home.namespace)
+    printed = odh("mpijob", "logs", directory, seconds=240).stdout
+    lines, long, unfinished = defaultdict(list), {}, set()
+    for line in printed.splitlines():
+        if found := re.search(r"rank (\d) line (\d+)$", line):
+            lines[found[1]].append(int(found[2]))
+        elif found := re.search(r"rank (\d) long (x+)$", line):
+            long[found[1]] = len(found[2])
+        elif found := re.search(r"rank (\d) unfinished$", line):
+            unfinished.add(found[1])
+    for rank in ("0", "1"):
+        assert lines[rank] == list(range(LINES)), f"{len(lines[rank])} of {LINES}"
+    assert long == {"0": LONG, "1": LONG}
+    assert unfinished == {"0", "1"}
