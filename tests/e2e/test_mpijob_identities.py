@@ -126,10 +126,11 @@ def test_an_upstream_style_image_runs_as_root_with_keys_in_root_s_home(
     """API-1, AC-3: its own sshd on port 22, upstream's mounts at /root/.ssh."""
     job = jobs["upstream"]
     assert {host: said.split()[0] for host, said in who(job).items()} == everywhere(job, "0")
-    for pod in job.pods():
-        mounts = {m["mountPath"] for m in pod["spec"]["containers"][0]["volumeMounts"]}
-        assert "/root/.ssh" in mounts
-        assert "/etc/mpi-agent" not in mounts
+    for role, waits in (("launcher", True), ("worker", False)):
+        for pod in job.pods(role):
+            mounts = {m["mountPath"] for m in pod["spec"]["containers"][0]["volumeMounts"]}
+            assert "/root/.ssh" in mounts
+            assert ("/etc/mpi-agent" in mounts) == waits, "the launcher's command waits for names"
 
 
 def test_root_without_a_command_for_workers_gets_the_agent_s_sshd(jobs: dict[str, Running]) -> None:
