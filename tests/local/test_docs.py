@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mpi_trainer.local import store
-from tests.local.odh import run
+from tests.local.odh import ODH, run
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("README.md", "docs/local.md", "examples/README.md")
@@ -72,7 +72,12 @@ def test_a_documented_command_works(project: Path, folder: str, line: str) -> No
     """DOC-1."""
     before = MADE if line.startswith("odh mpijob") and line not in MADE else []
     for each in (*before, line):
-        ended = run(*shlex.split(each, comments=True)[1:], cwd=project / folder)
+        words = shlex.split(each, comments=True)
+        if "<" in words:
+            in_shell = f"exec {shlex.quote(str(ODH))} {each.removeprefix('odh ')}"
+            ended = run("-c", in_shell, cwd=project / folder, program=("/bin/sh",))
+        else:
+            ended = run(*words[1:], cwd=project / folder)
         assert ended.returncode == 0, ended.stdout + ended.stderr
 
 

@@ -48,7 +48,8 @@ MPI_TRAINER_RANK_DIR=$scratch/ranks
 export MPI_TRAINER_SCRATCH MPI_TRAINER_RANK_DIR
 ssh_program=$(command -v ssh)
 run=$scratch/launch
-command=MPI_TRAINER_COMMAND=$scratch
+# Exported by a job that has such a variable, it would mark all that is started here.
+mt_command=MPI_TRAINER_COMMAND=$scratch
 
 say() {
     echo "mpi-agent: $1" >&2
@@ -90,7 +91,7 @@ forward() {
 
 # Ends the command and all below it, and every rank.
 end_command() {
-    signal_marked "$command" TERM || :
+    signal_marked "$mt_command" TERM || :
     for number in $numbers; do order "$number" end; done
     ending=$now
 }
@@ -99,7 +100,7 @@ end_command() {
 # as everything does that the command has left, and its words with it. See streams.
 hand_on() {
     [ -n "$(marked "MPI_TRAINER_STREAMS=$scratch")" ] || return 0
-    signal_marked "$command" KILL || :
+    signal_marked "$mt_command" KILL || :
     while [ -n "$(marked "MPI_TRAINER_STREAMS=$scratch")" ]; do nap; done
 }
 
@@ -115,7 +116,7 @@ finish() {
 tick() {
     read_now
     if [ -n "$ending" ]; then
-        if [ $((now - ending)) -ge "$end_seconds" ]; then signal_marked "$command" KILL || :; fi
+        if [ $((now - ending)) -ge "$end_seconds" ]; then signal_marked "$mt_command" KILL || :; fi
         # Even a command that nobody can kill must not hold the job.
         [ $((now - ending)) -lt $((end_seconds + 5)) ] || code=${code:-137}
     elif [ -n "$launched" ]; then
