@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from mpi_trainer.controller.reports.writes import EVERY
 from tests.api.admin import Admin, Object
 from tests.api.running import Controller, free_port
 from tests.api.trainlab import (
@@ -222,7 +223,9 @@ def test_nobody_but_a_pod_of_the_job_tells_of_it(place: Place) -> None:
     submit(admin, train_job(runtime="plain", suspend=True))
     time.sleep(0.1)  # the endpoint must not wait for a cache
     code, _ = place.post(token, report(99), by="other")
-    assert code in (403, 404)
+    assert code in (200, 403, 404)
+    if code == 200:  # so soon after the one before it is taken, and written later: to no job
+        time.sleep(EVERY + 1)
     assert "trainerStatus" not in job_of(admin).get("status", {})
 
 

@@ -19,7 +19,7 @@ from mpi_trainer.controller.reports.report import (
     read,
     status_patch,
 )
-from mpi_trainer.controller.reports.writes import Writes
+from mpi_trainer.controller.reports.writes import OtherJob, Writes
 from mpi_trainer.runtime.partial import Key, Meta
 
 KEY = Key("team", "pi")
@@ -50,8 +50,8 @@ def test_a_time_that_is_none_of_a_program_is_refused(year: str) -> None:
 
 
 def test_a_report_replaces_all_that_the_one_before_said() -> None:
-    patch = status_patch(report(7), "uid")
-    assert patch["metadata"] == {"uid": "uid"}
+    patch = status_patch(report(7), "12")
+    assert patch["metadata"] == {"resourceVersion": "12"}
     assert patch["status"]["trainerStatus"] == {
         "progressPercentage": 7,
         "estimatedRemainingSeconds": None,
@@ -76,15 +76,18 @@ def test_openshift_ai_is_told_in_words_how_long_it_takes(seconds: int, words: st
 
 
 class Server:
-    """An API server that only writes down what it is sent."""
+    """An API server that only writes down what it is sent, of any job of this uid."""
+
+    uid = "uid"
 
     def __init__(self, annotations: dict[str, str]) -> None:
         self.annotations = annotations
         self.sent: list[Any] = []
 
     async def call(self, request: Any, _: Any) -> Answer:
-        self.sent.append(json.loads(request.body))
-        return Answer(metadata=Meta(annotations=self.annotations))
+        if request.method != "GET":
+            self.sent.append(json.loads(request.body))
+        return Answer(metadata=Meta(uid=self.uid, annotations=self.annotations))
 
     @property
     def told(self) -> list[int]:
@@ -104,6 +107,15 @@ def test_many_reports_are_few_writes_and_the_last_one_counts() -> None:
 
     asyncio.run(flood())
     assert server.told == [0, 49]
+
+
+def test_a_job_made_anew_under_the_name_is_not_written_to() -> None:
+    """The API server heeds no uid in a patch of a status."""
+    server = Server({})
+    server.uid = "another"
+    with pytest.raises(OtherJob, match="another job"):
+        asyncio.run(Writes(server).tell(KEY, "uid", report()))  # type: ignore[arg-type]
+    assert server.sent == []
 
 
 def test_a_write_that_takes_long_does_not_undo_those_after_it() -> None:
@@ -149,10 +161,10 @@ def test_what_is_kept_of_jobs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
     async def many() -> None:
         made = Writes(Server({}), every=1.0, clock=lambda: clock[0])  # type: ignore[arg-type]
         for n in range(2):
-            await made.tell(KEY, f"uid-{n}", report())
+            await made.tell(Key("team", f"job-{n}"), "uid", report())
         with pytest.raises(Busy):
-            await made.tell(KEY, "uid-2", report())
+            await made.tell(Key("team", "job-2"), "uid", report())
         clock[0] = 2.0
-        await made.tell(KEY, "uid-2", report())
+        await made.tell(Key("team", "job-2"), "uid", report())
 
     asyncio.run(many())

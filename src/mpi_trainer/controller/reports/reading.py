@@ -26,7 +26,7 @@ from mpi_trainer.controller.objects import Pod
 from mpi_trainer.controller.podlogs import PodLogs, Unreadable
 from mpi_trainer.controller.reports.callers import Busy
 from mpi_trainer.controller.reports.report import Metric, Report, is_tracked
-from mpi_trainer.controller.reports.writes import Writes
+from mpi_trainer.controller.reports.writes import OtherJob, Writes
 from mpi_trainer.controller.train.objects import REPLICATED_JOB
 from mpi_trainer.controller.train.ownership import Ownership
 from mpi_trainer.decide import findings as f
@@ -93,7 +93,7 @@ class Reading:
                 key = Key(job.namespace, job.name)
                 await self._writes.tell(key, job.metadata.uid, report)
                 known.said = report
-        except (KubeError, Unreadable, Busy):
+        except (KubeError, Unreadable, Busy, OtherJob):
             pass  # at the next time; nobody waits for it
         return every.total_seconds()
 

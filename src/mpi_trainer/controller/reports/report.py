@@ -66,14 +66,15 @@ def read(body: bytes) -> Report | None:
     return found
 
 
-def status_patch(report: Report, uid: str) -> dict[str, Any]:
-    """A merge patch that replaces the whole block, of the job with this uid and of no other."""
+def status_patch(report: Report, version: str) -> dict[str, Any]:
+    """A merge patch that replaces the whole block, of the job at this version."""
     bare: dict[str, Any] = {
         "progressPercentage": None,
         "estimatedRemainingSeconds": None,
         "metrics": None,
     }
-    return {"metadata": {"uid": uid}, "status": {"trainerStatus": {**bare, **report.wire()}}}
+    said = {"trainerStatus": {**bare, **report.wire()}}
+    return {"metadata": {"resourceVersion": version}, "status": said}
 
 
 def is_tracked(annotations: Mapping[str, str]) -> bool:

@@ -19,7 +19,7 @@ from aiohttp import web
 
 from mpi_trainer.controller.reports.callers import Busy, Callers
 from mpi_trainer.controller.reports.report import LARGEST, BadReport, Body, read
-from mpi_trainer.controller.reports.writes import Writes
+from mpi_trainer.controller.reports.writes import OtherJob, Writes
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Conflict, Invalid, KubeError, NotFound
 from mpi_trainer.render.reporting import path
@@ -77,7 +77,7 @@ class Endpoint:
             raise Refused(429, "TooManyRequests", "too many reports at once") from None
         except Invalid as error:
             raise Refused(422, "Invalid", error.message) from None
-        except (NotFound, Conflict):
+        except (NotFound, Conflict, OtherJob):
             raise Refused(404, "NotFound", "there is no such TrainJob any more") from None
         except KubeError as error:
             log.warning("a report of %s could not be taken: %s", key, error)

@@ -27,14 +27,20 @@ from mpi_trainer.controller.reports.report import (
 )
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
-from mpi_trainer.kube.errors import KubeError
+from mpi_trainer.kube.errors import Conflict, KubeError
 from mpi_trainer.kube.resources import TRAINJOBS
 from mpi_trainer.runtime.partial import Key
 
 EVERY: Final = 5.0
 MOST_JOBS: Final = 10_000
+TRIES: Final = 5
+"""of one write, while others change the job"""
 
 log = logging.getLogger(__name__)
+
+
+class OtherJob(Exception):
+    """The job of this name is not the one that is told of."""
 
 
 class _Told(msgspec.Struct):
@@ -62,8 +68,8 @@ class Writes:
         self._later: set[asyncio.Task[None]] = set()
 
     async def tell(self, key: Key, uid: str, report: Report) -> None:
-        """Writes it, or has it written soon. KubeError where the API server refuses it, Busy where
-        too many jobs tell at once."""
+        """Writes it, or has it written soon. KubeError where the API server refuses it, OtherJob
+        where there is another of that name, Busy where too many jobs tell at once."""
         told = self._of(key, uid)
         left = told.due - self._clock()
         if left <= 0 and not told.turn.locked():
@@ -108,13 +114,25 @@ class Writes:
             told.due = self._clock() + self._every
             try:
                 await self._write(key, uid, report)
-            except KubeError as error:
+            except (KubeError, OtherJob) as error:
                 log.info("a report of %s could not be stored: %s", key, error)
 
     async def _write(self, key: Key, uid: str, report: Report) -> None:
+        """To the job with this uid. The API server heeds no uid in a patch of a status, so the
+        write names the version at which the uid was seen."""
         place = (TRAINJOBS, key.namespace, key.name)
-        patch = requests.patch(*place, status_patch(report, uid), "merge", "status")
-        stored = await self._client.call(requests.brief(patch), Answer)
+        for left in reversed(range(TRIES)):
+            seen = (await self._client.call(requests.brief(requests.get(*place)), Answer)).metadata
+            if seen.uid != uid:
+                raise OtherJob(f"{key} is another job by now")
+            body = status_patch(report, seen.resource_version)
+            patch = requests.patch(*place, body, "merge", "status")
+            try:
+                stored = await self._client.call(requests.brief(patch), Answer)
+                break
+            except Conflict:
+                if not left:
+                    raise
         if is_tracked(stored.metadata.annotations):
             noted = requests.patch(*place, annotation_patch(report, uid), "merge")
             await self._client.call(requests.brief(noted), Answer)
