@@ -1,4 +1,4 @@
-"""What ranks print on real nodes arrives, all of it and in order, with every MPI (L-1, L-2).
+"""What ranks print on real nodes arrives, every byte of it, with every MPI (L-1, L-2).
 
 Fewer lines than a kubelet keeps in one file: what it rotates away is gone for any reader.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -43,8 +43,13 @@ def home(operator: Controller, cluster: Spec) -> Iterator[Kubectl]:
     kubectl("delete", "namespace", kubectl.namespace, "--wait=false")
 
 
+def expected(rank: int) -> str:
+    lines = "".join(f"rank {rank} line {number}" for number in range(LINES))
+    return f"{lines}rank {rank} long {'x' * LONG}rank {rank} unfinished"
+
+
 @pytest.mark.parametrize("directory", PLACES)
-def test_every_line_of_every_rank_arrives(
+def test_every_byte_of_every_rank_arrives(
     home: Kubectl, cluster: Spec, image: Callable[[str], str], directory: str
 ) -> None:
     made = mpijob(
@@ -58,15 +63,6 @@ def test_every_line_of_every_rank_arrives(
     submit(home, made).until("Succeeded", 300)
     odh = Odh(cluster.kubeconfig, home.namespace)
     printed = odh("mpijob", "logs", directory, seconds=240).stdout
-    lines, long, unfinished = defaultdict(list), {}, set()
-    for line in printed.splitlines():
-        if found := re.search(r"rank (\d) line (\d+)$", line):
-            lines[found[1]].append(int(found[2]))
-        elif found := re.search(r"rank (\d) long (x+)$", line):
-            long[found[1]] = len(found[2])
-        elif found := re.search(r"rank (\d) unfinished$", line):
-            unfinished.add(found[1])
-    for rank in ("0", "1"):
-        assert lines[rank] == list(range(LINES)), f"{len(lines[rank])} of {LINES}"
-    assert long == {"0": LONG, "1": LONG}
-    assert unfinished == {"0", "1"}
+    # Where mpirun marks no ranks it mixes what they print, also within lines.
+    unmarked = re.sub(r"^\[\d\] ", "", printed, flags=re.MULTILINE)
+    assert Counter(unmarked.replace("\n", "")) == Counter("".join(map(expected, (0, 1))))
