@@ -31,11 +31,15 @@ HANDSHAKE_SECONDS: Final = 5.0
 _NO_FILES_SECONDS: Final = 1.0
 
 
+_Peer = tuple[str, int]
+_End = Callable[[], object]
+
+
 class _Inside(msgspec.Struct, frozen=True):
     """A connection, and how to end it at once."""
 
     address: str
-    end: Callable[[], object]
+    end: _End
 
 
 class Entrance:
@@ -49,7 +53,7 @@ class Entrance:
         self._context = context
         self._most = most
         self._pause = pause
-        self._coming: dict[asyncio.Task[None], str] = {}
+        self._coming: dict[asyncio.Task[None], _Peer] = {}
 
     @asynccontextmanager
     async def open(self, host: str | None, port: int) -> AsyncIterator[int]:
@@ -75,7 +79,7 @@ class Entrance:
                 continue
             if self._makes_room(address[0]):
                 task = asyncio.create_task(self._greet(sock))
-                self._coming[task] = address[0]
+                self._coming[task] = address[:2]
                 task.add_done_callback(self._coming.pop)
             else:
                 sock.close()
@@ -106,12 +110,14 @@ class Entrance:
 
     def _inside(self) -> list[_Inside]:
         """The oldest first."""
-        served = [
-            _Inside(str((one.get_extra_info("peername") or ("",))[0]), one.abort)
+        served: dict[_Peer, _End] = {
+            (one.get_extra_info("peername") or ("", 0))[:2]: one.abort
             for handler in self._server.connections
             if isinstance(one := handler.transport, asyncio.Transport)
-        ]
-        return [*served, *(_Inside(whose, task.cancel) for task, whose in self._coming.items())]
+        }
+        # One whose handshake has just ended is among both for a moment.
+        coming = {peer: task.cancel for task, peer in self._coming.items() if peer not in served}
+        return [_Inside(peer[0], end) for peer, end in (*served.items(), *coming.items())]
 
 
 def _listening(host: str | None, port: int) -> socket.socket:
