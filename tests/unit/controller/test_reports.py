@@ -11,7 +11,6 @@ import pytest
 from mpi_trainer.api.annotations import TRACKING, TRAINER_STATUS
 from mpi_trainer.controller.objects import Answer
 from mpi_trainer.controller.reports import writes
-from mpi_trainer.controller.reports.callers import Busy
 from mpi_trainer.controller.reports.report import (
     BadReport,
     Report,
@@ -21,6 +20,7 @@ from mpi_trainer.controller.reports.report import (
 )
 from mpi_trainer.controller.reports.writes import OtherJob, Writes
 from mpi_trainer.runtime.partial import Key, Meta
+from mpi_trainer.runtime.tokenreviews import Busy
 
 KEY = Key("team", "pi")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
@@ -11,14 +11,10 @@ import pytest
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Unreachable
 from mpi_trainer.kube.requests import Request
-from mpi_trainer.runtime.metricsaccess import (
-    ALLOWED_SECONDS,
-    AT_ONCE,
-    KEPT,
+from mpi_trainer.runtime.metricsaccess import AT_ONCE, KEPT, Access, AccessReview, AccessStatus
+from mpi_trainer.runtime.tokenreviews import (
+    PROVEN_SECONDS,
     REFUSED_SECONDS,
-    Access,
-    AccessReview,
-    AccessStatus,
     TokenReview,
     TokenStatus,
     User,
@@ -49,16 +45,10 @@ class Cluster:
         return AccessReview(AccessStatus(b'"reader"' in request.body))
 
 
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
-    now = [1000.0]
-    monkeypatch.setattr("mpi_trainer.runtime.metricsaccess.time.monotonic", lambda: now[0])
-    yield now
-
-
-def access() -> tuple[Access, Cluster]:
+def access(now: Sequence[float] = (1000.0,)) -> tuple[Access, Cluster]:
+    """`now` is a clock that the test can set."""
     cluster = Cluster()
-    return Access(cast("Client", cluster)), cluster
+    return Access(cast("Client", cluster), lambda: now[0]), cluster
 
 
 def judged(one: Access, *headers: str) -> list[int]:
@@ -75,28 +65,29 @@ def test_what_is_no_token_is_refused_without_asking() -> None:
     assert cluster.sent == []
 
 
-def test_answers_are_kept_for_a_while(clock: list[float]) -> None:
-    one, cluster = access()
+def test_answers_are_kept_for_a_while() -> None:
+    clock = [1000.0]
+    one, cluster = access(clock)
     headers = ("Bearer good", "bearer known", "Bearer wrong")
     assert judged(one, *headers, *headers) == [200, 403, 401] * 2
     assert len(cluster.sent) == 5, "two reviews each, but one for a token that nobody knows"
     clock[0] += REFUSED_SECONDS + 0.1
     assert judged(one, *headers) == [200, 403, 401]
     assert len(cluster.sent) == 8
-    clock[0] += ALLOWED_SECONDS
+    clock[0] += PROVEN_SECONDS
     judged(one, "Bearer good")
     assert len(cluster.sent) == 10
 
 
-def test_a_flood_of_tokens_is_bounded_and_pushes_no_reader_out(clock: list[float]) -> None:
+def test_a_flood_of_tokens_is_bounded_and_pushes_no_reader_out() -> None:
     one, cluster = access()
     judged(one, "Bearer good")
     judged(one, *(f"Bearer wrong-{number}" for number in range(3 * KEPT)))
-    assert len(one._refused) == KEPT
+    assert len(one._reviews._refused) == KEPT
     asked = len(cluster.sent)
     assert judged(one, "Bearer good") == [200]
     assert len(cluster.sent) == asked
-    assert b"good" not in repr(vars(one)).encode() + repr(one).encode()
+    assert "good" not in repr((one, vars(one), vars(one._reviews)))
 
     async def at_once() -> list[int]:
         return list(await asyncio.gather(*(one.judge(f"Bearer x{n}") for n in range(500))))

@@ -24,7 +24,6 @@ from mpi_trainer.api.trainjob import TrainJob
 from mpi_trainer.controller.jobmemory import JobMemories
 from mpi_trainer.controller.objects import Pod
 from mpi_trainer.controller.podlogs import PodLogs, Unreadable
-from mpi_trainer.controller.reports.callers import Busy
 from mpi_trainer.controller.reports.report import Metric, Report, is_tracked
 from mpi_trainer.controller.reports.writes import OtherJob, Writes
 from mpi_trainer.controller.train.objects import REPLICATED_JOB
@@ -37,6 +36,7 @@ from mpi_trainer.kube.lists import whole as listed
 from mpi_trainer.kube.resources import PODS
 from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
 from mpi_trainer.runtime.partial import Key
+from mpi_trainer.runtime.tokenreviews import Busy
 
 USUAL: Final = timedelta(seconds=30)
 SHORTEST, LONGEST = timedelta(seconds=5), timedelta(seconds=300)

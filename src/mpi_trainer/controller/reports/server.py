@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 from aiohttp import web
 
-from mpi_trainer.controller.reports.callers import Busy, Callers
+from mpi_trainer.controller.reports.callers import Callers
 from mpi_trainer.controller.reports.report import LARGEST, BadReport, Body, read
 from mpi_trainer.controller.reports.writes import OtherJob, Writes
 from mpi_trainer.kube.client import Client
@@ -25,6 +25,7 @@ from mpi_trainer.kube.errors import Conflict, Invalid, KubeError, NotFound
 from mpi_trainer.render.reporting import path
 from mpi_trainer.runtime.entrance import Entrance
 from mpi_trainer.runtime.partial import Key
+from mpi_trainer.runtime.tokenreviews import Busy
 
 PORT: Final = 10443
 BODY_SECONDS: Final = 10.0

@@ -18,7 +18,6 @@ from typing import Final
 import msgspec
 
 from mpi_trainer.controller.objects import Answer
-from mpi_trainer.controller.reports.callers import Busy
 from mpi_trainer.controller.reports.report import (
     Report,
     annotation_patch,
@@ -30,6 +29,7 @@ from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Conflict, KubeError
 from mpi_trainer.kube.resources import TRAINJOBS
 from mpi_trainer.runtime.partial import Key
+from mpi_trainer.runtime.tokenreviews import Busy
 
 EVERY: Final = 5.0
 MOST_JOBS: Final = 10_000
