@@ -23,7 +23,7 @@ from mpi_trainer.controller.objects import Pod
 from mpi_trainer.controller.podlogs import PodLogs, Unreadable
 from mpi_trainer.decide import Decision, Record, history, testimony
 from mpi_trainer.decide.history import Attempt, History, Words
-from mpi_trainer.layout.agent import lastwords as heard
+from mpi_trainer.layout.agent import lastwords as agentwords
 
 WORKERS = 2
 """workers that failed by themselves whose words are kept"""
@@ -36,7 +36,7 @@ class Tail(msgspec.Struct):
     text: str = ""
 
 
-class Heard(msgspec.Struct):
+class Unstored(msgspec.Struct):
     """What an attempt said that is not stored yet: should the write fail, its log may be gone by
     the next one."""
 
@@ -89,13 +89,13 @@ class Tails:
         ended = _blamed(ended, pod, job.workers)
         if not self.shows(job):
             return history.added(known, lastwords.unspoken(ended))
-        heard = self._memories.of(job.metadata.uid, Heard)
-        if heard.attempt == ended.attempt and heard.words:
-            ended = msgspec.structs.replace(ended, words=heard.words)
+        unstored = self._memories.of(job.metadata.uid, Unstored)
+        if unstored.attempt == ended.attempt and unstored.words:
+            ended = msgspec.structs.replace(ended, words=unstored.words)
         else:
             speakers = _speakers(memory, mine, job.workers)
             ended = await lastwords.spoken(self._logs, ended, speakers, _environment(job))
-            heard.attempt, heard.words = ended.attempt, ended.words
+            unstored.attempt, unstored.words = ended.attempt, ended.words
         return history.added(known, ended)
 
     async def _fetch(self, job: MPIJob, pod: Pod) -> str:
@@ -106,7 +106,7 @@ class Tails:
                 said = _words(await self._logs.end(pod))
             except Unreadable:
                 return ""
-            charge = testimony.accused(summary, heard.first(said.splitlines())).text
+            charge = testimony.accused(summary, agentwords.first(said.splitlines())).text
         # Some milliseconds for a long log, and many for a hostile one.
         shown = await asyncio.to_thread(redact.tail, said, _environment(job))
         return "\n".join(filter(None, (charge, shown)))

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 from tests.api.odh import Odh
-from tests.api.running import Controller
-from tests.cluster import Kubectl, restricted
+from tests.cluster import Kubectl
 from tests.e2e.operator import mpijob, submit
 from tests.e2e.test_mpijob import PLACES, environment, ranks
 from tools.cluster.spec import Spec
@@ -35,14 +33,6 @@ sys.stdout.write(f"rank {{rank}} unfinished")
 pytestmark = pytest.mark.timeout(500, func_only=True)
 
 
-@pytest.fixture(scope="module")
-def home(operator: Controller, cluster: Spec) -> Iterator[Kubectl]:
-    kubectl = Kubectl(cluster, f"test-output-{secrets.token_hex(4)}")
-    kubectl.apply(restricted(kubectl.namespace))
-    yield kubectl
-    kubectl("delete", "namespace", kubectl.namespace, "--wait=false")
-
-
 def expected(rank: int) -> str:
     lines = "".join(f"rank {rank} line {number}" for number in range(LINES))
     return f"{lines}rank {rank} long {'x' * LONG}rank {rank} unfinished"
@@ -50,19 +40,20 @@ def expected(rank: int) -> str:
 
 @pytest.mark.parametrize("directory", PLACES)
 def test_every_byte_of_every_rank_arrives(
-    home: Kubectl, cluster: Spec, image: Callable[[str], str], directory: str
+    restricted_home: Kubectl, cluster: Spec, image: Callable[[str], str], directory: str
 ) -> None:
+    name = f"output-{directory}"
     made = mpijob(
-        directory,
+        name,
         image(directory),
         ranks(directory, 2, PROGRAM),
         slots=1,
         mpiImplementation=PLACES[directory],
         container={"env": environment()},
     )
-    submit(home, made).until("Succeeded", 300)
-    odh = Odh(cluster.kubeconfig, home.namespace)
-    printed = odh("mpijob", "logs", directory, seconds=240).stdout
+    submit(restricted_home, made).until("Succeeded", 300)
+    odh = Odh(cluster.kubeconfig, restricted_home.namespace)
+    printed = odh("mpijob", "logs", name, seconds=240).stdout
     # Where mpirun marks no ranks it mixes what they print, also within lines.
     unmarked = re.sub(r"^\[\d\] ", "", printed, flags=re.MULTILINE)
     assert Counter(unmarked.replace("\n", "")) == Counter("".join(map(expected, (0, 1))))
