@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import socket
 import ssl
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -185,6 +187,33 @@ def test_a_program_tells_its_progress_and_everybody_reads_it(place: Place) -> No
     admin.patch(f"{SETS}/jobsets/pi/status", {"status": status})
     eventually("counts", lambda: bool(job_of(admin)["status"].get("jobsStatus")))
     assert job_of(admin)["status"]["trainerStatus"]["progressPercentage"] == 92
+
+
+def test_the_documented_program_tells_its_progress(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DOC-1: docs/trainjob.md, word for word; only the Service's name is found here."""
+    admin = place.admin
+    submit(admin, train_job(runtime="plain"))
+    token = place.token(pod_of(admin), place.audience())
+    trusted = admin.get("api/v1/configmaps/pi-tls-config")
+    assert trusted is not None
+    files = {"TOKEN": token, "CA_CERT": trusted["data"]["ca.crt"]}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+        monkeypatch.setenv(f"KUBEFLOW_TRAINER_SERVER_{name}", str(tmp_path / name))
+    url = f"https://{place.host}:{place.port}{place.path()}"
+    monkeypatch.setenv("KUBEFLOW_TRAINER_SERVER_URL", url)
+    found = socket.getaddrinfo
+    monkeypatch.setattr(socket, "getaddrinfo", lambda _, *more, **k: found("127.0.0.1", *more, **k))
+    page = (Path(__file__).parents[2] / "docs/trainjob.md").read_text()
+    (program,) = (p for p in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "def tell" in p)
+    defined: dict[str, Any] = {}
+    exec(program, defined)
+    defined["tell"](42, 60, loss=0.25)
+    stored = job_of(admin)["status"]["trainerStatus"]
+    assert (stored["progressPercentage"], stored["estimatedRemainingSeconds"]) == (42, 60)
+    assert stored["metrics"] == [{"name": "loss", "value": "0.25"}]
 
 
 def test_nobody_but_a_pod_of_the_job_tells_of_it(place: Place) -> None:
