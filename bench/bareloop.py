@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from mpi_trainer.runtime.looplag import PERIOD
+from mpi_trainer.runtime.loop_lag import PERIOD
 
 
 async def worst_until_the_input_ends() -> float:

@@ -17,7 +17,7 @@ import msgspec
 
 from bench import cost
 from bench.accounts import HOME, OURS, Account
-from mpi_trainer.api.annotations import AGENT, bound
+from mpi_trainer.api.kinds.annotations import AGENT, bound
 from tools.cluster import kubeconfig, pki, processes
 from tools.cluster.build import build
 from tools.cluster.client import Client, wait_until

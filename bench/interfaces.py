@@ -33,9 +33,9 @@ from typing import Any
 import msgspec
 import yaml
 
-from mpi_trainer.sdk.backend import Key
-from mpi_trainer.sdk.connect import connect
-from mpi_trainer.sdk.newjob import NewJob
+from mpi_trainer.sdk.backends.backend import Key
+from mpi_trainer.sdk.client.connect import connect
+from mpi_trainer.sdk.job.new import NewJob
 from tools.cluster.down import down
 from tools.cluster.report import environment
 from tools.cluster.spec import Spec, load

@@ -34,10 +34,10 @@ from pathlib import Path
 import msgspec
 
 from bench.mpirun import mpirun
-from mpi_trainer.api import conditions
-from mpi_trainer.api.mpijob import JobStatus
-from mpi_trainer.local.jobdir import JobDir, State
-from mpi_trainer.sdk.newjob import NewJob
+from mpi_trainer.api.kinds import conditions
+from mpi_trainer.api.kinds.mpijob import JobStatus
+from mpi_trainer.local.jobs.jobdir import JobDir, State
+from mpi_trainer.sdk.job.new import NewJob
 
 ODH = str(Path(sys.executable).with_name("odh"))
 WORKERS = 4

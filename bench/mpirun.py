@@ -15,15 +15,15 @@ import traceback
 import msgspec
 
 from mpi_trainer.layout.agent import paths
-from mpi_trainer.local import isolation, sshd
-from mpi_trainer.local.distributions import named
-from mpi_trainer.local.keymaker import Keymaker
-from mpi_trainer.local.plan import Keys, Place, Planner
-from mpi_trainer.local.pod import PodPlan, RunningPod
-from mpi_trainer.local.prepare import LocalRun, prepare
-from mpi_trainer.local.sandbox import Sandbox
-from mpi_trainer.local.settings import here
-from mpi_trainer.sdk.newjob import NewJob
+from mpi_trainer.local.execute.key_pairs import Keymaker
+from mpi_trainer.local.execute.plan import Keys, Place, Planner
+from mpi_trainer.local.execute.prepare import LocalRun, prepare
+from mpi_trainer.local.execute.settings import here
+from mpi_trainer.local.mpi.distributions import named
+from mpi_trainer.local.pods import isolation, sshd
+from mpi_trainer.local.pods.pod import PodPlan, RunningPod
+from mpi_trainer.local.pods.sandbox import Sandbox
+from mpi_trainer.sdk.job.new import NewJob
 
 _OURS = ("MPI_TRAINER_TAG", "OMPI_MCA_orte_fork_agent", "PRTE_MCA_odls_base_exec_agent")
 _OURS_TOO = ("MPI_TRAINER_RANK_WRAPPER", "I_MPI_GTOOL")

@@ -50,7 +50,7 @@ from bench.contestants import CLIENT, admit
 from bench.mpijob_report import Columns, Sample, report
 from bench.scene import LONGEST, NAMESPACE, PODS, Scene, Seen, Size, connection
 from bench.stored import grown, stored
-from mpi_trainer.api.annotations import AGENT, bound
+from mpi_trainer.api.kinds.annotations import AGENT, bound
 from tools.cluster import hostjobset, hosttrainer, processes
 from tools.cluster.client import Client, wait_until
 from tools.cluster.down import down

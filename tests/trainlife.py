@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mpi_trainer.sdk import shipping
+from mpi_trainer.sdk.code import functions
 from openshift_ai_sdk.training import (
     AsyncTrainingClient,
     JobExists,
@@ -30,7 +30,7 @@ from tests.lifecycle import PATIENCE, begun, broken, reached, train, until
 
 def described(program: Callable[..., None], *args: object, slots: int = 1) -> MPIJobSpec:
     """Two nodes on which every rank calls the function."""
-    command = shipping.command(shipping.program(program, args, {}), "python")
+    command = functions.command(functions.program(program, args, {}), "python")
     return MPIJobSpec(
         launcher=ReplicaSpec(command=command),
         worker=ReplicaSpec(replicas=2),

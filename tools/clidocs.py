@@ -16,7 +16,7 @@ from pathlib import Path
 
 import click
 
-from mpi_trainer.cli.root import odh
+from mpi_trainer.cli.app import odh
 
 PAGE = Path(__file__).parents[1] / "docs/cli.md"
 HEAD = """# The command line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mpi_trainer.webhook.podfields import (
+from mpi_trainer.webhook.pod_fields import (
     ASKED,
     CONTAINER_LISTS,
     HARMLESS,

@@ -28,12 +28,19 @@ inside a running event loop, as in a notebook.
 from __future__ import annotations
 
 from mpi_trainer.api.errors import InvalidJob
-from mpi_trainer.api.mpijob import RunPolicy, SchedulingPolicy
+from mpi_trainer.api.kinds.mpijob import RunPolicy, SchedulingPolicy
 from mpi_trainer.diagnose.progress import Progress
-from mpi_trainer.sdk.asyncjob import AsyncMPIJob
-from mpi_trainer.sdk.backend import EventInfo, JobDetails, JobSummary, LogLine, PodInfo, RankInfo
-from mpi_trainer.sdk.client import AsyncMPIJobClient, AsyncTrainingClient
-from mpi_trainer.sdk.connect import connect
+from mpi_trainer.sdk.backends.backend import (
+    EventInfo,
+    JobDetails,
+    JobSummary,
+    LogLine,
+    PodInfo,
+    RankInfo,
+)
+from mpi_trainer.sdk.client.asynchronous import AsyncMPIJobClient, AsyncTrainingClient
+from mpi_trainer.sdk.client.connect import connect
+from mpi_trainer.sdk.client.synchronous import MPIJobClient, TrainingClient
 from mpi_trainer.sdk.errors import (
     ClusterUnreachable,
     JobError,
@@ -44,13 +51,13 @@ from mpi_trainer.sdk.errors import (
     K8sApiException,
     NotShippable,
 )
-from mpi_trainer.sdk.joblist import JobList
-from mpi_trainer.sdk.resources import ResourceRequirements
-from mpi_trainer.sdk.specs import MPIJobSpec, ReplicaSpec
-from mpi_trainer.sdk.state import JobMetrics, JobState, ReplicaCount
-from mpi_trainer.sdk.syncclient import MPIJobClient, TrainingClient
-from mpi_trainer.sdk.syncjob import MPIJob
-from mpi_trainer.sdk.volumes import VolumeMount
+from mpi_trainer.sdk.job.asynchronous import AsyncMPIJob
+from mpi_trainer.sdk.job.joblist import JobList
+from mpi_trainer.sdk.job.resources import ResourceRequirements
+from mpi_trainer.sdk.job.specs import MPIJobSpec, ReplicaSpec
+from mpi_trainer.sdk.job.state import JobMetrics, JobState, ReplicaCount
+from mpi_trainer.sdk.job.synchronous import MPIJob
+from mpi_trainer.sdk.job.volumes import VolumeMount
 
 ResourceSpec = ResourceRequirements
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mpi_trainer.render import agentscripts
+from mpi_trainer.render import agent_scripts
 from tests.api.admin import Admin, Object
 from tests.api.kubelet import Kubelet
 from tests.api.lab import admin, kubelet, served, submit, until
@@ -16,7 +16,7 @@ from tests.cluster import eventually
 __all__ = ["admin", "kubelet", "served"]
 
 MAPS = "api/v1/configmaps"
-SHARED = f"{MAPS}/{agentscripts.NAME}"
+SHARED = f"{MAPS}/{agent_scripts.NAME}"
 KEEP = 3
 """seconds that the controller of these tests keeps what nobody uses"""
 
@@ -33,7 +33,7 @@ def _controller(admin: Admin) -> Controller:
 
 
 def _scripts(admin: Admin) -> list[Object]:
-    return [one for one in admin.every(MAPS) if agentscripts.LABEL in _labels(one)]
+    return [one for one in admin.every(MAPS) if agent_scripts.LABEL in _labels(one)]
 
 
 def _labels(one: Object) -> Object:
@@ -61,9 +61,9 @@ def test_jobs_share_the_scripts_and_carry_only_what_is_their_own(admin: Admin) -
         submit(admin, job(2, name))
         until(admin, "Running", name)
     (shared,) = _scripts(admin)
-    assert shared["metadata"]["name"] == agentscripts.NAME
+    assert shared["metadata"]["name"] == agent_scripts.NAME
     assert shared["immutable"] is True
-    assert shared["data"] == agentscripts.DATA
+    assert shared["data"] == agent_scripts.DATA
     assert "ownerReferences" not in shared["metadata"]
     for name in ("one", "two"):
         own = admin.get(f"{MAPS}/{name}-config")
@@ -73,7 +73,7 @@ def test_jobs_share_the_scripts_and_carry_only_what_is_their_own(admin: Admin) -
     for pod in admin.pods():
         sources = next(v for v in pod["spec"]["volumes"] if v["name"] == "etc-mpi-agent")
         mounted = [s["configMap"]["name"] for s in sources["projected"]["sources"][1:]]
-        assert mounted[0] == agentscripts.NAME
+        assert mounted[0] == agent_scripts.NAME
 
 
 @pytest.mark.usefixtures("controller", "kubelet")
@@ -97,15 +97,15 @@ def test_another_of_the_name_is_replaced_before_a_pod_reads_it(
     admin: Admin, immutable: bool
 ) -> None:
     """One that could still be changed is another, whatever it holds."""
-    data = {**agentscripts.DATA, "rank": "#!/bin/sh\nsteal\n"} if immutable else agentscripts.DATA
-    theirs = {"metadata": {"name": agentscripts.NAME}, "immutable": immutable, "data": data}
+    data = {**agent_scripts.DATA, "rank": "#!/bin/sh\nsteal\n"} if immutable else agent_scripts.DATA
+    theirs = {"metadata": {"name": agent_scripts.NAME}, "immutable": immutable, "data": data}
     was = admin.create(MAPS, theirs)["metadata"]["uid"]
     submit(admin, job(1))
     eventually("a pod", lambda: bool(admin.pods()))
     found = admin.get(SHARED)
     assert found is not None
     assert found["metadata"]["uid"] != was
-    assert found["data"] == agentscripts.DATA
+    assert found["data"] == agent_scripts.DATA
     assert found["immutable"] is True
 
 
@@ -164,7 +164,7 @@ def test_running_jobs_keep_an_older_version_until_they_end(admin: Admin, kubelet
         submit(admin, job(1))
         until(admin, "Running")
     admin.create(MAPS, {"metadata": {"name": f"mpi-agent-{older}"}, "data": {}})
-    mark = {"metadata": {"annotations": {agentscripts.USED: older}}}
+    mark = {"metadata": {"annotations": {agent_scripts.USED: older}}}
     admin.patch("apis/batch/v1/jobs/pi-launcher", mark)
     with _controller(admin):
         with pytest.raises(AssertionError):
@@ -182,7 +182,7 @@ def test_a_forged_mark_deletes_nothing_of_others(admin: Admin, kubelet: Kubelet)
         for name in ("mpi-agent-x", "precious"):
             admin.create(MAPS, {"metadata": {"name": name}})
         for version in ("../precious", "x", "precious", "0123456789AB"):
-            mark = {"metadata": {"annotations": {agentscripts.USED: version}}}
+            mark = {"metadata": {"annotations": {agent_scripts.USED: version}}}
             admin.patch("apis/batch/v1/jobs/pi-launcher", mark)
         _succeed(admin, kubelet)
         with pytest.raises(AssertionError):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mpi_trainer.api.annotations import ATTEMPTS, LOG_TAIL
+from mpi_trainer.api.kinds.annotations import ATTEMPTS, LOG_TAIL
 from mpi_trainer.decide import history
 from mpi_trainer.decide.history import History
 from tests.api.admin import JOBS, Admin

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 import yaml
 
-from mpi_trainer.api import conditions, mpijob
+from mpi_trainer.api.kinds import conditions, mpijob
 from tests.api.schemas import checked, nodes
 from tests.cluster import Kubectl, Object, api_spec, define, eventually, shared_cluster
 from tools.cluster.build import source_of

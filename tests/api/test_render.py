@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.layout.mpijob import layout
-from mpi_trainer.render.mpijob import Facts, children, secret
+from mpi_trainer.render.mpijob.children import Facts, children, secret
 from tests.cluster import Kubectl, eventually
 from tests.golden.render.objects import CASES, read
 from tests.unit.render import jobs

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mpi_trainer.render import agentscripts
+from mpi_trainer.render import agent_scripts
 from tests.api import trainlab
 from tests.api.admin import Admin
 from tests.api.running import Controller
@@ -15,7 +15,7 @@ from tests.cluster import eventually
 
 __all__ = ["admin", "api_server"]
 
-SHARED = f"api/v1/configmaps/{agentscripts.NAME}"
+SHARED = f"api/v1/configmaps/{agent_scripts.NAME}"
 
 
 @pytest.fixture
@@ -31,13 +31,13 @@ def controller(admin: Admin) -> Iterator[Controller]:
 def test_scripts_come_when_the_job_goes_on_and_go_after_its_end(admin: Admin) -> None:
     trainlab.submit(admin, trainlab.train_job(suspend=True))
     made = trainlab.job_set(admin)
-    assert made["metadata"]["annotations"][agentscripts.USED] == agentscripts.VERSION
+    assert made["metadata"]["annotations"][agent_scripts.USED] == agent_scripts.VERSION
     assert admin.get(SHARED) is None
     admin.patch(f"{TRAIN}/trainjobs/pi", {"spec": {"suspend": False}})
     eventually("the scripts", lambda: admin.get(SHARED) is not None)
     found = admin.get(SHARED)
     assert found is not None
-    assert found["data"] == agentscripts.DATA
+    assert found["data"] == agent_scripts.DATA
     own = admin.get("api/v1/configmaps/pi-mpi-hostfile")
     assert own is not None
     assert set(own["data"]) == {"hostfile", "hosts", "settings"}

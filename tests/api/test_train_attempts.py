@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mpi_trainer.api.annotations import ATTEMPTS
+from mpi_trainer.api.kinds.annotations import ATTEMPTS
 from mpi_trainer.decide import history
 from mpi_trainer.decide.history import History
 from tests.api.admin import Admin, Object

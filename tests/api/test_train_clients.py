@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 
-from mpi_trainer.controller.train.news import FIRST_COUNTS
+from mpi_trainer.controller.trainjob.status_throttle import FIRST_COUNTS
 from tests.api.admin import Admin, Object
 from tests.api.running import Controller
 from tests.api.trainlab import (

@@ -6,7 +6,7 @@ import json
 import subprocess
 from typing import Any
 
-from mpi_trainer.api.kueue import MANAGER, QUEUE
+from mpi_trainer.api.kinds.kueue import MANAGER, QUEUE
 from tests.api.admin import Admin, Object
 from tests.api.odh import Odh
 from tests.api.running import Controller

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from mpi_trainer.controller.reports.writes import EVERY
+from mpi_trainer.controller.statusserver.writes import EVERY
 from tests.api.admin import Admin, Object
 from tests.api.running import Controller, free_port
 from tests.api.trainlab import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from mpi_trainer.render.jobsets import RUNTIME
+from mpi_trainer.render.trainjob.jobsets import RUNTIME
 from tests.api.admin import Admin, Object
 from tests.api.running import Controller
 from tests.api.trainlab import (

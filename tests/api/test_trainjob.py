@@ -6,8 +6,8 @@ import json
 import time
 from datetime import UTC, datetime
 
-from mpi_trainer.controller.train.news import COUNTS_EVERY
-from mpi_trainer.controller.train.objects import JOBSET_UID, REPLICATED_JOB
+from mpi_trainer.controller.trainjob.objects import JOBSET_UID, REPLICATED_JOB
+from mpi_trainer.controller.trainjob.status_throttle import COUNTS_EVERY
 from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
 from tests.api.admin import Admin, Object
 from tests.api.running import Controller

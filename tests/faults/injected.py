@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-from mpi_trainer.local.distributions import DISTRIBUTIONS, named
+from mpi_trainer.local.mpi.distributions import DISTRIBUTIONS, named
 from tests.faults.scene import Outcome, scene, state_folder
 from tests.faults.table import OPEN_MPI, Fault
 

@@ -7,9 +7,9 @@ import os
 import signal
 from contextlib import suppress
 
-from mpi_trainer.local.distributions import named
-from mpi_trainer.local.network import pod_address
-from mpi_trainer.local.sshd import PORT
+from mpi_trainer.local.mpi.distributions import named
+from mpi_trainer.local.pods.network import pod_address
+from mpi_trainer.local.pods.sshd import PORT
 from tests.faults.scene import VICTIM, WORKERS, Scene
 
 DAEMONS = ("prted", "orted", "hydra_pmi_proxy")

@@ -23,7 +23,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from mpi_trainer.api.annotations import bound
+from mpi_trainer.api.kinds.annotations import bound
 from tests.local.odh import MARK, ODH, Census, assert_nothing_left, processes, until
 
 JOB = "train"

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 import yaml
 
-from mpi_trainer.api import load
-from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.yaml import load
+from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.layout.agent import paths
 from mpi_trainer.layout.agent.scripts import HOSTS, SETTINGS
 from mpi_trainer.layout.hosts import discover_hosts

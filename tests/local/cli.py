@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from mpi_trainer.api.mpijob import to_wire
-from mpi_trainer.sdk.newjob import NewJob
+from mpi_trainer.api.kinds.mpijob import to_wire
+from mpi_trainer.sdk.job.new import NewJob
 
 ODH = Path(sys.executable).with_name("odh")
 # Ranks that say how far they are. Words: how many epochs, seconds for each, the rank that fails;

@@ -21,16 +21,16 @@ from typing import Any
 import msgspec
 
 from mpi_trainer.api import defaults
-from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.layout.model import Layout, PodLayout
 from mpi_trainer.layout.mpi import implementation
 from mpi_trainer.layout.mpijob import layout
-from mpi_trainer.local import rootfs
-from mpi_trainer.local.distributions import Distribution
-from mpi_trainer.local.keymaker import Keymaker
-from mpi_trainer.local.pod import File, Mount, PodPlan, RunningPod
-from mpi_trainer.local.sandbox import Sandbox
-from mpi_trainer.runtime.sshkeys import KeyPair
+from mpi_trainer.local.execute.key_pairs import Keymaker
+from mpi_trainer.local.mpi.distributions import Distribution
+from mpi_trainer.local.pods import rootfs
+from mpi_trainer.local.pods.pod import File, Mount, PodPlan, RunningPod
+from mpi_trainer.local.pods.sandbox import Sandbox
+from mpi_trainer.runtime.ssh_keys import KeyPair
 from tests.local.scenario import in_sandbox
 
 PROGRAM = Path(__file__).with_name("kubelet.py")

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from mpi_trainer.local.distributions import DISTRIBUTIONS
+from mpi_trainer.local.mpi.distributions import DISTRIBUTIONS
 
 CHOSEN = (
     [distribution.name for distribution in DISTRIBUTIONS]

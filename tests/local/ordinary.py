@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from mpi_trainer.local.distributions import named
+from mpi_trainer.local.mpi.distributions import named
 
 UID = 12345
 ROOT = Path(__file__).parents[2]

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mpi_trainer.local import cgroups, isolation, syscalls
-from mpi_trainer.local.netlink import Netlink
-from mpi_trainer.local.pod import PodPlan, RunningPod
-from mpi_trainer.local.sandbox import Sandbox
+from mpi_trainer.local.pods import cgroups, isolation, syscalls
+from mpi_trainer.local.pods.netlink import Netlink
+from mpi_trainer.local.pods.pod import PodPlan, RunningPod
+from mpi_trainer.local.pods.sandbox import Sandbox
 
 ORDINARY_UID = 12345
 OURS = "mpi-trainer"

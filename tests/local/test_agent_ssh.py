@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from mpi_trainer.layout.agent import scripts
-from mpi_trainer.local import sshd
-from mpi_trainer.runtime import sshkeys
-from mpi_trainer.runtime.sshkeys import KeyPair
+from mpi_trainer.local.pods import sshd
+from mpi_trainer.runtime import ssh_keys
+from mpi_trainer.runtime.ssh_keys import KeyPair
 from tests.local.agentnames import assigned
 
 SHELLS = [s for s in (["dash"], ["busybox", "sh"], ["bash", "--posix"]) if shutil.which(s[0])]
@@ -40,7 +40,7 @@ def shell(request: pytest.FixtureRequest) -> list[str]:
 
 @pytest.fixture(scope="module")
 def pairs() -> tuple[KeyPair, KeyPair]:
-    return sshkeys.generate(), sshkeys.generate()
+    return ssh_keys.generate(), ssh_keys.generate()
 
 
 class Pod:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mpi_trainer.local.distributions import named
+from mpi_trainer.local.mpi.distributions import named
 from tests.local.odh import run
 from tests.local.ordinary import UID, OrdinaryUser
 

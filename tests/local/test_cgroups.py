@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from mpi_trainer.local import cgroups
-from mpi_trainer.local.cgroups import Groups, Support, detect, start_time, sweep
-from mpi_trainer.local.pod import Limits
+from mpi_trainer.local.pods import cgroups
+from mpi_trainer.local.pods.cgroups import Groups, Support, detect, start_time, sweep
+from mpi_trainer.local.pods.pod import Limits
 from tests.local.scenario import in_child, needs_root, until
 
 needs_v1 = pytest.mark.skipif(detect().kind != "v1", reason="no writable cgroup v1 here")

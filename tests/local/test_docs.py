@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mpi_trainer.local import store
+from mpi_trainer.local.jobs import store
 from tests.local.odh import ODH, run
 
 ROOT = Path(__file__).parents[2]

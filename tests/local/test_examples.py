@@ -14,7 +14,7 @@ import msgspec
 import pytest
 import yaml
 
-from mpi_trainer.local.distributions import WHEELS
+from mpi_trainer.local.mpi.distributions import WHEELS
 from tools.examples import EXAMPLES, PROGRAMS, config_map, main
 
 ODH = Path(sys.executable).parent / "odh"

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from mpi_trainer.api import load
-from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.local.distributions import Distribution, install, named
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.api.yaml import load
+from mpi_trainer.local.mpi.distributions import Distribution, install, named
 from tests.faults.injected import COMPILERS, compiled
 from tests.faults.scene import state_folder
 from tests.local.containers import APP, MPI, Image, applets, ran

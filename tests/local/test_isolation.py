@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mpi_trainer.local.isolation import Isolation, probe
-from mpi_trainer.local.namespaces import enter_user_namespace
+from mpi_trainer.local.pods.isolation import Isolation, probe
+from mpi_trainer.local.pods.namespaces import enter_user_namespace
 from tests.local.scenario import ORDINARY_UID, Traces, in_child, needs_root
 
 
@@ -47,7 +47,9 @@ def test_probe_is_cheap_and_leaves_no_child_or_descriptor() -> None:
 def test_root_without_the_right_to_unshare_falls_back_with_the_reason() -> None:
     """CAP_SYS_ADMIN is taken away, as most containers do."""
 
-    script = "from mpi_trainer.local.isolation import probe; p = probe(); print(p.kind, p.reason)"
+    script = (
+        "from mpi_trainer.local.pods.isolation import probe; p = probe(); print(p.kind, p.reason)"
+    )
     seen = subprocess.run(
         ["setpriv", "--bounding-set", "-sys_admin", sys.executable, "-c", script],
         env={"PYTHONPATH": ":".join(sys.path)},

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from mpi_trainer.local import logfile, store
-from mpi_trainer.sdk.backend import Key, LogQuery
-from mpi_trainer.sdk.local import LocalBackend
-from mpi_trainer.sdk.newjob import NewJob
+from mpi_trainer.local.jobs import logfile, store
+from mpi_trainer.sdk.backends.backend import Key, LogQuery
+from mpi_trainer.sdk.backends.local import LocalBackend
+from mpi_trainer.sdk.job.new import NewJob
 
 LINES = int(os.environ.get("LINES", "1000000"))
 KEY = Key("default", "chatty")

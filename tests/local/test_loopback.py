@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mpi_trainer.local import loopback
-from mpi_trainer.local.cgroups import Support
 from mpi_trainer.local.errors import PodError, StartError
-from mpi_trainer.local.isolation import Isolation
-from mpi_trainer.local.loopback import Loopback
-from mpi_trainer.local.pod import ExitStatus, File, Limits, Mount, PodPlan
+from mpi_trainer.local.pods import loopback
+from mpi_trainer.local.pods.cgroups import Support
+from mpi_trainer.local.pods.isolation import Isolation
+from mpi_trainer.local.pods.loopback import Loopback
+from mpi_trainer.local.pods.pod import ExitStatus, File, Limits, Mount, PodPlan
 from tests.local.scenario import Traces, in_child, output, read_line, until
 
 ISOLATION = Isolation("loopback", "namespaces are forbidden", False, Support("none", "no groups"))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mpi_trainer.local.distributions import WHEELS
+from mpi_trainer.local.mpi.distributions import WHEELS
 from tests.local.odh import Run, processes, run
 from tests.local.ordinary import UID, OrdinaryUser, ordinary_user
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from mpi_trainer.local import network, syscalls
-from mpi_trainer.local.netlink import Netlink, Peer, attribute
+from mpi_trainer.local.pods import network, syscalls
+from mpi_trainer.local.pods.netlink import Netlink, Peer, attribute
 from tests.local.scenario import ORDINARY_UID, in_child, needs_root
 
 MAC = b"\x02\x00\x00\x00\x00\x07"

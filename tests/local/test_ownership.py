@@ -14,14 +14,16 @@ from typing import Any
 import pytest
 
 from mpi_trainer.api.defaults import with_defaults
-from mpi_trainer.local import loopback, ownership, places
-from mpi_trainer.local.cgroups import Support
+from mpi_trainer.local import paths
 from mpi_trainer.local.errors import LocalError
-from mpi_trainer.local.isolation import Isolation
-from mpi_trainer.local.jobdir import Damaged, JobDir, State
-from mpi_trainer.local.loopback import Loopback
-from mpi_trainer.local.settings import Settings
-from mpi_trainer.sdk.newjob import NewJob
+from mpi_trainer.local.execute.settings import Settings
+from mpi_trainer.local.jobs import private_files
+from mpi_trainer.local.jobs.jobdir import Damaged, JobDir, State
+from mpi_trainer.local.pods import loopback
+from mpi_trainer.local.pods.cgroups import Support
+from mpi_trainer.local.pods.isolation import Isolation
+from mpi_trainer.local.pods.loopback import Loopback
+from mpi_trainer.sdk.job.new import NewJob
 from tests.local.ordinary import UID as ATTACKER
 from tests.local.scenario import in_child, needs_root
 
@@ -92,7 +94,7 @@ def store(shared: Path) -> Path:
     base = shared / "state"
 
     def make() -> None:
-        folder = JobDir(base / places.PRODUCT / "jobs/default/trap")
+        folder = JobDir(base / paths.PRODUCT / "jobs/default/trap")
         folder.path.mkdir(parents=True)
         folder.write_job(with_defaults(NewJob("trap", ("true",)).mpijob()))
         folder.write_settings(Settings(cwd="/", env=()))
@@ -122,14 +124,14 @@ def test_root_does_not_work_in_another_users_store(store: Path, verb: tuple[str,
     assert f"belongs to user {ATTACKER}, and this is user 0" in done.stderr
     assert "hint: Run as that user, or use a folder of your own" in done.stderr
     assert (store.parent / "precious").read_text() == "old"
-    assert (store / places.PRODUCT / "jobs/default/trap/state.json").exists()
+    assert (store / paths.PRODUCT / "jobs/default/trap/state.json").exists()
 
 
 def test_another_users_store_is_refused_to_ordinary_users_too(store: Path) -> None:
     def look() -> str:
         os.environ["XDG_STATE_HOME"] = str(store)
         with pytest.raises(LocalError) as caught:
-            places.jobs_dir()
+            paths.jobs_dir()
         return caught.value.problem
 
     assert f"belongs to user {ATTACKER}, and this is user {VICTIM}" in in_child(VICTIM, look)
@@ -176,19 +178,19 @@ def test_root_runs_no_program_out_of_another_users_folder(
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
-    for place in (places.data_dir, places.jobs_dir, places.claims_dir):
+    for place in (paths.data_dir, paths.jobs_dir, paths.claims_dir):
         with pytest.raises(LocalError, match=f"{home} belongs to user {ATTACKER}"):
             place()
     monkeypatch.setenv("HOME", "/root")
-    assert places.jobs_dir() == Path("/root/.local/state/mpi-trainer/jobs")
+    assert paths.jobs_dir() == Path("/root/.local/state/mpi-trainer/jobs")
 
 
 def test_what_an_administrator_installed_is_for_everybody(shared: Path) -> None:
     def look() -> str:
         os.environ["XDG_DATA_HOME"] = str(shared)
-        return str(places.data_dir())
+        return str(paths.data_dir())
 
-    assert in_child(VICTIM, look) == str(shared / places.PRODUCT)
+    assert in_child(VICTIM, look) == str(shared / paths.PRODUCT)
 
 
 def test_a_file_server_that_gives_all_files_to_one_user_is_no_attack(
@@ -196,21 +198,21 @@ def test_a_file_server_that_gives_all_files_to_one_user_is_no_attack(
 ) -> None:
     """New files belong to the folder's owner there, and so does the folder."""
     monkeypatch.setattr(os, "geteuid", lambda: VICTIM)
-    ownership.demand_own(tmp_path, tmp_path)
+    private_files.demand_own(tmp_path, tmp_path)
 
 
 def test_the_folder_of_jobs_is_closed_to_others_whatever_the_umask(
     shared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mpi_trainer.local import store
+    from mpi_trainer.local.jobs import store
 
     monkeypatch.setenv("XDG_STATE_HOME", str(shared / "own"))
-    folder = JobDir(places.jobs_dir() / "default" / "job")
+    folder = JobDir(paths.jobs_dir() / "default" / "job")
     before = os.umask(0)
     try:
         job = with_defaults(NewJob("job", ("true",)).mpijob())
         with store._prepared(folder, job, Settings(cwd="/", env=())):
-            modes = [p.stat().st_mode & 0o777 for p in (folder.path.parent, places.jobs_dir())]
+            modes = [p.stat().st_mode & 0o777 for p in (folder.path.parent, paths.jobs_dir())]
     finally:
         os.umask(before)
     assert modes == [0o700, 0o700]

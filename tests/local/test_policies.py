@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mpi_trainer.local.cgroups import detect
+from mpi_trainer.local.pods.cgroups import detect
 from tests.local.odh import run
 
 LIMITED = pytest.mark.skipif(detect().memory is None, reason="no memory control group is ours")

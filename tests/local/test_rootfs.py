@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpi_trainer.local.pod import File, Mount
-from mpi_trainer.local.rootfs import (
+from mpi_trainer.local.pods.pod import File, Mount
+from mpi_trainer.local.pods.rootfs import (
     Bind,
     Cover,
     Facts,

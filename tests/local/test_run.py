@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from mpi_trainer.local.distributions import DISTRIBUTIONS, WHEELS, named
+from mpi_trainer.local.mpi.distributions import DISTRIBUTIONS, WHEELS, named
 from tests.local.odh import Run, run, until
 
 BUILDS = [d.name for d in WHEELS]

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from mpi_trainer.local import isolation, syscalls
 from mpi_trainer.local.errors import StartError
-from mpi_trainer.local.pod import ExitStatus, File, Limits, Mount
-from mpi_trainer.local.rootfs import MountPathError
-from mpi_trainer.local.sandbox import Sandbox
+from mpi_trainer.local.pods import isolation, syscalls
+from mpi_trainer.local.pods.pod import ExitStatus, File, Limits, Mount
+from mpi_trainer.local.pods.rootfs import MountPathError
+from mpi_trainer.local.pods.sandbox import Sandbox
 from tests.local.scenario import (
     ORDINARY_UID,
     Traces,

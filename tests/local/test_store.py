@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from mpi_trainer.api import conditions as c
-from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.local import store
-from mpi_trainer.sdk.backend import Key, LogQuery
+from mpi_trainer.api.kinds import conditions as c
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.local.jobs import store
+from mpi_trainer.sdk.backends.backend import Key, LogQuery
+from mpi_trainer.sdk.backends.local import LocalBackend
 from mpi_trainer.sdk.errors import JobError, JobExists, JobNotFound
-from mpi_trainer.sdk.local import LocalBackend
-from mpi_trainer.sdk.newjob import NewJob
+from mpi_trainer.sdk.job.new import NewJob
 from tests.local.odh import MARK, Census, assert_nothing_left, until
 
 HELLO = "from mpi4py import MPI; print('hello', MPI.COMM_WORLD.rank, flush=True)"
@@ -174,7 +174,7 @@ def test_a_broken_job_fails_with_the_reason() -> None:
     backend = LocalBackend()
     from msgspec.structs import replace
 
-    from mpi_trainer.local.settings import here
+    from mpi_trainer.local.execute.settings import here
 
     there = replace(here(), cwd="/nowhere/at/all")
     LocalBackend(there).create_now(job("lost", HELLO))

@@ -14,14 +14,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mpi_trainer.api import conditions as c
-from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.local import store
-from mpi_trainer.sdk.backend import Key, LogQuery
+from mpi_trainer.api.kinds import conditions as c
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.local.jobs import store
+from mpi_trainer.sdk.backends.backend import Key, LogQuery
+from mpi_trainer.sdk.backends.local import RESTARTS, LocalBackend
 from mpi_trainer.sdk.errors import JobError, JobNotFound
-from mpi_trainer.sdk.local import RESTARTS, LocalBackend
-from mpi_trainer.sdk.newjob import NewJob
-from mpi_trainer.sdk.resources import ResourceRequirements
+from mpi_trainer.sdk.job.new import NewJob
+from mpi_trainer.sdk.job.resources import ResourceRequirements
 from tests.local.odh import MARK, Census, assert_nothing_left, until
 
 replace = msgspec.structs.replace
@@ -279,8 +279,8 @@ import asyncio, sys, time
 from pathlib import Path
 from mpi_trainer.api import conditions as c
 from mpi_trainer.local import store
-from mpi_trainer.sdk.backend import LogQuery
-from mpi_trainer.sdk.local import LocalBackend
+from mpi_trainer.sdk.backends.backend import LogQuery
+from mpi_trainer.sdk.backends.local import LocalBackend
 from tests.local.test_supervisor import comes_to, job, key
 TALKS = "while seq 1 3000; do sleep 0.05; done"
 backend = LocalBackend()

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 import yaml
 
-from mpi_trainer.sdk.local import LocalBackend
-from mpi_trainer.sdk.specs import MPIJobSpec, ReplicaSpec
-from mpi_trainer.sdk.syncclient import TrainingClient
-from mpi_trainer.sdk.syncjob import MPIJob
+from mpi_trainer.sdk.backends.local import LocalBackend
+from mpi_trainer.sdk.client.synchronous import TrainingClient
+from mpi_trainer.sdk.job.specs import MPIJobSpec, ReplicaSpec
+from mpi_trainer.sdk.job.synchronous import MPIJob
 from tests.local.cli import cli
 from tests.local.odh import run
 

@@ -13,7 +13,7 @@ from typing import Any
 from aiohttp import web
 
 from mpi_trainer.kube.resources import MPIJOBS, PODS, TRAINJOBS, Resource
-from mpi_trainer.sdk.cluster.kinds import JOBSET
+from mpi_trainer.sdk.backends.cluster.kinds import JOBSET
 from tests.sim.objects import Object
 from tests.sim.server import Server, key_of
 

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from mpi_trainer.webhook.app import Door, app
-from mpi_trainer.webhook.asks import Asks
-from mpi_trainer.webhook.trainasks import TrainAsks
+from mpi_trainer.webhook.endpoints import Door, app
+from mpi_trainer.webhook.mpijob.server_checks import Asks
+from mpi_trainer.webhook.trainjob.server_checks import TrainAsks
 from tests.unit.api.building import job as mpi_job
 
 KIND = {"group": "kubeflow.org", "version": "v2beta1", "kind": "MPIJob"}

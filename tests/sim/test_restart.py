@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from mpi_trainer.api.annotations import RESTARTS
-from mpi_trainer.sdk.backend import Key
-from mpi_trainer.sdk.cluster.backend import ClusterBackend
+from mpi_trainer.api.kinds.annotations import RESTARTS
+from mpi_trainer.sdk.backends.backend import Key
+from mpi_trainer.sdk.backends.cluster.backend import ClusterBackend
 from tests.sim.faults import Fault, Kind
 from tests.sim.nodelogs import SPACE, Node
 

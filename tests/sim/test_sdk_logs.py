@@ -7,16 +7,16 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from mpi_trainer.api.annotations import ATTEMPTS
+from mpi_trainer.api.kinds.annotations import ATTEMPTS
 from mpi_trainer.decide import history
 from mpi_trainer.decide.history import Attempt, Words
 from mpi_trainer.kube.resources import MPIJOBS, PODS
-from mpi_trainer.sdk.backend import Key, LogLine, LogQuery
-from mpi_trainer.sdk.cluster import joblogs
-from mpi_trainer.sdk.cluster.backend import ClusterBackend
+from mpi_trainer.sdk.backends.backend import Key, LogLine, LogQuery
+from mpi_trainer.sdk.backends.cluster import job_logs
+from mpi_trainer.sdk.backends.cluster.backend import ClusterBackend
 from mpi_trainer.sdk.errors import JobFailed, K8sApiException
-from mpi_trainer.sdk.following import until_finished
-from mpi_trainer.sdk.state import failure
+from mpi_trainer.sdk.job.events import until_finished
+from mpi_trainer.sdk.job.state import failure
 from tests.sim.faults import Fault
 from tests.sim.nodelogs import SPACE, Node
 
@@ -110,7 +110,7 @@ def test_rotated_log_says_that_lines_are_gone() -> None:
         lines = await reading
         assert [line.text for line in lines] == TWENTY[:5] + TWENTY[10:]
         told = [(line.text, line.notes) for line in lines if line.notes]
-        assert told == [("line 10", (joblogs.MISSING,))]
+        assert told == [("line 10", (job_logs.MISSING,))]
 
     play(script)
 

@@ -9,9 +9,9 @@ import pytest
 
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.resources import CLUSTER_TRAINING_RUNTIMES
-from mpi_trainer.webhook.asks import Asks, Findings
+from mpi_trainer.webhook.mpijob.server_checks import Asks, Findings
 from mpi_trainer.webhook.review import User
-from mpi_trainer.webhook.trainasks import TrainAsks
+from mpi_trainer.webhook.trainjob.server_checks import TrainAsks
 from tests.sim.faults import Fault
 from tests.sim.server import Server
 from tests.unit.api.traincases import PATCHES

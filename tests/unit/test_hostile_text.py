@@ -25,37 +25,39 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import mpi_trainer
-from mpi_trainer.api import bounds, documents, load, nesting, quantities, secrettext, typed
-from mpi_trainer.api.annotations import ATTEMPTS, RECORD, seconds
+from mpi_trainer.api import bounds, quantities, secret_text
 from mpi_trainer.api.errors import InvalidJob
-from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.controller import lastwords as spoken
-from mpi_trainer.controller import record, redact, status, storedjob
-from mpi_trainer.controller.ending import launcher_end
-from mpi_trainer.controller.jobmemory import JobMemories
-from mpi_trainer.controller.jobs import Jobs
-from mpi_trainer.controller.look import pod_seen
+from mpi_trainer.api.kinds.annotations import ATTEMPTS, RECORD, seconds
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.api.yaml import documents, load, nesting, typed
+from mpi_trainer.controller import last_words as spoken
+from mpi_trainer.controller import record, redact, status, stored_job
+from mpi_trainer.controller.decoded_jobs import Jobs
+from mpi_trainer.controller.job_memory import JobMemories
+from mpi_trainer.controller.mpijob.observe import pod_seen
 from mpi_trainer.controller.objects import Pod, StoredJob
-from mpi_trainer.controller.reports import reading
+from mpi_trainer.controller.pod_end import launcher_end
+from mpi_trainer.controller.statusserver import log_progress
 from mpi_trainer.decide import (
     End,
     Failure,
     PodSeen,
     Record,
     Seen,
-    findings,
+    agent_summary,
     history,
-    permanent,
-    testimony,
+    permanent_failures,
 )
 from mpi_trainer.decide.history import Attempt, Words
+from mpi_trainer.decide.trainjob import status_annotations
 from mpi_trainer.kube import errors, requests
 from mpi_trainer.kube.resources import MPIJOBS
-from mpi_trainer.layout.agent import lastwords
+from mpi_trainer.layout.agent import launcher_log
 from mpi_trainer.layout.agent.summary import most_ranks, parse
-from mpi_trainer.render import snapshots
+from mpi_trainer.render.trainjob import snapshots
 from mpi_trainer.runtime import logs, recorder
-from mpi_trainer.webhook import mpijob, review
+from mpi_trainer.webhook import review
+from mpi_trainer.webhook.mpijob import judge
 from tests.unit.api.building import CONTAINER, POD, job
 from tests.unit.api.trainers import runtime, train_job
 
@@ -92,15 +94,15 @@ def nested_in(text: str) -> bytes:
 def stored(text: str) -> Any:
     body = nested_in(text)
     try:
-        kept = storedjob.mpijob(typed.decode(body, StoredJob))
+        kept = stored_job.mpijob(typed.decode(body, StoredJob))
     except typed.TooDeep:
-        kept = storedjob.mpijob(typed.decode(typed.shallow(body), StoredJob))
+        kept = stored_job.mpijob(typed.decode(typed.shallow(body), StoredJob))
     return Jobs(MPIJob, load.job, JobMemories()).load(kept)
 
 
 def reviewed(text: str) -> Any:
     asked = {"uid": "u", "operation": "CREATE", "namespace": "n", "object": spec_of(text)}
-    return mpijob.judge(review.parse(json.dumps({"request": asked}).encode()))
+    return judge.judge(review.parse(json.dumps({"request": asked}).encode()))
 
 
 def ended(text: str, role: str) -> Any:
@@ -124,15 +126,15 @@ LISTED = "mpi-agent 1\nlevel full\nended Command 0\n"
 READERS: dict[str, Reader] = {
     "redact.tail": lambda t: redact.tail(t, [("PASSWORD", "hunter2"), ("x", t)]),
     "redact.words": redact.words.__wrapped__,
-    "secrettext.without_keys": secrettext.without_keys,
-    "secrettext.without_tokens": secrettext.without_tokens,
-    "secrettext.without_known": secrettext.without_known,
-    "secrettext.without_named": secrettext.without_named,
+    "secrettext.without_keys": secret_text.without_keys,
+    "secrettext.without_tokens": secret_text.without_tokens,
+    "secrettext.without_known": secret_text.without_known,
+    "secrettext.without_named": secret_text.without_named,
     "logs.redacted": logs.redacted,
     "recorder.short": recorder.short,
-    "summary.parse": lambda t: testimony.ranks(parse(LISTED + t, most_ranks(2)), 1),
-    "summary.parse of hosts": lambda t: testimony.ranks(parse(f"{LISTED}host a {t}", 3072), 1),
-    "lastwords.first": lambda t: lastwords.first(t.splitlines()),
+    "summary.parse": lambda t: agent_summary.ranks(parse(LISTED + t, most_ranks(2)), 1),
+    "summary.parse of hosts": lambda t: agent_summary.ranks(parse(f"{LISTED}host a {t}", 3072), 1),
+    "lastwords.first": lambda t: launcher_log.first(t.splitlines()),
     "ending.launcher_end": functools.partial(ended, role="launcher"),
     "look.pod_seen": functools.partial(ended, role="worker"),
     "look.pod_seen of one that waits": pending,
@@ -141,15 +143,15 @@ READERS: dict[str, Reader] = {
     "history.ended": lambda t: history.ended(
         Record(), Record(failures=(Failure(1, "a", f"rank {t}"),)), NOON
     ),
-    "permanent.reason": lambda t: permanent.reason(
+    "permanent.reason": lambda t: permanent_failures.reason(
         PodSeen("a", "worker", "1", "Failed", end=End(code=2, reason="StartError", message=t)),
         Seen(),
     ),
     "history.added": lambda t: history.added((), Attempt(1, message=t, words=(Words("a", t),))),
     "lastwords.words": lambda t: spoken.words("a", t, (1, 2), [("PASSWORD", "hunter2")]),
-    "findings.parsed": findings.parsed,
-    "reading.read": lambda t: reading.read(t.splitlines()),
-    "reading.interval": reading.interval,
+    "findings.parsed": status_annotations.parsed,
+    "reading.read": lambda t: log_progress.read(t.splitlines()),
+    "reading.interval": log_progress.interval,
     "annotations.seconds": seconds,
     "quantities.parse": quantities.parse,
     "nesting.depth": lambda t: nesting.depth(t.encode()),
@@ -325,27 +327,27 @@ def test_every_bound_is_kept_by_somebody() -> None:
 
 # Modules of what runs in the cluster that look for patterns, and the readers above that use them.
 PATTERNS = {
-    "controller.lastwords": "lastwords.words",
+    "controller.last_words": "lastwords.words",
     "decide.history": "history.ended",
-    "decide.permanent": "permanent.reason",
-    "api.decode": "load.job",
-    "api.documents": "documents.parse",
+    "decide.permanent_failures": "permanent.reason",
+    "api.yaml.decode": "load.job",
+    "api.yaml.documents": "documents.parse",
     "api.names": "load.job",
-    "api.nesting": "nesting.pruned",
+    "api.yaml.nesting": "nesting.pruned",
     "api.quantities": "quantities.parse",
-    "api.scalars": "documents.parse",
-    "api.secrettext": "redact.tail",
-    "api.validation.patching": "load.train_job",
+    "api.yaml.scalars": "documents.parse",
+    "api.secret_text": "redact.tail",
+    "api.validation.runtime_patches": "load.train_job",
     "api.validation.security": "load.job",
     "api.validation.trainjob": "load.train_job",
     "controller.flags": "the administrator's own words",
     "controller.redact": "redact.tail",
-    "controller.reports.reading": "reading.read",
-    "layout.agent.lastwords": "lastwords.first",
+    "controller.statusserver.log_progress": "reading.read",
+    "layout.agent.launcher_log": "lastwords.first",
     "layout.launch": "load.job",
-    "render.agentscripts": "a whole match of at most as many letters as a hash has",
+    "render.agent_scripts": "a whole match of at most as many letters as a hash has",
     "runtime.logs": "logs.redacted",
-    "webhook.podfields": "review and judge",
+    "webhook.pod_fields": "review and judge",
     "webhook.refusals": "the API server's own words",
 }
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 import yaml
 
-from mpi_trainer.api import mpijob, runtime, trainjob
+from mpi_trainer.api.kinds import mpijob, runtime, trainjob
 from tools.crds.podtemplate import Schema
 from tools.crds.schemas import struct
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mpi_trainer.api import runtime, trainjob
+from mpi_trainer.api.kinds import runtime, trainjob
 from tools.crds import podtemplate
 from tools.crds.podtemplate import Schema
 

@@ -6,9 +6,9 @@ from typing import Final
 
 import msgspec
 
-from mpi_trainer.api import mpijob
-from mpi_trainer.api.meta import ObjectMeta
-from mpi_trainer.api.pods import PodTemplate
+from mpi_trainer.api.kinds import mpijob
+from mpi_trainer.api.kinds.meta import ObjectMeta
+from mpi_trainer.api.kinds.pods import PodTemplate
 from tools.crds import jobsets, limits, podtemplate, trainwords, words
 from tools.crds.podtemplate import QUANTITY, Schema
 

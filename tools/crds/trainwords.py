@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mpi_trainer.api import defaults, runtime, trainjob
+from mpi_trainer.api import defaults
+from mpi_trainer.api.kinds import runtime, trainjob
 
 _PATCH: Final = "What is laid over that part of the runtime."
 

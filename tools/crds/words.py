@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mpi_trainer.api import conditions, mpijob
+from mpi_trainer.api.kinds import conditions, mpijob
 from mpi_trainer.layout.mpi import REGISTRY
 
 DESCRIPTIONS: Final[Mapping[type, Mapping[str, str]]] = {

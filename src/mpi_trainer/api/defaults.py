@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from mpi_trainer.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec
+from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec
 
 SSH_AUTH_MOUNT_PATH = "/root/.ssh"
 AT_STARTUP = "AtStartup"

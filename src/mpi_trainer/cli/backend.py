@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mpi_trainer.cli import place, program
+from mpi_trainer.cli import program, target
 
 if TYPE_CHECKING:
     from mpi_trainer.cli.quick import Quick
-    from mpi_trainer.local.settings import Settings
-    from mpi_trainer.sdk.backend import Backend, JobSummary
+    from mpi_trainer.local.execute.settings import Settings
+    from mpi_trainer.sdk.backends.backend import Backend, JobSummary
 
 T = TypeVar("T")
 
@@ -24,28 +24,28 @@ def connect(settings: Settings | None = None) -> Backend:
 
     On a cluster, where a kind was typed, jobs of no other are seen.
     """
-    where = place.said()
-    if place.on_cluster(where):
-        from mpi_trainer.cli.voice import say
-        from mpi_trainer.sdk.cluster.backend import ClusterBackend
-        from mpi_trainer.sdk.cluster.kinds import KINDS
+    where = target.said()
+    if target.on_cluster(where):
+        from mpi_trainer.cli.output.verbosity import say
+        from mpi_trainer.sdk.backends.cluster.backend import ClusterBackend
+        from mpi_trainer.sdk.backends.cluster.kinds import KINDS
 
         typed = program.typed_kind()
         meant = tuple(kind for kind in KINDS if kind.resource.kind.lower() == typed)
-        return ClusterBackend(place.config(where), say, meant or KINDS)
-    from mpi_trainer.sdk.local import LocalBackend
+        return ClusterBackend(target.config(where), say, meant or KINDS)
+    from mpi_trainer.sdk.backends.local import LocalBackend
 
     return LocalBackend(settings)
 
 
 def quick() -> Quick | None:
     """The cluster for single questions; None where this machine is meant."""
-    where = place.said()
-    if not place.on_cluster(where):
+    where = target.said()
+    if not target.on_cluster(where):
         return None
     from mpi_trainer.cli.quick import Quick
 
-    return Quick(place.config(where))
+    return Quick(target.config(where))
 
 
 def summaries(namespace: str | None) -> list[JobSummary]:
@@ -53,7 +53,7 @@ def summaries(namespace: str | None) -> list[JobSummary]:
     cluster = quick()
     if cluster is not None:
         return list(cluster.list(namespace))
-    from mpi_trainer.sdk.local import LocalBackend
+    from mpi_trainer.sdk.backends.local import LocalBackend
 
     return list(LocalBackend().list_now(namespace))
 

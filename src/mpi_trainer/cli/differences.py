@@ -12,8 +12,9 @@ from typing import Any, Final
 
 import msgspec
 
-from mpi_trainer.api import conditions, kueue, load
-from mpi_trainer.api.mpijob import MPIJob, to_wire
+from mpi_trainer.api.kinds import conditions, kueue
+from mpi_trainer.api.kinds.mpijob import MPIJob, to_wire
+from mpi_trainer.api.yaml import load
 from mpi_trainer.cli.planned import Planned, of
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
@@ -22,8 +23,8 @@ from mpi_trainer.kube.resources import CONFIGMAPS, JOBS, MPIJOBS, PODS, SERVICES
 from mpi_trainer.layout.mpijob import LABEL_JOB, LABEL_ROLE
 from mpi_trainer.render import names
 from mpi_trainer.render.drift import Change, drift
-from mpi_trainer.render.jobsets import RENDERED
-from mpi_trainer.render.mpijob import Object
+from mpi_trainer.render.mpijob.children import Object
+from mpi_trainer.render.trainjob.jobsets import RENDERED
 
 replace = msgspec.structs.replace
 

@@ -13,13 +13,14 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from mpi_trainer.cli import place, terminal
-from mpi_trainer.cli.place import Place
+from mpi_trainer.cli import target
+from mpi_trainer.cli.output import terminal
 from mpi_trainer.cli.program import MPIJOB
+from mpi_trainer.cli.target import Place
 
 if TYPE_CHECKING:
-    from mpi_trainer.api.load import JobFile
-    from mpi_trainer.api.mpijob import MPIJob
+    from mpi_trainer.api.kinds.mpijob import MPIJob
+    from mpi_trainer.api.yaml.load import JobFile
     from mpi_trainer.cli.quick import Quick
 
 _WHERE = {
@@ -37,7 +38,7 @@ _MORE = ("", Place())
 def answer(args: list[str]) -> int | None:
     """The exit code; None where the full command has to run."""
     path, where = _understood(args)
-    if not path or not place.on_cluster(where):
+    if not path or not target.on_cluster(where):
         return None
     ready = _ready(path, where)
     return None if ready is None else _sent(*ready)
@@ -75,14 +76,14 @@ def _understood(args: list[str]) -> tuple[str, Place]:
 def _ready(path: str, where: Place) -> tuple[Quick, list[MPIJob], JobFile] | None:
     """Everything before the first request; None where there is something to say about it."""
     _import_msgspec()
-    from mpi_trainer.cli import jobfiles, sending
+    from mpi_trainer.cli import job_files, sending
     from mpi_trainer.cli.quick import Quick
 
     try:
-        config = place.config(where)
-        file = jobfiles.read(path)
+        config = target.config(where)
+        file = job_files.read(path)
         if file.warnings or any(
-            place.contradict(job.namespace, where.namespace) for job in file.jobs
+            target.contradict(job.namespace, where.namespace) for job in file.jobs
         ):
             return None
         jobs = [sending.checked(sending.placed(job, config.namespace)) for job in file.jobs]

@@ -16,13 +16,13 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-from mpi_trainer.cli import terminal, words
+from mpi_trainer.cli.output import terminal, words
 from mpi_trainer.local.errors import LocalError
-from mpi_trainer.local.places import jobs_dir
-from mpi_trainer.sdk.detection import CHOICE, configured
+from mpi_trainer.local.paths import jobs_dir
+from mpi_trainer.sdk.client.detection import CHOICE, configured
 
 if TYPE_CHECKING:
-    from mpi_trainer.sdk.backend import JobSummary
+    from mpi_trainer.sdk.backends.backend import JobSummary
 
 _ENDS = ("Failed", "Succeeded")
 _ORDER = (*_ENDS, "Suspended", "Restarting", "Running")

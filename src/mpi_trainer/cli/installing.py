@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mpi_trainer.cli import terminal
-from mpi_trainer.local import distributions
+from mpi_trainer.cli.output import terminal
+from mpi_trainer.local.mpi import distributions
 
 
 def ensure(distribution: distributions.Distribution) -> None:

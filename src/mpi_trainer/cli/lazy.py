@@ -25,7 +25,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.verbs:
             return None
-        module = import_module(f"mpi_trainer.cli.{self.verbs[cmd_name][0]}")
+        module = import_module(f"mpi_trainer.cli.verbs.{self.verbs[cmd_name][0]}")
         command: click.Command = module.command
         return command
 

@@ -10,8 +10,8 @@ from mpi_trainer.kube import requests
 from mpi_trainer.kube.errors import Gone
 from mpi_trainer.kube.oneshot import OneShot
 from mpi_trainer.kube.resources import MPIJOBS
-from mpi_trainer.sdk.backend import JobSummary
-from mpi_trainer.sdk.cluster import seen
+from mpi_trainer.sdk.backends.backend import JobSummary
+from mpi_trainer.sdk.backends.cluster import observed
 
 PAGE = 500
 
@@ -21,18 +21,18 @@ class _Meta(msgspec.Struct, frozen=True):
 
 
 class _Listed(msgspec.Struct, frozen=True):
-    items: tuple[seen.Listed, ...] | None = None
+    items: tuple[observed.Listed, ...] | None = None
     metadata: _Meta = _Meta()
 
 
 def listed(server: OneShot, namespace: str) -> Sequence[JobSummary]:
     """Newest first."""
-    found = [seen.summary(job) for job in _pages(server, namespace, PAGE)]
+    found = [observed.summary(job) for job in _pages(server, namespace, PAGE)]
     return sorted(found, key=lambda job: job.created, reverse=True)
 
 
-def _pages(server: OneShot, namespace: str, limit: int) -> Sequence[seen.Listed]:
-    items: tuple[seen.Listed, ...] = ()
+def _pages(server: OneShot, namespace: str, limit: int) -> Sequence[observed.Listed]:
+    items: tuple[observed.Listed, ...] = ()
     token = ""
     while True:
         request = requests.list_page(MPIJOBS, namespace, limit=limit, continue_=token)

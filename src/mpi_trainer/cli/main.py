@@ -23,7 +23,7 @@ def main() -> None:
     gc.disable()
     code = _ended(_plainly)
     if code is None:
-        from mpi_trainer.cli.root import run
+        from mpi_trainer.cli.app import run
 
         code = _ended(run)
     # The interpreter looks for garbage once more before it ends; there is nobody to want it.
@@ -58,6 +58,6 @@ def _ended(work: Callable[[], int | None]) -> int | None:
         sys.stderr.close()
         return FAILED
     except Exception as error:
-        from mpi_trainer.cli import mistakes
+        from mpi_trainer.cli.output import errors
 
-        return mistakes.told(error)
+        return errors.told(error)

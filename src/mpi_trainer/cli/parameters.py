@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpi_trainer.sdk.newjob import HostMount
+from mpi_trainer.sdk.job.new import HostMount
 
 if TYPE_CHECKING:
-    from mpi_trainer.local.distributions import Distribution
+    from mpi_trainer.local.mpi.distributions import Distribution
 
 
 class Mount(click.ParamType[Any]):
@@ -52,7 +52,7 @@ class Mpi(click.ParamType[Any]):
     name = "MPI"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Distribution:
-        from mpi_trainer.local import distributions
+        from mpi_trainer.local.mpi import distributions
 
         if isinstance(value, distributions.Distribution):
             return value
@@ -74,6 +74,6 @@ class Mpi(click.ParamType[Any]):
 
 
 def _builds() -> list[str]:
-    from mpi_trainer.local.distributions import DISTRIBUTIONS
+    from mpi_trainer.local.mpi.distributions import DISTRIBUTIONS
 
     return [each.name for each in DISTRIBUTIONS]

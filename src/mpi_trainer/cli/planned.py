@@ -7,13 +7,13 @@ from typing import TypeVar
 
 import msgspec
 
-from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.api.runtime import Runtime
-from mpi_trainer.api.trainjob import TrainJob
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.api.kinds.runtime import Runtime
+from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.layout.model import Layout
 from mpi_trainer.layout.mpijob import layout
-from mpi_trainer.render import agentscripts
-from mpi_trainer.render.mpijob import Children, Facts, Object, children, secret
+from mpi_trainer.render import agent_scripts
+from mpi_trainer.render.mpijob.children import Children, Facts, Object, children, secret
 
 DEFAULT_NAMESPACE = "default"
 GENERATED = "xxxxx"
@@ -49,7 +49,7 @@ def of(job: MPIJob, domain: str = "", attempt: int = 1) -> Planned:
 
 def scripts(plan: Layout) -> Object | None:
     """What it shares with the other jobs of its namespace; None where it shares nothing."""
-    return agentscripts.config_map(plan.namespace) if agentscripts.mark(plan.launcher) else None
+    return agent_scripts.config_map(plan.namespace) if agent_scripts.mark(plan.launcher) else None
 
 
 def named(one: Named, namespace: str) -> Named:

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import msgspec
 
 from mpi_trainer.api.errors import InvalidJob
-from mpi_trainer.api.runtime import Runtime
-from mpi_trainer.api.trainjob import TrainJob
-from mpi_trainer.api.validation import fitting
+from mpi_trainer.api.kinds.runtime import Runtime
+from mpi_trainer.api.kinds.trainjob import TrainJob
+from mpi_trainer.api.validation import compatibility
 from mpi_trainer.cli.planned import scripts
-from mpi_trainer.render import snapshots
-from mpi_trainer.render import trainjob as render
 from mpi_trainer.render.frame import Object
+from mpi_trainer.render.trainjob import children as render
+from mpi_trainer.render.trainjob import snapshots
 
 
 class PlannedTrain(msgspec.Struct, frozen=True):
@@ -39,7 +39,7 @@ class PlannedTrain(msgspec.Struct, frozen=True):
 
 def of(job: TrainJob, runtime: Runtime, domain: str = "") -> PlannedTrain:
     """InvalidJob where the two do not go together."""
-    wrong = fitting.errors(job, runtime)
+    wrong = compatibility.errors(job, runtime)
     if wrong:
         raise InvalidJob(wrong)
     made = render.rendered(job, runtime, domain)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from mpi_trainer.api.decode import decode
-from mpi_trainer.api.mpijob import MPIJob, to_wire
+from mpi_trainer.api.kinds.mpijob import MPIJob, to_wire
+from mpi_trainer.api.yaml.decode import decode
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.config import Config
 from mpi_trainer.kube.errors import AlreadyExists, ApiError, KubeError
@@ -25,13 +25,13 @@ from mpi_trainer.kube.resources import (
     TRAINJOBS,
     Resource,
 )
-from mpi_trainer.sdk.backend import JobSummary, Key
-from mpi_trainer.sdk.cluster.refusals import told, translated
+from mpi_trainer.sdk.backends.backend import JobSummary, Key
+from mpi_trainer.sdk.backends.cluster.errors import told, translated
 
 if TYPE_CHECKING:
-    from mpi_trainer.api.runtime import Runtime
-    from mpi_trainer.api.trainjob import TrainJob
-    from mpi_trainer.sdk.cluster.demands import Demands
+    from mpi_trainer.api.kinds.runtime import Runtime
+    from mpi_trainer.api.kinds.trainjob import TrainJob
+    from mpi_trainer.sdk.backends.cluster.namespace_limits import Demands
 
 _REFUSALS = (400, 403, 422)
 _COMPANIONS = {"ConfigMap": CONFIGMAPS, "Secret": SECRETS}
@@ -55,17 +55,17 @@ class Quick:
         server is there at all, the job itself will tell."""
         from msgspec.structs import replace
 
-        from mpi_trainer.sdk.cluster import demands
+        from mpi_trainer.sdk.backends.cluster import namespace_limits
 
         answers: list[dict[str, Any]] = []
-        for request in demands.questions(namespace):
+        for request in namespace_limits.questions(namespace):
             try:
                 answers.append(self._server.call(replace(request, tries=1), dict[str, Any]))
             except ApiError:
                 answers.append({})
             except KubeError:
-                return demands.Demands()
-        return demands.demands(*answers)
+                return namespace_limits.Demands()
+        return namespace_limits.demands(*answers)
 
     def create_train(self, job: TrainJob) -> dict[str, Any]:
         """Submits a TrainJob; as the server has it."""
@@ -76,8 +76,8 @@ class Quick:
         return made
 
     def _train_creation(self, key: Key, job: TrainJob, *, dry_run: bool) -> Request:
-        from mpi_trainer.api.trainjob import to_wire
-        from mpi_trainer.sdk.cluster.adapting import with_ranks
+        from mpi_trainer.api.kinds.trainjob import to_wire
+        from mpi_trainer.sdk.backends.cluster.defaults import with_ranks
 
         runtime = self._runtime(job, key.namespace)
         body = to_wire(job if runtime is None else with_ranks(job, runtime))
@@ -85,7 +85,7 @@ class Quick:
 
     def _runtime(self, job: TrainJob, namespace: str) -> Runtime | None:
         """None where we cannot have it; whether it is there at all is the server's to say."""
-        from mpi_trainer.api.runtime import NAMESPACED, Runtime
+        from mpi_trainer.api.kinds.runtime import NAMESPACED, Runtime
 
         of_namespace = job.spec.runtime_ref.kind == NAMESPACED
         resource = TRAINING_RUNTIMES if of_namespace else CLUSTER_TRAINING_RUNTIMES

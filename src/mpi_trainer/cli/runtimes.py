@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from mpi_trainer.api import runtime as api
-from mpi_trainer.api.load import JobFile
-from mpi_trainer.api.runtime import Runtime
+from mpi_trainer.api.kinds import runtime as api
+from mpi_trainer.api.kinds.runtime import Runtime
+from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.api.spelling import nearest
-from mpi_trainer.api.trainjob import TrainJob
-from mpi_trainer.cli import jobfiles
-from mpi_trainer.local import shipped
+from mpi_trainer.api.yaml.load import JobFile
+from mpi_trainer.cli import job_files
 from mpi_trainer.local.errors import LocalError
+from mpi_trainer.local.jobs import shipped_runtimes
 
 
 def chosen(job: TrainJob, file: JobFile, path: str | None) -> Runtime:
@@ -20,9 +20,9 @@ def chosen(job: TrainJob, file: JobFile, path: str | None) -> Runtime:
     ref = job.spec.runtime_ref
     found = next(own, None)
     if found is None and ref.kind in (None, api.CLUSTER):
-        found = shipped.runtime(ref.name)
+        found = shipped_runtimes.runtime(ref.name)
     if found is None:
-        known = shipped.names()
+        known = shipped_runtimes.names()
         meant = nearest(ref.name, known)
         hint = f"Did you mean {meant}? " if meant else ""
         raise LocalError(
@@ -34,7 +34,7 @@ def chosen(job: TrainJob, file: JobFile, path: str | None) -> Runtime:
 
 
 def _only(path: str) -> Runtime:
-    found = jobfiles.objects(path).runtimes
+    found = job_files.objects(path).runtimes
     if len(found) != 1:
         raise LocalError(
             f"{path} holds {len(found)} runtimes, and a job has one",

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from mpi_trainer.api import load
 from mpi_trainer.api.errors import FieldError, InvalidJob
-from mpi_trainer.api.mpijob import MPIJob, to_wire
-from mpi_trainer.cli import program, words
+from mpi_trainer.api.kinds.mpijob import MPIJob, to_wire
+from mpi_trainer.api.yaml import load
+from mpi_trainer.cli import program
+from mpi_trainer.cli.output import words
 
 if TYPE_CHECKING:
     from mpi_trainer.cli.quick import Quick

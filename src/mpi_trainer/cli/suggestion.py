@@ -6,11 +6,11 @@ from __future__ import annotations
 from contextlib import suppress
 
 from mpi_trainer.api.spelling import nearest
-from mpi_trainer.cli import everykind, place, program
+from mpi_trainer.cli import all_kinds, program, target
 from mpi_trainer.cli.backend import summaries
 from mpi_trainer.kube.oneshot import OneShot
-from mpi_trainer.sdk.backend import JobSummary, Key
-from mpi_trainer.sdk.cluster.refusals import told
+from mpi_trainer.sdk.backends.backend import JobSummary, Key
+from mpi_trainer.sdk.backends.cluster.errors import told
 from mpi_trainer.sdk.errors import JobError
 
 
@@ -45,17 +45,17 @@ def _nearby(keys: list[Key], wanted: Key) -> str:
 
 def _meant(job: JobSummary) -> bool:
     """Whether it is of the kind that was typed; on this machine all kinds share their names."""
-    return not place.on_cluster(place.said()) or job.kind.lower() == program.kind()
+    return not target.on_cluster(target.said()) or job.kind.lower() == program.kind()
 
 
 def _listed(namespace: str) -> list[JobSummary]:
     """All jobs of every kind; of the namespace alone where a person may not see the others."""
     for where in (None, namespace):
         with suppress(JobError):
-            if not place.on_cluster(place.said()):
+            if not target.on_cluster(target.said()):
                 return summaries(where)
-            with OneShot(place.config()) as server, told():
-                jobs, closed = everykind.listed(server, where or "")
+            with OneShot(target.config()) as server, told():
+                jobs, closed = all_kinds.listed(server, where or "")
             if jobs or not closed:
                 return jobs
     return []

@@ -12,14 +12,15 @@ from collections.abc import Sequence
 
 import msgspec
 
-from mpi_trainer.api import kueue, load
-from mpi_trainer.api import runtime as runtimes
 from mpi_trainer.api.errors import InvalidJob
-from mpi_trainer.api.runtime import CLUSTER, Runtime, serves
-from mpi_trainer.api.trainjob import TrainJob, to_wire
+from mpi_trainer.api.kinds import kueue
+from mpi_trainer.api.kinds import runtime as runtimes
+from mpi_trainer.api.kinds.runtime import CLUSTER, Runtime, serves
+from mpi_trainer.api.kinds.trainjob import TrainJob, to_wire
+from mpi_trainer.api.yaml import load
 from mpi_trainer.cli import plannedtrain
 from mpi_trainer.cli.differences import CHANGED, NEW, Difference, both_ways, child, queued, read
-from mpi_trainer.decide.trainstory import finished
+from mpi_trainer.decide.trainjob.status import finished
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.resources import (
     CLUSTER_TRAINING_RUNTIMES,
@@ -29,8 +30,8 @@ from mpi_trainer.kube.resources import (
     TRAINJOBS,
 )
 from mpi_trainer.local.errors import LocalError
-from mpi_trainer.render import snapshots
 from mpi_trainer.render.frame import Object
+from mpi_trainer.render.trainjob import snapshots
 
 replace = msgspec.structs.replace
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from mpi_trainer.runtime import securemetrics
+from mpi_trainer.runtime import metrics_server
 
 WITHOUT_EFFECT = (
     "threadiness",
@@ -71,7 +71,7 @@ def parse(arguments: Sequence[str]) -> Flags:
     given = _parser().parse_args([_doubled(a) for a in arguments])
     ignored = [n for n in WITHOUT_EFFECT if getattr(given, n.replace("-", "_")) is not None]
     metrics_port = given.metrics_port or given.monitoring_port
-    secure_port = (metrics_port or securemetrics.PORT) if given.secure_metrics else 0
+    secure_port = (metrics_port or metrics_server.PORT) if given.secure_metrics else 0
     ports = [given.health_port, 0 if secure_port else metrics_port]
     return Flags(
         namespaces=_listed(given.namespaces),

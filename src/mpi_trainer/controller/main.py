@@ -12,38 +12,37 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from mpi_trainer.api import load
-from mpi_trainer.api.mpijob import OPERATOR, MPIJob
+from mpi_trainer.api.kinds.mpijob import OPERATOR, MPIJob
+from mpi_trainer.api.yaml import load
 from mpi_trainer.controller import flags as command_line
-from mpi_trainer.controller import guard, rehearsal, storedjob, storedpods
-from mpi_trainer.controller.agentscripts import AgentScripts, Times
-from mpi_trainer.controller.apply import Hands
+from mpi_trainer.controller import other_controllers, stored_job, stored_pods, warmup
+from mpi_trainer.controller.agent_scripts import AgentScripts, Times
+from mpi_trainer.controller.decoded_jobs import Jobs, timed
+from mpi_trainer.controller.dependents import Furniture
+from mpi_trainer.controller.events import of_unreadable
 from mpi_trainer.controller.flags import Flags
-from mpi_trainer.controller.furniture import Furniture
-from mpi_trainer.controller.jobmemory import JobMemories
-from mpi_trainer.controller.jobs import Jobs, timed
-from mpi_trainer.controller.mpijob import MPIJobs, Stores, Tools
+from mpi_trainer.controller.job_memory import JobMemories
+from mpi_trainer.controller.log_tail import Tails
+from mpi_trainer.controller.mpijob.apply import Hands
+from mpi_trainer.controller.mpijob.reconcile import MPIJobs, Stores, Tools
+from mpi_trainer.controller.mpijob.release import release_all
+from mpi_trainer.controller.mpijob.wakeups import Wakeups
 from mpi_trainer.controller.objects import POD_SECONDS, Job, Pod, StoredJob
-from mpi_trainer.controller.pace import Pace
-from mpi_trainer.controller.podlogs import PodLogs
-from mpi_trainer.controller.release import release_all
-from mpi_trainer.controller.reports import server
-from mpi_trainer.controller.tails import Tails
-from mpi_trainer.controller.telling import of_unreadable
-from mpi_trainer.controller.train import served, wiring
-from mpi_trainer.controller.train.wiring import Shared
-from mpi_trainer.controller.wakeups import Wakeups
+from mpi_trainer.controller.pod_logs import PodLogs
+from mpi_trainer.controller.statusserver import server
+from mpi_trainer.controller.trainjob import served, wiring
+from mpi_trainer.controller.trainjob.wiring import Shared
+from mpi_trainer.controller.write_concurrency import Pace
 from mpi_trainer.kube import config
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import KubeError
 from mpi_trainer.kube.resources import JOBS, MPIJOBS, PODS, TRAINJOBS, Resource
 from mpi_trainer.layout.mpijob import LABEL_OPERATOR
 from mpi_trainer.render.frame import Endpoint
-from mpi_trainer.runtime import keptcerts, logs, securemetrics
+from mpi_trainer.runtime import logs, metrics_server, shared_certificates
 from mpi_trainer.runtime.certificates import Chain
 from mpi_trainer.runtime.freshness import Freshness
-from mpi_trainer.runtime.jobmetrics import JobMetrics
-from mpi_trainer.runtime.keptcerts import KeptChain
+from mpi_trainer.runtime.job_metrics import JobMetrics
 from mpi_trainer.runtime.leases import Claim, Elector
 from mpi_trainer.runtime.manager import Manager, Parts
 from mpi_trainer.runtime.metrics import Metrics
@@ -51,6 +50,7 @@ from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.probes import Probes
 from mpi_trainer.runtime.recorder import Recorder
 from mpi_trainer.runtime.reflector import Reflector
+from mpi_trainer.runtime.shared_certificates import KeptChain
 from mpi_trainer.runtime.workers import Settings, Workers
 from mpi_trainer.runtime.workqueue import WorkQueue
 
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     try:
         return asyncio.run(_run(flags))
-    except (KubeError, guard.UpstreamRuns) as error:
+    except (KubeError, other_controllers.UpstreamRuns) as error:
         log.error("%s", error)
         return 1
 
@@ -93,12 +93,12 @@ async def _run(flags: Flags) -> int:
         if flags.release:
             return await release_all(client, flags.namespaces)
         if not flags.beside_upstream:
-            await guard.check(client, flags.lock_namespace)
+            await other_controllers.check(client, flags.lock_namespace)
         lacking = await served.missing(client) if flags.trainjobs else ()
         _tell(lacking)
         if flags.trainjobs and not lacking:
-            await guard.check_trainer(client, flags.lock_namespace)
-        identity = f"{socket.gethostname()}_{guard.MARK}_{uuid.uuid4().hex[:12]}"
+            await other_controllers.check_trainer(client, flags.lock_namespace)
+        identity = f"{socket.gethostname()}_{other_controllers.MARK}_{uuid.uuid4().hex[:12]}"
         serves = flags.status_port if not lacking else 0
         kept = _certificates(flags, client)
         chain = await kept.current() if serves else None
@@ -114,7 +114,7 @@ async def _run(flags: Flags) -> int:
             endpoint=_endpoint(flags, chain),
         )
         manager = Manager(_parts(flags, shared, elector, flags.trainjobs and not lacking))
-        rehearsal.play()
+        warmup.play()
         waiting = asyncio.create_task(served.until_served(aside, manager.stop)) if lacking else None
         try:
             async with (
@@ -133,8 +133,8 @@ async def _secure_metrics(flags: Flags, metrics: Metrics, client: Client) -> Asy
         yield
         return
     async with (
-        securemetrics.certificate(flags.metrics_cert_dir) as context,
-        securemetrics.served(metrics, client, context, flags.secure_metrics),
+        metrics_server.certificate(flags.metrics_cert_dir) as context,
+        metrics_server.served(metrics, client, context, flags.secure_metrics),
     ):
         yield
 
@@ -157,7 +157,7 @@ async def _reports(client: Client, kept: KeptChain, port: int) -> AsyncIterator[
     if not port:
         yield
         return
-    async with keptcerts.shown(kept) as context, server.served(client, context, port):
+    async with shared_certificates.shown(kept) as context, server.served(client, context, port):
         yield
 
 
@@ -233,7 +233,7 @@ def _scripts(flags: Flags, writer: Client, metrics: Metrics) -> AgentScripts:
 def _elector(flags: Flags, client: Client, metrics: Metrics, identity: str) -> Elector | None:
     if not flags.leader_elect:
         return None
-    name = guard.MARK if flags.beside_upstream else guard.LEASE
+    name = other_controllers.MARK if flags.beside_upstream else other_controllers.LEASE
     return Elector(client, Claim(flags.lock_namespace, name, identity, *flags.lease), metrics)
 
 
@@ -252,7 +252,7 @@ def _reflectors(
                 namespace=place,
                 on_change=wake.mpijob,
                 on_unreadable=of_unreadable(shared.recorder),
-                keep=storedjob.mpijob,
+                keep=stored_job.mpijob,
             ),
             Reflector(
                 client,
@@ -262,7 +262,7 @@ def _reflectors(
                 labels=OURS,
                 namespace=place,
                 on_change=wake.pod,
-                keep=storedpods.pod,
+                keep=stored_pods.pod,
                 gather=POD_SECONDS,
             ),
             Reflector(
@@ -273,7 +273,7 @@ def _reflectors(
                 labels=OURS,
                 namespace=place,
                 on_change=wake.job,
-                keep=storedpods.job,
+                keep=stored_pods.job,
             ),
         ]
     return found

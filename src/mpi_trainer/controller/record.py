@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from mpi_trainer.api import bounds, typed
-from mpi_trainer.api.annotations import ATTEMPTS
-from mpi_trainer.controller import marks
+from mpi_trainer.api import bounds
+from mpi_trainer.api.kinds.annotations import ATTEMPTS
+from mpi_trainer.api.yaml import typed
+from mpi_trainer.controller import labels
 from mpi_trainer.decide import Record, history
 from mpi_trainer.decide.history import History
 
@@ -23,7 +24,7 @@ class Unreadable(Exception):
 
 
 def read(annotations: Mapping[str, str]) -> Record:
-    text = annotations.get(marks.RECORD)
+    text = annotations.get(labels.RECORD)
     if not text:
         return Record()
     try:
@@ -33,7 +34,7 @@ def read(annotations: Mapping[str, str]) -> Record:
         return found if found.retry_at is None else _in_utc(found, found.retry_at)
     except (ValueError, OverflowError) as error:
         raise Unreadable(
-            f"metadata.annotations[{marks.RECORD}]: cannot be read ({error}); remove the "
+            f"metadata.annotations[{labels.RECORD}]: cannot be read ({error}); remove the "
             "annotation to begin anew, or delete the job"
         ) from None
 
@@ -49,7 +50,7 @@ def patch(
     """A merge patch that stores it, if the job is still the one that was looked at; with it, where
     they are given, what became of earlier attempts."""
     text = None if record == Record() else msgspec.json.encode(record).decode()
-    annotations = {marks.RECORD: text}
+    annotations = {labels.RECORD: text}
     if attempts is not None:
         annotations[ATTEMPTS] = history.wire(attempts)
     return {"metadata": {"resourceVersion": resource_version, "annotations": annotations}}

@@ -13,7 +13,7 @@ import itertools
 import re
 from collections.abc import Iterable
 
-from mpi_trainer.api import bounds, secrettext
+from mpi_trainer.api import bounds, secret_text
 
 LONGEST = 480
 _LINES = 6
@@ -42,11 +42,11 @@ def plain(
     """The last `most` characters of a log as lines that may be shown."""
     text = _UNPRINTABLE.sub("", _cut(log, most).replace("\r", "\n"))
     for value in itertools.islice(_secrets(environment), bounds.SECRET_VARIABLES):
-        text = text.replace(value, secrettext.HIDDEN)
-    text = secrettext.without_keys(text)
-    text = secrettext.without_tokens(text)
-    text = secrettext.without_known(text)
-    return secrettext.without_named(text)
+        text = text.replace(value, secret_text.HIDDEN)
+    text = secret_text.without_keys(text)
+    text = secret_text.without_tokens(text)
+    text = secret_text.without_known(text)
+    return secret_text.without_named(text)
 
 
 @functools.lru_cache(maxsize=2048)
@@ -60,7 +60,7 @@ def _cut(log: str, most: int) -> str:
     text = log[-most:]
     ends = _KEY_ENDS.search(text)
     if ends is not None and _KEY_BEGINS not in text[: ends.start()]:
-        return secrettext.HIDDEN + text[ends.end() :]
+        return secret_text.HIDDEN + text[ends.end() :]
     if len(log) <= most:
         return log
     begins = _BLANK.search(text)
@@ -69,5 +69,5 @@ def _cut(log: str, most: int) -> str:
 
 def _secrets(environment: Iterable[tuple[str, str]]) -> Iterable[str]:
     for name, value in environment:
-        if len(value) >= 4 and (secrettext.names_one(name) or _AUTH.search(name)):
+        if len(value) >= 4 and (secret_text.names_one(name) or _AUTH.search(name)):
             yield value

@@ -18,11 +18,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from mpi_trainer.api import conditions as c
-from mpi_trainer.api import typed
-from mpi_trainer.api.decode import decode
-from mpi_trainer.api.meta import ApiValue
-from mpi_trainer.api.mpijob import JobStatus
+from mpi_trainer.api.kinds import conditions as c
+from mpi_trainer.api.kinds.meta import ApiValue
+from mpi_trainer.api.kinds.mpijob import JobStatus
+from mpi_trainer.api.yaml import typed
+from mpi_trainer.api.yaml.decode import decode
 
 replace = msgspec.structs.replace
 T = TypeVar("T", bound=ApiValue)

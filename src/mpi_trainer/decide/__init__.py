@@ -1,8 +1,8 @@
 """When: start, wait, try again, clean up, delete. Functions of (job, seen, now). Pure."""
 
-from mpi_trainer.decide.decision import Decision, Event
-from mpi_trainer.decide.job import decide, ours, refused
-from mpi_trainer.decide.seen import End, Failure, PodSeen, RankSeen, Record, Seen
+from mpi_trainer.decide.mpijob.decide import decide, ours, refused
+from mpi_trainer.decide.mpijob.decision import Decision, Event
+from mpi_trainer.decide.observed import End, Failure, PodSeen, RankSeen, Record, Seen
 
 __all__ = [
     "Decision",

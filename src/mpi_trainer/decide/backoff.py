@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.kinds.mpijob import MPIJob
 
 DEFAULT_LIMIT = 6
 FIRST_REST = timedelta(seconds=1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.kinds.mpijob import MPIJob
 
 # The field is a 64-bit number; more than this is more than a timedelta may hold, and for ever.
 A_CENTURY = 100 * 365 * 24 * 3600

@@ -14,9 +14,10 @@ from typing import Annotated
 
 import msgspec
 
-from mpi_trainer.api import bounds, typed
-from mpi_trainer.api.annotations import ATTEMPTS
-from mpi_trainer.decide.seen import Record
+from mpi_trainer.api import bounds
+from mpi_trainer.api.kinds.annotations import ATTEMPTS
+from mpi_trainer.api.yaml import typed
+from mpi_trainer.decide.observed import Record
 
 replace = msgspec.structs.replace
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from mpi_trainer.api import conditions as c
-from mpi_trainer.api.mpijob import JobStatus, MPIJob
-from mpi_trainer.decide.seen import Seen
+from mpi_trainer.api.kinds import conditions as c
+from mpi_trainer.api.kinds.mpijob import JobStatus, MPIJob
+from mpi_trainer.decide.observed import Seen
 
 WAIT_FOR_WORKERS = "WaitForWorkersReady"
 _LONGEST_CAUSE = 300

@@ -13,7 +13,7 @@ from collections import Counter
 import msgspec
 
 from mpi_trainer.decide import reasons
-from mpi_trainer.decide.seen import Failure, RankSeen, Seen
+from mpi_trainer.decide.observed import Failure, RankSeen, Seen
 
 
 class Cast(msgspec.Struct, frozen=True):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from mpi_trainer.api import conditions as c
-from mpi_trainer.api.mpijob import JobStatus, MPIJob
+from mpi_trainer.api.kinds import conditions as c
+from mpi_trainer.api.kinds.mpijob import JobStatus, MPIJob
 
 
 def remaining(job: MPIJob, now: datetime) -> timedelta | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from mpi_trainer.api.meta import ApiValue
+from mpi_trainer.api.kinds.meta import ApiValue
 
 Amounts = Mapping[str, str | int | float]
 _NONE: Mapping[str, str] = {}

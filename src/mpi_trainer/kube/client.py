@@ -22,7 +22,8 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from mpi_trainer import __version__
-from mpi_trainer.api import typed
+from mpi_trainer.api.yaml import typed
+from mpi_trainer.kube.batched_lines import gulps
 from mpi_trainer.kube.config import Config
 from mpi_trainer.kube.connection import abandon, connector, once, unreachable
 from mpi_trainer.kube.credentials import Credential
@@ -33,7 +34,6 @@ from mpi_trainer.kube.errors import (
     Unauthorized,
     from_answer,
 )
-from mpi_trainer.kube.gulps import gulps
 from mpi_trainer.kube.lines import Lines
 from mpi_trainer.kube.requests import Request
 from mpi_trainer.kube.retries import wait_before

@@ -50,8 +50,8 @@ def load(
     """The configuration that kubectl would use here: `kubeconfig`, else `KUBECONFIG`, else the
     file in the home folder, else the pod's own account."""
     # Imported here because a controller in a pod needs no YAML.
-    from mpi_trainer.kube.accounts import impersonation
     from mpi_trainer.kube.kubeconfig import User, read
+    from mpi_trainer.kube.users import impersonation
 
     paths = _paths(kubeconfig)
     files = read(paths)
@@ -112,7 +112,7 @@ def _paths(kubeconfig: str | Path | None) -> list[Path]:
 
 def _chosen(files: Kubeconfig, name: str, namespace: str | None, as_user: str | None) -> Config:
     from mpi_trainer.kube import servers
-    from mpi_trainer.kube.accounts import credentials, impersonation
+    from mpi_trainer.kube.users import credentials, impersonation
 
     known = ", ".join(files.contexts) or "none"
     if not name:

@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from mpi_trainer.api import typed
+from mpi_trainer.api.yaml import typed
 from mpi_trainer.kube.requests import Request
 
 _SHOWN = 300

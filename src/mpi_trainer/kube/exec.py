@@ -16,7 +16,7 @@ from typing import Final, Literal
 import aiohttp
 import msgspec
 
-from mpi_trainer.api import typed
+from mpi_trainer.api.yaml import typed
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Status, Unreachable, from_status

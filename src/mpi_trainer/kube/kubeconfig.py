@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from mpi_trainer.api import plainyaml, typed
-from mpi_trainer.api.yamlevents import Event
+from mpi_trainer.api.yaml import plainyaml, typed
+from mpi_trainer.api.yaml.yaml_events import Event
 from mpi_trainer.kube.errors import ConfigError
 
 _WORDS = {"": None, "null": None, "true": True, "false": False}

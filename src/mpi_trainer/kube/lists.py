@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from mpi_trainer.api import nesting, typed
+from mpi_trainer.api.yaml import nesting, typed
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Garbled, Gone

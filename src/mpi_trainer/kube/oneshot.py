@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import msgspec
 
 from mpi_trainer import __version__
-from mpi_trainer.api import typed
+from mpi_trainer.api.yaml import typed
 from mpi_trainer.kube.config import Config
 from mpi_trainer.kube.credentials import Credential, basic
 from mpi_trainer.kube.errors import Garbled, KubeError, Unauthorized, Unreachable, from_answer

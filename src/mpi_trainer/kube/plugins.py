@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import msgspec
 
-from mpi_trainer.api import typed
+from mpi_trainer.api.yaml import typed
 from mpi_trainer.kube.credentials import Credential, bearer
 from mpi_trainer.kube.errors import ConfigError
 from mpi_trainer.kube.kubeconfig import Exec

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from mpi_trainer.kube.accounts import decoded
 from mpi_trainer.kube.errors import ConfigError
 from mpi_trainer.kube.kubeconfig import Cluster, User
 from mpi_trainer.kube.trust import Trust
+from mpi_trainer.kube.users import decoded
 
 _FOR_PLUGINS: Final = "client.authentication.k8s.io/exec"
 

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from mpi_trainer.api import typed
+from mpi_trainer.api.yaml import typed
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Garbled, Status, from_status
 from mpi_trainer.kube.requests import Request

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from mpi_trainer.api.pods import PodTemplate
+from mpi_trainer.api.kinds.pods import PodTemplate
 
 Pairs = tuple[tuple[str, str], ...]
 Part = Literal["private", "public", "host-private", "host-public"]

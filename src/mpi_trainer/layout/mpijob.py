@@ -6,18 +6,11 @@ under the name that MPICH reads, and the agent as far as the job allows it.
 
 from __future__ import annotations
 
-from mpi_trainer.api.mpijob import LABEL_INDEX, LABEL_JOB, LABEL_OPERATOR, LABEL_ROLE, MPIJob
+from mpi_trainer.api.kinds.mpijob import LABEL_INDEX, LABEL_JOB, LABEL_OPERATOR, LABEL_ROLE, MPIJob
 from mpi_trainer.layout import hosts as names
 from mpi_trainer.layout.agent import Choice, choice, paths
-from mpi_trainer.layout.ensemble import (
-    ROOT_SSH,
-    Ensemble,
-    Role,
-    Seat,
-    assembled,
-    upstream_keys,
-)
 from mpi_trainer.layout.model import File, Layout, Pairs
+from mpi_trainer.layout.mpi_layout import ROOT_SSH, Ensemble, Role, Seat, assembled, upstream_keys
 
 __all__ = [
     "LABEL_INDEX",

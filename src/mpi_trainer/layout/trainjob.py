@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpi_trainer.api.annotations import DOMAIN
-from mpi_trainer.api.effective import LAUNCHER, NODE, Effective, ReplicatedJob
-from mpi_trainer.api.pods import PodTemplate
-from mpi_trainer.api.tailoring import NODE_CONTAINER
-from mpi_trainer.api.trainjob import TrainJob
+from mpi_trainer.api.effective.combine import LAUNCHER, NODE, Effective, ReplicatedJob
+from mpi_trainer.api.effective.overrides import NODE_CONTAINER
+from mpi_trainer.api.kinds.annotations import DOMAIN
+from mpi_trainer.api.kinds.pods import PodTemplate
+from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.layout.agent import Choice, choice
-from mpi_trainer.layout.ensemble import Ensemble, Role, Seat, assembled, upstream_keys
 from mpi_trainer.layout.model import Host, Layout
+from mpi_trainer.layout.mpi_layout import Ensemble, Role, Seat, assembled, upstream_keys
 
 LABEL_TRAINJOB = f"{DOMAIN}/trainjob"
 """on every pod: by it, and by nothing else of a cluster's pods, we watch"""

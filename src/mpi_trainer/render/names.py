@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from mpi_trainer.api.annotations import DOMAIN
+from mpi_trainer.api.kinds.annotations import DOMAIN
 
 ATTEMPT = f"{DOMAIN}/attempt"
 """annotation of worker pods, of the launcher Job and of its pod: which attempt they belong to"""

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mpi_trainer.api.reserved import free
+from mpi_trainer.api.kinds.reserved import free
 from mpi_trainer.layout.model import PodLayout
-from mpi_trainer.render import names, preparation, sharedmemory
+from mpi_trainer.render import init_container, names, shared_memory
 from mpi_trainer.render.frame import Frame, Object
-from mpi_trainer.render.maincontainer import main_container
+from mpi_trainer.render.main_container import main_container
 from mpi_trainer.render.volumes import folders
 
 ISTIO = "sidecar.istio.io/inject"
@@ -66,11 +66,11 @@ def _fill_main(main: Object, spec: Object, layout: PodLayout, frame: Frame) -> N
     spec["volumes"] = [*(spec.get("volumes") or ()), *own.volumes]
     main["volumeMounts"] = [*mounts, *own.mounts, *own.overlays]
     if layout.name in frame.rank_pods:
-        sharedmemory.add(spec, main)
+        shared_memory.add(spec, main)
     if layout.prepare:
-        env = _variables(given, preparation.variables(layout.env))
+        env = _variables(given, init_container.variables(layout.env))
         twin = {**main, "env": env, "volumeMounts": [*mounts, *own.needed]}
-        spec["initContainers"] = preparation.init_containers(spec, twin, layout.prepare)
+        spec["initContainers"] = init_container.init_containers(spec, twin, layout.prepare)
     if layout.command != (*(main.get("command") or ()), *(main.get("args") or ())):
         main["command"] = list(layout.command)
         main.pop("args", None)

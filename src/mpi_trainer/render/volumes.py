@@ -20,9 +20,9 @@ import msgspec
 
 from mpi_trainer.layout.hosts import CONFIG_DIR
 from mpi_trainer.layout.model import File, KeyFile, PodLayout
-from mpi_trainer.render import agentscripts, names
+from mpi_trainer.render import agent_scripts, names
 from mpi_trainer.render.frame import Frame, Object
-from mpi_trainer.render.maincontainer import main_container
+from mpi_trainer.render.main_container import main_container
 from mpi_trainer.render.secrets import KEYS
 
 SCRATCH_SIZE = "64Mi"
@@ -126,7 +126,7 @@ def _several(folder: str, keys: list[KeyFile], files: list[File], frame: Frame) 
 
 def _holder(file: File, frame: Frame) -> str:
     """The ConfigMap that the file is in."""
-    return agentscripts.NAME if file.shared else frame.names.config_map
+    return agent_scripts.NAME if file.shared else frame.names.config_map
 
 
 def _key(file: File, frame: Frame) -> str:

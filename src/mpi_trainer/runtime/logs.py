@@ -19,7 +19,7 @@ from typing import Any, TextIO
 
 import msgspec
 
-from mpi_trainer.api import bounds, secrettext
+from mpi_trainer.api import bounds, secret_text
 
 _BOUND: contextvars.ContextVar[dict[str, Any]] = contextvars.ContextVar("log_fields", default={})  # noqa: B039
 
@@ -29,7 +29,7 @@ _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", 
 
 
 def redacted(text: str) -> str:
-    return secrettext.without_tokens(secrettext.without_keys(text))
+    return secret_text.without_tokens(secret_text.without_keys(text))
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from mpi_trainer.runtime.leases import Elector, LeaseLost
-from mpi_trainer.runtime.looplag import LoopLag
+from mpi_trainer.runtime.loop_lag import LoopLag
 from mpi_trainer.runtime.metrics import Metrics
 from mpi_trainer.runtime.probes import Probes
 from mpi_trainer.runtime.recorder import Recorder

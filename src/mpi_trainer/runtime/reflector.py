@@ -19,7 +19,7 @@ from typing import Any, Final, Generic, NoReturn
 
 import msgspec
 
-from mpi_trainer.api import typed
+from mpi_trainer.api.yaml import typed
 from mpi_trainer.kube import lists, requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Gone, KubeError, ServerFault, Unreachable

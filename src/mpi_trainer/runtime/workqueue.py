@@ -20,7 +20,7 @@ from collections.abc import Callable, Hashable
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from mpi_trainer.runtime.backoff import KEYS, Chance, Curve
-from mpi_trainer.runtime.turns import Turns
+from mpi_trainer.runtime.fair_queue import Turns
 
 K = TypeVar("K", bound=Hashable)
 

@@ -13,7 +13,7 @@ from decimal import Decimal
 import msgspec
 
 from mpi_trainer.api import quantities
-from mpi_trainer.api.pods import Container, PodSpec
+from mpi_trainer.api.kinds.pods import Container, PodSpec
 
 Amounts = Mapping[str, Decimal]
 

@@ -23,16 +23,16 @@ from mpi_trainer.kube import config
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import KubeError, NotFound
 from mpi_trainer.kube.requests import Request
-from mpi_trainer.runtime import certfiles, logs, securemetrics
+from mpi_trainer.runtime import certificate_files, logs, metrics_server
 from mpi_trainer.runtime.metrics import Metrics
 from mpi_trainer.runtime.probes import Probes
 from mpi_trainer.runtime.tls import Shown
-from mpi_trainer.webhook import callers
-from mpi_trainer.webhook.app import Door, app
-from mpi_trainer.webhook.asks import SECONDS, Asks
-from mpi_trainer.webhook.keeper import Keeper, Place
-from mpi_trainer.webhook.meters import middleware
-from mpi_trainer.webhook.trainasks import TrainAsks
+from mpi_trainer.webhook import concurrency
+from mpi_trainer.webhook.certificate_renewal import Keeper, Place
+from mpi_trainer.webhook.endpoints import Door, app
+from mpi_trainer.webhook.metrics import middleware
+from mpi_trainer.webhook.mpijob.server_checks import SECONDS, Asks
+from mpi_trainer.webhook.trainjob.server_checks import TrainAsks
 
 _KUEUE = Request("GET", "/apis/kueue.x-k8s.io", timeout=5.0, tries=1)
 _LOOK_SECONDS = 60.0
@@ -85,11 +85,11 @@ async def _serve(flags: argparse.Namespace) -> None:
         if flags.secure_metrics:
             port = flags.metrics_port
             await more.enter_async_context(
-                securemetrics.served(metrics, client, shown.context, port)
+                metrics_server.served(metrics, client, shown.context, port)
             )
         queues = Queues(client)
         kept = (
-            certfiles.follow(Path(flags.cert_dir), shown)
+            certificate_files.follow(Path(flags.cert_dir), shown)
             if flags.cert_dir
             else Keeper(client, _place(flags, client), shown).run()
         )
@@ -100,10 +100,10 @@ async def _serve(flags: argparse.Namespace) -> None:
         served = app(door)
         served.middlewares.append(middleware(metrics.registry))
         if flags.client_ca:
-            callers.trust(shown.context, flags.client_ca)
-            served.middlewares.append(callers.known(flags.client_name))
-        limits = callers.Limits(at_once=flags.at_once)
-        served.middlewares.extend((callers.limited(limits), _parting(stop)))
+            concurrency.trust(shown.context, flags.client_ca)
+            served.middlewares.append(concurrency.known(flags.client_name))
+        limits = concurrency.Limits(at_once=flags.at_once)
+        served.middlewares.extend((concurrency.limited(limits), _parting(stop)))
         runner = web.AppRunner(served, access_log=None, handle_signals=False)
         await runner.setup()
         site = web.TCPSite(runner, None, flags.port, ssl_context=shown.context)
@@ -152,7 +152,7 @@ def _flags() -> argparse.ArgumentParser:
     add("--secure-metrics", action="store_true",
         help="/metrics on a port of their own only, by TLS, to whom the cluster lets get "
         "them")  # fmt: skip
-    add("--metrics-port", type=int, default=securemetrics.PORT, help="of --secure-metrics")
+    add("--metrics-port", type=int, default=metrics_server.PORT, help="of --secure-metrics")
     add("--namespace", default="", help="of the Secret with the certificates; default: the pod's")
     add("--service", default="mpi-trainer-webhook", help="name of the Service in front of us")
     add("--host-name", action="append", default=[], help="a further name to be called by")
@@ -162,7 +162,9 @@ def _flags() -> argparse.ArgumentParser:
         "one if their AdmissionConfiguration says so")  # fmt: skip
     add("--client-name", action="append", default=[],
         help="a common name that the callers' certificates may have; default: any")  # fmt: skip
-    add("--at-once", type=int, default=callers.Limits().at_once, help="reviews at the same time")
+    add(
+        "--at-once", type=int, default=concurrency.Limits().at_once, help="reviews at the same time"
+    )
     add("--maker", default="", help="user name of the controller, the only one to make our pods")
     add("--cluster-domain", default="", help="domain of the cluster's DNS, as the controller's")
     add("--ask-seconds", type=float, default=SECONDS, help="longest wait for the API server")

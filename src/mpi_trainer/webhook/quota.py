@@ -15,9 +15,9 @@ import msgspec
 
 from mpi_trainer.api import quantities
 from mpi_trainer.api.errors import FORBIDDEN, FieldError
-from mpi_trainer.api.meta import ApiValue, ObjectMeta
-from mpi_trainer.webhook.asking import Asking
+from mpi_trainer.api.kinds.meta import ApiValue, ObjectMeta
 from mpi_trainer.webhook.demand import Demand
+from mpi_trainer.webhook.resource_demand import Asking
 
 SHORT = "Not enough left"
 

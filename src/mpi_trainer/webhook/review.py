@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from mpi_trainer.api import typed
 from mpi_trainer.api.errors import FieldError
-from mpi_trainer.api.meta import ApiValue
+from mpi_trainer.api.kinds.meta import ApiValue
+from mpi_trainer.api.yaml import typed
 
 REVIEW = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
 CREATE, UPDATE = "CREATE", "UPDATE"

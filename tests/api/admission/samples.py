@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from mpi_trainer.webhook.podfields import ASKED
+from mpi_trainer.webhook.pod_fields import ASKED
 
 WORKLOAD = {"name": "w", "podGroup": "g"}
 VOLUMES: dict[str, dict[str, Any]] = {

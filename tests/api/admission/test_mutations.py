@@ -15,10 +15,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from mpi_trainer.api import load
-from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.api.yaml import load
 from mpi_trainer.layout.mpijob import layout
-from mpi_trainer.render.mpijob import Facts, children
+from mpi_trainer.render.mpijob.children import Facts, children
 from tests.api.admin import JOBS, Admin, Refusal
 from tests.api.admission.mutations import Object, mutated
 from tests.api.admission.serving import ACCOUNT, Server

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from mpi_trainer.api import load
-from mpi_trainer.api.kueue import QUEUE
-from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.kinds.kueue import QUEUE
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.api.yaml import load
 from mpi_trainer.layout.mpijob import layout
-from mpi_trainer.render.mpijob import Facts, children
+from mpi_trainer.render.mpijob.children import Facts, children
 from tests.api.test_render import create, ready
 from tests.cluster import Kubectl, define
 from tools.cluster.report import environment

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from mpi_trainer.sdk.backend import Key
+from mpi_trainer.sdk.backends.backend import Key
 from openshift_ai_sdk.training import (
     AsyncTrainingClient,
     JobExists,

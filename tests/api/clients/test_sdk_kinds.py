@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from mpi_trainer.sdk import background
-from mpi_trainer.sdk.backend import Key
-from mpi_trainer.sdk.cluster.backend import ClusterBackend
+from mpi_trainer.sdk import event_loop
+from mpi_trainer.sdk.backends.backend import Key
+from mpi_trainer.sdk.backends.cluster.backend import ClusterBackend
 from openshift_ai_sdk.training import JobError, JobNotFound, TrainingClient, connect
 from tests.api.admin import JOBS, Admin, Object, Refusal
 from tests.api.lab import admin, served
@@ -182,7 +182,7 @@ def test_a_restart_that_is_interrupted_does_not_lose_the_job(
         with pytest.raises(asyncio.CancelledError):
             await work
 
-    background.run(interrupted())
+    event_loop.run(interrupted())
     new = admin.get(JOB)
     assert new is not None and new["metadata"]["uid"] != old["metadata"]["uid"]
 
@@ -206,7 +206,7 @@ def test_whoever_cannot_wait_for_a_restart_is_told_where_the_job_is_kept(
         with pytest.raises(asyncio.CancelledError):
             await work
 
-    background.run(interrupted())
+    event_loop.run(interrupted())
     admin.patch(JOB, {"metadata": {"finalizers": None}})
     (kept,) = tmp_path.iterdir()
     assert f"kept in {kept}" in capfd.readouterr().err
@@ -289,7 +289,7 @@ def test_pruning_clears_away_mpijobs_only(client: TrainingClient, admin: Admin) 
     ended = {"conditions": [holds("Succeeded")], "completionTime": "2026-01-31T12:00:00Z"}
     for path in (f"{JOBS}/mpijobs/mpi", f"{OLDER}/pytorchjobs/torch"):
         admin.patch(f"{path}/status", {"status": ended})
-    gone = background.run(client.backend.prune(admin.namespace, 60))
+    gone = event_loop.run(client.backend.prune(admin.namespace, 60))
     assert [key.name for key in gone] == ["mpi"]
     assert {*client.list_jobs().names} == {"train", "torch"}
 
@@ -297,5 +297,5 @@ def test_pruning_clears_away_mpijobs_only(client: TrainingClient, admin: Admin) 
 def test_manifest_is_the_kind_s_own(client: TrainingClient, admin: Admin) -> None:
     backend = client.backend
     assert isinstance(backend, ClusterBackend)
-    found = background.run(backend.manifest(Key(admin.namespace, "train")))
+    found = event_loop.run(backend.manifest(Key(admin.namespace, "train")))
     assert (found["kind"], found["spec"]["trainer"]) == ("TrainJob", {"numNodes": 3})

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from mpi_trainer.api.load import job as loaded
-from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.api.yaml.load import job as loaded
 from mpi_trainer.kube.config import load
-from mpi_trainer.sdk.backend import Key, LogQuery
-from mpi_trainer.sdk.cluster.backend import ClusterBackend
+from mpi_trainer.sdk.backends.backend import Key, LogQuery
+from mpi_trainer.sdk.backends.cluster.backend import ClusterBackend
 from mpi_trainer.sdk.errors import JobError, K8sApiException
 from openshift_ai_sdk.training import connect
 from tests.api.accounts import account

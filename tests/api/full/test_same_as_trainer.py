@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 import yaml
 
-from mpi_trainer.api import load
-from mpi_trainer.api.runtime import Runtime
-from mpi_trainer.api.trainjob import TrainJob
-from mpi_trainer.controller.train.desired import desired
-from mpi_trainer.render.snapshots import snapshot
+from mpi_trainer.api.kinds.runtime import Runtime
+from mpi_trainer.api.kinds.trainjob import TrainJob
+from mpi_trainer.api.yaml import load
+from mpi_trainer.controller.trainjob.desired import desired
+from mpi_trainer.render.trainjob.snapshots import snapshot
 from tests.api.comparison import Unlike, differences
 from tests.api.intended_trainjob import INTENDED, PAGE, page
 from tests.api.sides import Sides, Upstream, by_key

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 import yaml
 
-from mpi_trainer.api import load
-from mpi_trainer.api.annotations import bound
-from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.kinds.annotations import bound
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.api.yaml import load
 from mpi_trainer.layout.mpijob import layout
-from mpi_trainer.render.mpijob import Facts, children, secret
+from mpi_trainer.render.mpijob.children import Facts, children, secret
 from tests.api.comparison import Unlike, differences
 from tests.api.intended import ALWAYS, INTENDED, PAGE, page
 from tests.api.sides import Sides, Upstream, by_key

@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 import yaml
 
-from mpi_trainer.api import load
-from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.yaml import load
+from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.layout.mpijob import layout
-from mpi_trainer.render.agentscripts import VERSION
-from mpi_trainer.render.mpijob import Children, Facts, children, secret
+from mpi_trainer.render.agent_scripts import VERSION
+from mpi_trainer.render.mpijob.children import Children, Facts, children, secret
 
 FOLDER = Path(__file__).parent
 CASES = sorted(path.parent for path in FOLDER.glob("*/in.yaml"))

@@ -7,10 +7,10 @@ from typing import get_args
 
 import msgspec
 
-from mpi_trainer.api import load
-from mpi_trainer.api.runtime import Runtime
-from mpi_trainer.api.trainjob import TrainJob
-from mpi_trainer.controller.train.desired import Desired, desired
+from mpi_trainer.api.yaml import load
+from mpi_trainer.api.kinds.runtime import Runtime
+from mpi_trainer.api.kinds.trainjob import TrainJob
+from mpi_trainer.controller.trainjob.desired import Desired, desired
 from mpi_trainer.render.secrets import Part
 from tests.golden.render.objects import UID, written
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from mpi_trainer.controller.train.desired import desired
+from mpi_trainer.controller.trainjob.desired import desired
 from mpi_trainer.layout.mpi import REGISTRY
 from tests.golden.trainjob.objects import CASES, FOLDER, made, projection, read
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from mpi_trainer.api import load
 from mpi_trainer.api.errors import Path
+from mpi_trainer.api.yaml import load
 
 ROLES: Path = ("spec", "mpiReplicaSpecs")
 POLICY: Path = ("spec", "runPolicy")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mpi_trainer.api import load
-from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.api.yaml import load
 
 FOLDER = Path(__file__).parent / "accepted"
 

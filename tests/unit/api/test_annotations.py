@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mpi_trainer.api.annotations import BOUNDS, NETWORK_POLICY, seconds
+from mpi_trainer.api.kinds.annotations import BOUNDS, NETWORK_POLICY, seconds
 from mpi_trainer.layout.agent.settings import Settings, settings
 from tests.unit.api.building import POD, errors, warnings
 

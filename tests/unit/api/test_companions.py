@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from mpi_trainer.api.companions import MAX_BYTES, ConfigMap, Secret, errors
-from mpi_trainer.api.meta import ObjectMeta
+from mpi_trainer.api.kinds.meta import ObjectMeta
+from mpi_trainer.api.yaml.attachments import MAX_BYTES, ConfigMap, Secret, errors
 
 NAMED = ObjectMeta(name="c")
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from mpi_trainer.api import conditions
-from mpi_trainer.api.conditions import Condition, with_condition
+from mpi_trainer.api.kinds import conditions
+from mpi_trainer.api.kinds.conditions import Condition, with_condition
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=1)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from mpi_trainer.api.decode import decode
 from mpi_trainer.api.errors import Path
-from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.api.yaml.decode import decode
 from tests.unit.api.building import CONTAINER, POD, ROLES, job
 
 

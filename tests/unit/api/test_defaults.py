@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from mpi_trainer.api.defaults import with_defaults
-from mpi_trainer.api.mpijob import MPIJob, MPIJobSpec, ReplicaSpec, RunPolicy
+from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobSpec, ReplicaSpec, RunPolicy
 
 
 def test_empty_job_gets_upstreams_defaults() -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mpi_trainer.api import documents, errors
-from mpi_trainer.api.documents import Document, parse
+from mpi_trainer.api import errors
 from mpi_trainer.api.errors import InvalidJob, Path, Position
+from mpi_trainer.api.yaml import documents
+from mpi_trainer.api.yaml.documents import Document, parse
 
 
 def one(text: str) -> Document:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from mpi_trainer.api import runtime as runtimes
-from mpi_trainer.api import trainjob
-from mpi_trainer.api.effective import AUTO, Effective
+from mpi_trainer.api.effective.combine import AUTO, Effective
+from mpi_trainer.api.kinds import runtime as runtimes
+from mpi_trainer.api.kinds import trainjob
 from tests.unit.api.trainers import (
     JOBS,
     LABEL,

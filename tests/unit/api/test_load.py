@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from mpi_trainer.api import load
 from mpi_trainer.api.errors import SCREEN, InvalidJob
-from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.api.yaml import load
 from tests.unit.api.building import CONTAINER, POD, ROLES, job
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpi_trainer.api import nesting, typed
+from mpi_trainer.api.yaml import nesting, typed
 
 KEYS = st.text('{["\\', max_size=3)
 JSON = st.recursive(

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mpi_trainer.api import plainyaml, yamlevents
-from mpi_trainer.api.yamlevents import Event
+from mpi_trainer.api.yaml import plainyaml, yaml_events
+from mpi_trainer.api.yaml.yaml_events import Event
 
 ROOT = Path(__file__).parents[3]
 FILES = sorted(
@@ -62,7 +62,7 @@ def agrees(text: str) -> bool:
     found = plainyaml.events(text)
     if found is None:
         return False
-    assert told(found) == told(yamlevents.parsed(text))
+    assert told(found) == told(yaml_events.parsed(text))
     return True
 
 

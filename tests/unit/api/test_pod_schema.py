@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 import yaml
 
-from mpi_trainer.api import jobset, load, pods
-from mpi_trainer.api.meta import PartlyRead
-from mpi_trainer.api.mpijob import MPIJob, to_wire
-from mpi_trainer.api.shapes import fields
-from mpi_trainer.api.wellknown import FIELDS
+from mpi_trainer.api.kinds import jobset, pods
+from mpi_trainer.api.kinds.known_fields import FIELDS
+from mpi_trainer.api.kinds.meta import PartlyRead
+from mpi_trainer.api.kinds.mpijob import MPIJob, to_wire
+from mpi_trainer.api.yaml import load
+from mpi_trainer.api.yaml.shapes import fields
 from tests.unit.api.building import ROLES, job
 from tests.unit.render.jobs import UID, rendered
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from mpi_trainer.api.mpijob import MPIJob, to_wire
-from mpi_trainer.api.pods import PodTemplate
+from mpi_trainer.api.kinds.mpijob import MPIJob, to_wire
+from mpi_trainer.api.kinds.pods import PodTemplate
 
 
 def test_template_keeps_what_it_does_not_know() -> None:

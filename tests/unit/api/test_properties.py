@@ -8,13 +8,12 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mpi_trainer.api import documents, load, validation
-from mpi_trainer.api.conditions import Condition
-from mpi_trainer.api.decode import decode
+from mpi_trainer.api import validation
 from mpi_trainer.api.defaults import with_defaults
 from mpi_trainer.api.errors import InvalidJob
-from mpi_trainer.api.meta import ObjectMeta
-from mpi_trainer.api.mpijob import (
+from mpi_trainer.api.kinds.conditions import Condition
+from mpi_trainer.api.kinds.meta import ObjectMeta
+from mpi_trainer.api.kinds.mpijob import (
     JobStatus,
     MPIJob,
     MPIJobSpec,
@@ -24,7 +23,9 @@ from mpi_trainer.api.mpijob import (
     SchedulingPolicy,
     to_wire,
 )
-from mpi_trainer.api.pods import PodTemplate
+from mpi_trainer.api.kinds.pods import PodTemplate
+from mpi_trainer.api.yaml import documents, load
+from mpi_trainer.api.yaml.decode import decode
 
 quick = settings(max_examples=20)
 

@@ -7,15 +7,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from mpi_trainer.api import load
-from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.api.runtime import Runtime
-from mpi_trainer.api.trainjob import TrainJob
-from mpi_trainer.controller.desired import desired
-from mpi_trainer.controller.jobmemory import JobMemories
-from mpi_trainer.controller.jobs import Jobs
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.api.kinds.runtime import Runtime
+from mpi_trainer.api.kinds.trainjob import TrainJob
+from mpi_trainer.api.yaml import load
+from mpi_trainer.controller.decoded_jobs import Jobs
+from mpi_trainer.controller.job_memory import JobMemories
+from mpi_trainer.controller.mpijob.desired import desired
 from mpi_trainer.controller.objects import StoredJob
-from mpi_trainer.render.trainjob import rendered
+from mpi_trainer.render.trainjob.children import rendered
 from tests.unit.api.building import changed, job
 from tests.unit.api.trainers import runtime, train_job
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mpi_trainer.api import load
+from mpi_trainer.api.yaml import load
 from tests.unit.api.building import job
 
 LAUNCHER_POD = ("spec", "mpiReplicaSpecs", "Launcher", "template", "spec")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mpi_trainer.api.scalars import Scalar, plain
+from mpi_trainer.api.yaml.scalars import Scalar, plain
 
 KUBECTL: tuple[tuple[str, Scalar], ...] = (
     ("y", True), ("n", False), ("Y", True), ("yes", True), ("no", False), ("on", True),

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from mpi_trainer.api import bounds, load
+from mpi_trainer.api import bounds
 from mpi_trainer.api.errors import InvalidJob
+from mpi_trainer.api.yaml import load
 from tests.unit.api.building import job as mpi_job
 from tests.unit.api.trainers import runtime, train_job
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from mpi_trainer.api import load
-from mpi_trainer.api.annotations import CLEAN, TRAIN_KNOWN, TTL
 from mpi_trainer.api.errors import FieldError
-from mpi_trainer.api.runtime import Runtime
-from mpi_trainer.api.trainjob import TrainJob
-from mpi_trainer.api.validation import fitting
-from mpi_trainer.decide import findings
+from mpi_trainer.api.kinds.annotations import CLEAN, TRAIN_KNOWN, TTL
+from mpi_trainer.api.kinds.runtime import Runtime
+from mpi_trainer.api.kinds.trainjob import TrainJob
+from mpi_trainer.api.validation import compatibility
+from mpi_trainer.api.yaml import load
+from mpi_trainer.decide.trainjob import status_annotations
 from tests.unit.api import traincases
 from tests.unit.api.traincases import RUNTIMES, RUNTIMES_REFUSED, RUNTIMES_TAKEN, Refused, Taken
 from tests.unit.api.trainers import loaded, loaded_runtime, runtime, train_job
@@ -23,7 +23,7 @@ def errors(one: Refused | Taken) -> tuple[FieldError, ...]:
     if found.errors:
         return found.errors
     assert isinstance(found.value, TrainJob)
-    return fitting.errors(found.value, loaded_runtime(RUNTIMES[one.runtime]))
+    return compatibility.errors(found.value, loaded_runtime(RUNTIMES[one.runtime]))
 
 
 @pytest.mark.parametrize("one", traincases.REFUSED, ids=lambda one: one.words)
@@ -69,7 +69,8 @@ def test_runtime_that_only_we_cannot_serve_is_taken_with_a_warning(name: str, wo
 def test_single_node_that_becomes_two_is_told() -> None:
     job = loaded(train_job((("spec", "trainer", "numNodes"), 1)))
     assert any(
-        "two pods run ranks" in str(w) for w in fitting.warnings(job, loaded_runtime(runtime()))
+        "two pods run ranks" in str(w)
+        for w in compatibility.warnings(job, loaded_runtime(runtime()))
     )
 
 
@@ -78,7 +79,7 @@ def test_runtime_of_the_wrong_shape_refuses_its_jobs_and_raises_nothing(spec: An
     found = load.runtime(runtime((("spec", "template", "spec"), spec)))
     assert isinstance(found.value, Runtime)
     assert found.errors
-    told = fitting.errors(loaded(train_job()), found.value)
+    told = compatibility.errors(loaded(train_job()), found.value)
     assert all("the runtime cannot be used" in str(error) for error in told)
     assert told
 
@@ -90,8 +91,10 @@ def test_table_is_as_long_as_it_should_be() -> None:
 
 def test_every_annotation_that_the_controller_writes_is_known() -> None:
     """Or a copy of a finished job could not be submitted."""
-    names = (name for name in vars(findings) if name.isupper() and not name.startswith("_"))
-    values = (getattr(findings, name) for name in names)
+    names = (
+        name for name in vars(status_annotations) if name.isupper() and not name.startswith("_")
+    )
+    values = (getattr(status_annotations, name) for name in names)
     written = {value for value in values if isinstance(value, str) and "/" in value}
     assert written <= set(TRAIN_KNOWN)
     assert {TTL, CLEAN} <= written

@@ -7,7 +7,7 @@ import sys
 
 MANY = """
 import sys, threading
-from mpi_trainer.api.pods import PodTemplate
+from mpi_trainer.api.kinds.pods import PodTemplate
 sys.setswitchinterval(1e-6)
 pod = PodTemplate.of({"spec": {"containers": [{"name": "a", "image": "x"}]}})
 together, seen = threading.Barrier(8), []

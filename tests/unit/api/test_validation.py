@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mpi_trainer.api import load, validation
+from mpi_trainer.api import validation
 from mpi_trainer.api.errors import REQUIRED, Path
-from mpi_trainer.api.mpijob import MPIJob, MPIJobSpec, ReplicaSpec, RunPolicy
-from mpi_trainer.api.pods import PodTemplate
+from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobSpec, ReplicaSpec, RunPolicy
+from mpi_trainer.api.kinds.pods import PodTemplate
+from mpi_trainer.api.yaml import load
 from tests.unit.api.building import (
     CONTAINER,
     GANG,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from mpi_trainer.api import load
-from mpi_trainer.api.effective import Effective, effective
+from mpi_trainer.api.effective.combine import Effective, effective
 from mpi_trainer.api.errors import Path
-from mpi_trainer.api.runtime import Runtime
-from mpi_trainer.api.trainjob import TrainJob
+from mpi_trainer.api.kinds.runtime import Runtime
+from mpi_trainer.api.kinds.trainjob import TrainJob
+from mpi_trainer.api.yaml import load
 from tests.unit.api.building import changed
 
 API_VERSION = "trainer.kubeflow.org/v1alpha1"

@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
-from mpi_trainer.api.meta import ObjectMeta
-from mpi_trainer.api.mpijob import MPIJob, ReplicaSpec
-from mpi_trainer.api.pods import PodTemplate
-from mpi_trainer.cli.mpijob.describe import page
-from mpi_trainer.cli.mpijob.logs import Printer
+from mpi_trainer.api.kinds.meta import ObjectMeta
+from mpi_trainer.api.kinds.mpijob import MPIJob, ReplicaSpec
+from mpi_trainer.api.kinds.pods import PodTemplate
+from mpi_trainer.cli.verbs.mpijob.describe import page
+from mpi_trainer.cli.verbs.mpijob.logs import Printer
 from mpi_trainer.decide.history import SUSPENDED, Attempt, Words
-from mpi_trainer.sdk.attempts import Marks
-from mpi_trainer.sdk.backend import JobDetails, LogLine
+from mpi_trainer.sdk.backends.backend import JobDetails, LogLine
+from mpi_trainer.sdk.job.attempts import Marks
 
 NOW = datetime(2026, 11, 15, 12, 0, 0, tzinfo=UTC)
 JOB = MPIJob(metadata=ObjectMeta(name="train", namespace="default", creation_timestamp=NOW))

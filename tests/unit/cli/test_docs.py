@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mpi_trainer.cli.mpijob import VERBS
+from mpi_trainer.cli.verbs.mpijob import VERBS
 from tools.clidocs import PAGE, page
 
 

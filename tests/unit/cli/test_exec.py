@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.cli.mpijob.exec import pod_of
-from mpi_trainer.sdk.backend import JobDetails, PodInfo
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.cli.verbs.mpijob.exec import pod_of
+from mpi_trainer.sdk.backends.backend import JobDetails, PodInfo
 from mpi_trainer.sdk.errors import JobError
 
 NODES = tuple(PodInfo(f"node-{n}", "worker", n, "Running", True) for n in (1, 0))

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from mpi_trainer.api.conditions import STATES, Condition
-from mpi_trainer.api.mpijob import JobStatus
+from mpi_trainer.api.kinds.conditions import STATES, Condition
+from mpi_trainer.api.kinds.mpijob import JobStatus
 from mpi_trainer.cli import glance
-from mpi_trainer.cli.root import odh
+from mpi_trainer.cli.app import odh
 from mpi_trainer.diagnose.progress import Progress
-from mpi_trainer.local.jobdir import JobDir, State
-from mpi_trainer.local.places import jobs_dir
+from mpi_trainer.local.jobs.jobdir import JobDir, State
+from mpi_trainer.local.paths import jobs_dir
 
 AGO = datetime.now(UTC) - timedelta(days=3, minutes=30)
 PROGRESS = (None, Progress(step=5, total=20, unit="epoch", metrics={"loss": 0.5}), Progress(step=7))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpi_trainer.cli.jsonpath import BadPath, Template
+from mpi_trainer.cli.output.jsonpath import BadPath, Template
 
 JOB: dict[str, Any] = {
     "metadata": {"name": "train", "labels": {"a.b/c": "x", "it's": "y"}},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 
-from mpi_trainer.cli.mistakes import explained
+from mpi_trainer.cli.output.errors import explained
 
 
 def test_folder_in_another_users_home_is_told_with_a_remedy() -> None:

@@ -8,9 +8,9 @@ import click
 import pytest
 
 from mpi_trainer.api.errors import InvalidJob
-from mpi_trainer.api.mpijob import MPIJob, to_wire
-from mpi_trainer.cli.mpijob.overrides import Overrides, assign, clone, split_command
-from mpi_trainer.sdk.newjob import NewJob
+from mpi_trainer.api.kinds.mpijob import MPIJob, to_wire
+from mpi_trainer.cli.verbs.mpijob.overrides import Overrides, assign, clone, split_command
+from mpi_trainer.sdk.job.new import NewJob
 
 
 def job(*command: str, as_is: bool = False) -> MPIJob:

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 import pytest
 
-from mpi_trainer.cli.place import Place, on_cluster, told_by
-from mpi_trainer.sdk.detection import configured
+from mpi_trainer.cli.target import Place, on_cluster, told_by
+from mpi_trainer.sdk.client.detection import configured
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ import yaml
 from click.testing import CliRunner, Result
 
 from mpi_trainer.api.errors import InvalidJob
-from mpi_trainer.api.runtime import to_wire
-from mpi_trainer.cli.root import odh
-from mpi_trainer.local import shipped
+from mpi_trainer.api.kinds.runtime import to_wire
+from mpi_trainer.cli.app import odh
 from mpi_trainer.local.errors import LocalError
+from mpi_trainer.local.jobs import shipped_runtimes
 from tests.golden.render.objects import FOLDER
 
 CASE = FOLDER / "open-mpi" / "in.yaml"
@@ -94,7 +94,7 @@ def test_a_runtime_that_is_not_here_is_asked_for() -> None:
 
 def near(job_in: str, runtime_in: str) -> str:
     """A file with a TrainJob and its own TrainingRuntime, which may leave their namespaces open."""
-    one = shipped.runtime("mpi-openmpi-cpu")
+    one = shipped_runtimes.runtime("mpi-openmpi-cpu")
     assert one is not None
     brought = {**to_wire(one), "kind": "TrainingRuntime"}
     brought["metadata"] = {"name": "mine", **({"namespace": runtime_in} if runtime_in else {})}

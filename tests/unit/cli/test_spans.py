@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mpi_trainer.cli import spans
+from mpi_trainer.cli.output import durations
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from mpi_trainer.cli import spans
     ],
 )
 def test_durations_are_read(text: str, wanted: float | None) -> None:
-    assert spans.seconds(text) == wanted
+    assert durations.seconds(text) == wanted
 
 
 @pytest.mark.parametrize(
@@ -44,4 +44,4 @@ def test_durations_are_read(text: str, wanted: float | None) -> None:
     ],
 )
 def test_durations_are_written_in_two_units(span: float, wanted: str) -> None:
-    assert spans.short(span) == wanted
+    assert durations.short(span) == wanted

@@ -7,22 +7,15 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from mpi_trainer.api.conditions import Condition
-from mpi_trainer.api.meta import ObjectMeta
-from mpi_trainer.api.mpijob import JobStatus, MPIJob
-from mpi_trainer.cli import words
-from mpi_trainer.cli.mpijob.exec import pod_of, pod_of_rank
-from mpi_trainer.cli.mpijob.liveview import view
-from mpi_trainer.cli.mpijob.stack import grouped
+from mpi_trainer.api.kinds.conditions import Condition
+from mpi_trainer.api.kinds.meta import ObjectMeta
+from mpi_trainer.api.kinds.mpijob import JobStatus, MPIJob
+from mpi_trainer.cli.output import words
+from mpi_trainer.cli.output.live_view import view
+from mpi_trainer.cli.verbs.mpijob.exec import pod_of, pod_of_rank
+from mpi_trainer.cli.verbs.mpijob.stack import grouped
 from mpi_trainer.diagnose.progress import Progress
-from mpi_trainer.sdk.backend import (
-    JobDetails,
-    JobSummary,
-    Key,
-    LogLine,
-    PodInfo,
-    RankInfo,
-)
+from mpi_trainer.sdk.backends.backend import JobDetails, JobSummary, Key, LogLine, PodInfo, RankInfo
 from mpi_trainer.sdk.errors import JobError
 
 NOW = datetime(2026, 11, 15, 12, 0, 0, tzinfo=UTC)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mpi_trainer.cli.validate import command
+from mpi_trainer.cli.verbs.validate import command
 from tests.unit.api.trainers import runtime, train_job
 
 

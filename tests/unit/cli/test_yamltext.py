@@ -6,7 +6,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpi_trainer.cli.yamltext import written
+from mpi_trainer.cli.output.yaml import written
 
 TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc", "Cn"], include_characters="\n\t"))
 DATA = st.recursive(

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from mpi_trainer.api.meta import ObjectMeta
-from mpi_trainer.api.mpijob import LAUNCHER, WORKER, MPIJob, MPIJobSpec, ReplicaSpec
+from mpi_trainer.api.kinds.meta import ObjectMeta
+from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob, MPIJobSpec, ReplicaSpec
 from mpi_trainer.controller.objects import Job, Pod
 
 BORN = datetime(2026, 3, 1, 12, tzinfo=UTC)

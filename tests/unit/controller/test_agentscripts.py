@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import cast
 
-from mpi_trainer.controller.agentscripts import AgentScripts, Whose
+from mpi_trainer.controller.agent_scripts import AgentScripts, Whose
 from mpi_trainer.kube.client import Client
-from mpi_trainer.render.agentscripts import NAME, USED
+from mpi_trainer.render.agent_scripts import NAME, USED
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.workqueue import WorkQueue
 from tests.unit.runtime.faketime import play

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mpi_trainer.controller.apply import to_stop
-from mpi_trainer.controller.look import Look, look, owned
+from mpi_trainer.controller.mpijob.apply import to_stop
+from mpi_trainer.controller.mpijob.observe import Look, look, owned
 from mpi_trainer.controller.objects import Job, Pod
 from mpi_trainer.decide import Record
 from mpi_trainer.kube.resources import JOBS, PODS

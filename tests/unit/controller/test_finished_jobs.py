@@ -9,36 +9,42 @@ from typing import Any
 
 import msgspec
 
-from mpi_trainer.api import load
-from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.api.trainjob import TrainJob
-from mpi_trainer.controller import storedjob
-from mpi_trainer.controller.agentscripts import AgentScripts
-from mpi_trainer.controller.apply import Hands
-from mpi_trainer.controller.furniture import Furniture
-from mpi_trainer.controller.jobmemory import JobMemories
-from mpi_trainer.controller.jobs import Jobs, timed
-from mpi_trainer.controller.mpijob import MPIJobs, Stores, Tools
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.api.kinds.trainjob import TrainJob
+from mpi_trainer.api.yaml import load
+from mpi_trainer.controller import stored_job
+from mpi_trainer.controller.agent_scripts import AgentScripts
+from mpi_trainer.controller.decoded_jobs import Jobs, timed
+from mpi_trainer.controller.dependents import Furniture
+from mpi_trainer.controller.job_memory import JobMemories
+from mpi_trainer.controller.log_tail import Tails
+from mpi_trainer.controller.mpijob.apply import Hands
+from mpi_trainer.controller.mpijob.reconcile import MPIJobs, Stores, Tools
+from mpi_trainer.controller.mpijob.wakeups import Wakeups
 from mpi_trainer.controller.objects import StoredJob
-from mpi_trainer.controller.pace import Pace
-from mpi_trainer.controller.podlogs import PodLogs
-from mpi_trainer.controller.reports.reading import Reading
-from mpi_trainer.controller.reports.writes import Writes
-from mpi_trainer.controller.tails import Tails
-from mpi_trainer.controller.train.allpods import AllPods
-from mpi_trainer.controller.train.hands import TrainHands
-from mpi_trainer.controller.train.ownership import Ownership
-from mpi_trainer.controller.train.runtimes import Runtimes
-from mpi_trainer.controller.train.words import TrainWords
-from mpi_trainer.controller.trainjob import TrainJobs, TrainStores, TrainTools, _Noted, _Plan
-from mpi_trainer.controller.wakeups import Wakeups
+from mpi_trainer.controller.pod_logs import PodLogs
+from mpi_trainer.controller.statusserver.log_progress import Reading
+from mpi_trainer.controller.statusserver.writes import Writes
+from mpi_trainer.controller.trainjob.all_pods import AllPods
+from mpi_trainer.controller.trainjob.apply import TrainHands
+from mpi_trainer.controller.trainjob.last_words import TrainWords
+from mpi_trainer.controller.trainjob.pod_owners import Ownership
+from mpi_trainer.controller.trainjob.reconcile import (
+    TrainJobs,
+    TrainStores,
+    TrainTools,
+    _Noted,
+    _Plan,
+)
+from mpi_trainer.controller.trainjob.runtimes import Runtimes
+from mpi_trainer.controller.write_concurrency import Pace
 from mpi_trainer.kube.resources import JOBS, MPIJOBS, PODS, Resource
 from mpi_trainer.runtime.freshness import Freshness
-from mpi_trainer.runtime.jobmetrics import JobMetrics
+from mpi_trainer.runtime.job_metrics import JobMetrics
 from mpi_trainer.runtime.metrics import Metrics
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.recorder import Recorder
-from mpi_trainer.runtime.trainmetrics import TrainMetrics
+from mpi_trainer.runtime.train_metrics import TrainMetrics
 from mpi_trainer.runtime.workers import Result, Settings, Workers
 from mpi_trainer.runtime.workqueue import WorkQueue
 
@@ -67,7 +73,7 @@ def job(number: int, *ends: str) -> StoredJob:
         "replicaStatuses": {"Launcher": {"succeeded": 1}, "Worker": {}},
     }
     raw = msgspec.json.encode({"metadata": meta, "spec": SPEC, "status": status})
-    return storedjob.mpijob(msgspec.json.decode(raw, type=StoredJob))
+    return stored_job.mpijob(msgspec.json.decode(raw, type=StoredJob))
 
 
 class Nobody:
@@ -181,7 +187,7 @@ def test_the_plan_of_a_trainjob_is_dropped_at_its_end() -> None:
             "status": {"conditions": told},
         }
         whole = msgspec.json.decode(msgspec.json.encode(raw), type=StoredJob)
-        stores.trainjobs.put(storedjob.trainjob(whole))
+        stores.trainjobs.put(stored_job.trainjob(whole))
         await TrainJobs(stores, tools).reconcile(key)
         assert len(memories) == 0
         assert server.asked == []

@@ -9,15 +9,15 @@ from typing import Any, cast
 
 import pytest
 
-from mpi_trainer.api.conditions import Condition
-from mpi_trainer.api.mpijob import JobStatus
-from mpi_trainer.controller.agentscripts import AgentScripts
-from mpi_trainer.controller.apply import Hands, Work
-from mpi_trainer.controller.furniture import Furniture, Pieces
-from mpi_trainer.controller.jobmemory import JobMemories
-from mpi_trainer.controller.look import Look
-from mpi_trainer.controller.pace import Pace
+from mpi_trainer.api.kinds.conditions import Condition
+from mpi_trainer.api.kinds.mpijob import JobStatus
+from mpi_trainer.controller.agent_scripts import AgentScripts
+from mpi_trainer.controller.dependents import Furniture, Pieces
+from mpi_trainer.controller.job_memory import JobMemories
+from mpi_trainer.controller.mpijob.apply import Hands, Work
+from mpi_trainer.controller.mpijob.observe import Look
 from mpi_trainer.controller.status import Leisure
+from mpi_trainer.controller.write_concurrency import Pace
 from mpi_trainer.decide import Decision, Record, Seen
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Unreachable

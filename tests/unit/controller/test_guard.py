@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from mpi_trainer.controller.guard import Deployment, holds, serves
+from mpi_trainer.controller.other_controllers import Deployment, holds, serves
 from mpi_trainer.runtime.leases import Lease
 
 NOW = datetime(2026, 3, 1, 12, 1, tzinfo=UTC)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from mpi_trainer.controller.jobmemory import JobMemories
+from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.runtime.partial import Key
 
 PI = Key("lab", "pi")

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from mpi_trainer.api import load
-from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.api.yaml import load
 from mpi_trainer.controller import record
-from mpi_trainer.controller.jobmemory import JobMemories
-from mpi_trainer.controller.jobs import Jobs, timed
+from mpi_trainer.controller.decoded_jobs import Jobs, timed
+from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.objects import StoredJob
 from mpi_trainer.decide import Failure, Record
 from mpi_trainer.runtime.partial import Key

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from mpi_trainer.api import bounds
-from mpi_trainer.controller import lastwords, podlogs
-from mpi_trainer.controller.lastwords import Speaker, spoken, words
+from mpi_trainer.controller import last_words, pod_logs
+from mpi_trainer.controller.last_words import Speaker, spoken, words
 from mpi_trainer.controller.objects import (
     ContainerName,
     ContainerState,
@@ -20,7 +20,7 @@ from mpi_trainer.controller.objects import (
     PodStatus,
     Running,
 )
-from mpi_trainer.controller.podlogs import PodLogs, Unreadable
+from mpi_trainer.controller.pod_logs import PodLogs, Unreadable
 from mpi_trainer.decide.history import SWITCHED_OFF, Attempt
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.errors import Status, from_status
@@ -112,7 +112,7 @@ def test_container_that_never_began_is_not_asked() -> None:
 
 def test_silent_node_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a hundred jobs on a lost node only the first is held up."""
-    monkeypatch.setattr(podlogs, "SECONDS", 0.05)
+    monkeypatch.setattr(pod_logs, "SECONDS", 0.05)
     kubelet, time = Kubelet(b"a"), [0.0]
     kubelet.hangs = True
     reader = logs(kubelet, lambda: time[0])
@@ -124,7 +124,7 @@ def test_silent_node_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None
         assert len(kubelet.asked) == 1
         kubelet.hangs = False
         assert await reader.end(pod(node="n2")) == "a"
-        time[0] = podlogs.SILENT
+        time[0] = pod_logs.SILENT
         assert await reader.end(pod()) == "a"
 
     asyncio.run(script())
@@ -135,7 +135,7 @@ def test_lost_node_with_many_jobs_holds_up_neither_calls_nor_other_nodes(
 ) -> None:
     """All of a client's calls were reads of one node's logs, and nodes that were not even asked
     counted as silent."""
-    monkeypatch.setattr(podlogs, "SECONDS", 0.2)
+    monkeypatch.setattr(pod_logs, "SECONDS", 0.2)
     kubelet, room = Kubelet(b"a"), asyncio.Semaphore(64)
 
     class Client:
@@ -168,8 +168,8 @@ def test_words_are_whole_lines_without_secrets_and_agent_notes() -> None:
 
 def test_words_are_few() -> None:
     said = words("p", "\n".join(["y" * 5000] * 90), (), [])
-    assert said.cut and len(said.text) <= lastwords.CHARACTERS
-    assert max(map(len, said.text.split("\n"))) == lastwords.LONGEST_LINE
+    assert said.cut and len(said.text) <= last_words.CHARACTERS
+    assert max(map(len, said.text.split("\n"))) == last_words.LONGEST_LINE
 
 
 def test_failed_rank_is_heard_behind_those_that_talk_much() -> None:
@@ -177,8 +177,8 @@ def test_failed_rank_is_heard_behind_those_that_talk_much() -> None:
     chatter = [f"[1,0]<stdout>:step {n}" for n in range(200)]
     said = words("p", "\n".join([*cause, *chatter]), (2,), [])
     lines = said.text.split("\n")
-    assert lines[: lastwords.OF_RANK] == cause[-lastwords.OF_RANK :]
-    assert lines[lastwords.OF_RANK :] == chatter[-lastwords.LINES :]
+    assert lines[: last_words.OF_RANK] == cause[-last_words.OF_RANK :]
+    assert lines[last_words.OF_RANK :] == chatter[-last_words.LINES :]
     assert words("p", "\n".join(cause + chatter), (), []).text.startswith("[1,0]")
 
 
@@ -187,7 +187,7 @@ def test_ranks_that_failed_are_told_by_the_agent_s_summary() -> None:
         "mpi-agent 1\nlevel full\nended Command 1\ncause RankFailed 2 pi-worker-1\n"
         "bad 3 pi-worker-1 status=1\nbad 2 pi-worker-1 status=1\n"
     )
-    assert lastwords.failed_ranks(said) == (2, 3)
+    assert last_words.failed_ranks(said) == (2, 3)
 
 
 def test_speakers_that_cannot_be_heard_leave_the_reason() -> None:
@@ -198,7 +198,7 @@ def test_speakers_that_cannot_be_heard_leave_the_reason() -> None:
     assert "gone before its log could be read" in found.silence
     found = asyncio.run(spoken(logs(Kubelet()), Attempt(1), [Speaker(pod())], []))
     assert found.silence == "it printed nothing"
-    assert lastwords.unspoken(Attempt(1)).silence == SWITCHED_OFF
+    assert last_words.unspoken(Attempt(1)).silence == SWITCHED_OFF
 
 
 def test_a_key_whose_beginning_the_node_did_not_send_is_hidden() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from mpi_trainer.controller import marks
-from mpi_trainer.controller.look import look, owned
+from mpi_trainer.controller import labels
+from mpi_trainer.controller.mpijob.observe import look, owned
 from mpi_trainer.controller.objects import Job, Pod
 from mpi_trainer.decide import PodSeen, Record
 from tests.unit.controller.objects import batch_job, ended, launcher, mpijob, owner, worker
@@ -195,7 +195,7 @@ def test_what_a_program_wrote_is_hidden_where_that_is_asked() -> None:
 
 def test_a_mark_of_thousands_of_digits_is_no_number() -> None:
     """S-1: users may write annotations of pods, and every look at the job failed."""
-    pod = launcher(metadata={"annotations": {marks.WORKERS: "9" * 5000}})
+    pod = launcher(metadata={"annotations": {labels.WORKERS: "9" * 5000}})
     view = look(mpijob(), Record(), owned(mpijob(), [pod], [batch_job()]))
     assert view.seen.pods[0].workers is None
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mpi_trainer.controller import namewait
-from mpi_trainer.controller.claims import Predecessor
-from mpi_trainer.controller.namewait import NameWait
+from mpi_trainer.controller import name_wait
+from mpi_trainer.controller.children import Predecessor
+from mpi_trainer.controller.name_wait import NameWait
 
 T0 = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -38,7 +38,7 @@ def test_time_in_which_nobody_asked_does_not_count(leap: timedelta) -> None:
 
 
 def test_what_to_do_is_said() -> None:
-    text = namewait.told(Predecessor("Service pi of an earlier pi is still there"))
+    text = name_wait.told(Predecessor("Service pi of an earlier pi is still there"))
     assert text.startswith(
         "Service pi of an earlier pi is still there, though it has had 5 minutes"
     )

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from mpi_trainer.api.meta import ObjectMeta
-from mpi_trainer.api.trainjob import Condition, JobStatus, TrainJob, TrainJobStatus
-from mpi_trainer.controller.train.news import (
+from mpi_trainer.api.kinds.meta import ObjectMeta
+from mpi_trainer.api.kinds.trainjob import Condition, JobStatus, TrainJob, TrainJobStatus
+from mpi_trainer.controller.trainjob.status_throttle import (
     COUNTS_EVERY,
     COUNTS_WITHIN,
     FIRST_COUNTS,
@@ -19,9 +19,9 @@ from mpi_trainer.controller.train.news import (
     Due,
     News,
 )
-from mpi_trainer.decide.decision import Event
-from mpi_trainer.decide.findings import Findings
-from mpi_trainer.decide.trainseen import JobSetSeen, Step
+from mpi_trainer.decide.mpijob.decision import Event
+from mpi_trainer.decide.trainjob.observed import JobSetSeen, Step
+from mpi_trainer.decide.trainjob.status_annotations import Findings
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 HALF = timedelta(seconds=0.5)

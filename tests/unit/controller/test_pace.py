@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from mpi_trainer.controller.pace import Pace
+from mpi_trainer.controller.write_concurrency import Pace
 from mpi_trainer.kube.errors import NotFound, Status, TooManyRequests
 from mpi_trainer.kube.requests import Request
 

@@ -12,15 +12,21 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from mpi_trainer.api.annotations import TRACKING
-from mpi_trainer.api.meta import ObjectMeta
-from mpi_trainer.api.trainjob import TrainerStatus, TrainJob, TrainJobStatus
-from mpi_trainer.controller.jobmemory import JobMemories
+from mpi_trainer.api.kinds.annotations import TRACKING
+from mpi_trainer.api.kinds.meta import ObjectMeta
+from mpi_trainer.api.kinds.trainjob import TrainerStatus, TrainJob, TrainJobStatus
+from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.objects import Pod
-from mpi_trainer.controller.reports import reading as reports_reading
-from mpi_trainer.controller.reports.reading import Reading, _is_news, interval, read, reported
-from mpi_trainer.controller.reports.report import Report
-from mpi_trainer.decide import findings
+from mpi_trainer.controller.statusserver import log_progress as reports_reading
+from mpi_trainer.controller.statusserver.log_progress import (
+    Reading,
+    _is_news,
+    interval,
+    read,
+    reported,
+)
+from mpi_trainer.controller.statusserver.report import Report
+from mpi_trainer.decide.trainjob import status_annotations
 from mpi_trainer.runtime.partial import Key
 
 T0 = datetime(2026, 11, 17, 12, tzinfo=UTC)
@@ -93,7 +99,7 @@ class Cluster:
 
 
 def tracked(wish: str, phase: str = "Running") -> TrainJob:
-    notes = {TRACKING: wish, findings.PHASE: phase}
+    notes = {TRACKING: wish, status_annotations.PHASE: phase}
     return TrainJob(metadata=ObjectMeta(name="pi", namespace="team", uid="u", annotations=notes))
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from mpi_trainer.api import load
-from mpi_trainer.controller import rehearsal
+from mpi_trainer.api.yaml import load
+from mpi_trainer.controller import warmup
 
 
 def test_each_kind_is_rehearsed_with_a_job_that_would_run() -> None:
-    rehearsal.play()
-    assert load.job(rehearsal._mpijob()).errors == ()
-    assert load.runtime(rehearsal._runtime()).errors == ()
-    assert load.train_job(rehearsal._trainjob()).errors == ()
+    warmup.play()
+    assert load.job(warmup._mpijob()).errors == ()
+    assert load.runtime(warmup._runtime()).errors == ()
+    assert load.train_job(warmup._trainjob()).errors == ()

@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from mpi_trainer.api.annotations import TRACKING, TRAINER_STATUS
+from mpi_trainer.api.kinds.annotations import TRACKING, TRAINER_STATUS
 from mpi_trainer.controller.objects import Answer
-from mpi_trainer.controller.reports import writes
-from mpi_trainer.controller.reports.report import (
+from mpi_trainer.controller.statusserver import writes
+from mpi_trainer.controller.statusserver.report import (
     BadReport,
     Report,
     annotation_patch,
     read,
     status_patch,
 )
-from mpi_trainer.controller.reports.writes import OtherJob, Writes
+from mpi_trainer.controller.statusserver.writes import OtherJob, Writes
 from mpi_trainer.runtime.partial import Key, Meta
-from mpi_trainer.runtime.tokenreviews import Busy
+from mpi_trainer.runtime.token_reviews import Busy
 
 KEY = Key("team", "pi")
 

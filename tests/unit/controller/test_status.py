@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from mpi_trainer.api.conditions import Condition
-from mpi_trainer.api.mpijob import JobStatus, ReplicaStatus
+from mpi_trainer.api.kinds.conditions import Condition
+from mpi_trainer.api.kinds.mpijob import JobStatus, ReplicaStatus
 from mpi_trainer.controller import status
 from mpi_trainer.controller.status import Leisure
 

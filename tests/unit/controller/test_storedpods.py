@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from mpi_trainer.controller import storedpods
-from mpi_trainer.controller.ending import end_of
-from mpi_trainer.controller.look import pod_seen
+from mpi_trainer.controller import stored_pods
+from mpi_trainer.controller.mpijob.observe import pod_seen
 from mpi_trainer.controller.objects import Job, Pod
+from mpi_trainer.controller.pod_end import end_of
 
 OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "j1", "controller": True}
 
@@ -37,7 +37,7 @@ def pod(name: str, phase: str, code: int = 0, **more: Any) -> Pod:
 @pytest.mark.parametrize("phase", ["Running", "Succeeded", "Failed"])
 def test_what_a_look_sees_of_a_pod_is_kept(phase: str) -> None:
     found = pod("a", phase, code=137)
-    kept = storedpods.pod(found)
+    kept = stored_pods.pod(found)
     assert pod_seen(kept, "a", "worker") == pod_seen(found, "a", "worker")
     assert end_of(kept) == end_of(found)
     assert kept.metadata == found.metadata
@@ -47,12 +47,12 @@ def test_what_a_look_sees_of_a_pod_is_kept(phase: str) -> None:
 def test_of_annotations_only_ours_are_kept() -> None:
     mine = {"mpi-trainer.opendatahub.io/attempt": "2"}
     found = pod("a", "Running", annotations={**mine, "example.com/huge": "x" * 200_000})
-    assert storedpods.pod(found).metadata.annotations == mine
+    assert stored_pods.pod(found).metadata.annotations == mine
 
 
 def test_words_that_many_have_in_common_are_kept_once() -> None:
     """C-1: twenty thousand launchers stay after their jobs."""
-    one, two = (storedpods.pod(pod(name, "Succeeded")) for name in "ab")
+    one, two = (stored_pods.pod(pod(name, "Succeeded")) for name in "ab")
     assert one.metadata.namespace is two.metadata.namespace
     (first,), (second,) = one.metadata.labels.items(), two.metadata.labels.items()
     assert first[0] is second[0]
@@ -61,10 +61,10 @@ def test_words_that_many_have_in_common_are_kept_once() -> None:
 
 
 def test_the_common_words_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(storedpods, "_MANY", 10)
+    monkeypatch.setattr(stored_pods, "_MANY", 10)
     for number in range(100):
         made = pod(f"p{number}", "Running", labels={f"label-{number}": "x"})
-        assert storedpods.pod(made).metadata == made.metadata
+        assert stored_pods.pod(made).metadata == made.metadata
         job = Job(metadata=made.metadata)
-        assert storedpods.job(job) == job
-    assert len(storedpods._words) <= 10
+        assert stored_pods.job(job) == job
+    assert len(stored_pods._words) <= 10

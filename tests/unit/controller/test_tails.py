@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mpi_trainer.api.annotations import ATTEMPTS
-from mpi_trainer.api.conditions import Condition
-from mpi_trainer.api.mpijob import JobStatus
-from mpi_trainer.controller.jobmemory import JobMemories
-from mpi_trainer.controller.look import owned
-from mpi_trainer.controller.podlogs import PodLogs
-from mpi_trainer.controller.tails import Tails
+from mpi_trainer.api.kinds.annotations import ATTEMPTS
+from mpi_trainer.api.kinds.conditions import Condition
+from mpi_trainer.api.kinds.mpijob import JobStatus
+from mpi_trainer.controller.job_memory import JobMemories
+from mpi_trainer.controller.log_tail import Tails
+from mpi_trainer.controller.mpijob.observe import owned
+from mpi_trainer.controller.pod_logs import PodLogs
 from mpi_trainer.decide import Decision, Failure, Record, history
 from mpi_trainer.decide.history import Attempt, History, Words
 from mpi_trainer.runtime.partial import Key

@@ -10,9 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from mpi_trainer.api import load
-from mpi_trainer.controller import storedjob, trainjob
+from mpi_trainer.api.yaml import load
+from mpi_trainer.controller import stored_job
 from mpi_trainer.controller.objects import StoredJob
+from mpi_trainer.controller.trainjob import reconcile
 from mpi_trainer.render.frame import Facts
 from tests.unit.api.trainers import runtime, train_job
 
@@ -37,12 +38,12 @@ def test_plan_is_made_beside_the_loop_where_it_may_be_long(
     def noted(*_: Any) -> None:
         threads.append(threading.get_ident())
 
-    monkeypatch.setattr(trainjob, "desired", noted)
+    monkeypatch.setattr(reconcile, "desired", noted)
     written = train_job(*job)
     whole = msgspec.json.decode(msgspec.json.encode(written), type=StoredJob)
     tools: Any = SimpleNamespace(facts=Facts())
-    loop = trainjob.TrainJobs(None, tools)  # type: ignore[arg-type]
-    given = storedjob.trainjob(whole), load.train_job(written).value, load.runtime(runtime(*held))
+    loop = reconcile.TrainJobs(None, tools)  # type: ignore[arg-type]
+    given = stored_job.trainjob(whole), load.train_job(written).value, load.runtime(runtime(*held))
     plan = asyncio.run(loop._planned(*given[:2], given[2].value))  # type: ignore[arg-type]
     assert not plan.message
     assert len(threads) == 1

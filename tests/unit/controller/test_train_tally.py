@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 from prometheus_client import CollectorRegistry
 
-from mpi_trainer.api.meta import ObjectMeta
-from mpi_trainer.api.trainjob import TrainJob, TrainJobStatus
-from mpi_trainer.controller.train import tally
-from mpi_trainer.decide import findings as f
-from mpi_trainer.decide.trainseen import Step
-from mpi_trainer.runtime.trainmetrics import TrainMetrics
+from mpi_trainer.api.kinds.meta import ObjectMeta
+from mpi_trainer.api.kinds.trainjob import TrainJob, TrainJobStatus
+from mpi_trainer.controller.trainjob import transitions
+from mpi_trainer.decide.trainjob import status_annotations as f
+from mpi_trainer.decide.trainjob.observed import Step
+from mpi_trainer.runtime.train_metrics import TrainMetrics
 
 BORN = datetime(2026, 11, 16, 12, tzinfo=UTC)
 START = "2026-11-16T12:00:07Z"
@@ -30,7 +30,7 @@ def counted(*told: f.Findings) -> dict[str, float]:
             creation_timestamp=BORN,
             annotations={k: v for k, v in f.changes(f.Findings(), notes).items() if v},
         )
-        tally.tell(metrics, TrainJob(metadata=meta), "mpi", Step(TrainJobStatus(), found))
+        transitions.tell(metrics, TrainJob(metadata=meta), "mpi", Step(TrainJobStatus(), found))
         notes = found
     where = {"namespace": "b", "framework": "mpi"}
     return {

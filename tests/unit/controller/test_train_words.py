@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mpi_trainer.api.annotations import ATTEMPTS
-from mpi_trainer.api.trainjob import TrainJob
+from mpi_trainer.api.kinds.annotations import ATTEMPTS
+from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.controller.objects import (
     ContainerName,
     ContainerState,
@@ -19,13 +19,13 @@ from mpi_trainer.controller.objects import (
     PodStatus,
     Terminated,
 )
-from mpi_trainer.controller.podlogs import PodLogs
-from mpi_trainer.controller.train.objects import REPLICATED_JOB
-from mpi_trainer.controller.train.words import RESTART, TrainWords
+from mpi_trainer.controller.pod_logs import PodLogs
+from mpi_trainer.controller.trainjob.last_words import RESTART, TrainWords
+from mpi_trainer.controller.trainjob.objects import REPLICATED_JOB
 from mpi_trainer.decide import history
-from mpi_trainer.decide.findings import Findings
 from mpi_trainer.decide.history import History
-from mpi_trainer.decide.trainseen import JobSetSeen, Step
+from mpi_trainer.decide.trainjob.observed import JobSetSeen, Step
+from mpi_trainer.decide.trainjob.status_annotations import Findings
 from mpi_trainer.runtime.partial import Meta
 from tests.unit.decide.test_trainjob import make_job, whole
 

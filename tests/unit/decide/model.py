@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 
-from mpi_trainer.api import conditions as c
-from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.kinds import conditions as c
+from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.decide import Decision, End, PodSeen, RankSeen, Record, Seen, decide
 from tests.unit.decide.world import T0, replace
 

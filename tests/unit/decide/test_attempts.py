@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mpi_trainer.api import conditions as c
-from mpi_trainer.decide import End, Failure, PodSeen, RankSeen, Record, decide, reasons, waiting
+from mpi_trainer.api.kinds import conditions as c
+from mpi_trainer.decide import End, Failure, PodSeen, RankSeen, Record, decide, reasons
+from mpi_trainer.decide.mpijob import waiting
 from tests.unit.decide.world import (
     T0,
     at,

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from mpi_trainer.api import conditions as c
+from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.decide import End, Failure, Record, backoff, decide, reasons
 from tests.unit.decide.world import (
     T0,

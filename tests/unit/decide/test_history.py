@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from mpi_trainer.api import bounds
-from mpi_trainer.api.annotations import ATTEMPTS
+from mpi_trainer.api.kinds.annotations import ATTEMPTS
 from mpi_trainer.decide import Failure, Record, history
 from mpi_trainer.decide.history import NO_ROOM, SUSPENDED, Attempt, Words
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mpi_trainer.api import conditions as c
+from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.decide import End, RankSeen, decide, reasons
 from tests.unit.decide.world import T0, at, condition, launcher, look_at, rank, running_job, worker
 

@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from mpi_trainer.decide import Decision, PodSeen, Seen, decide, lostpods
+from mpi_trainer.decide import Decision, PodSeen, Seen, decide
+from mpi_trainer.decide.mpijob import lost_pods
 from tests.unit.decide.world import (
     T0,
     at,
@@ -20,7 +21,7 @@ from tests.unit.decide.world import (
     worker,
 )
 
-MINUTES = lostpods.RELEASED_AFTER / timedelta(seconds=1)
+MINUTES = lost_pods.RELEASED_AFTER / timedelta(seconds=1)
 
 
 def lost(index: int) -> PodSeen:

@@ -7,8 +7,8 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mpi_trainer.api import conditions as c
-from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.kinds import conditions as c
+from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.decide import Decision, decide
 from tests.unit.decide.model import EVERY_STEP, World
 from tests.unit.decide.world import make_job, with_policy, with_workers

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mpi_trainer.api import conditions as c
-from mpi_trainer.api.kueue import MULTIKUEUE
-from mpi_trainer.api.mpijob import LAUNCHER, OPERATOR_NAME, WORKER, ReplicaStatus
+from mpi_trainer.api.kinds import conditions as c
+from mpi_trainer.api.kinds.kueue import MULTIKUEUE
+from mpi_trainer.api.kinds.mpijob import LAUNCHER, OPERATOR_NAME, WORKER, ReplicaStatus
 from mpi_trainer.decide import Decision, End, decide, ours, reasons
 from tests.unit.decide.world import (
     T0,

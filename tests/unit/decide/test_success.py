@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from mpi_trainer.api import conditions as c
+from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.decide import RankSeen, decide, reasons
 from tests.unit.decide.world import (
     at,

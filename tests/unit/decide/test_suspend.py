@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mpi_trainer.api import conditions as c
+from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.decide import Record, decide, reasons
 from tests.unit.decide.world import (
     T0,

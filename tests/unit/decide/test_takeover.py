@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mpi_trainer.api.mpijob import LAUNCHER, WORKER, ReplicaStatus
+from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, ReplicaStatus
 from mpi_trainer.decide import Decision, End, PodSeen, decide
 from tests.unit.decide.world import (
     T0,

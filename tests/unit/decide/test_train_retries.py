@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from mpi_trainer.api.trainjob import JobStatus
+from mpi_trainer.api.kinds.trainjob import JobStatus
 from mpi_trainer.decide import End, Seen
-from mpi_trainer.decide.trainjob import RETRIED_AFTER
+from mpi_trainer.decide.trainjob.decide import RETRIED_AFTER
 from tests.unit.decide.test_trainjob import T0, UP, at, look, make_job, pod, stored
 
 ACTIVE = replace(UP, jobs=(JobStatus("node", active=1),), since=T0)

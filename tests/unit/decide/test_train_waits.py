@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mpi_trainer.api.annotations import SCHEDULE_TIMEOUT
-from mpi_trainer.api.trainjob import JobStatus
-from mpi_trainer.decide import End, PodSeen, Seen, findings, reasons
-from mpi_trainer.decide.trainseen import Step
-from mpi_trainer.decide.trainstory import find, finished
+from mpi_trainer.api.kinds.annotations import SCHEDULE_TIMEOUT
+from mpi_trainer.api.kinds.trainjob import JobStatus
+from mpi_trainer.decide import End, PodSeen, Seen, reasons
+from mpi_trainer.decide.trainjob import status_annotations
+from mpi_trainer.decide.trainjob.observed import Step
+from mpi_trainer.decide.trainjob.status import find, finished
 from tests.unit.decide.test_trainjob import T0, UP, at, look, make_job, pod, stored
 
 WHY = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."
@@ -39,7 +40,7 @@ def test_a_job_whose_pods_do_not_run_ends_at_the_administrators_default() -> Non
     assert "1 of 2 pods did not run within 300 s" in told.message
     assert WHY.rstrip(".") in told.message
     assert SCHEDULE_TIMEOUT in told.message
-    assert over.findings.phase == findings.FAILED
+    assert over.findings.phase == status_annotations.FAILED
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ def test_the_time_counts_from_the_last_step_forward() -> None:
 
 
 def test_a_job_that_has_run_is_not_timed() -> None:
-    job = make_job({findings.PHASE: findings.RUNNING})
+    job = make_job({status_annotations.PHASE: status_annotations.RUNNING})
     seen: dict[str, Any] = {"pods": Seen((LATE,)), "asked": True, "patience": 300}
     assert not finished(look(job, at(1e5), job_set=replace(UP, since=T0), **seen).status)
 

@@ -9,10 +9,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mpi_trainer.api.effective import Effective, effective
-from mpi_trainer.api.meta import ObjectMeta
-from mpi_trainer.api.runtime import MLPolicy, MPIPolicy, Runtime, RuntimeSpec, Template, TorchPolicy
-from mpi_trainer.api.trainjob import (
+from mpi_trainer.api.effective.combine import Effective, effective
+from mpi_trainer.api.kinds.meta import ObjectMeta
+from mpi_trainer.api.kinds.runtime import (
+    MLPolicy,
+    MPIPolicy,
+    Runtime,
+    RuntimeSpec,
+    Template,
+    TorchPolicy,
+)
+from mpi_trainer.api.kinds.trainjob import (
     Condition,
     JobStatus,
     RuntimeRef,
@@ -20,10 +27,11 @@ from mpi_trainer.api.trainjob import (
     TrainJob,
     TrainJobSpec,
 )
-from mpi_trainer.decide import End, PodSeen, RankSeen, Seen, findings
-from mpi_trainer.decide.trainjob import decide, needs_all_pods, over, refused, stalled
-from mpi_trainer.decide.trainseen import JobSetSeen, Step, TrainSeen
-from mpi_trainer.decide.trainstory import find
+from mpi_trainer.decide import End, PodSeen, RankSeen, Seen
+from mpi_trainer.decide.trainjob import status_annotations
+from mpi_trainer.decide.trainjob.decide import decide, needs_all_pods, over, refused, stalled
+from mpi_trainer.decide.trainjob.observed import JobSetSeen, Step, TrainSeen
+from mpi_trainer.decide.trainjob.status import find
 from mpi_trainer.layout.agent.summary import OnHost, Summary, ranks
 
 T0 = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -90,7 +98,9 @@ def pods(phase: Any = "Running") -> tuple[PodSeen, ...]:
 
 def stored(job: TrainJob, step: Step) -> TrainJob:
     """The job after the step's status and findings were written."""
-    notes = findings.changes(findings.read(job.metadata.annotations), step.findings)
+    notes = status_annotations.changes(
+        status_annotations.read(job.metadata.annotations), step.findings
+    )
     merged = {**job.metadata.annotations, **notes}
     kept = {name: text for name, text in merged.items() if text is not None}
     return replace(job, status=step.status, metadata=replace(job.metadata, annotations=kept))
@@ -100,7 +110,7 @@ def test_a_new_job_gets_a_jobset_and_says_nothing_yet() -> None:
     step = look(make_job())
     assert step.make
     assert step.status.conditions == ()
-    assert step.findings == findings.Findings()
+    assert step.findings == status_annotations.Findings()
 
 
 def test_a_suspended_job_gets_one_that_rests() -> None:
@@ -388,7 +398,7 @@ def test_what_still_runs_of_an_ended_job_goes() -> None:
 @pytest.mark.parametrize("whose", ["job", "runtime"])
 def test_an_ended_job_is_deleted_after_its_time(whose: str) -> None:
     """AC-4: the runtime's wish becomes the job's own at its end."""
-    wish = {findings.TTL: "60"}
+    wish = {status_annotations.TTL: "60"}
     job = ended_job(wishes=wish) if whose == "runtime" else ended_job()
     if whose == "job":
         notes = {**job.metadata.annotations, **wish}
@@ -398,7 +408,7 @@ def test_an_ended_job_is_deleted_after_its_time(whose: str) -> None:
 
 
 def test_an_ended_job_gives_its_pods_back_where_that_is_wished() -> None:
-    job = ended_job(wishes={findings.CLEAN: "All"})
+    job = ended_job(wishes={status_annotations.CLEAN: "All"})
     assert over(job, replace(UP, completed=DONE), at(2)).remove
 
 
@@ -424,8 +434,8 @@ def test_a_job_without_its_runtime_waits_and_may_still_be_suspended() -> None:
 
 def test_placement_is_ranks_by_host_in_ranges() -> None:
     summary = Summary(hosts=(OnHost("a", ranks("0-2,8")), OnHost("b", ranks("3"))))
-    assert json.loads(findings.placement(summary)) == {"a": "0-2,8", "b": "3"}
-    assert findings.placement(Summary()) == ""
+    assert json.loads(status_annotations.placement(summary)) == {"a": "0-2,8", "b": "3"}
+    assert status_annotations.placement(Summary()) == ""
 
 
 def test_a_torch_job_runs_without_a_launcher() -> None:

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from mpi_trainer.api import conditions as c
-from mpi_trainer.api.mpijob import JobStatus
+from mpi_trainer.api.kinds import conditions as c
+from mpi_trainer.api.kinds.mpijob import JobStatus
 from mpi_trainer.decide import decide
 from tests.unit.decide.world import T0, at, launcher, look_at, make_job, replace
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from mpi_trainer.api import conditions as c
-from mpi_trainer.api.meta import ObjectMeta
-from mpi_trainer.api.mpijob import (
+from mpi_trainer.api.kinds import conditions as c
+from mpi_trainer.api.kinds.meta import ObjectMeta
+from mpi_trainer.api.kinds.mpijob import (
     LAUNCHER,
     WORKER,
     JobStatus,

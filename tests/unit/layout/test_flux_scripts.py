@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from mpi_trainer.api import load
-from mpi_trainer.api.effective import effective
-from mpi_trainer.api.runtime import Runtime
-from mpi_trainer.api.trainjob import TrainJob
+from mpi_trainer.api.effective.combine import effective
+from mpi_trainer.api.kinds.runtime import Runtime
+from mpi_trainer.api.kinds.trainjob import TrainJob
+from mpi_trainer.api.yaml import load
 from mpi_trainer.layout.policies import flux
 from tests.golden.trainjob.objects import FOLDER
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mpi_trainer.api.defaults import with_defaults
-from mpi_trainer.api.meta import ObjectMeta
-from mpi_trainer.api.mpijob import LAUNCHER, WORKER, MPIJob, MPIJobSpec, ReplicaSpec
+from mpi_trainer.api.kinds.meta import ObjectMeta
+from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob, MPIJobSpec, ReplicaSpec
 from mpi_trainer.layout.agent import Choice
 from mpi_trainer.layout.hosts import discover_hosts, discovery
 from mpi_trainer.layout.mpi import REGISTRY

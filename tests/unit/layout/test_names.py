@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mpi_trainer.api.pods import PodTemplate
+from mpi_trainer.api.kinds.pods import PodTemplate
 from mpi_trainer.layout.agent import choice, scripts
 
 NOBODY = "nobody-has-this-name.invalid"

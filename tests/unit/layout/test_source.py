@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import mpi_trainer
-from mpi_trainer.api.runtime import MPI
-from mpi_trainer.api.validation.fitting import RESERVED
+from mpi_trainer.api.kinds.runtime import MPI
+from mpi_trainer.api.validation.compatibility import RESERVED
 from mpi_trainer.layout.mpi import REGISTRY, Settings
 
 ROOT = Path(mpi_trainer.__file__).parent
@@ -23,7 +23,7 @@ OWN = ROOT / "layout" / "mpi"
 MAY_NAME_THEM = {
     "api/defaults.py",
     "api/validation/policies.py",
-    "local/distributions.py",
+    "local/mpi/distributions.py",
 }
 
 
@@ -57,5 +57,5 @@ def test_no_other_code_names_a_variable_of_an_implementation(strings: Literals) 
         for name, _ in pairs
     }
     # A TrainJob's own variables are refused by name, as upstream does it.
-    reserved = {("api/validation/fitting.py", name) for name in RESERVED[MPI]}
+    reserved = {("api/validation/compatibility.py", name) for name in RESERVED[MPI]}
     assert {(file, text) for file, text in strings if text in names} == reserved

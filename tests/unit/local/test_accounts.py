@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mpi_trainer.local.accounts import Account, passwd, refusal, shadow
+from mpi_trainer.local.pods.passwd import Account, passwd, refusal, shadow
 
 ROOT = Account(0, 0, "/root")
 

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from mpi_trainer.api.pods import PodTemplate, TemplateView
-from mpi_trainer.local.applied import APPLIED, SILENT, not_applied
+from mpi_trainer.api.kinds.pods import PodTemplate, TemplateView
+from mpi_trainer.local.execute.ineffective import APPLIED, SILENT, not_applied
 
 SCHEMA = Path(__file__).with_name("pod-schema.txt").read_text().splitlines()[1:]
 MAPS = {path.removesuffix("{}") for path in SCHEMA if path.endswith("{}")}

@@ -16,17 +16,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mpi_trainer.api import conditions as c
 from mpi_trainer.api.defaults import with_defaults
-from mpi_trainer.api.mpijob import JobStatus
+from mpi_trainer.api.kinds import conditions as c
+from mpi_trainer.api.kinds.mpijob import JobStatus
 from mpi_trainer.decide import Record
-from mpi_trainer.local import logfile, reports, run, store, syscalls
-from mpi_trainer.local.background import Desk
-from mpi_trainer.local.follower import Look
-from mpi_trainer.local.jobdir import JobDir, State
-from mpi_trainer.local.keymaker import Keymaker
-from mpi_trainer.local.places import jobs_dir
-from mpi_trainer.sdk.newjob import NewJob
+from mpi_trainer.local.execute import reports, run
+from mpi_trainer.local.execute.background import Desk
+from mpi_trainer.local.execute.follower import Look
+from mpi_trainer.local.execute.key_pairs import Keymaker
+from mpi_trainer.local.jobs import logfile, store
+from mpi_trainer.local.jobs.jobdir import JobDir, State
+from mpi_trainer.local.paths import jobs_dir
+from mpi_trainer.local.pods import syscalls
+from mpi_trainer.sdk.job.new import NewJob
 
 replace = msgspec.structs.replace
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

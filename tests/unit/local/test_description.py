@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from mpi_trainer.api.defaults import with_defaults
-from mpi_trainer.api.pods import PodTemplate
+from mpi_trainer.api.kinds.pods import PodTemplate
 from mpi_trainer.layout.mpijob import layout
-from mpi_trainer.local.description import description
-from mpi_trainer.sdk.newjob import HostMount, NewJob
+from mpi_trainer.local.execute.description import description
+from mpi_trainer.sdk.job.new import HostMount, NewJob
 
 
 def described(**changes: Any) -> dict[str, Any]:

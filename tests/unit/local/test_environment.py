@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpi_trainer.api.pods import Container
-from mpi_trainer.local.environment import Materials, PodFacts, environment, expanded
+from mpi_trainer.api.kinds.pods import Container
 from mpi_trainer.local.errors import CannotApply
+from mpi_trainer.local.pods.environment import Materials, PodFacts, environment, expanded
 
 FACTS = PodFacts(
     name="train-worker-0",

@@ -13,9 +13,9 @@ import msgspec
 import pytest
 
 from mpi_trainer.api.defaults import with_defaults
-from mpi_trainer.local.jobdir import Damaged, Event, JobDir, State
-from mpi_trainer.local.settings import Settings
-from mpi_trainer.sdk.newjob import NewJob
+from mpi_trainer.local.execute.settings import Settings
+from mpi_trainer.local.jobs.jobdir import Damaged, Event, JobDir, State
+from mpi_trainer.sdk.job.new import NewJob
 
 replace = msgspec.structs.replace
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpi_trainer.local import logfile
-from mpi_trainer.local.logfile import Entry, Reader, Writer
+from mpi_trainer.local.jobs import logfile
+from mpi_trainer.local.jobs.logfile import Entry, Reader, Writer
 
 SMALL = 4096
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpi_trainer.layout.mpi import REGISTRY, MpiImpl
-from mpi_trainer.local.output import LONGEST, Stream
-from mpi_trainer.local.reports import Line
+from mpi_trainer.local.execute.output import LONGEST, Stream
+from mpi_trainer.local.execute.reports import Line
 
 
 def lines(*pieces: bytes) -> list[Line]:

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from mpi_trainer.api.pods import Container, PodTemplate, Resources
+from mpi_trainer.api.kinds.pods import Container, PodTemplate, Resources
 from mpi_trainer.layout.agent import paths, scripts
 from mpi_trainer.layout.model import File as LayoutFile
 from mpi_trainer.layout.model import Host, KeyFile, Layout, PodLayout
 from mpi_trainer.layout.mpi import REGISTRY
-from mpi_trainer.local.environment import Materials
 from mpi_trainer.local.errors import CannotApply
-from mpi_trainer.local.plan import Keys, Place, Planner, Site, limits
-from mpi_trainer.local.pod import File, Limits, Mount, Paths, PodPlan
-from mpi_trainer.runtime.sshkeys import KeyPair
+from mpi_trainer.local.execute.plan import Keys, Place, Planner, Site, limits
+from mpi_trainer.local.pods.environment import Materials
+from mpi_trainer.local.pods.pod import File, Limits, Mount, Paths, PodPlan
+from mpi_trainer.runtime.ssh_keys import KeyPair
 
 JOB_KEY = KeyPair(b"job private", "ecdsa-sha2-nistp521 JOB")
 HOST_KEY = KeyPair(b"host private", "ecdsa-sha2-nistp521 HOST")

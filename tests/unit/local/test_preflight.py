@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from mpi_trainer.api.mpijob import LAUNCHER, WORKER, MPIJob, MPIJobSpec, ReplicaSpec
-from mpi_trainer.api.pods import PodTemplate
-from mpi_trainer.local.environment import Materials
+from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob, MPIJobSpec, ReplicaSpec
+from mpi_trainer.api.kinds.pods import PodTemplate
 from mpi_trainer.local.errors import LocalError
-from mpi_trainer.local.preflight import demand
+from mpi_trainer.local.execute.preflight import demand
+from mpi_trainer.local.pods.environment import Materials
 
 CLAIM = {"persistentVolumeClaim": {"claimName": "data"}}
 

@@ -11,7 +11,7 @@ import pytest
 
 from mpi_trainer.decide import End, RankSeen
 from mpi_trainer.layout.agent import scripts
-from mpi_trainer.local import ranks
+from mpi_trainer.local.execute import ranks
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from mpi_trainer.local.settings import python_environment
+from mpi_trainer.local.execute.settings import python_environment
 
 
 @pytest.mark.parametrize("variable", ["VIRTUAL_ENV", "CONDA_PREFIX"])

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from mpi_trainer.local.distributions import Distribution
-from mpi_trainer.local.pod import Mount
-from mpi_trainer.local.settings import Settings
-from mpi_trainer.local.site import site
-from mpi_trainer.local.visible import needed
+from mpi_trainer.local.execute.settings import Settings
+from mpi_trainer.local.execute.site import site
+from mpi_trainer.local.mpi.distributions import Distribution
+from mpi_trainer.local.pods.pod import Mount
+from mpi_trainer.local.pods.visible import needed
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from mpi_trainer.api.pods import PodTemplate
-from mpi_trainer.local.environment import Materials
+from mpi_trainer.api.kinds.pods import PodTemplate
 from mpi_trainer.local.errors import CannotApply
-from mpi_trainer.local.pod import File, Mount
-from mpi_trainer.local.volumes import Shown, shown
+from mpi_trainer.local.pods.environment import Materials
+from mpi_trainer.local.pods.pod import File, Mount
+from mpi_trainer.local.pods.volumes import Shown, shown
 
 MATERIALS = Materials(
     config_maps={"settings": {"a.ini": b"A", "b.ini": b"B"}, "odd": {"..": b"x"}},

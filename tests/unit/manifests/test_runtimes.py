@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 import yaml
 
-from mpi_trainer.api.effective import LAUNCHER, NODE, effective
-from mpi_trainer.api.jobset import ANCESTOR_LABEL
-from mpi_trainer.api.meta import ObjectMeta
-from mpi_trainer.api.runtime import CLUSTER, MPI, Runtime
-from mpi_trainer.api.trainjob import RuntimeRef, Trainer, TrainJob, TrainJobSpec
+from mpi_trainer.api.effective.combine import LAUNCHER, NODE, effective
+from mpi_trainer.api.kinds.jobset import ANCESTOR_LABEL
+from mpi_trainer.api.kinds.meta import ObjectMeta
+from mpi_trainer.api.kinds.runtime import CLUSTER, MPI, Runtime
+from mpi_trainer.api.kinds.trainjob import RuntimeRef, Trainer, TrainJob, TrainJobSpec
 from mpi_trainer.api.validation.runtime import errors, warnings
 from mpi_trainer.layout.mpi import implementation
-from mpi_trainer.local import shipped
+from mpi_trainer.local.jobs import shipped_runtimes
 from tools.cluster.user_images import USER_IMAGES
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
@@ -32,7 +32,7 @@ WANTED = {
 
 @pytest.fixture(params=sorted(WANTED))
 def runtime(request: pytest.FixtureRequest) -> Runtime:
-    found = shipped.runtime(request.param)
+    found = shipped_runtimes.runtime(request.param)
     assert found is not None
     return found
 
@@ -48,11 +48,13 @@ def containers(runtime: Runtime) -> list[dict[str, Any]]:
 
 def test_a_cluster_gets_exactly_the_runtimes_that_local_runs_read() -> None:
     """RT-2."""
-    assert set(shipped.names()) == set(WANTED)
-    listed = yaml.safe_load((shipped.FOLDER / "kustomization.yaml").read_text())["resources"]
+    assert set(shipped_runtimes.names()) == set(WANTED)
+    listed = yaml.safe_load((shipped_runtimes.FOLDER / "kustomization.yaml").read_text())[
+        "resources"
+    ]
     assert sorted(listed) == sorted(f"{name}.yaml" for name in WANTED)
     (base,) = yaml.safe_load((MANIFESTS / "runtimes/kustomization.yaml").read_text())["resources"]
-    assert (MANIFESTS / "runtimes" / base).resolve() == shipped.FOLDER
+    assert (MANIFESTS / "runtimes" / base).resolve() == shipped_runtimes.FOLDER
 
 
 def test_each_is_a_sound_cluster_runtime_named_as_its_file(runtime: Runtime) -> None:

@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from mpi_trainer.api import load
-from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.api.pods import PodTemplate
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.api.kinds.pods import PodTemplate
+from mpi_trainer.api.yaml import load
 from mpi_trainer.layout.model import File, KeyFile, Layout, Overlay, PodLayout
 from mpi_trainer.layout.mpijob import layout
-from mpi_trainer.render.mpijob import Children, Facts, children
+from mpi_trainer.render.mpijob.children import Children, Facts, children
 
 replace = msgspec.structs.replace
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from mpi_trainer.api import load
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.names import dns1035_label
+from mpi_trainer.api.yaml import load
 from mpi_trainer.layout.model import File
 from mpi_trainer.layout.mpijob import layout
-from mpi_trainer.render.mpijob import Facts, children, errors
+from mpi_trainer.render.mpijob.children import Facts, children, errors
 from tests.unit.render.jobs import changed_spec, job, rendered, replace, with_agent
 
 

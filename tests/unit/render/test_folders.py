@@ -9,8 +9,8 @@ import pytest
 from mpi_trainer.layout.agent.paths import FOLDER
 from mpi_trainer.layout.model import File, KeyFile, Overlay
 from mpi_trainer.layout.mpijob import layout
-from mpi_trainer.render import agentscripts
-from mpi_trainer.render.mpijob import Facts, Object, children, secret
+from mpi_trainer.render import agent_scripts
+from mpi_trainer.render.mpijob.children import Facts, Object, children, secret
 from mpi_trainer.render.secrets import Part
 from tests.unit.render.jobs import RESTRICTED, changed_spec, job, replace, with_agent
 
@@ -248,9 +248,9 @@ def test_scripts_are_shown_without_a_list_of_them() -> None:
     for pod, wanted in zip(made.workers, plan.workers, strict=True):
         both = volume(pod["spec"], FOLDER)["projected"]
         assert {"configMap": {"name": made.config_map["metadata"]["name"]}} in both["sources"]
-        assert {"configMap": {"name": agentscripts.NAME}} in both["sources"]
+        assert {"configMap": {"name": agent_scripts.NAME}} in both["sources"]
         assert both["defaultMode"] == 0o555
-        seen = shown(pod["spec"], FOLDER, made.config_map, agentscripts.config_map("ns"))
+        seen = shown(pod["spec"], FOLDER, made.config_map, agent_scripts.config_map("ns"))
         assert {f"{FOLDER}/{name}": text for name, text in seen.items()}.items() >= {
             (file.path, file.text) for file in wanted.files
         }

@@ -8,7 +8,7 @@ import pytest
 
 from mpi_trainer.layout.agent import paths
 from mpi_trainer.layout.mpijob import layout
-from mpi_trainer.render.mpijob import Facts, Object, children, secret
+from mpi_trainer.render.mpijob.children import Facts, Object, children, secret
 from tests.unit.render.jobs import (
     RESTRICTED,
     UID,

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mpi_trainer.api import names
-from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.layout.model import Layout
 from mpi_trainer.layout.mpijob import layout
-from mpi_trainer.render.mpijob import Children, Facts, children
+from mpi_trainer.render.mpijob.children import Children, Facts, children
 from tests.unit.render import jobs
 
 label = st.from_regex(r"[a-z]([a-z0-9-]{0,8}[a-z0-9])?", fullmatch=True)

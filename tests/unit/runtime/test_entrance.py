@@ -11,11 +11,11 @@ from typing import Any
 
 from aiohttp import web
 
-from mpi_trainer.controller.reports.callers import Callers
-from mpi_trainer.controller.reports.server import OF_A_JOB, Endpoint
-from mpi_trainer.controller.reports.writes import Writes
+from mpi_trainer.controller.statusserver.callers import Callers
+from mpi_trainer.controller.statusserver.server import OF_A_JOB, Endpoint
+from mpi_trainer.controller.statusserver.writes import Writes
 from mpi_trainer.runtime import certificates
-from mpi_trainer.runtime.entrance import MOST, Entrance
+from mpi_trainer.runtime.connection_limit import MOST, Entrance
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.tls import Shown
 

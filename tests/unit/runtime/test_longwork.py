@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 
-from mpi_trainer.runtime.longwork import LONG, LongWork
+from mpi_trainer.runtime.off_loop import LONG, LongWork
 
 
 def test_short_work_is_done_at_once_and_long_work_beside_the_loop() -> None:

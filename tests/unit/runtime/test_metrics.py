@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from mpi_trainer.runtime.jobmetrics import JobMetrics
+from mpi_trainer.runtime.job_metrics import JobMetrics
 from mpi_trainer.runtime.metrics import Metrics
 from mpi_trainer.runtime.workers import DONE, Result, Workers
 from mpi_trainer.runtime.workqueue import WorkQueue

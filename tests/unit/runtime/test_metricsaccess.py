@@ -11,8 +11,8 @@ import pytest
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Unreachable
 from mpi_trainer.kube.requests import Request
-from mpi_trainer.runtime.metricsaccess import AT_ONCE, KEPT, Access, AccessReview, AccessStatus
-from mpi_trainer.runtime.tokenreviews import (
+from mpi_trainer.runtime.metrics_access import AT_ONCE, KEPT, Access, AccessReview, AccessStatus
+from mpi_trainer.runtime.token_reviews import (
     PROVEN_SECONDS,
     REFUSED_SECONDS,
     TokenReview,

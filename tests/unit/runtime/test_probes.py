@@ -10,7 +10,7 @@ import pytest
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.config import Config
 from mpi_trainer.kube.resources import PODS
-from mpi_trainer.runtime.looplag import LoopLag
+from mpi_trainer.runtime.loop_lag import LoopLag
 from mpi_trainer.runtime.manager import Manager, Parts
 from mpi_trainer.runtime.metrics import Metrics
 from mpi_trainer.runtime.partial import Meta, Partial

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mpi_trainer.runtime.together import Together
+from mpi_trainer.runtime.coalesce import Together
 
 
 class Shelf:

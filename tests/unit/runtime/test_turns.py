@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpi_trainer.runtime.turns import Turns
+from mpi_trainer.runtime.fair_queue import Turns
 
 ARRIVALS = st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 30)), max_size=60)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mpi_trainer.api.decode import decode
-from mpi_trainer.api.trainjob import TrainJob
-from mpi_trainer.local import shipped
-from mpi_trainer.sdk.cluster.adapting import TAG_OPTION, with_ranks
+from mpi_trainer.api.kinds.trainjob import TrainJob
+from mpi_trainer.api.yaml.decode import decode
+from mpi_trainer.local.jobs import shipped_runtimes
+from mpi_trainer.sdk.backends.cluster.defaults import TAG_OPTION, with_ranks
 
 OPTIONS = {
     "mpi-openmpi-cpu": "--tag-output",
@@ -24,7 +24,7 @@ def job(runtime: str, **env: str) -> TrainJob:
 
 
 def given(runtime: str, **env: str) -> dict[str, str]:
-    found = shipped.runtime(runtime)
+    found = shipped_runtimes.runtime(runtime)
     assert found is not None
     return {one["name"]: one["value"] for one in with_ranks(job(runtime, **env), found).trainer.env}
 

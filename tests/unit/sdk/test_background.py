@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from mpi_trainer.sdk import background
-from mpi_trainer.sdk.face import blocking, iterating
+from mpi_trainer.sdk import event_loop
+from mpi_trainer.sdk.synchronous import blocking, iterating
 
 
 class Async:
@@ -39,7 +39,7 @@ def test_result_and_error_come_back() -> None:
 
     assert Sync().twice(4, more=1) == 9
     with pytest.raises(LookupError, match="no"):
-        background.run(fail())
+        event_loop.run(fail())
 
 
 def test_call_works_inside_a_running_loop() -> None:
@@ -54,7 +54,7 @@ def test_call_on_the_background_loop_itself_is_refused() -> None:
         return Sync().twice(1)
 
     with pytest.raises(RuntimeError, match="use the Async classes"):
-        background.run(inside())
+        event_loop.run(inside())
 
 
 def test_many_threads_share_one_loop_thread() -> None:
@@ -71,7 +71,7 @@ def test_many_threads_share_one_loop_thread() -> None:
 
 
 def test_no_item_is_lost_or_swapped() -> None:
-    count = background.MOST_WAITING * 3 + 7
+    count = event_loop.MOST_WAITING * 3 + 7
     assert list(Sync().counted(count)) == list(range(count))
 
 
@@ -80,13 +80,13 @@ def test_slow_reader_holds_the_source_back() -> None:
 
     async def source() -> AsyncIterator[int]:
         nonlocal made
-        for made in range(background.MOST_WAITING * 10):
+        for made in range(event_loop.MOST_WAITING * 10):
             yield made
 
-    items = background.iterate(source())
+    items = event_loop.iterate(source())
     assert next(items) == 0
-    background.run(asyncio.sleep(0.1))
-    assert made <= background.MOST_WAITING * 2
+    event_loop.run(asyncio.sleep(0.1))
+    assert made <= event_loop.MOST_WAITING * 2
     assert isinstance(items, Iterator)
 
 
@@ -95,7 +95,7 @@ def test_error_of_the_source_comes_after_its_items() -> None:
         yield 1
         raise LookupError("gone")
 
-    items = background.iterate(source())
+    items = event_loop.iterate(source())
     assert next(items) == 1
     with pytest.raises(LookupError, match="gone"):
         next(items)
@@ -113,7 +113,7 @@ def test_source_ends_when_its_reader_leaves(leave: str) -> None:
         finally:
             ended.set()
 
-    items = background.iterate(source())
+    items = event_loop.iterate(source())
     assert next(items) == 1
     if leave == "close":
         items.close()  # type: ignore[attr-defined]
@@ -140,7 +140,7 @@ def test_interrupt_cancels_what_was_asked_for() -> None:
     helper = threading.Thread(target=interrupt)
     helper.start()
     with pytest.raises(KeyboardInterrupt):
-        background.run(long())
+        event_loop.run(long())
     helper.join()
     assert ended.wait(5)
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from mpi_trainer.sdk.bundle import Bundle, bundle
+from mpi_trainer.sdk.code.bundle import Bundle, bundle
+from mpi_trainer.sdk.code.ignored_files import ignored
 from mpi_trainer.sdk.errors import NotShippable
-from mpi_trainer.sdk.ignoring import ignored
 
 
 def fill(folder: Path, **files: str) -> Path:

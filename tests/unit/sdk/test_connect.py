@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from mpi_trainer.kube.errors import ConfigError
-from mpi_trainer.sdk import connect as module
-from mpi_trainer.sdk import workbench
-from mpi_trainer.sdk.cluster.backend import ClusterBackend
-from mpi_trainer.sdk.connect import connect
+from mpi_trainer.sdk.backends.cluster.backend import ClusterBackend
+from mpi_trainer.sdk.client import connect as module
+from mpi_trainer.sdk.client import workbench
+from mpi_trainer.sdk.client.connect import connect
 from mpi_trainer.sdk.errors import JobError
 
 NOTHING = (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.sdk.cluster.demands import RESTRICTED, Demands, demands, fitted
-from mpi_trainer.sdk.newjob import NewJob
-from mpi_trainer.sdk.resources import ResourceRequirements
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.sdk.backends.cluster.namespace_limits import RESTRICTED, Demands, demands, fitted
+from mpi_trainer.sdk.job.new import NewJob
+from mpi_trainer.sdk.job.resources import ResourceRequirements
 
 ALL = {"limits.cpu": "40", "limits.memory": "80Gi", "requests.cpu": "40", "requests.memory": "80Gi"}
 

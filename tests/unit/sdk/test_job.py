@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from mpi_trainer.api.errors import InvalidJob
-from mpi_trainer.sdk.specs import MPIJobSpec, ReplicaSpec
+from mpi_trainer.sdk.job.specs import MPIJobSpec, ReplicaSpec
 from openshift_ai_sdk.training import AsyncMPIJob, MPIJob, ResourceRequirements, VolumeMount
 
 

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mpi_trainer.api import load, names, validation
+from mpi_trainer.api import names, validation
 from mpi_trainer.api.defaults import with_defaults
-from mpi_trainer.api.meta import ObjectMeta
-from mpi_trainer.api.mpijob import LAUNCHER, WORKER, MPIJob, MPIJobSpec, ReplicaSpec, to_wire
-from mpi_trainer.api.pods import PodTemplate
+from mpi_trainer.api.kinds.meta import ObjectMeta
+from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob, MPIJobSpec, ReplicaSpec, to_wire
+from mpi_trainer.api.kinds.pods import PodTemplate
+from mpi_trainer.api.yaml import load
 from mpi_trainer.layout.mpi import REGISTRY
-from mpi_trainer.sdk.newjob import LONGEST_NAME, HostMount, NewJob, name_for, with_additions
+from mpi_trainer.sdk.job.new import LONGEST_NAME, HostMount, NewJob, name_for, with_additions
 
 few = settings(max_examples=15)
 

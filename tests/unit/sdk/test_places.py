@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mpi_trainer.sdk.cluster.places import Place
+from mpi_trainer.sdk.backends.cluster.log_position import Place
 
 START = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 steps = st.lists(st.sampled_from([0, 1, 300_000, 999_999, 1_000_000, 4_000_000]), max_size=40)

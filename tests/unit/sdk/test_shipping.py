@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mpi_trainer.sdk.code.functions import LARGEST, command, program
 from mpi_trainer.sdk.errors import NotShippable
-from mpi_trainer.sdk.shipping import LARGEST, command, program
 
 RATE = 0.5
 

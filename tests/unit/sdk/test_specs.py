@@ -8,11 +8,11 @@ import pytest
 
 from mpi_trainer.api import validation
 from mpi_trainer.api.defaults import with_defaults
-from mpi_trainer.api.mpijob import LAUNCHER, WORKER, MPIJob, RunPolicy
-from mpi_trainer.sdk.newjob import NewJob
-from mpi_trainer.sdk.resources import ResourceRequirements, amounts
-from mpi_trainer.sdk.specs import MPIJobSpec, ReplicaSpec
-from mpi_trainer.sdk.volumes import VolumeMount, source
+from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob, RunPolicy
+from mpi_trainer.sdk.job.new import NewJob
+from mpi_trainer.sdk.job.resources import ResourceRequirements, amounts
+from mpi_trainer.sdk.job.specs import MPIJobSpec, ReplicaSpec
+from mpi_trainer.sdk.job.volumes import VolumeMount, source
 
 GPUS = ResourceRequirements(cpu=4, memory="16Gi", gpu=2)
 

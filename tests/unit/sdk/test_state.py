@@ -10,14 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpi_trainer.api.conditions import Condition
-from mpi_trainer.api.meta import ObjectMeta
-from mpi_trainer.api.mpijob import JobStatus, MPIJob, ReplicaStatus
+from mpi_trainer.api.kinds.conditions import Condition
+from mpi_trainer.api.kinds.meta import ObjectMeta
+from mpi_trainer.api.kinds.mpijob import JobStatus, MPIJob, ReplicaStatus
 from mpi_trainer.diagnose.progress import Progress
-from mpi_trainer.sdk import html, showing
-from mpi_trainer.sdk.backend import JobDetails, JobSummary, Key, LogLine, PodInfo
-from mpi_trainer.sdk.joblist import JobList
-from mpi_trainer.sdk.state import JobState, ReplicaCount, failure, metrics_in, state_in, state_of
+from mpi_trainer.sdk.backends.backend import JobDetails, JobSummary, Key, LogLine, PodInfo
+from mpi_trainer.sdk.job import html, progress_line
+from mpi_trainer.sdk.job.joblist import JobList
+from mpi_trainer.sdk.job.state import (
+    JobState,
+    ReplicaCount,
+    failure,
+    metrics_in,
+    state_in,
+    state_of,
+)
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 HALF = Progress(step=3, total=6, unit="epoch", eta_seconds=12.4, metrics={"loss": 0.25})
@@ -116,7 +123,7 @@ def test_list_of_jobs_is_a_table_and_a_tuple() -> None:
     ],
 )
 def test_line_of_progress(state: JobState, text: str) -> None:
-    assert showing.line(state) == text
+    assert progress_line.line(state) == text
 
 
 class _Terminal(io.StringIO):
@@ -126,7 +133,7 @@ class _Terminal(io.StringIO):
 
 def test_terminal_line_is_written_over_and_ended() -> None:
     terminal = _Terminal()
-    show = showing.show(terminal)
+    show = progress_line.show(terminal)
     show(JobState("t", "n", "Running"))
     show(JobState("t", "n", "Succeeded"))
     assert terminal.getvalue() == "\r\x1b[2Kt: Running\r\x1b[2Kt: Succeeded\n"
@@ -134,7 +141,7 @@ def test_terminal_line_is_written_over_and_ended() -> None:
 
 def test_file_gets_a_line_for_every_state_and_not_for_every_step() -> None:
     file = io.StringIO()
-    show = showing.show(file)
+    show = progress_line.show(file)
     for step in range(3):
         show(JobState("t", "n", "Running", progress=Progress(step=step)))
     show(JobState("t", "n", "Succeeded"))

@@ -83,7 +83,7 @@ def test_import_brings_nothing_heavy() -> None:
     )
     loaded = set(json.loads(done.stdout))
     assert not loaded & HEAVY
-    assert "mpi_trainer.sdk.local" not in loaded
+    assert "mpi_trainer.sdk.backends.local" not in loaded
 
 
 def test_every_error_can_be_caught_as_what_requirements_say() -> None:

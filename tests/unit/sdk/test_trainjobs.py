@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from mpi_trainer.api.effective import effective
-from mpi_trainer.api.mpijob import RunPolicy, SchedulingPolicy
-from mpi_trainer.api.trainjob import TrainJob, to_wire
-from mpi_trainer.local import shipped
-from mpi_trainer.sdk import trainjobs
-from mpi_trainer.sdk.resources import ResourceRequirements
-from mpi_trainer.sdk.specs import MPIJobSpec, ReplicaSpec
-from mpi_trainer.sdk.volumes import VolumeMount
+from mpi_trainer.api.effective.combine import effective
+from mpi_trainer.api.kinds.mpijob import RunPolicy, SchedulingPolicy
+from mpi_trainer.api.kinds.trainjob import TrainJob, to_wire
+from mpi_trainer.local.jobs import shipped_runtimes
+from mpi_trainer.sdk.job import trainjobs
+from mpi_trainer.sdk.job.resources import ResourceRequirements
+from mpi_trainer.sdk.job.specs import MPIJobSpec, ReplicaSpec
+from mpi_trainer.sdk.job.volumes import VolumeMount
 
 replace = msgspec.structs.replace
 POD = ReplicaSpec(
@@ -64,7 +64,7 @@ def test_all_that_is_described_is_in_the_job() -> None:
 
 
 def test_launcher_and_nodes_have_the_pods_that_were_described() -> None:
-    runtime = shipped.runtime("mpi-openmpi-cpu")
+    runtime = shipped_runtimes.runtime("mpi-openmpi-cpu")
     assert runtime is not None
     found = effective(made(), runtime)
     assert (found.pods, found.nodes, found.slots) == (3, 3, 2)

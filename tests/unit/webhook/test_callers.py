@@ -11,7 +11,7 @@ from pathlib import Path
 import aiohttp
 from aiohttp import web
 
-from mpi_trainer.webhook.callers import Limits, known, limited, trust
+from mpi_trainer.webhook.concurrency import Limits, known, limited, trust
 from tests.sim.certificates import Authority, Pair, serving
 
 

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from mpi_trainer.api.defaults import with_defaults
 from mpi_trainer.api.errors import Path
-from mpi_trainer.api.mpijob import JobStatus, MPIJob
-from mpi_trainer.webhook import changes
+from mpi_trainer.api.kinds.mpijob import JobStatus, MPIJob
+from mpi_trainer.webhook.mpijob import changes
 from tests.unit.api.building import POD, POLICY
 from tests.unit.webhook.test_quota import made
 

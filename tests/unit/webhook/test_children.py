@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from mpi_trainer.api import typed
+from mpi_trainer.api.yaml import typed
 from mpi_trainer.kube.errors import KubeError
 from mpi_trainer.webhook import review
-from mpi_trainer.webhook.app import Door
-from mpi_trainer.webhook.asks import MOST_PAGES, Asks
-from mpi_trainer.webhook.trainasks import TrainAsks
+from mpi_trainer.webhook.endpoints import Door
+from mpi_trainer.webhook.mpijob.server_checks import MOST_PAGES, Asks
+from mpi_trainer.webhook.trainjob.server_checks import TrainAsks
 
 JOB_CONTROLLER = "system:serviceaccount:kube-system:job-controller"
 MPI = {"training.kubeflow.org/operator-name": "mpi-operator"}

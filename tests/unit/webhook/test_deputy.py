@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from mpi_trainer.api.errors import Path
-from mpi_trainer.webhook import deputy
-from mpi_trainer.webhook.podfields import MAKE_PODS, Right
+from mpi_trainer.webhook import borrowed_rights
+from mpi_trainer.webhook.pod_fields import MAKE_PODS, Right
 from tests.unit.api.building import CONTAINER, LAUNCHER_POD, POD, job
 
 Change = tuple[Path, Any]
@@ -19,13 +19,13 @@ ADMIN: Change = ((*LAUNCHER_POD, "serviceAccountName"), "admin")
 HOST: Change = ((*POD, "volumes"), [{"name": "h", "hostPath": {"path": "/"}}])
 
 
-def claims(*changes: Change) -> tuple[deputy.Claim, ...]:
-    return deputy.claims(deputy.of_mpijob(job(*changes)), "train-ssh")
+def claims(*changes: Change) -> tuple[borrowed_rights.Claim, ...]:
+    return borrowed_rights.claims(borrowed_rights.of_mpijob(job(*changes)), "train-ssh")
 
 
 def brought(old: tuple[Change, ...], new: tuple[Change, ...]) -> list[str]:
-    before, after = (deputy.of_mpijob(job(*copy.deepcopy(one))) for one in (old, new))
-    found = deputy.brought(before, after, "train-ssh").claims
+    before, after = (borrowed_rights.of_mpijob(job(*copy.deepcopy(one))) for one in (old, new))
+    found = borrowed_rights.brought(before, after, "train-ssh").claims
     return [claim.refusal("eve").field for claim in found]
 
 
@@ -174,6 +174,6 @@ SHIPPED = [*ROOT.glob("examples/**/*.yaml"), *ROOT.glob("src/mpi_trainer/local/r
 def test_what_we_ship_needs_nobodys_rights(file: File) -> None:
     """CTL-7: examples and runtimes are for who holds `mpijob-user` and no more."""
     for data in yaml.safe_load_all(file.read_text()):
-        templates = (*deputy.of_mpijob(data), *deputy.of_runtime(data))
-        assert deputy.claims(templates) == ()
+        templates = (*borrowed_rights.of_mpijob(data), *borrowed_rights.of_runtime(data))
+        assert borrowed_rights.claims(templates) == ()
         assert templates or data["kind"] not in ("MPIJob", "ClusterTrainingRuntime")

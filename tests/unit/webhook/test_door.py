@@ -10,14 +10,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from mpi_trainer.api import typed
+from mpi_trainer.api.yaml import typed
 from mpi_trainer.kube.errors import KubeError
-from mpi_trainer.webhook import asks as asks_module
 from mpi_trainer.webhook import review
-from mpi_trainer.webhook import trainasks as trainasks_module
-from mpi_trainer.webhook.app import Door
-from mpi_trainer.webhook.asks import MOST_RIGHTS, Asks
-from mpi_trainer.webhook.trainasks import TrainAsks
+from mpi_trainer.webhook.endpoints import Door
+from mpi_trainer.webhook.mpijob import server_checks as asks_module
+from mpi_trainer.webhook.mpijob.server_checks import MOST_RIGHTS, Asks
+from mpi_trainer.webhook.trainjob import server_checks as trainasks_module
+from mpi_trainer.webhook.trainjob.server_checks import TrainAsks
 from tests.unit.api.building import LAUNCHER_POD, POD, POLICY, job
 from tests.unit.api.traincases import KUEUE, PATCHES
 from tests.unit.api.trainers import patch, runtime, train_job

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from mpi_trainer.webhook import review
-from mpi_trainer.webhook.mpijob import defaults, judge
+from mpi_trainer.webhook.mpijob.judge import defaults, judge
 from tests.unit.api.building import GANG, POD, POLICY, job
 
 

@@ -11,9 +11,9 @@ import msgspec
 from hypothesis import given, settings
 
 from mpi_trainer.layout.mpijob import layout
-from mpi_trainer.render import mpijob as render
-from mpi_trainer.webhook import asking, quota, review
-from mpi_trainer.webhook.mpijob import defaults, judge
+from mpi_trainer.render.mpijob import children as render
+from mpi_trainer.webhook import quota, resource_demand, review
+from mpi_trainer.webhook.mpijob.judge import defaults, judge
 from tests.api.admission.mutations import SOUND, Object, mutated
 
 COUNT = int(os.environ.get("MPI_TRAINER_MUTATIONS", "60"))
@@ -45,7 +45,7 @@ def answered(request: review.Request) -> bool:
     if verdict.job is None:
         msgspec.json.encode(review.refused(request, verdict.errors, verdict.warnings))
         return False
-    wanted = asking.of_mpijob(verdict.job)
+    wanted = resource_demand.of_mpijob(verdict.job)
     too_much = quota.errors(wanted, [QUOTA], 1) + quota.warnings(wanted, [QUOTA], 1)
     plan = layout(verdict.job)
     conflicts = render.errors(plan, verdict.job)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from mpi_trainer.webhook import deputy
-from mpi_trainer.webhook.podfields import ASKED, HARMLESS, PLACEMENT, SECRET
+from mpi_trainer.webhook import borrowed_rights
+from mpi_trainer.webhook.pod_fields import ASKED, HARMLESS, PLACEMENT, SECRET
 from tools import rightsdocs
 
 ROOT = Path(__file__).parents[3]
@@ -82,11 +82,11 @@ def of_our_definition() -> list[str]:
     return list(defined(role["properties"]["template"]))
 
 
-def template(path: str, value: object) -> deputy.Template:
+def template(path: str, value: object) -> borrowed_rights.Template:
     """The smallest template that has the field."""
     for step in reversed(re.findall(r"[^.\[{]+|\[\]|\{\}", path)):
         value = [value] if step == "[]" else {"any/key" if step == "{}" else step: value}
-    return deputy.Template("Worker", (), value)
+    return borrowed_rights.Template("Worker", (), value)
 
 
 @pytest.mark.parametrize("paths", [SCHEMA, of_our_definition()], ids=["kubernetes", "definition"])
@@ -111,7 +111,9 @@ def test_only_these_subtrees_are_harmless_with_what_they_may_hold_one_day() -> N
 def test_harmless_field_is_no_claim_and_any_other_is() -> None:
     for path in leaves(SCHEMA):
         asked = ASKED.get(next(e for e in BOTH if within(path, e)))
-        found = deputy.claims([template(path, "other-ssh" if asked is SECRET else "anything")])
+        found = borrowed_rights.claims(
+            [template(path, "other-ssh" if asked is SECRET else "anything")]
+        )
         assert len(found) == (asked is not None), path
 
 
@@ -133,14 +135,14 @@ def test_harmless_field_is_no_claim_and_any_other_is() -> None:
 )
 @pytest.mark.parametrize("value", [True, False, {}, {"a": 1}, "x", 3])
 def test_field_of_a_later_kubernetes_is_a_claim(path: str, value: object) -> None:
-    (claim,) = deputy.claims([template(path, value)])
+    (claim,) = borrowed_rights.claims([template(path, value)])
     assert "does not know the field" in claim.wish
 
 
 @pytest.mark.parametrize("content", [None, [], "x", 3, {"spec": []}, {"spec": {"containers": {}}}])
 def test_what_is_no_template_is_no_exception(content: object) -> None:
-    deputy.claims([deputy.Template("Worker", (), content)])
-    deputy.facts([deputy.Template("Worker", (), content)])
+    borrowed_rights.claims([borrowed_rights.Template("Worker", (), content)])
+    borrowed_rights.facts([borrowed_rights.Template("Worker", (), content)])
 
 
 FREE: list[tuple[str, object]] = [
@@ -197,19 +199,21 @@ BOUND: list[tuple[str, object]] = [
 
 @pytest.mark.parametrize(("path", "value"), FREE)
 def test_value_that_takes_nothing_is_no_claim(path: str, value: object) -> None:
-    assert deputy.claims([template(path, value)]) == ()
+    assert borrowed_rights.claims([template(path, value)]) == ()
 
 
 @pytest.mark.parametrize(("path", "value"), BOUND)
 def test_value_that_takes_something_is_a_claim(path: str, value: object) -> None:
-    assert len(deputy.claims([template(path, value)])) == 1
+    assert len(borrowed_rights.claims([template(path, value)])) == 1
 
 
 def test_apparmor_is_not_left_by_its_old_annotation() -> None:
     name = "container.apparmor.security.beta.kubernetes.io/main"
     for value, number in (("unconfined", 1), ("runtime/default", 0)):
         content = {"metadata": {"annotations": {name: value, "team": "a"}}}
-        assert len(deputy.claims([deputy.Template("Worker", (), content)])) == number
+        assert (
+            len(borrowed_rights.claims([borrowed_rights.Template("Worker", (), content)])) == number
+        )
 
 
 def test_docs_tell_what_is_asked() -> None:

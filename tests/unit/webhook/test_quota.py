@@ -7,14 +7,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from mpi_trainer.api import kueue, load
-from mpi_trainer.api.effective import effective
+from mpi_trainer.api.effective.combine import effective
 from mpi_trainer.api.errors import Path
-from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.api.runtime import Runtime
-from mpi_trainer.api.trainjob import TrainJob
-from mpi_trainer.webhook import asking, quota
-from mpi_trainer.webhook.asking import Asking
+from mpi_trainer.api.kinds import kueue
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.api.kinds.runtime import Runtime
+from mpi_trainer.api.kinds.trainjob import TrainJob
+from mpi_trainer.api.yaml import load
+from mpi_trainer.webhook import quota, resource_demand
+from mpi_trainer.webhook.resource_demand import Asking
 from tests.unit.api.building import CONTAINER, LAUNCHER_POD, POD, POLICY, job
 
 WORKERS: Path = ("spec", "mpiReplicaSpecs", "Worker", "replicas")
@@ -29,7 +30,7 @@ def made(*changes: tuple[Path, Any]) -> MPIJob:
 
 
 def wished(*changes: tuple[Path, Any]) -> Asking:
-    return asking.of_mpijob(made(*changes))
+    return resource_demand.of_mpijob(made(*changes))
 
 
 def gpus(workers: int, each: int, *changes: tuple[Path, Any]) -> Asking:
@@ -211,7 +212,7 @@ def trained(nodes: int, *, launcher_too: bool, queue: str = "", waits: bool = Tr
     )
     assert isinstance(found.value, Runtime) and isinstance(wanted.value, TrainJob)
     assert not wanted.errors
-    return asking.of_trainjob(wanted.value, effective(wanted.value, found.value))
+    return resource_demand.of_trainjob(wanted.value, effective(wanted.value, found.value))
 
 
 GREEDY = {"resources": {"limits": {"nvidia.com/gpu": 6}}}

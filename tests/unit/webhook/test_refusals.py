@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mpi_trainer.api.validation.fitting import in_pods
+from mpi_trainer.api.validation.compatibility import in_pods
 from mpi_trainer.webhook import refusals
 
 RESTRICTED = (

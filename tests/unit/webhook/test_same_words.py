@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from mpi_trainer.api.errors import InvalidJob
-from mpi_trainer.cli.validate import command
+from mpi_trainer.cli.verbs.validate import command
 from mpi_trainer.webhook import review
-from mpi_trainer.webhook.mpijob import judge
+from mpi_trainer.webhook.mpijob.judge import judge
 from openshift_ai_sdk.training import MPIJob
 from tests.api.admission.cases import REFUSED, job
 from tests.unit.webhook.test_mpijob import request

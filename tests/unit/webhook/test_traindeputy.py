@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mpi_trainer.webhook import traindeputy
+from mpi_trainer.webhook.trainjob import borrowed_rights
 from tests.unit.api.building import changed
 from tests.unit.api.traincases import KUEUE, PATCHES, TRAINER
 from tests.unit.api.trainers import (
@@ -28,7 +28,7 @@ def claims(
     job: dict[str, Any], template: dict[str, Any], before: dict[str, Any] | None = None
 ) -> list[str]:
     was = None if before is None else loaded(before)
-    found = traindeputy.train_brought(loaded(job), loaded_runtime(template), was)
+    found = borrowed_rights.train_brought(loaded(job), loaded_runtime(template), was)
     return [str(claim.refusal("eve")) for claim in found.claims]
 
 

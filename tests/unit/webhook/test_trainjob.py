@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from mpi_trainer.webhook import trainjob
-from mpi_trainer.webhook.meaning import same
+from mpi_trainer.webhook.equality import same
 from mpi_trainer.webhook.review import CREATE, UPDATE, Request
+from mpi_trainer.webhook.trainjob import judge
 from tests.unit.api.building import changed
 from tests.unit.api.traincases import KUEUE, PATCHES, TRAINER
 from tests.unit.api.trainers import patch, runtime, train_job
@@ -30,12 +30,12 @@ def update(old: dict[str, Any], new: dict[str, Any]) -> Request:
 
 
 def told(old: dict[str, Any], new: dict[str, Any]) -> str:
-    return "\n".join(str(error) for error in trainjob.judge(update(old, new)).errors)
+    return "\n".join(str(error) for error in judge.judge(update(old, new)).errors)
 
 
 def test_new_patches_are_stamped_and_a_given_time_stays() -> None:
     given = [patch("node"), {**patch("node", "b.io/x"), "time": OLD}]
-    steps = trainjob.stamps(create(train_job((PATCHES, given))), NOW)
+    steps = judge.stamps(create(train_job((PATCHES, given))), NOW)
     assert steps == ({"op": "add", "path": "/spec/runtimePatches/0/time", "value": STAMP},)
 
 
@@ -45,7 +45,7 @@ def test_changed_patch_is_stamped_anew_and_an_unchanged_one_keeps_its_time() -> 
         {**patch("node", "a.io/x", nodeSelector={"a": "b"}), "time": OLD},
         patch("node", "b.io/x"),
     ]
-    steps = trainjob.stamps(update(train_job((PATCHES, old)), train_job((PATCHES, new))), NOW)
+    steps = judge.stamps(update(train_job((PATCHES, old)), train_job((PATCHES, new))), NOW)
     assert [(step["path"][-6:], step["value"]) for step in steps] == [
         ("0/time", STAMP),
         ("1/time", OLD),
@@ -54,7 +54,7 @@ def test_changed_patch_is_stamped_anew_and_an_unchanged_one_keeps_its_time() -> 
 
 @pytest.mark.parametrize("data", [{}, {"spec": None}, {"spec": {"runtimePatches": [3]}}])
 def test_what_cannot_be_read_is_left_to_the_definition(data: dict[str, Any]) -> None:
-    assert trainjob.stamps(create(data), NOW) == ()
+    assert judge.stamps(create(data), NOW) == ()
 
 
 @pytest.mark.parametrize(
@@ -126,21 +126,21 @@ def test_what_a_patch_gave_to_containers_stays() -> None:
 
 def test_change_of_patches_and_a_start_are_judged_with_the_runtime() -> None:
     new = train_job(SUSPEND, (PATCHES, [patch("worker")]))
-    assert trainjob.judge(update(train_job(SUSPEND), new)).job is not None
-    assert trainjob.judge(update(train_job(SUSPEND), train_job())).job is not None
-    assert trainjob.judge(update(train_job(), train_job(SUSPEND))).job is None
-    assert trainjob.judge(create(train_job())).job is not None
+    assert judge.judge(update(train_job(SUSPEND), new)).job is not None
+    assert judge.judge(update(train_job(SUSPEND), train_job())).job is not None
+    assert judge.judge(update(train_job(), train_job(SUSPEND))).job is None
+    assert judge.judge(create(train_job())).job is not None
 
 
 def test_update_of_labels_is_never_refused() -> None:
     bad = train_job(((*TRAINER, "numNodes"), 0))
     labelled = changed(copy.deepcopy(bad), [(("metadata", "labels"), {"a": "b"})])
-    assert trainjob.judge(update(bad, labelled)) == trainjob.Verdict()
-    assert trainjob.judge(update(bad, changed(copy.deepcopy(bad), [SUSPEND]))).errors == ()
+    assert judge.judge(update(bad, labelled)) == judge.Verdict()
+    assert judge.judge(update(bad, changed(copy.deepcopy(bad), [SUSPEND]))).errors == ()
 
 
 def test_runtime_is_judged_when_it_changes() -> None:
     bad = runtime((("spec", "mlPolicy", "numNodes"), 0))
-    assert trainjob.judge_runtime(create(bad)).errors
-    assert trainjob.judge_runtime(update(bad, bad)).errors == ()
-    assert trainjob.judge_runtime(update(runtime(), bad)).errors
+    assert judge.judge_runtime(create(bad)).errors
+    assert judge.judge_runtime(update(bad, bad)).errors == ()
+    assert judge.judge_runtime(update(runtime(), bad)).errors

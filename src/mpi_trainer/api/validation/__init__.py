@@ -8,8 +8,15 @@ What would run upstream is accepted here; what could only hang or loop there is 
 from __future__ import annotations
 
 from mpi_trainer.api.errors import FieldError
-from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.api.validation import metadata, network, policies, replicas, suspicions, wishes
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.api.validation import (
+    likely_mistakes,
+    metadata,
+    network,
+    own_annotations,
+    policies,
+    replicas,
+)
 
 __all__ = ["errors", "warnings"]
 
@@ -17,7 +24,7 @@ __all__ = ["errors", "warnings"]
 def errors(job: MPIJob) -> tuple[FieldError, ...]:
     return (
         *metadata.errors(job),
-        *wishes.errors(job.metadata.annotations),
+        *own_annotations.errors(job.metadata.annotations),
         *network.errors(job),
         *policies.errors(job),
         *replicas.errors(job),
@@ -25,4 +32,4 @@ def errors(job: MPIJob) -> tuple[FieldError, ...]:
 
 
 def warnings(job: MPIJob) -> tuple[FieldError, ...]:
-    return tuple(suspicions.warnings(job))
+    return tuple(likely_mistakes.warnings(job))

@@ -8,10 +8,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from mpi_trainer.api import names
-from mpi_trainer.api.decode import decode
 from mpi_trainer.api.errors import DUPLICATE, FORBIDDEN, INVALID, FieldError, Path
-from mpi_trainer.api.pods import Container, EnvFrom, EnvVar, PodSpec
+from mpi_trainer.api.kinds.pods import Container, EnvFrom, EnvVar, PodSpec
 from mpi_trainer.api.validation import resources, rules
+from mpi_trainer.api.yaml.decode import decode
 
 
 def errors(path: Path, spec: PodSpec) -> rules.Errors:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mpi_trainer.api.errors import SUSPICIOUS, FieldError
-from mpi_trainer.api.mpijob import MPIJob
-from mpi_trainer.api.runtime import Runtime
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.api.kinds.runtime import Runtime
 
 _GANG = "gang scheduling is not served yet, and pods are scheduled one by one"
 _QUEUE = "for all or nothing, put the job into a Kueue queue"

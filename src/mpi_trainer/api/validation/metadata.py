@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mpi_trainer.api import names
 from mpi_trainer.api.errors import INVALID, TOO_LONG, FieldError
-from mpi_trainer.api.mpijob import MPIJob
+from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.api.validation import rules
 
 _GENERATED = "xxxxx"

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpi_trainer.api.annotations import NETWORK_POLICY, RESTRICTED
-from mpi_trainer.api.decode import decode
 from mpi_trainer.api.errors import FORBIDDEN, SUSPICIOUS, FieldError, Path
-from mpi_trainer.api.mpijob import LAUNCHER, WORKER, MPIJob
-from mpi_trainer.api.pods import TemplateView
+from mpi_trainer.api.kinds.annotations import NETWORK_POLICY, RESTRICTED
+from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob
+from mpi_trainer.api.kinds.pods import TemplateView
 from mpi_trainer.api.validation import rules
-from mpi_trainer.api.validation.wishes import PATH
+from mpi_trainer.api.validation.own_annotations import PATH
+from mpi_trainer.api.yaml.decode import decode
 
 MULTUS = "k8s.v1.cni.cncf.io/networks"
 

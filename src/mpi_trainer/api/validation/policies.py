@@ -5,8 +5,8 @@ from __future__ import annotations
 from mpi_trainer.api import names
 from mpi_trainer.api.defaults import AT_STARTUP, CLEAN_NONE, OPEN_MPI, WAIT_FOR_WORKERS_READY
 from mpi_trainer.api.errors import INVALID, FieldError
-from mpi_trainer.api.kueue import MULTIKUEUE
-from mpi_trainer.api.mpijob import OPERATOR_NAME, MPIJob, SchedulingPolicy
+from mpi_trainer.api.kinds.kueue import MULTIKUEUE
+from mpi_trainer.api.kinds.mpijob import OPERATOR_NAME, MPIJob, SchedulingPolicy
 from mpi_trainer.api.validation import rules
 
 CLEAN_POD_POLICIES = (CLEAN_NONE, "Running", "All")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from mpi_trainer.api import reserved
-from mpi_trainer.api.decode import decode
 from mpi_trainer.api.defaults import NEVER, ON_FAILURE
 from mpi_trainer.api.errors import INVALID, UNKNOWN, FieldError, Path
-from mpi_trainer.api.mpijob import LAUNCHER, OWN_LABELS, WORKER, MPIJob, ReplicaSpec
-from mpi_trainer.api.pods import PodTemplate, TemplateView
+from mpi_trainer.api.kinds import reserved
+from mpi_trainer.api.kinds.mpijob import LAUNCHER, OWN_LABELS, WORKER, MPIJob, ReplicaSpec
+from mpi_trainer.api.kinds.pods import PodTemplate, TemplateView
 from mpi_trainer.api.spelling import nearest
 from mpi_trainer.api.validation import containers, resources, rules, security, volumes
+from mpi_trainer.api.yaml.decode import decode
 
 SPECS = ("spec", "mpiReplicaSpecs")
 RESTART_POLICIES = (NEVER, ON_FAILURE)

@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from mpi_trainer.api import names, quantities
 from mpi_trainer.api.errors import INVALID, NOT_SUPPORTED, FieldError, Path
-from mpi_trainer.api.pods import Container, PodSpec, Resources
+from mpi_trainer.api.kinds.pods import Container, PodSpec, Resources
 from mpi_trainer.api.validation import rules
 
 _STANDARD = ("cpu", "memory", "ephemeral-storage")

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from mpi_trainer.api import names, reserved
-from mpi_trainer.api.decode import decode
+from mpi_trainer.api import names
 from mpi_trainer.api.defaults import OPEN_MPI
-from mpi_trainer.api.effective import DATASET, LAUNCHER, MODEL, NODE, TRAINER
+from mpi_trainer.api.effective.combine import DATASET, LAUNCHER, MODEL, NODE, TRAINER
 from mpi_trainer.api.errors import DUPLICATE, FORBIDDEN, INVALID, SUSPICIOUS, FieldError, Path
-from mpi_trainer.api.jobset import JobSetView, ReplicatedJobView
-from mpi_trainer.api.runtime import (
+from mpi_trainer.api.kinds import reserved
+from mpi_trainer.api.kinds.jobset import JobSetView, ReplicatedJobView
+from mpi_trainer.api.kinds.runtime import (
     CLUSTER,
     IMPLEMENTATION_ANNOTATION,
     MPI,
@@ -26,6 +26,7 @@ from mpi_trainer.api.runtime import (
 )
 from mpi_trainer.api.validation import rules
 from mpi_trainer.api.validation.policies import IMPLEMENTATIONS
+from mpi_trainer.api.yaml.decode import decode
 
 POLICY: Path = ("spec", "mlPolicy")
 JOBSET: Path = ("spec", "template", "spec")

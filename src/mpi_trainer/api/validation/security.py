@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from mpi_trainer.api.errors import FORBIDDEN, INVALID, SUSPICIOUS, FieldError, Path
-from mpi_trainer.api.pods import Container, ContainerSecurity, PodSecurity, PodSpec, Profile
+from mpi_trainer.api.kinds.pods import Container, ContainerSecurity, PodSecurity, PodSpec, Profile
 from mpi_trainer.api.validation import rules
 
 LARGEST_ID = 2**31 - 1

@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 
-from mpi_trainer.api import bounds, nesting
+from mpi_trainer.api import bounds
 from mpi_trainer.api.errors import INVALID, TOO_LONG, FieldError
+from mpi_trainer.api.yaml import nesting
 
 _SPEC = ("spec",)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from mpi_trainer.api import torchtune
-from mpi_trainer.api.effective import Effective, devices
+from mpi_trainer.api.effective import torchtune
+from mpi_trainer.api.effective.combine import Effective, devices
+from mpi_trainer.api.effective.torchtune import Devices
 from mpi_trainer.api.errors import FORBIDDEN, INVALID, NOT_SUPPORTED, FieldError, Path
-from mpi_trainer.api.torchtune import Devices
-from mpi_trainer.api.trainjob import TrainJob
+from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.api.validation import rules
 
 _NAME: Path = ("spec", "runtimeRef", "name")

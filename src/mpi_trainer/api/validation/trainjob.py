@@ -13,13 +13,19 @@ from typing import Any
 from msgspec.structs import replace
 
 from mpi_trainer.api import names
-from mpi_trainer.api.annotations import TRAIN_KNOWN
-from mpi_trainer.api.decode import decode
 from mpi_trainer.api.errors import DUPLICATE, INVALID, TOO_LONG, FieldError, Path
-from mpi_trainer.api.pods import Resources
-from mpi_trainer.api.runtime import KINDS
-from mpi_trainer.api.trainjob import GROUP, MANAGERS, RuntimeRef, Source, Trainer, TrainJob
-from mpi_trainer.api.validation import containers, patching, resources, rules, wishes
+from mpi_trainer.api.kinds.annotations import TRAIN_KNOWN
+from mpi_trainer.api.kinds.pods import Resources
+from mpi_trainer.api.kinds.runtime import KINDS
+from mpi_trainer.api.kinds.trainjob import GROUP, MANAGERS, RuntimeRef, Source, Trainer, TrainJob
+from mpi_trainer.api.validation import (
+    containers,
+    own_annotations,
+    resources,
+    rules,
+    runtime_patches,
+)
+from mpi_trainer.api.yaml.decode import decode
 
 SPEC: Path = ("spec",)
 GENERATED = "xxxxx"
@@ -30,7 +36,7 @@ _MOST_ITEMS = 128
 
 def errors(job: TrainJob) -> rules.Errors:
     yield from _metadata(job)
-    yield from wishes.errors(job.metadata.annotations, TRAIN_KNOWN)
+    yield from own_annotations.errors(job.metadata.annotations, TRAIN_KNOWN)
     yield from _runtime_ref((*SPEC, "runtimeRef"), job.spec.runtime_ref)
     wanted = job.spec.initializer
     if wanted is not None:
@@ -39,7 +45,7 @@ def errors(job: TrainJob) -> rules.Errors:
                 yield from _source((*SPEC, "initializer", field), source)
     if job.spec.trainer is not None:
         yield from _trainer((*SPEC, "trainer"), job.spec.trainer)
-    yield from patching.errors(job.spec.runtime_patches)
+    yield from runtime_patches.errors(job.spec.runtime_patches)
     deadline = job.spec.active_deadline_seconds
     remedy = "set the seconds that the job may run, or remove it"
     yield from rules.at_least((*SPEC, "activeDeadlineSeconds"), deadline, 1, remedy)

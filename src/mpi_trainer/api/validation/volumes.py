@@ -12,8 +12,8 @@ import msgspec
 
 from mpi_trainer.api import names
 from mpi_trainer.api.errors import DUPLICATE, INVALID, FieldError, Path
-from mpi_trainer.api.mpijob import LAUNCHER, MPIJob
-from mpi_trainer.api.pods import PodSpec, Volume, VolumeMount
+from mpi_trainer.api.kinds.mpijob import LAUNCHER, MPIJob
+from mpi_trainer.api.kinds.pods import PodSpec, Volume, VolumeMount
 from mpi_trainer.api.validation import rules
 
 SSH_VOLUME = "ssh-auth"

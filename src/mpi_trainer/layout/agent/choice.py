@@ -19,8 +19,8 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from mpi_trainer.api.annotations import AGENT, SSH
-from mpi_trainer.api.pods import Container, PodTemplate
+from mpi_trainer.api.kinds.annotations import AGENT, SSH
+from mpi_trainer.api.kinds.pods import Container, PodTemplate
 from mpi_trainer.layout.agent.settings import settings
 
 Level = Literal["full", "environment", "off"]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from mpi_trainer.api.annotations import BOUNDS, bound, seconds
+from mpi_trainer.api.kinds.annotations import BOUNDS, bound, seconds
 
 
 class Settings(msgspec.Struct, frozen=True):

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from mpi_trainer.api.effective import Effective
-from mpi_trainer.api.runtime import JAX, TORCH, XGBOOST
-from mpi_trainer.api.trainjob import TrainJob
+from mpi_trainer.api.effective.combine import Effective
+from mpi_trainer.api.kinds.runtime import JAX, TORCH, XGBOOST
+from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.layout.policies import flux, jax, torch, xgboost
-from mpi_trainer.layout.policies.firstnode import Variable
+from mpi_trainer.layout.policies.first_node import Variable
 
 __all__ = ["VARIABLES", "flux", "variables"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mpi_trainer.api.effective import AUTO, Effective
-from mpi_trainer.layout.policies.firstnode import PORT, Variable, address, index, value
+from mpi_trainer.api.effective.combine import AUTO, Effective
+from mpi_trainer.layout.policies.first_node import PORT, Variable, address, index, value
 
 MASTER = ("PET_MASTER_ADDR", "PET_MASTER_PORT")
 

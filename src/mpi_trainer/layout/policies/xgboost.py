@@ -5,8 +5,8 @@ A node has one worker for each of its GPUs, and one where it has none.
 
 from __future__ import annotations
 
-from mpi_trainer.api.effective import Effective
-from mpi_trainer.layout.policies.firstnode import PORT, Variable, address, index, value
+from mpi_trainer.api.effective.combine import Effective
+from mpi_trainer.layout.policies.first_node import PORT, Variable, address, index, value
 
 
 def variables(effective: Effective) -> tuple[Variable, ...]:

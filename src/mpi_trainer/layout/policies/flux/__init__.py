@@ -15,9 +15,9 @@ from typing import Any, Final
 
 import msgspec
 
-from mpi_trainer.api.effective import NODE, Effective, ReplicatedJob, gpus
-from mpi_trainer.api.tailoring import NODE_CONTAINER, container
-from mpi_trainer.api.validation.fitting import FLUX_INSTALLER
+from mpi_trainer.api.effective.combine import NODE, Effective, ReplicatedJob, gpus
+from mpi_trainer.api.effective.overrides import NODE_CONTAINER, container
+from mpi_trainer.api.validation.compatibility import FLUX_INSTALLER
 
 CONFIG_FOLDER: Final = "/etc/flux-config"
 INSTALLER: Final = FLUX_INSTALLER

@@ -1,0 +1,1 @@
+"""A TrainJob put together with its runtime: the job that its pods are made from. Pure."""

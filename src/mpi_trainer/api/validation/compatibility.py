@@ -1,0 +1,261 @@
+"""Whether a TrainJob fits its runtime: what the two are together must be able to start.
+
+Upstream lets much of this through, and then nothing starts and nothing says why: names that become
+too long, pods without an image, MPI without a launcher or with several, changes to containers that
+are not there. Every error stands at the field of the job that can mend it, or at `runtimeRef`.
+Danger: both must have passed their own rules before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from mpi_trainer.api import names
+from mpi_trainer.api.effective.combine import (
+    DATASET,
+    LAUNCHER,
+    MODEL,
+    NODE,
+    TRAINER,
+    Effective,
+    ReplicatedJob,
+    effective,
+)
+from mpi_trainer.api.errors import (
+    FORBIDDEN,
+    INVALID,
+    SUSPICIOUS,
+    TOO_LONG,
+    FieldError,
+    Path,
+)
+from mpi_trainer.api.kinds.pods import PodSpec
+from mpi_trainer.api.kinds.runtime import FLUX, MPI, SUPPORT_LABEL, TORCH, XGBOOST, Runtime
+from mpi_trainer.api.kinds.trainjob import Source, TrainJob
+from mpi_trainer.api.validation import (
+    containers,
+    ineffective,
+    resources,
+    rules,
+    runtime_patches,
+    security,
+    torchtune,
+    volumes,
+)
+from mpi_trainer.api.validation import runtime as runtimes
+from mpi_trainer.api.validation.replicas import MOST_WORKERS
+from mpi_trainer.api.validation.trainjob import GENERATED
+from mpi_trainer.api.validation.volumes import CONFIG_FOLDER, Given
+
+REF: Path = ("spec", "runtimeRef")
+TRAINER_FIELDS: Path = ("spec", "trainer")
+SSH_VOLUME = "mpi-ssh-auth"
+HOSTFILE_VOLUME = "mpi-hostfile"
+INITIALIZER_VOLUME = "initializer"
+FLUX_INSTALLER = "flux-installer"
+
+RESERVED = {
+    MPI: (
+        "OMPI_MCA_orte_default_hostfile",
+        "OMPI_MCA_orte_keep_fqdn_hostnames",
+        "OMPI_MCA_orte_set_default_slots",
+        "OMPI_MCA_plm_rsh_args",
+        "PRTE_MCA_prte_default_hostfile",
+        "I_MPI_HYDRA_HOST_FILE",
+        "HYDRA_HOST_FILE",
+    ),
+    TORCH: (
+        "PET_NNODES",
+        "PET_NPROC_PER_NODE",
+        "PET_NODE_RANK",
+        "PET_MASTER_ADDR",
+        "PET_MASTER_PORT",
+    ),
+    XGBOOST: ("DMLC_TRACKER_URI", "DMLC_TRACKER_PORT", "DMLC_TASK_ID", "DMLC_NUM_WORKER"),
+}
+_POD_SUFFIX = "-xxxxx"
+_QUEUE = "scheduling.volcano.sh/queue-name"
+
+
+def errors(job: TrainJob, runtime: Runtime) -> tuple[FieldError, ...]:
+    unsound = [_at_the_ref(error) for error in runtimes.structure(runtime)]
+    if unsound:
+        return tuple(unsound)
+    together = effective(job, runtime)
+    return (
+        *_size(job, together),
+        *_sources(job, together),
+        *runtime_patches.fit(job.spec.runtime_patches, runtime.jobset),
+        *_reserved(job, together),
+        *_policy(job, runtime, together),
+        *_names(job, together),
+        *_pods(runtime, together),
+    )
+
+
+def warnings(job: TrainJob, runtime: Runtime) -> Iterator[FieldError]:
+    yield from ineffective.of_runtime(runtime)
+    if runtime.metadata.labels.get(SUPPORT_LABEL) == "deprecated":
+        rule = "the runtime is deprecated and will be removed"
+        yield FieldError((*REF, "name"), SUSPICIOUS, runtime.name, rule, "choose another")
+    if runtime.policy == MPI and runtime.mpi.run_launcher_as_node and job.trainer.num_nodes == 1:
+        rule = (
+            "two pods run ranks all the same, the launcher and one worker, as in Kubeflow Trainer"
+        )
+        remedy = "choose a runtime without runLauncherAsNode for a single node"
+        yield FieldError((*TRAINER_FIELDS, "numNodes"), SUSPICIOUS, 1, rule, remedy)
+
+
+def in_pods(job: str, error: FieldError) -> FieldError:
+    """A fault of the pods of one replicated job, told to who wrote the TrainJob."""
+    where = f", {error.field}" if error.field else ""
+    rule = f"in the pods of `{job}`{where}: {error.rule}"
+    return replace(error, path=(*REF, "name"), rule=rule)
+
+
+def _at_the_ref(error: FieldError) -> FieldError:
+    """A fault of the runtime, told to who wrote the job."""
+    rule = f"the runtime cannot be used: {error.field}: {error.rule}"
+    return replace(error, path=(*REF, "name"), rule=rule)
+
+
+def _size(job: TrainJob, together: Effective) -> rules.Errors:
+    if together.pods > MOST_WORKERS:
+        rule = f"makes {together.pods} pods, and a job has at most {MOST_WORKERS}"
+        given = job.trainer.num_nodes
+        path = (*TRAINER_FIELDS, "numNodes") if given is not None else (*REF, "name")
+        yield FieldError(path, INVALID, given or job.spec.runtime_ref.name, rule, "use fewer nodes")
+
+
+def _sources(job: TrainJob, together: Effective) -> rules.Errors:
+    wanted = job.spec.initializer
+    if wanted is None:
+        return
+    for field, source, name in (
+        ("dataset", wanted.dataset, DATASET),
+        ("model", wanted.model, MODEL),
+    ):
+        if source is not None:
+            yield from _source(("spec", "initializer", field), source, name, together)
+
+
+def _source(path: Path, source: Source, name: str, together: Effective) -> rules.Errors:
+    role = next((job for job in together.jobs if job.name == name), None)
+    container = None
+    if role is not None:
+        spec = role.template.view.spec
+        every = (*spec.init_containers, *spec.containers)
+        container = next((one for one in every if one.name == name), None)
+    remedy = "remove it, or choose a runtime that fetches it"
+    if role is None:
+        rule = f"the runtime has no job `{name}` to fetch it"
+    elif container is None:
+        rule = f"the runtime's job `{name}` has no container `{name}` to fetch it"
+    elif all(mount.name != INITIALIZER_VOLUME for mount in container.volume_mounts):
+        rule = (
+            f"the runtime's container `{name}` mounts no volume `{INITIALIZER_VOLUME}` to keep it"
+        )
+    else:
+        return
+    yield FieldError(path, INVALID, source.storage_uri or "", rule, remedy)
+
+
+def _reserved(job: TrainJob, together: Effective) -> rules.Errors:
+    taken = RESERVED.get(together.policy, ())
+    for n, variable in enumerate(job.trainer.env):
+        if variable.get("name") in taken:
+            path = (*TRAINER_FIELDS, "env", n, "name")
+            rule = "the controller sets this variable itself"
+            yield FieldError(path, FORBIDDEN, variable["name"], rule, "remove it")
+
+
+def _policy(job: TrainJob, runtime: Runtime, together: Effective) -> rules.Errors:
+    if together.policy == MPI:
+        for error in runtimes.mpi_roles(runtime, (*REF, "name")):
+            yield replace(error, rule=f"the runtime cannot be used: {error.rule}")
+    if together.policy == FLUX:
+        yield from _brokers(runtime, together)
+    if together.policy == TORCH:
+        yield from torchtune.errors(job, together)
+    yield from _injection(runtime)
+    policy = runtime.spec.pod_group_policy
+    if policy and policy.volcano and together.annotations.get(_QUEUE) == "":
+        rule = f"the runtime's annotation {_QUEUE} names no queue"
+        yield FieldError((*REF, "name"), INVALID, runtime.name, rule, "set it, or remove it there")
+
+
+def _brokers(runtime: Runtime, together: Effective) -> rules.Errors:
+    """Flux is in the pods of one job, whose name and hosts it counts on."""
+    nodes = next((one for one in together.jobs if one.name == NODE), None)
+    path, remedy = (*REF, "name"), "mend the runtime, or choose another"
+    if nodes is None or nodes.role != TRAINER:
+        rule = f"its policy is flux, and it has no job `{NODE}` that is labelled as the trainer"
+        yield FieldError(path, INVALID, runtime.name, rule, remedy)
+    elif any(one.name == FLUX_INSTALLER for one in nodes.template.view.spec.init_containers):
+        rule = f"the controller adds an init container `{FLUX_INSTALLER}`, and it has one already"
+        yield FieldError(path, INVALID, runtime.name, rule, remedy)
+
+
+def _injection(runtime: Runtime) -> rules.Errors:
+    torch = runtime.spec.ml_policy.torch if runtime.spec.ml_policy else None
+    jobs = {job.name: job for job in runtime.jobset.replicated_jobs}
+    for target in torch.env_injection.targets if torch and torch.env_injection else ():
+        there = (
+            _containers(jobs[target.job_name].template.spec.template.view.spec)
+            if target.job_name in jobs
+            else ()
+        )
+        for name in target.container_names:
+            if name not in there:
+                what = f"job `{target.job_name}`, container `{name}`"
+                rule = f"its torch.envInjection names {what}, which it has not"
+                remedy = "mend the runtime, or choose another"
+                yield FieldError((*REF, "name"), INVALID, runtime.name, rule, remedy)
+
+
+def _containers(spec: PodSpec) -> tuple[str, ...]:
+    return tuple(one.name for one in (*spec.init_containers, *spec.containers))
+
+
+def _names(job: TrainJob, together: Effective) -> rules.Errors:
+    """A pod is called after the job, its role and its number, and Kubernetes adds six letters."""
+    meta = job.metadata
+    field = "name" if meta.name else "generateName"
+    shown = meta.name or meta.generate_name or ""
+    name = meta.name or f"{shown}{GENERATED}"
+    suffixes = [
+        f"-{one.name}-{max(one.replicas, 1) - 1}-{max(one.count, 1) - 1}{_POD_SUFFIX}"
+        for one in together.jobs
+    ]
+    longest = max(suffixes, key=len, default="")
+    size = len(name) + len(longest)
+    if size > names.LABEL_LENGTH >= len(name):
+        rule = f"its pod `…{longest}` would need {size} characters, and {names.LABEL_LENGTH} are"
+        fits = names.LABEL_LENGTH - len(longest) - (len(name) - len(shown))
+        remedy = f"use at most {fits} characters"
+        yield FieldError(("metadata", field), TOO_LONG, shown, f"{rule} allowed", remedy)
+
+
+def _pods(runtime: Runtime, together: Effective) -> rules.Errors:
+    """What the API server would refuse of the pods when nobody looks any more."""
+    claims = runtime.jobset.claims
+    for job in together.jobs:
+        spec = job.template.view.spec
+        for error in (
+            *containers.errors((), spec),
+            *volumes.errors((), spec, _given(together, job, claims)),
+            *security.errors((), spec),
+            *resources.overhead((), spec),
+        ):
+            yield in_pods(job.name, error)
+
+
+def _given(together: Effective, job: ReplicatedJob, claims: Sequence[str]) -> Given:
+    folders = dict.fromkeys(claims, "")
+    if together.policy == MPI and job.role in (LAUNCHER, NODE):
+        folders[SSH_VOLUME] = together.ssh_auth_mount_path
+    if together.policy == MPI and job.role == LAUNCHER:
+        folders[HOSTFILE_VOLUME] = CONFIG_FOLDER
+    return Given(folders)

@@ -1,0 +1,63 @@
+"""The commands of `odh`, each imported only when it is called."""
+
+from __future__ import annotations
+
+import click
+
+from mpi_trainer import __version__
+from mpi_trainer.cli.lazy import group
+from mpi_trainer.cli.main import INTERRUPTED, USAGE
+from mpi_trainer.cli.target import anywhere
+
+VERBS = {
+    "run": ("run", "Run a command or a job file with real MPI on this machine."),
+    "mpijob": ("mpijob", "MPI jobs: submit, follow, stop, repeat."),
+    "trainjob": ("trainjob", "TrainJobs, by the same verbs."),
+    "training": ("training", "The same by verb and kind: `odh training list mpijob`."),
+    "runtime": ("runtime", "Runtimes for TrainJobs: list and describe them."),
+    "validate": ("validate", "Check job files without running anything."),
+    "render": ("render", "Print the objects that the controller would create for a job."),
+    "diff": ("diff", "Say what applying a job file would change on the cluster."),
+    "mpi": ("mpi", "Install and list the MPI builds for local runs."),
+    "doctor": ("doctor", "Say what works here, what is missing, and what mends it."),
+    "completion": ("completion", "Print the shell's completion for this program."),
+}
+
+
+@click.group(cls=group(VERBS), context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="odh")
+@anywhere
+def odh() -> None:
+    """MPI training jobs that just run: here, and on OpenShift AI.
+
+    Options that say where may also follow the command, as kubectl has it. Without any, jobs are on
+    the cluster that kubectl would use; where there is none, on this machine.
+
+    \b
+    Exit codes:
+      0    done, or the job succeeded
+      1    the job failed
+      2    wrong usage or input, or no such job
+      124  the time given with --timeout is over
+      130  interrupted (Ctrl-C)
+    """
+
+
+def run() -> int:
+    """Runs the command that was called; its exit code."""
+    from mpi_trainer.cli import program
+
+    try:
+        return odh.main(prog_name=program.name(), standalone_mode=False) or 0
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return USAGE
+    except click.ClickException as error:
+        from mpi_trainer.cli.output import errors
+
+        click.echo(errors.misused(error), err=True)
+        return USAGE
+    except click.Abort:
+        return INTERRUPTED

@@ -1,0 +1,1 @@
+"""What is printed: tables, JSON, YAML, errors, live views."""

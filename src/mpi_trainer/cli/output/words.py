@@ -1,0 +1,113 @@
+"""A job in a few words: a row of a table, a line of progress, or plain data. Pure.
+
+The words are the same in `list`, `get`, `describe` and `watch`, and the data are the same in every
+format. Danger: `odh mpijob list` must start fast, so this module imports nothing that is slow.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from mpi_trainer.cli import program
+from mpi_trainer.cli.output import durations
+
+if TYPE_CHECKING:
+    from mpi_trainer.diagnose.progress import Progress
+    from mpi_trainer.sdk.backends.backend import JobSummary
+
+COLUMNS = ("NAME", "STATE", "WORKERS", "PROGRESS", "AGE", "DURATION")
+WIDE = ("SLOTS", "MPI", "REASON", "MESSAGE")
+LONGEST = 80
+
+
+def columns(*, wide: bool, everywhere: bool) -> tuple[str, ...]:
+    return (*(("NAMESPACE",) if everywhere else ()), *COLUMNS, *(WIDE if wide else ()))
+
+
+def row(job: JobSummary, now: datetime, *, wide: bool, everywhere: bool) -> tuple[str, ...]:
+    end = job.completed or (now if job.state == "Running" else None)
+    cells = (
+        job.key.name,
+        job.state,
+        str(job.workers),
+        progress_words(job.progress) or "-",
+        durations.between(job.created, now),
+        durations.between(job.started, end),
+    )
+    more = (str(job.slots), job.implementation or "-", job.reason or "-", one_line(job.message))
+    return (*((job.key.namespace,) if everywhere else ()), *cells, *(more if wide else ()))
+
+
+def progress_words(progress: Progress | None) -> str:
+    """`45% epoch 9/20`; empty where the job has said nothing."""
+    if progress is None or progress.step is None:
+        return ""
+    if progress.fraction is None:
+        return f"{progress.unit} {progress.step:g}".strip()
+    share = f"{int(progress.fraction * 100)}%"
+    if progress.unit == "%":
+        return share
+    if progress.total == 100 and progress.unit.startswith("epoch "):
+        return f"{progress.unit} {share}"
+    return f"{share} {progress.unit or 'step'} {progress.step:.4g}/{progress.total:g}"
+
+
+def eta_words(progress: Progress | None, now: float) -> str:
+    """How long it will still take; empty where nobody can know."""
+    if progress is None or progress.eta_seconds is None or not progress.eta_seconds:
+        return ""
+    return durations.short(max(progress.eta_seconds - max(now - progress.at, 0.0), 0.0))
+
+
+def metric_words(progress: Progress | None) -> str:
+    if progress is None:
+        return ""
+    return "  ".join(f"{name} {value:.6g}" for name, value in progress.metrics.items())
+
+
+def data(job: JobSummary) -> dict[str, Any]:
+    """A list's item. Times as RFC 3339; what is not known is left out."""
+    facts: dict[str, Any] = {
+        "name": job.key.name,
+        "namespace": job.key.namespace,
+        "state": job.state,
+        "reason": job.reason,
+        "message": job.message,
+        "created": moment(job.created),
+        "started": moment(job.started),
+        "completed": moment(job.completed),
+        "workers": job.workers,
+        "slots": job.slots,
+        "implementation": job.implementation,
+        "progress": progress_data(job.progress),
+    }
+    return {key: value for key, value in facts.items() if value not in (None, "")}
+
+
+def progress_data(progress: Progress | None) -> dict[str, Any] | None:
+    if progress is None:
+        return None
+    facts: dict[str, Any] = {
+        "step": progress.step,
+        "total": progress.total,
+        "unit": progress.unit or None,
+        "fraction": progress.fraction,
+        "etaSeconds": progress.eta_seconds,
+        "metrics": dict(progress.metrics) or None,
+    }
+    return {key: value for key, value in facts.items() if value is not None}
+
+
+def moment(time: datetime | None) -> str | None:
+    return None if time is None else time.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def full_name(name: str) -> str:
+    kind = program.kind()
+    return f"{kind}.{program.GROUPS[kind]}/{name}"
+
+
+def one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"

@@ -1,0 +1,1 @@
+"""One file per command; a group of commands is a folder."""

@@ -1,0 +1,292 @@
+"""What a cluster has for training jobs, what the caller may do there, and what mends the rest.
+
+Everything is asked with the caller's own rights and changes nothing: the one job that is sent is a
+dry run. What the caller may not see is said to be unknown, never to be missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from mpi_trainer.cli.verbs.doctor_finding import Finding
+from mpi_trainer.kube import requests
+from mpi_trainer.kube.config import Config
+from mpi_trainer.kube.errors import ApiError, Forbidden, KubeError, NotFound, Unauthorized
+from mpi_trainer.kube.oneshot import OneShot
+from mpi_trainer.kube.requests import Request
+from mpi_trainer.kube.resources import (
+    CLUSTER_TRAINING_RUNTIMES,
+    MPIJOBS,
+    NAMESPACES,
+    RESOURCE_QUOTAS,
+    SELF_SUBJECT_ACCESS_REVIEWS,
+    SERVICES,
+    TRAINJOBS,
+    Resource,
+)
+
+Object = Mapping[str, Any]
+_INSTALL: Final = "have an administrator install it (docs/install.md)"
+LOCAL_QUEUES: Final = tuple(
+    Resource("kueue.x-k8s.io", version, "localqueues", "LocalQueue")
+    for version in ("v1beta2", "v1beta1")
+)
+SELF_REVIEWS: Final = Resource(
+    "authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False
+)
+# What people do with jobs, the rights that it takes, and the role of ours that has them.
+RIGHTS: Final = (
+    ("submit jobs", (("create", "mpijobs"),), "mpijob-user"),
+    ("suspend, resume and delete jobs", (("patch", "mpijobs"), ("delete", "mpijobs")),
+     "mpijob-user"),
+    ("see jobs", (("get", "mpijobs"), ("list", "mpijobs"), ("watch", "mpijobs")), "mpijob-viewer"),
+    ("read logs", (("list", "pods"), ("get", "pods/log")), "mpijob-viewer"),
+    ("see events", (("list", "events"),), "mpijob-viewer"),
+    ("send code along", (("create", "configmaps"),), "mpijob-user"),
+    ("enter pods (exec, cp, stack)", (("create", "pods/exec"),), "mpijob-admin"),
+)  # fmt: skip
+_DNS: Final = (("kube-system", "kube-dns"), ("openshift-dns", "dns-default"))
+
+
+def examine(config: Config) -> Iterator[Finding]:
+    """From the address inwards; nothing more where the first step fails."""
+    with OneShot(config) as server:
+        try:
+            version = server.call(Request("GET", "/version"))
+            groups = {g["name"] for g in server.call(Request("GET", "/apis"))["groups"]}
+        except KubeError as error:
+            yield Finding("cluster", "missing", str(error), _reach(error))
+            return
+        yield Finding("cluster", "ok", f"{config.server}, Kubernetes {version['gitVersion']}")
+        yield _identity(server, config)
+        yield _namespace(server, config)
+        yield from _kinds(server, groups)
+        if "kubeflow.org" in groups:
+            yield _admission(server, config)
+        yield from _rights(server, config)
+        if "trainer.kubeflow.org" in groups:
+            yield _runtimes(server)
+        yield _queues(server, config, groups)
+        yield from _quotas(server, config)
+        yield _dns(server)
+        yield _constraints(server, config, groups)
+
+
+def _reach(error: KubeError) -> str:
+    if isinstance(error, Unauthorized):
+        return "log in again: `oc login`, or renew the token in your kubeconfig"
+    return "check the address and your network, or choose another cluster with --context"
+
+
+def _identity(server: OneShot, config: Config) -> Finding:
+    body = {"apiVersion": SELF_REVIEWS.api_version, "kind": SELF_REVIEWS.kind}
+    try:
+        answer = server.call(requests.create(SELF_REVIEWS, "", body))
+    except KubeError as error:
+        return Finding("login", "limited", f"who you are cannot be asked: {error}")
+    user = answer["status"]["userInfo"].get("username", "")
+    if user == "system:anonymous":
+        return Finding("login", "missing", "the server does not know you", "log in to the cluster")
+    return Finding("login", "ok", f"{user}, by {config.source}")
+
+
+def _namespace(server: OneShot, config: Config) -> Finding:
+    name = config.namespace
+    try:
+        found = server.call(requests.get(NAMESPACES, "", name))
+    except NotFound:
+        mend = f"make it (`kubectl create namespace {name}`), or name another with -n"
+        return Finding("namespace", "missing", f"{name} does not exist", mend)
+    except KubeError:
+        return Finding("namespace", "ok", f"{name} (its settings are not yours to see)")
+    level = _labels(found).get("pod-security.kubernetes.io/enforce", "")
+    return Finding("namespace", "ok", name + (f", pods must be {level}" if level else ""))
+
+
+def _kinds(server: OneShot, groups: set[str]) -> Iterator[Finding]:
+    needs = {
+        MPIJOBS: "MPIJobs cannot be submitted",
+        TRAINJOBS: "TrainJobs cannot be submitted",
+    }
+    for kind, without in needs.items():
+        if _served(server, kind):
+            yield Finding(kind.kind, "ok", f"{kind.api_version} is served")
+        else:
+            level = "missing" if kind is MPIJOBS else "limited"
+            mend = f"{_INSTALL}: `kubectl apply -k manifests/crds`"
+            yield Finding(kind.kind, level, f"is not defined here: {without}", mend)
+    if "trainer.kubeflow.org" in groups and "jobset.x-k8s.io" not in groups:
+        yield Finding("JobSet", "limited", "is not defined here, and TrainJobs need it", _INSTALL)
+
+
+def _served(server: OneShot, kind: Resource) -> bool:
+    try:
+        found = server.call(Request("GET", f"/apis/{kind.api_version}"))
+    except KubeError:
+        return False
+    return any(each.get("name") == kind.plural for each in found.get("resources") or ())
+
+
+def _admission(server: OneShot, config: Config) -> Finding:
+    """A job that every schema takes and only our admission refuses: no pod could have its name."""
+    container = {"name": "c", "image": "i", "command": ["true"]}
+    template = {"template": {"spec": {"containers": [container]}}}
+    body = {
+        "apiVersion": MPIJOBS.api_version,
+        "kind": MPIJOBS.kind,
+        "metadata": {"name": "x" * 64, "namespace": config.namespace},
+        "spec": {"mpiReplicaSpecs": {"Launcher": template, "Worker": {"replicas": 1, **template}}},
+    }
+    what = "admission"
+    try:
+        server.call(requests.create(MPIJOBS, config.namespace, body, dry_run=True), None)
+    except ApiError as error:
+        if "failed calling webhook" in error.message:
+            mend = (
+                "have an administrator look at the pods of the webhook; nothing gets in till then"
+            )
+            return Finding(what, "missing", f"its webhook does not answer: {error.message}", mend)
+        if "denied the request" in error.message:
+            return Finding(what, "ok", "jobs are checked before they are taken")
+        return Finding(what, "limited", f"cannot be tried with your rights: {error.message}")
+    except KubeError as error:
+        return Finding(what, "limited", str(error))
+    mend = "install it (docs/install.md); until then check files with `odh validate`"
+    return Finding(what, "limited", "no webhook checks jobs: mistakes show only later", mend)
+
+
+def _rights(server: OneShot, config: Config) -> Iterator[Finding]:
+    well = []
+    for what, needed, role in RIGHTS:
+        missing = [f"{v} {r}" for v, r in needed if not _may(server, v, r, config.namespace)]
+        if missing:
+            says = f"you may not {what} in {config.namespace}: no right to {', '.join(missing)}"
+            mend = f"ask an administrator for the role {role} in this namespace"
+            yield Finding("rights", "limited", says, mend)
+        else:
+            well.append(what)
+    if well:
+        yield Finding("rights", "ok", f"you may {', '.join(well)} in {config.namespace}")
+
+
+def _may(server: OneShot, verb: str, resource: str, namespace: str) -> bool:
+    plural, _, sub = resource.partition("/")
+    attributes = {
+        "verb": verb,
+        "group": MPIJOBS.group if plural == MPIJOBS.plural else "",
+        "resource": plural,
+        "subresource": sub,
+        "namespace": namespace,
+    }
+    review = {
+        "apiVersion": SELF_SUBJECT_ACCESS_REVIEWS.api_version,
+        "kind": SELF_SUBJECT_ACCESS_REVIEWS.kind,
+        "spec": {"resourceAttributes": attributes},
+    }
+    try:
+        answer = server.call(requests.create(SELF_SUBJECT_ACCESS_REVIEWS, "", review))
+    except KubeError:
+        return False
+    return bool(answer["status"]["allowed"])
+
+
+def _runtimes(server: OneShot) -> Finding:
+    try:
+        page = server.call(requests.list_page(CLUSTER_TRAINING_RUNTIMES, limit=0))
+    except Forbidden:
+        mend = "ask for `list` on clustertrainingruntimes"
+        return Finding("runtimes", "limited", "are not yours to see", mend)
+    except KubeError as error:
+        return Finding("runtimes", "limited", str(error))
+    names = [item["metadata"]["name"] for item in page.get("items") or ()]
+    if not names:
+        mend = "have an administrator apply ours: `kubectl apply -k manifests/runtimes`"
+        return Finding("runtimes", "limited", "there are none, so no TrainJob can run", mend)
+    return Finding("runtimes", "ok", ", ".join(sorted(names)))
+
+
+def _queues(server: OneShot, config: Config, groups: set[str]) -> Finding:
+    if "kueue.x-k8s.io" not in groups:
+        return Finding("queues", "ok", "Kueue is not here: jobs start as soon as they fit")
+    for resource in LOCAL_QUEUES:
+        try:
+            page = server.call(requests.list_page(resource, config.namespace, limit=0))
+        except NotFound:
+            continue
+        except KubeError as error:
+            return Finding("queues", "limited", f"cannot be listed: {error}")
+        return _queue_words(page.get("items") or (), config.namespace)
+    return Finding("queues", "limited", "this Kueue's version is not known to us")
+
+
+def _queue_words(items: Iterable[Object], namespace: str) -> Finding:
+    shown, idle = [], []
+    for item in items:
+        name, status = item["metadata"]["name"], item.get("status") or {}
+        active = _condition(status, "Active")
+        waiting = status.get("pendingWorkloads", 0)
+        shown.append(f"{name} ({waiting} waiting, {status.get('admittedWorkloads', 0)} admitted)")
+        if active is not None and active.get("status") == "False":
+            idle.append(f"{name}: {active.get('message', '')}")
+    if idle:
+        says, mend = f"not in use: {'; '.join(idle)}", "have an administrator mend its ClusterQueue"
+        return Finding("queues", "limited", says, mend)
+    if not shown:
+        return Finding("queues", "ok", f"Kueue has no queue in {namespace}: jobs need none there")
+    return Finding("queues", "ok", ", ".join(shown))
+
+
+def _quotas(server: OneShot, config: Config) -> Iterator[Finding]:
+    try:
+        page = server.call(requests.list_page(RESOURCE_QUOTAS, config.namespace, limit=0))
+    except KubeError:
+        return
+    for item in page.get("items") or ():
+        status = item.get("status") or {}
+        hard, used = status.get("hard") or {}, status.get("used") or {}
+        says = ", ".join(f"{used.get(name, '0')} of {hard[name]} {name}" for name in hard)
+        yield Finding("quota", "ok", f"{item['metadata']['name']}: {says} in use")
+
+
+def _dns(server: OneShot) -> Finding:
+    hidden = False
+    for namespace, name in _DNS:
+        try:
+            server.call(requests.get(SERVICES, namespace, name), None)
+        except NotFound:
+            continue
+        except KubeError:
+            hidden = True
+            continue
+        return Finding("dns", "ok", f"service {name} in {namespace}")
+    if hidden:
+        return Finding("dns", "ok", "is not yours to see; a job says where a name is not found")
+    mend = "have an administrator install cluster DNS: workers find each other by name"
+    return Finding("dns", "missing", "there is no service for names", mend)
+
+
+def _constraints(server: OneShot, config: Config, groups: set[str]) -> Finding:
+    if "security.openshift.io" not in groups:
+        return Finding("user ids", "ok", "no OpenShift: images choose the user that they run as")
+    try:
+        found = server.call(requests.get(NAMESPACES, "", config.namespace))
+    except KubeError:
+        return Finding("user ids", "ok", "OpenShift gives every namespace a range of its own")
+    span = _notes(found).get("openshift.io/sa.scc.uid-range", "")
+    if not span:
+        mend = "have an administrator make it as a project (`oc new-project`)"
+        return Finding("user ids", "limited", "the namespace has no range of user ids", mend)
+    return Finding("user ids", "ok", f"{span}: any of them works, images need no root")
+
+
+def _labels(found: Object) -> Mapping[str, str]:
+    return found["metadata"].get("labels") or {}
+
+
+def _notes(found: Object) -> Mapping[str, str]:
+    return found["metadata"].get("annotations") or {}
+
+
+def _condition(status: Object, kind: str) -> Object | None:
+    return next((c for c in status.get("conditions") or () if c.get("type") == kind), None)

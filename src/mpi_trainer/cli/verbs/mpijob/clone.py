@@ -1,0 +1,71 @@
+"""`odh mpijob clone`: a copy of a job, with changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from mpi_trainer.cli import target
+from mpi_trainer.cli.backend import answer, connect
+from mpi_trainer.cli.output.verbosity import voiced
+from mpi_trainer.cli.parameters import Pair
+from mpi_trainer.cli.verbs.mpijob import options, submit
+from mpi_trainer.cli.verbs.mpijob.overrides import Overrides, clone, split_command
+from mpi_trainer.local.execute.settings import Settings, here
+from mpi_trainer.sdk.backends.backend import Key
+
+
+class _Setting(Pair):
+    name = "PATH=VALUE"
+
+
+@click.command("clone")
+@options.name
+@click.argument("newname")
+@options.namespace
+@click.option("-w", "--workers", type=click.IntRange(1), help="Worker pods.")
+@click.option("-s", "--slots", type=click.IntRange(1), help="Ranks a worker.")
+@click.option("--image", help="Image of launcher and workers.")
+@click.option("--command", "line", metavar="LINE", help="Another command, as one quoted word.")
+@click.option("-e", "--env", type=Pair("variable"), multiple=True, help="Set a variable.")
+@click.option(
+    "--set", "settings", type=_Setting("field"), multiple=True,
+    help="Set any field, such as spec.runPolicy.backoffLimit=0.",
+)  # fmt: skip
+@options.submission
+@voiced
+def command(**given: Any) -> int:
+    """Submit a copy of a job, with changes.
+
+    \b
+    odh mpijob clone train train-8 --workers 8
+    odh mpijob clone train once --set spec.runPolicy.backoffLimit=0 --follow
+    """
+    key = Key(given["namespace"], given["name"])
+    wanted = Overrides(
+        workers=given["workers"],
+        slots=given["slots"],
+        image=given["image"],
+        command=None if given["line"] is None else split_command(given["line"]),
+        env=given["env"],
+        settings=given["settings"],
+    )
+    old = answer(connect().get(key))
+    job = clone(old, given["newname"], given["namespace"], wanted)
+    order = submit.Order(given["follow"], given["wait"], given["timeout"], given["form"])
+    if given["dry_run"]:
+        return submit.shown([job], order)
+    if target.on_cluster(target.said()):
+        return submit.copied(job, key, order)
+    return submit.submitted([job], _settings_of(key), order)
+
+
+def _settings_of(key: Key) -> Settings:
+    """The copy runs as the original did: in its directory, with its MPI and its materials."""
+    from mpi_trainer.local.jobs import store
+
+    try:
+        return store.find(key.namespace, key.name).settings()
+    except (store.NoSuchJob, OSError):
+        return here()

@@ -1,0 +1,240 @@
+"""`odh mpijob create`: a job from a command or a file, checked here, then submitted."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from mpi_trainer.api.defaults import OPEN_MPI
+from mpi_trainer.api.errors import line
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.cli import program, sending, target
+from mpi_trainer.cli.output.verbosity import say, voiced
+from mpi_trainer.cli.parameters import Mount, Mpi, Pair
+from mpi_trainer.cli.verbs.mpijob import options, submit
+from mpi_trainer.cli.verbs.mpijob.overrides import split_command
+from mpi_trainer.sdk.job.new import NewJob, name_for
+from mpi_trainer.sdk.job.resources import ResourceRequirements
+from mpi_trainer.sdk.job.specs import LOCAL_IMAGE
+
+if TYPE_CHECKING:
+    from mpi_trainer.api.yaml.load import JobFile
+    from mpi_trainer.local.execute.settings import Settings
+
+OF_COMMANDS = (
+    "workers",
+    "slots",
+    "gpu",
+    "cpu",
+    "memory",
+    "launcher_cpu",
+    "launcher_memory",
+    "image",
+    "line",
+    "as_is",
+    "env",
+    "mounts",
+)
+OF_THIS_MACHINE = {
+    "mounts": "--mount shows a folder of this machine, which a cluster's nodes do not have; "
+    "put a volume into a job file",
+    "claims": "--claim stands for a claim where there is no cluster; a cluster has its own",
+}
+MPI_OF_A_FILE = (
+    "--mpi chooses among this machine's; on a cluster the image has its own, and the file names it "
+    "in spec.mpiImplementation"
+)
+POLICIES = {"retries": "backoff_limit", "ttl": "ttl_seconds_after_finished"}
+
+
+@click.command("create")
+@click.argument("name", required=False)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
+@click.option("-f", "--file", "path", metavar="FILE", help="Submit what FILE holds (`-`: stdin).")
+@options.namespace
+@click.option("--command", "line", metavar="LINE", help="The command, as one quoted word.")
+@click.option("--image", help="Image of launcher and workers; on this machine none is needed.")
+@click.option("-w", "--workers", type=click.IntRange(1), help="Worker pods.  [default: 2]")
+@click.option("-s", "--slots", type=click.IntRange(1), help="Ranks a worker.  [default: its GPUs]")
+@click.option("--gpu", type=click.IntRange(0), help="GPUs a worker.")
+@click.option("--cpu", metavar="QUANTITY", help="CPUs a worker, such as 4 or 500m.")
+@click.option("--memory", metavar="QUANTITY", help="Memory a worker, such as 8Gi.")
+@click.option("--launcher-cpu", metavar="QUANTITY", help="CPUs of the launcher.")
+@click.option("--launcher-memory", metavar="QUANTITY", help="Memory of the launcher.")
+@click.option(
+    "--mpi", type=Mpi(),
+    help="MPI to use.  [default: openmpi, or what the file asks for]",
+)  # fmt: skip
+@click.option("-e", "--env", type=Pair("variable"), multiple=True, help="Set a variable.")
+@click.option("--mount", "mounts", type=Mount(), multiple=True, help="Show a directory at DST.")
+@click.option(
+    "--claim", "claims", type=Pair("claim"), multiple=True,
+    help="Directory that stands for a PersistentVolumeClaim.",
+)  # fmt: skip
+@click.option(
+    "--retries",
+    type=click.IntRange(0),
+    help="Attempts after the first.  [default: 0; of a file: 6]",
+)
+@click.option("--ttl", type=options.Span(), help="Delete the job so long after its end.")
+@click.option("--suspended", is_flag=True, help="Create it, but let it wait for `resume`.")
+@click.option(
+    "--workdir", type=click.Path(exists=True, file_okay=False),
+    help="Send this folder along: the job works in it, wherever it runs.",
+)  # fmt: skip
+@click.option("--as-is", is_flag=True, help="Do not put `mpirun -n RANKS` before the command.")
+@options.submission
+@voiced
+def command(**given: Any) -> int:
+    """Submit a job from a command or a file; it goes on when this program ends.
+
+    \b
+    odh mpijob create train --workers 4 --gpu 1 --image IMG --command "python train.py"
+    odh mpijob create train -w 4 -- python train.py --epochs 3
+    odh mpijob create -f mpijob.yaml --follow
+
+    A command that does not start ranks by itself runs as `mpirun -n WORKERS×SLOTS COMMAND`.
+    Ctrl-C with --follow or --wait leaves the job running.
+    """
+    file = _file(given) if given["path"] else None
+    jobs = _from_file(given, file) if file else [_from_words(given)]
+    jobs = [_with_policies(job, given) for job in jobs]
+    if (given["follow"] or given["wait"]) and len(jobs) != 1:
+        raise click.UsageError(f"--follow and --wait need one job; {given['path']} has {len(jobs)}")
+    order = submit.Order(
+        follow=given["follow"],
+        wait=given["wait"],
+        timeout=given["timeout"],
+        form=given["form"],
+        told=file.warnings if file else (),
+    )
+    if given["dry_run"]:
+        return submit.shown(jobs, order)
+    if target.on_cluster(target.said()):
+        _check_for_a_cluster(given)
+        jobs = jobs if file else [_for_a_cluster(job) for job in jobs]
+        others = sending.companions(file, given["namespace"])
+        if given["workdir"]:
+            return submit.shipped(jobs, others, given["workdir"], order)
+        jobs = jobs if file else [submit.fitted(job) for job in jobs]
+        return submit.to_the_cluster(jobs, others, order)
+    settings = _settings(given, file)
+    if given["workdir"]:
+        settings = msgspec.structs.replace(settings, cwd=str(Path(given["workdir"]).resolve()))
+    return submit.submitted(jobs, settings, order)
+
+
+def _from_words(given: dict[str, Any]) -> MPIJob:
+    command = split_command(given["line"]) if given["line"] is not None else given["words"]
+    if given["line"] is not None and given["words"]:
+        raise click.UsageError("give the command once: with --command, or after `--`")
+    if not command:
+        raise click.UsageError(
+            f'give a command, such as `{program.name()} mpijob create train --command "python '
+            'train.py"`, or a job file with -f'
+        )
+    return NewJob(
+        name=given["name"] or name_for(tuple(command)),
+        command=tuple(command),
+        namespace=given["namespace"],
+        workers=given["workers"] or 2,
+        slots=given["slots"],
+        env=given["env"],
+        mounts=given["mounts"],
+        as_is=given["as_is"],
+        backoff_limit=0,
+        resources=ResourceRequirements(
+            cpu=given["cpu"], memory=given["memory"], gpu=given["gpu"] or 0
+        ),
+        launcher_resources=ResourceRequirements(
+            cpu=given["launcher_cpu"], memory=given["launcher_memory"]
+        ),
+        implementation=given["mpi"].implementation if given["mpi"] else OPEN_MPI,
+        image=given["image"] or LOCAL_IMAGE,
+    ).mpijob()
+
+
+def _file(given: dict[str, Any]) -> JobFile:
+    alien = [option for option in OF_COMMANDS if given[option]]
+    if alien or given["words"]:
+        what = "a command" if not alien or alien == ["line"] else f"--{alien[0].replace('_', '-')}"
+        raise click.UsageError(
+            f"{what} cannot be given with -f: it stands in the file. Edit it there, or submit and "
+            "change a copy with `clone`"
+        )
+    # YAML is a good part of all that starting costs, and a plain command needs none.
+    from mpi_trainer.cli import job_files
+
+    return job_files.read(given["path"])
+
+
+def _from_file(given: dict[str, Any], file: JobFile) -> list[MPIJob]:
+    for warning in file.warnings:
+        say(f"warning: {line(warning)}")
+    jobs = [_in_namespace(job, given["namespace"]) for job in file.jobs]
+    if given["name"]:
+        if len(jobs) != 1:
+            raise click.UsageError(
+                f"{given['path']} has {len(jobs)} jobs, so they keep their names"
+            )
+        meta = msgspec.structs.replace(jobs[0].metadata, name=given["name"])
+        jobs = [msgspec.structs.replace(jobs[0], metadata=meta)]
+    return jobs
+
+
+def _for_a_cluster(job: MPIJob) -> MPIJob:
+    """As the SDK sends it: the image where none is named, and lines with their ranks."""
+    from mpi_trainer.sdk.backends.cluster.defaults import IMAGE, for_cluster
+
+    return for_cluster(job, os.environ.get(IMAGE, ""), sys.executable)
+
+
+def _check_for_a_cluster(given: dict[str, Any]) -> None:
+    for option, why in OF_THIS_MACHINE.items():
+        if given[option]:
+            raise click.UsageError(why)
+    if given["path"] and given["mpi"]:
+        raise click.UsageError(MPI_OF_A_FILE)
+    if not given["path"] and not given["image"] and not os.environ.get("MPI_TRAINER_IMAGE"):
+        raise click.UsageError(
+            "give --image, or set MPI_TRAINER_IMAGE: on a cluster every job runs in an image, "
+            "which must have its program and MPI; `--backend local` runs it here without one"
+        )
+
+
+def _in_namespace(job: MPIJob, namespace: str) -> MPIJob:
+    target.agree(job.namespace)
+    return sending.placed(job, namespace)
+
+
+def _with_policies(job: MPIJob, given: dict[str, Any]) -> MPIJob:
+    changes: dict[str, Any] = {
+        field: int(given[option]) for option, field in POLICIES.items() if given[option] is not None
+    }
+    if given["suspended"]:
+        changes["suspend"] = True
+    if not changes:
+        return job
+    policy = msgspec.structs.replace(job.spec.run_policy, **changes)
+    return msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, run_policy=policy))
+
+
+def _settings(given: dict[str, Any], file: JobFile | None) -> Settings:
+    from mpi_trainer.local.execute.settings import here
+    from mpi_trainer.local.pods.environment import Materials
+
+    materials = Materials(
+        {c.metadata.name: c.files for c in (file.config_maps if file else ())},
+        {s.metadata.name: s.files for s in (file.secrets if file else ())},
+    )
+    return msgspec.structs.replace(
+        here(),
+        distribution=given["mpi"].name if given["mpi"] else None,
+        claims=dict(given["claims"]),
+        materials=materials,
+    )

@@ -1,0 +1,189 @@
+"""`odh mpijob describe`: everything that is known of a job, on one page."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+import msgspec
+
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.cli import program
+from mpi_trainer.cli.backend import answer, connect
+from mpi_trainer.cli.output import durations, formats, terminal, words
+from mpi_trainer.cli.output.formats import Format
+from mpi_trainer.cli.output.verbosity import voiced
+from mpi_trainer.cli.verbs.mpijob import options, summaries
+from mpi_trainer.cli.verbs.mpijob.get import wire
+from mpi_trainer.layout.mpi import RANK_MARK
+from mpi_trainer.sdk.backends.backend import JobDetails, Key
+
+WORDS = 12
+"""lines of each attempt on the page"""
+
+
+@click.command("describe")
+@options.name
+@options.namespace
+@options.data_output
+@voiced
+def command(*, name: str, namespace: str, form: Format) -> None:
+    """Show everything that is known of a job: state, attempts, pods, ranks, events.
+
+    \b
+    odh mpijob describe train
+    odh mpijob describe train -o jsonpath='{.ranks[*].end}'
+    """
+    backend, key = connect(), Key(namespace, name)
+    details = answer(backend.details(key))
+    if form.structured:
+        (job,) = answer(wire(backend, [key]))
+        click.echo(formats.rendered({"job": job, **data(details)}, form))
+    else:
+        click.echo("\n".join(page(details, datetime.now(UTC))))
+
+
+def data(details: JobDetails) -> dict[str, Any]:
+    return {
+        "state": summaries.state_of(details.job),
+        "waitsFor": details.waits_for,
+        "missingOutput": details.missing,
+        "progress": words.progress_data(details.progress),
+        "attempts": [msgspec.to_builtins(one) for one in details.attempts],
+        "pods": [msgspec.to_builtins(pod) for pod in details.pods],
+        "ranks": [msgspec.to_builtins(rank) for rank in details.ranks],
+        "events": [msgspec.to_builtins(event) for event in details.events],
+    }
+
+
+def page(details: JobDetails, now: datetime) -> Iterator[str]:
+    return map(terminal.inert, _lines(details, now))
+
+
+def _lines(details: JobDetails, now: datetime) -> Iterator[str]:
+    yield from _aligned(_facts(details, now))
+    for title, header, rows in _tables(details, now):
+        if rows:
+            yield f"\n{title}:"
+            yield from (f"  {line}" for line in terminal.table(header, rows).splitlines())
+    yield from _last_words(details)
+
+
+def _last_words(details: JobDetails) -> Iterator[str]:
+    """Of each attempt that ended, as far as a page has room."""
+    for one in details.attempts:
+        for said in one.words:
+            lines = said.text.split("\n")
+            yield f"\nLast words of attempt {one.attempt} ({said.pod}):"
+            if said.cut or len(lines) > WORDS:
+                call = program.call("logs", details.job.name, details.job.namespace)
+                yield f"  … more with `{call} --attempt {one.attempt}`"
+            yield from (f"  {line}" for line in _shown(lines[-WORDS:]))
+        if one.silence:
+            yield f"\nLast words of attempt {one.attempt}: none were kept: {one.silence}"
+
+
+def _shown(lines: Sequence[str]) -> Iterator[str]:
+    """As `logs` prints them: the rank, then the text with its indentation. Open MPI 5 puts a space
+    behind every mark; one mark without it proves another MPI."""
+    marks = [re.match(RANK_MARK, line) for line in lines]
+    spaced = all(m is None or m.string[m.end() :][:1] in ("", " ") for m in marks)
+    for line, mark in zip(lines, marks, strict=True):
+        yield line if mark is None else f"[{mark['rank']}] {line[mark.end() + spaced :]}"
+
+
+def _facts(details: JobDetails, now: datetime) -> Iterator[tuple[str, str]]:
+    job, summary = details.job, summaries.of(details)
+    status = job.status
+    yield "Name", job.name
+    yield "Namespace", job.namespace
+    yield "Id", job.metadata.uid
+    yield "State", f"{summary.state} ({summary.reason})" if summary.reason else summary.state
+    yield "Message", summaries.message_of(job)
+    yield "Waits for", details.waits_for
+    yield "Output", details.missing
+    yield "Created", words.moment(job.metadata.creation_timestamp) or ""
+    yield "Started", words.moment(status.start_time) or ""
+    yield "Completed", words.moment(status.completion_time) or ""
+    if status.start_time:
+        yield "Duration", durations.between(status.start_time, status.completion_time or now)
+    yield "MPI", job.spec.mpi_implementation or ""
+    yield "Workers", f"{job.workers}, {job.slots} slots each"
+    yield "Image", _image(job)
+    yield "Command", _command(job)
+    yield "Progress", words.progress_words(details.progress)
+    yield "Remaining", words.eta_words(details.progress, now.timestamp())
+    yield "Metrics", words.metric_words(details.progress)
+
+
+def _tables(
+    details: JobDetails, now: datetime
+) -> Iterator[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
+    yield (
+        "Conditions",
+        ("TYPE", "STATUS", "REASON", "AGE", "MESSAGE"),
+        [
+            (c.type, c.status, c.reason, durations.between(c.last_transition_time, now), c.message)
+            for c in details.job.status.conditions
+        ],
+    )
+    yield (
+        "Attempts",
+        ("ATTEMPT", "BEGAN", "ENDED", "REASON", "RANK", "HOST", "MESSAGE"),
+        [
+            (
+                str(one.attempt),
+                words.moment(one.began) or "-",
+                words.moment(one.ended) or "-",
+                one.reason or "-",
+                "-" if one.rank is None else str(one.rank),
+                one.host or "-",
+                " ".join(one.message.split()) or "-",
+            )
+            for one in details.attempts
+        ],
+    )
+    yield (
+        "Pods",
+        ("NAME", "PHASE", "READY", "ADDRESS", "END"),
+        [(p.name, p.phase, "yes" if p.ready else "no", p.address, p.end) for p in details.pods],
+    )
+    yield (
+        "Ranks",
+        ("RANK", "POD", "ADDRESS", "END"),
+        [(str(r.rank), r.pod, r.address, r.end or "running") for r in details.ranks],
+    )
+    yield (
+        "Events",
+        ("AGE", "TYPE", "REASON", "MESSAGE"),
+        [(durations.between(e.time, now), e.type, e.reason, e.message) for e in details.events],
+    )
+
+
+def _aligned(facts: Iterator[tuple[str, str]]) -> Iterator[str]:
+    known = [(name, text) for name, text in facts if text]
+    width = max(len(name) for name, _ in known) + 1
+    for name, text in known:
+        yield f"{name + ':':<{width}} {text}"
+
+
+def _image(job: MPIJob) -> str:
+    containers = job.launcher.template.content.get("spec", {}).get("containers") or [{}]
+    return str(containers[0].get("image", ""))
+
+
+def _command(job: MPIJob) -> str:
+    containers = job.launcher.template.content.get("spec", {}).get("containers") or [{}]
+    first = containers[0]
+    words = [*(first.get("command") or ()), *(first.get("args") or ())]
+    return shlex.join([_one_line(str(word)) for word in words])
+
+
+def _one_line(word: str) -> str:
+    """Code given as an argument by its first line: `-o yaml` has all of it."""
+    first, *more = word.strip().splitlines() or [word]
+    return f"{first} … (line 1 of {len(more) + 1})" if more else word

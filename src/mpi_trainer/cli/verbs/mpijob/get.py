@@ -1,0 +1,105 @@
+"""`odh mpijob get`: jobs by name; with -o the whole object, as the API has it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mpi_trainer.api.kinds.mpijob import KIND, MPIJob, to_wire
+from mpi_trainer.cli import program
+from mpi_trainer.cli.backend import answer, connect, known, quick
+from mpi_trainer.cli.output import formats
+from mpi_trainer.cli.output.formats import Format
+from mpi_trainer.cli.output.verbosity import voiced
+from mpi_trainer.cli.verbs.mpijob import options, summaries
+from mpi_trainer.cli.verbs.mpijob.list import shown
+from mpi_trainer.sdk.backends.backend import Backend, JobDetails, JobSummary, Key
+
+if TYPE_CHECKING:
+    from mpi_trainer.cli.quick import Quick
+
+
+@click.command("get")
+@options.names
+@options.namespace
+@options.output
+@click.option("-w", "--watch", is_flag=True, help="Show each change until the job has ended.")
+@click.option("--no-headers", is_flag=True, help="Leave the line of headings out.")
+@voiced
+def command(
+    *, names: tuple[str, ...], namespace: str, form: Format, watch: bool, no_headers: bool
+) -> None:
+    """Show jobs by name, as a table, JSON or YAML.
+
+    \b
+    odh mpijob get train
+    odh mpijob get train -o yaml                               the whole object
+    odh mpijob get train -o jsonpath='{.status.startTime}'     one field of it
+    """
+    if not names:
+        raise click.UsageError("give the name of a job; `odh mpijob list` shows all")
+    if watch and len(names) != 1:
+        raise click.UsageError("--watch follows one job; give one name")
+    keys = [Key(namespace, name) for name in names]
+    cluster = quick() if program.kind() == program.MPIJOB else None
+    if cluster is not None and not watch:
+        click.echo(_asked(cluster, keys, form, headers=not no_headers))
+        return
+    backend = connect()
+    if form.structured and not watch:
+        jobs = answer(wire(backend, keys))
+        click.echo(formats.rendered(_one_or_list(jobs), form))
+        return
+    found = answer(_summaries(backend, keys))
+    if not watch:
+        click.echo(shown(found, form, everywhere=False, headers=not no_headers))
+        return
+    answer(_watch(backend, keys[0], form, headers=not no_headers))
+
+
+def _asked(cluster: Quick, keys: list[Key], form: Format, *, headers: bool) -> str:
+    """One request for each; what a job printed is left to `describe`."""
+    jobs = [known(partial(cluster.get, key)) for key in keys]
+    if form.structured:
+        return formats.rendered(_one_or_list([_bare(job) for job in jobs]), form)
+    found = [summaries.of(JobDetails(job)) for job in jobs]
+    return shown(found, form, everywhere=False, headers=headers)
+
+
+def _bare(job: MPIJob) -> dict[str, Any]:
+    """Without the server's own book-keeping, as kubectl shows it."""
+    wire = to_wire(job)
+    wire["metadata"].pop("managedFields", None)
+    return wire
+
+
+def _one_or_list(jobs: list[dict[str, Any]]) -> dict[str, Any]:
+    return jobs[0] if len(jobs) == 1 else {"apiVersion": "v1", "kind": "List", "items": jobs}
+
+
+async def wire(backend: Backend, keys: list[Key]) -> list[dict[str, Any]]:
+    """The jobs as their own API has them, without what only the server needs."""
+    of_kind = getattr(backend, "manifest", None)
+    if of_kind is None:
+        return [to_wire(await backend.get(key)) for key in keys]
+    found = [await of_kind(key) for key in keys]
+    for one in found:
+        one["metadata"].pop("managedFields", None)
+    return found
+
+
+async def _summaries(backend: Backend, keys: list[Key]) -> list[JobSummary]:
+    return [summaries.of(await backend.details(key)) for key in keys]
+
+
+async def _watch(backend: Backend, key: Key, form: Format, *, headers: bool) -> None:
+    async for job in backend.watch(key):
+        if form.structured:
+            own = to_wire(job) if job.kind == KIND else (await wire(backend, [key]))[0]
+            click.echo(formats.rendered(own, form))
+        else:
+            found = summaries.of(await backend.details(key))
+            click.echo(shown([found], form, everywhere=False, headers=headers))
+        headers = False

@@ -1,0 +1,140 @@
+"""`odh mpijob list`: the jobs, newest first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, TypeVar
+
+import click
+
+from mpi_trainer.api.kinds.conditions import STATES
+from mpi_trainer.cli.backend import summaries
+from mpi_trainer.cli.output import formats, terminal, words
+from mpi_trainer.cli.output.formats import Format
+from mpi_trainer.cli.output.redraw import Screen
+from mpi_trainer.cli.output.verbosity import say, voiced
+from mpi_trainer.cli.verbs.mpijob import options
+from mpi_trainer.sdk.backends.backend import JobSummary
+
+EVERY_SECONDS = 1.0
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def listing(function: F) -> F:
+    """The options of every list of jobs."""
+    for option in (
+        click.option("--no-headers", is_flag=True, help="Leave the line of headings out."),
+        click.option("-w", "--watch", is_flag=True, help="Show changes until Ctrl-C."),
+        click.option(
+            "--state", type=click.Choice(STATES, case_sensitive=False),
+            help="Only jobs in this state.",
+        ),
+        options.output,
+        options.every_namespace,
+        options.namespace,
+    ):  # fmt: skip
+        function = option(function)
+    return function
+
+
+class Wish(NamedTuple):
+    """What those options say."""
+
+    namespace: str
+    everywhere: bool
+    form: Format
+    state: str | None
+    watch: bool
+    no_headers: bool
+
+
+class Style(NamedTuple):
+    """How jobs are written: as a document, by name, and as rows of a table."""
+
+    document: Callable[[list[JobSummary]], dict[str, Any]]
+    name: Callable[[JobSummary], str]
+    columns: Callable[..., tuple[str, ...]]
+    row: Callable[..., tuple[str, ...]]
+
+
+MPIJOBS = Style(
+    document=lambda jobs: {"kind": "MPIJobList", "items": [words.data(job) for job in jobs]},
+    name=lambda job: words.full_name(job.key.name),
+    columns=words.columns,
+    row=words.row,
+)
+
+
+@click.command("list")
+@listing
+@voiced
+def command(**given: Any) -> None:
+    """List jobs, newest first.
+
+    \b
+    odh mpijob list                            the jobs of namespace default
+    odh mpijob list -A -o wide                 all jobs, with reasons
+    odh mpijob list --state Running -o name    names for a script
+    """
+    look(summaries, MPIJOBS, Wish(**given))
+
+
+def look(find: Callable[[str | None], list[JobSummary]], style: Style, wish: Wish) -> None:
+    """Print the jobs that `find` has in a namespace, or in all; then, if asked, their changes."""
+    form = wish.form
+
+    def jobs() -> list[JobSummary]:
+        found = find(None if wish.everywhere else wish.namespace)
+        return [job for job in found if wish.state in (None, job.state)]
+
+    def show(chosen: list[JobSummary], *, headers: bool = not wish.no_headers) -> str:
+        return shown(chosen, form, style, everywhere=wish.everywhere, headers=headers)
+
+    found = jobs()
+    if not found and not form.structured:
+        say("no jobs" if wish.everywhere else f"no jobs in namespace {wish.namespace}")
+    text = show(found)
+    if text:
+        click.echo(text)
+    if wish.watch:
+        _watch(jobs, show, found)
+
+
+def shown(
+    jobs: list[JobSummary],
+    form: Format,
+    style: Style = MPIJOBS,
+    *,
+    everywhere: bool,
+    headers: bool = True,
+) -> str:
+    if form.structured:
+        return formats.rendered(style.document(jobs), form)
+    if form.kind == "name":
+        return "\n".join(map(style.name, jobs))
+    if not jobs:
+        return ""
+    wide, now = form.kind == "wide", datetime.now(UTC)
+    rows = [style.row(job, now, wide=wide, everywhere=everywhere) for job in jobs]
+    table = terminal.table(style.columns(wide=wide, everywhere=everywhere), rows)
+    return table if headers else table.partition("\n")[2]
+
+
+def _watch(
+    jobs: Callable[[], list[JobSummary]], show: Callable[..., str], before: list[JobSummary]
+) -> None:
+    """On a terminal the table is drawn anew; elsewhere the jobs that changed are printed."""
+    screen = Screen.over(show(before))
+    while True:
+        time.sleep(EVERY_SECONDS)
+        now = jobs()
+        if screen.alive:
+            screen.draw(show(now))
+        else:
+            changed = [job for job in now if job not in before]
+            if changed:
+                click.echo(show(changed, headers=False))
+        before = now

@@ -1,0 +1,170 @@
+"""`odh mpijob logs`: what a job printed, complete and in order, each line with its rank."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from datetime import datetime
+
+import click
+import msgspec
+
+from mpi_trainer.api.kinds import conditions
+from mpi_trainer.cli import program
+from mpi_trainer.cli.backend import answer, connect
+from mpi_trainer.cli.output import terminal
+from mpi_trainer.cli.output.verbosity import say, voiced
+from mpi_trainer.cli.verbs.mpijob import exit_status, options, summaries
+from mpi_trainer.cli.verbs.mpijob.waiting import telling
+from mpi_trainer.sdk.backends.backend import Backend, JobDetails, Key, LogLine, LogQuery
+
+FLUSH_SECONDS = 0.1
+
+
+@click.command("logs")
+@options.name
+@options.namespace
+@click.option("--rank", type=click.IntRange(0), help="Only this rank.")
+@click.option("--worker", type=click.IntRange(0), help="A worker's own lines (its sshd).")
+@click.option("--launcher", is_flag=True, help="Only the launcher's pod (mpirun and its ranks).")
+@click.option("-f", "--follow", is_flag=True, help="Go on until the job has ended.")
+@click.option("--since", type=options.Since(), help="Only lines after this: 10m, or a time.")
+@click.option("--tail", type=click.IntRange(0), help="Only so many lines from the end.")
+@click.option("--grep", type=options.Pattern(), help="Only lines that match.")
+@click.option("--attempt", type=click.IntRange(1), help="Only this attempt, counted from 1.")
+@click.option("--timestamps", is_flag=True, help="Put the time before each line.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
+@voiced
+def command(  # noqa: PLR0913 - one parameter for each option
+    *,
+    name: str,
+    namespace: str,
+    rank: int | None,
+    worker: int | None,
+    launcher: bool,
+    follow: bool,
+    since: datetime | None,
+    tail: int | None,
+    grep: str | None,
+    attempt: int | None,
+    timestamps: bool,
+    output: str,
+) -> int:
+    """Print what a job printed, by rank if you like.
+
+    \b
+    odh mpijob logs train                         everything so far
+    odh mpijob logs train --follow                until the job ends; Ctrl-C leaves it running
+    odh mpijob logs train --rank 1 --tail 20      the last lines of one rank
+    odh mpijob logs train --grep 'loss' -o json   for a program
+    odh mpijob logs train --attempt 1             what the first of several attempts printed
+
+    On a cluster the pods of an attempt go when the next one begins; its last lines stay.
+    With --follow the exit code is the job's: 0 succeeded, 1 failed.
+    """
+    if worker is not None and (rank is not None or launcher):
+        raise click.UsageError("--worker excludes --rank and --launcher; give one of them")
+    key = Key(namespace, name)
+    query = LogQuery(rank, worker, launcher, follow, since, tail, grep, attempt)
+    printer = Printer(json=output == "json", timestamps=timestamps)
+    backend = connect()
+    try:
+        return answer(followed(backend, key, query, printer))
+    except KeyboardInterrupt:
+        return exit_status.left(key, "logs --follow") if follow else 130
+
+
+async def followed(backend: Backend, key: Key, query: LogQuery, printer: Printer) -> int:
+    """Prints the lines; where they were followed, the job's verdict."""
+    if query.follow:
+        async with telling(backend, key) as teller:
+            await _printed(backend, key, query, printer, teller.stop)
+        return await exit_status.verdict(backend, key)
+    if not await _printed(backend, key, query, printer):
+        say(_why_silent(await backend.details(key), query))
+    return 0
+
+
+async def _printed(
+    backend: Backend,
+    key: Key,
+    query: LogQuery,
+    printer: Printer,
+    at_first: Callable[[], None] = lambda: None,
+) -> bool:
+    """Whether there was a line; `at_first` is called when it comes."""
+    flushing = asyncio.create_task(printer.keep_flushing()) if query.follow else None
+    some = False
+    try:
+        async for line in backend.logs(key, query):
+            if not some:
+                at_first()
+                some = True
+            printer.print(line)
+    finally:
+        if flushing:
+            flushing.cancel()
+        printer.flush()
+    return some
+
+
+def _why_silent(seen: JobDetails, query: LogQuery) -> str:
+    role = "worker" if query.worker is not None else "launcher"
+    state = summaries.state_of(seen.job)
+    ended = next((one for one in seen.attempts if one.attempt == query.attempt), None)
+    if ended is not None and ended.silence:
+        return f"none of the lines of attempt {ended.attempt} were kept: {ended.silence}"
+    made = max((one.attempt for one in seen.attempts), default=0) + (state != conditions.FAILED)
+    over = conditions.finished(seen.job.status.conditions)
+    if query.attempt is not None and query.attempt > made:
+        return f"{seen.job.name} has made no attempt {query.attempt}, only {made}; it is {state}"
+    if query != LogQuery(worker=query.worker, launcher=query.launcher):
+        return f"no line is like that; {seen.job.name} is {state}"
+    if over and role not in {p.role for p in seen.pods}:
+        more = program.call("describe", seen.job.name, seen.job.namespace)
+        return f"its pods are gone, and what they printed with them; `{more}` says how it ended"
+    return f"nothing was printed; {seen.job.name} is {state}"
+
+
+class Printer:
+    """Bytes straight to standard output: a million lines must not wait for a terminal's sake."""
+
+    def __init__(self, *, json: bool = False, timestamps: bool = False) -> None:
+        self._out = sys.stdout.buffer
+        self._json = json
+        self._timestamps = timestamps
+        self._at_once = sys.stdout.isatty()
+
+    def print(self, line: LogLine) -> None:
+        if line.lost:
+            self._note(f"{line.lost} lines before this one are gone: the log is bounded")
+        for note in line.notes:
+            self._note(note)
+        if self._json:
+            text = msgspec.json.encode(line)
+        else:
+            time = f"{line.time.isoformat(timespec='milliseconds')} " if self._timestamps else ""
+            text = f"{time}{self._rank(line.rank)}{line.text}".encode(errors="replace")
+        self._out.write(text + b"\n")
+        if self._at_once:
+            self._out.flush()
+
+    def _note(self, text: str) -> None:
+        """Between the lines, and in their order: standard error does not wait."""
+        self._out.flush()
+        say(terminal.faint(f"--- {terminal.inert(text)} ---"))
+
+    def _rank(self, rank: int | None) -> str:
+        if rank is None:
+            return ""
+        # Asking the terminal a million times whether it is one would cost seconds.
+        return f"{terminal.rank_tag(rank, sys.stdout)} " if self._at_once else f"[{rank}] "
+
+    def flush(self) -> None:
+        self._out.flush()
+
+    async def keep_flushing(self) -> None:
+        while True:
+            await asyncio.sleep(FLUSH_SECONDS)
+            self._out.flush()

@@ -1,0 +1,158 @@
+"""Arguments and options that several verbs share, and completion of job names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+from mpi_trainer.cli import program, target
+from mpi_trainer.cli.output import durations
+from mpi_trainer.cli.output.formats import Format, FormatType
+from mpi_trainer.cli.target import DEFAULT_NAMESPACE
+
+if TYPE_CHECKING:
+    from mpi_trainer.sdk.backends.backend import JobSummary
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def completed_names(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Jobs that begin so, with their state. Completion never complains: it offers nothing."""
+    # What was typed before the name is this context's, which click has left by now.
+    with suppress(Exception), ctx.scope(cleanup=False):
+        return [
+            CompletionItem(s.key.name, help=s.state)
+            for s in _jobs(target.said(ctx), _kind(ctx))
+            if s.key.name.startswith(incomplete)
+        ]
+    return []
+
+
+def _jobs(said: target.Place, kind: str) -> list[JobSummary]:
+    from mpi_trainer.cli.backend import summaries
+
+    if not target.on_cluster(said):
+        return summaries(said.namespace or DEFAULT_NAMESPACE)
+    namespace = said.namespace or target.config(said).namespace or DEFAULT_NAMESPACE
+    if kind == program.MPIJOB:
+        return summaries(namespace)
+    from mpi_trainer.cli import all_kinds
+    from mpi_trainer.kube.oneshot import OneShot
+
+    meant = all_kinds.kind_of(kind)
+    with OneShot(target.config(said)) as server:
+        return all_kinds.listed(server, namespace, [meant] if meant else ())[0]
+
+
+def _kind(ctx: click.Context | None) -> str:
+    """The kind that was typed, which while completing is not in our own arguments."""
+    while ctx is not None:
+        for word in (ctx.info_name or "").split():
+            if word in program.GROUPS:
+                return word
+        ctx = ctx.parent
+    return program.MPIJOB
+
+
+class Span(click.ParamType[float]):
+    """`90`, `90s`, `5m`, `1h30m`."""
+
+    name = "DURATION"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        if isinstance(value, float):
+            return value
+        found = durations.seconds(str(value))
+        if found is None:
+            self.fail(f"{value!r} is not a duration such as 90, 90s, 5m or 1h30m", param, ctx)
+        return found
+
+
+class Since(click.ParamType[datetime]):
+    """A duration back from now, or a time such as 2026-11-15T12:00:00Z."""
+
+    name = "TIME"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> datetime:
+        if isinstance(value, datetime):
+            return value
+        span = durations.seconds(str(value))
+        try:
+            if span is not None:
+                return datetime.now(UTC) - timedelta(seconds=span)
+            found = datetime.fromisoformat(str(value))
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is neither 10m nor 2026-11-15T12:00:00Z", param, ctx)
+        return found if found.tzinfo else found.astimezone()
+
+
+class Pattern(click.ParamType[str]):
+    name = "REGEX"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        try:
+            re.compile(value)
+        except re.error as error:
+            self.fail(f"{value!r} is not a regular expression: {error}", param, ctx)
+        return str(value)
+
+
+name = click.argument("name", shell_complete=completed_names)
+names = click.argument("names", nargs=-1, metavar="NAME...", shell_complete=completed_names)
+some_names = click.argument(
+    "names", nargs=-1, required=True, metavar="NAME...", shell_complete=completed_names
+)
+
+
+def namespace(function: F) -> F:
+    """-n, and hidden beside it the other options that say where."""
+    option = click.option(
+        "-n", "--namespace", callback=target.namespace,
+        help="Namespace of the job.  [default: the context's, or `default`]",
+    )  # fmt: skip
+    return target.placed(option(function))
+
+
+every_namespace = click.option(
+    "-A", "--all-namespaces", "everywhere", is_flag=True, help="Jobs of every namespace."
+)
+output = click.option(
+    "-o", "--output", "form", type=FormatType(), default=Format(), show_default=False,
+    help="json, yaml, wide, name or jsonpath=EXPRESSION.",
+)  # fmt: skip
+data_output = click.option(
+    "-o", "--output", "form", type=FormatType(("json", "yaml")), default=Format(),
+    show_default=False, help="json, yaml or jsonpath=EXPRESSION.",
+)  # fmt: skip
+timeout = click.option(
+    "--timeout", type=Span(), help="Give up after this long, with exit code 124."
+)
+
+
+def submission(function: F) -> F:
+    """What becomes of a job that a verb submits: followed, waited for, shown or only checked."""
+    for option in (
+        click.option(
+            "-o", "--output", "form", type=FormatType(("json", "yaml", "name")), default=Format(),
+            show_default=False,
+            help="json, yaml, name or jsonpath=EXPRESSION: print the job as stored.",
+        ),
+        click.option(
+            "--dry-run", is_flag=True, help="Check and print the manifest; submit nothing."
+        ),
+        timeout,
+        click.option("--wait", is_flag=True, help="Wait for its end; the exit code is the job's."),
+        click.option(
+            "--follow", is_flag=True, help="Print its output; the exit code is the job's."
+        ),
+    ):  # fmt: skip
+        function = option(function)
+    return function

@@ -1,0 +1,204 @@
+"""Jobs that are ready go out: shown, or submitted and then followed or waited for.
+
+What is submitted has been validated here, so a mistake costs no trip to anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from mpi_trainer.api.errors import FieldError, line
+from mpi_trainer.api.kinds.mpijob import MPIJob, to_wire
+from mpi_trainer.cli import sending
+from mpi_trainer.cli.backend import answer, connect, quick
+from mpi_trainer.cli.output import formats, words
+from mpi_trainer.cli.output.formats import Format
+from mpi_trainer.cli.output.verbosity import detail, say
+
+if TYPE_CHECKING:
+    from mpi_trainer.api.kinds.trainjob import TrainJob
+    from mpi_trainer.local.execute.settings import Settings
+    from mpi_trainer.sdk.backends.backend import Backend, Key
+
+
+RESOURCE_OPTIONS = "--cpu, --memory, --launcher-cpu and --launcher-memory"
+
+
+class Order(msgspec.Struct, frozen=True):
+    """What happens after the submission; `told` are warnings that the user has read by then."""
+
+    follow: bool = False
+    wait: bool = False
+    timeout: float | None = None
+    form: Format = Format()
+    told: tuple[FieldError, ...] = ()
+
+
+def checked(job: MPIJob, order: Order) -> MPIJob:
+    """The job with defaults; raises InvalidJob with everything that is wrong with it."""
+    sound, warnings = sending.checked(job)
+    told = {str(warning) for warning in order.told}
+    for warning in warnings:
+        if str(warning) not in told:
+            say(f"warning: {line(warning)}")
+    return sound
+
+
+def shown(jobs: list[MPIJob], order: Order) -> int:
+    """The manifests as they would be submitted, and nothing else happens."""
+    return manifests([to_wire(checked(job, order)) for job in jobs], order.form)
+
+
+def manifests(wires: list[dict[str, Any]], form: Format) -> int:
+    if form.kind == "name":
+        click.echo("\n".join(words.full_name(wire["metadata"].get("name", "")) for wire in wires))
+    elif form.kind in ("", "yaml"):
+        click.echo("\n---\n".join(formats.rendered(wire, Format("yaml")) for wire in wires))
+    else:
+        click.echo(formats.rendered(_document(wires), form))
+    return 0
+
+
+def fitted(job: MPIJob) -> MPIJob:
+    """A job from a few words, with what its namespace demands of every container."""
+    from mpi_trainer.sdk.backends.cluster import namespace_limits
+
+    cluster = quick()
+    assert cluster is not None, "a cluster was chosen"
+    found = namespace_limits.fitted(
+        job, cluster.demanded(job.namespace or cluster.config.namespace)
+    )
+    for note in found.notes:
+        say(f"{note}; choose with {RESOURCE_OPTIONS}")
+    return found.job
+
+
+def to_the_cluster(jobs: list[MPIJob], others: list[dict[str, Any]], order: Order) -> int:
+    """One request for each object; only what comes after needs an event loop."""
+    cluster = quick()
+    assert cluster is not None, "a cluster was chosen"
+    jobs = [checked(job, order) for job in jobs]
+    sending.bring(cluster, others, say)
+    # The name is the server's where the job has only the beginning of one.
+    stored = _sent(jobs, cluster.create, order)
+    return _afterwards(connect, stored, order)
+
+
+def shipped(jobs: list[MPIJob], others: list[dict[str, Any]], workdir: str, order: Order) -> int:
+    """Jobs with a folder of this machine, which travels with each of them."""
+    backend, cluster = connect(), quick()
+    assert cluster is not None, "a cluster was chosen"
+    jobs = [checked(job, order) for job in jobs]
+    sending.bring(cluster, others, say)
+    stored = _sent(jobs, lambda job: answer(backend.ship(job, workdir)), order)
+    return _afterwards(lambda: backend, stored, order)
+
+
+def copied(job: MPIJob, original: Key, order: Order) -> int:
+    """A copy of a cluster's job, there."""
+    from mpi_trainer.sdk.backends.cluster.backend import ClusterBackend
+
+    backend = connect()
+    assert isinstance(backend, ClusterBackend), "a cluster was chosen"
+    return followed(backend, answer(backend.copy(checked(job, order), original)), order)
+
+
+def train_to_the_cluster(job: TrainJob, others: list[dict[str, Any]], order: Order) -> int:
+    """A TrainJob; its runtime is the cluster's."""
+    from mpi_trainer.sdk.backends.cluster.kinds import TRAINJOB
+
+    cluster = quick()
+    assert cluster is not None, "a cluster was chosen"
+    sending.bring(cluster, others, say)
+    wire = cluster.create_train(job)
+    stored = TRAINJOB.job(wire)
+    _tell([stored], order, [wire])
+    return _afterwards(connect, stored, order)
+
+
+def submitted(jobs: list[MPIJob], settings: Settings, order: Order) -> int:
+    """The jobs as jobs of this machine."""
+    from mpi_trainer.cli.installing import ensure
+    from mpi_trainer.local.execute.prepare import prepare
+
+    backend = connect(settings)
+    jobs = [checked(job, order) for job in jobs]
+    for job in jobs:
+        local = prepare(job, settings)
+        for note in local.notes:
+            detail(note)
+        ensure(local.distribution)
+    stored = _sent(jobs, lambda job: answer(backend.create(job)), order)
+    return _afterwards(lambda: backend, stored, order)
+
+
+def followed(backend: Backend, stored: MPIJob, order: Order) -> int:
+    """A job that has been submitted: told of, and followed where that was asked for."""
+    _tell([stored], order)
+    return _afterwards(lambda: backend, stored, order)
+
+
+def _sent(jobs: list[MPIJob], send: Callable[[MPIJob], MPIJob], order: Order) -> MPIJob:
+    """The last one as stored. Whatever was stored is told of, also where a later one is refused;
+    as data they are one document."""
+    whole = order.form.structured
+    stored: list[MPIJob] = []
+    try:
+        for job in jobs:
+            stored.append(send(job))
+            if not whole:
+                _tell(stored[-1:], order)
+    finally:
+        if whole and stored:
+            _tell(stored, order)
+    return stored[-1]
+
+
+def _afterwards(backend: Callable[[], Backend], stored: MPIJob, order: Order) -> int:
+    """Follows or waits, where that was asked for."""
+    if not (order.follow or order.wait):
+        return 0
+    from mpi_trainer.cli.verbs.mpijob import exit_status
+    from mpi_trainer.sdk.backends.backend import Key
+
+    key = Key(stored.namespace, stored.name)
+    try:
+        return answer(_to_the_end(backend(), key, order))
+    except KeyboardInterrupt:
+        return exit_status.left(key, "logs --follow")
+
+
+async def _to_the_end(backend: Backend, key: Key, order: Order) -> int:
+    from mpi_trainer.cli.verbs.mpijob import exit_status, summaries, waiting
+    from mpi_trainer.cli.verbs.mpijob.logs import Printer, followed
+    from mpi_trainer.sdk.backends.backend import LogQuery
+
+    async def work() -> int:
+        if order.follow:
+            return await followed(backend, key, LogQuery(follow=True), Printer())
+        async for job in waiting.watched(backend, key):
+            detail(f"{job.name} is {summaries.state_of(job)}: {summaries.message_of(job)}")
+        return await exit_status.verdict(backend, key)
+
+    return await exit_status.within(order.timeout, work, key, "Finished")
+
+
+def _tell(jobs: list[MPIJob], order: Order, stored: list[dict[str, Any]] | None = None) -> None:
+    """What was asked for, or else receipts; then what to do next."""
+    if order.form.structured:
+        click.echo(formats.rendered(_document(stored or [*map(to_wire, jobs)]), order.form))
+    for job in jobs:
+        if order.form.kind == "name":
+            click.echo(words.full_name(job.name))
+        elif not order.form.structured:
+            click.echo(sending.receipt(job), err=order.follow)
+        if not (order.follow or order.wait):
+            say(sending.next_step(job))
+
+
+def _document(wires: list[dict[str, Any]]) -> dict[str, Any]:
+    return wires[0] if len(wires) == 1 else {"kind": "List", "items": wires}

@@ -1,0 +1,227 @@
+"""`odh run`: one job in the foreground, on this machine, with real MPI."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+import msgspec
+
+from mpi_trainer.api.defaults import OPEN_MPI
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.api.kinds.trainjob import TrainJob
+from mpi_trainer.cli import target
+from mpi_trainer.cli.installing import ensure
+from mpi_trainer.cli.main import FAILED, INTERRUPTED
+from mpi_trainer.cli.output import terminal
+from mpi_trainer.cli.parameters import Mount, Pair
+from mpi_trainer.decide import reasons
+from mpi_trainer.local.errors import LocalError
+from mpi_trainer.local.execute import reports
+from mpi_trainer.local.execute.prepare import LocalRun, prepare, prepare_train
+from mpi_trainer.local.execute.run import run
+from mpi_trainer.local.execute.settings import Settings, here
+from mpi_trainer.local.mpi import distributions
+from mpi_trainer.local.pods.environment import Materials
+from mpi_trainer.sdk.job.new import NewJob, name_for, with_additions
+
+replace = msgspec.structs.replace
+
+
+@click.command(context_settings={"ignore_unknown_options": False})
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[--] [COMMAND]...")
+@click.option("-f", "--file", "path", metavar="FILE", help="Run the job in FILE (`-`: stdin).")
+@click.option("--runtime", metavar="FILE", help="Runtime of a TrainJob.  [default: by its name]")
+@click.option("-w", "--workers", type=click.IntRange(1, 256), help="Worker pods.  [default: 2]")
+@click.option("-s", "--slots", type=click.IntRange(1, 256), help="Ranks a worker.  [default: 1]")
+@click.option(
+    "--mpi",
+    type=click.Choice([d.name for d in distributions.DISTRIBUTIONS]),
+    help="MPI to use.  [default: openmpi, or what the file asks for]",
+)
+@click.option("-e", "--env", type=Pair("variable"), multiple=True, help="Set a variable.")
+@click.option("--mount", "mounts", type=Mount(), multiple=True, help="Show a directory at DST.")
+@click.option(
+    "--claim",
+    "claims",
+    type=Pair("claim"),
+    multiple=True,
+    help="Directory that stands for a PersistentVolumeClaim.",
+)
+@click.option("--name", help="Name of the job.  [default: from the command]")
+@click.option("--as-is", is_flag=True, help="Do not put `mpirun -n RANKS` before the command.")
+@click.option(
+    "--isolation",
+    type=click.Choice(["auto", "namespaces", "loopback"]),
+    default="auto",
+    help="How workers are kept apart. `loopback` shares your network.",
+)
+@click.option("--image", help="On a cluster: the image that the command runs in.")
+@target.placed
+@click.option("--dry-run", is_flag=True, help="Print the layout of the job and run nothing.")
+@click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text")
+@click.option("-q", "--quiet", is_flag=True, help="Only the program's own output, and errors.")
+def command(**options: Any) -> int:
+    """Run a command or a job file with real MPI on this machine.
+
+    \b
+    odh run -w 4 -s 2 -- python train.py      8 ranks on 4 workers
+    odh run --mpi mpich -- ./solver input     with MPICH
+    odh run -f mpijob.yaml                    a manifest as it is
+    odh run -f trainjob.yaml                  a TrainJob, with a runtime that we ship
+
+    A command that does not start ranks by itself runs as `mpirun -n WORKERS×SLOTS COMMAND`.
+    Ctrl-C stops the job and cleans up; a second Ctrl-C kills it. Where a cluster is named (with
+    --backend cluster or --context) the job runs there with what this folder holds, and is removed
+    at its end.
+    """
+    from mpi_trainer.cli.verbs import run_remote
+
+    if run_remote.wanted():
+        return run_remote.run(options)
+    if options["image"]:
+        raise click.UsageError("--image is for clusters: here a job runs with your own programs")
+    order = _order(options)
+    if options["dry_run"]:
+        click.echo(_dry(order, options["output"]))
+        return 0
+    quiet, output = options["quiet"], options["output"]
+    ready = order.order()
+    ensure(order.distribution)
+    if not quiet:
+        for note in order.notes:
+            terminal.say(terminal.faint(note))
+    ended = run(ready, _Printer(quiet=quiet, data_elsewhere=output != "text").hear)
+    if output != "text":
+        click.echo(_formatted(msgspec.to_builtins(ended), output))
+    if not quiet:
+        _summary(ended)
+    elif ended.state != "Succeeded":
+        terminal.say(f"{ended.state}: {ended.message}")
+    if ended.stopped:
+        return INTERRUPTED
+    return 0 if ended.state == "Succeeded" else FAILED
+
+
+def _order(options: dict[str, Any]) -> LocalRun:
+    words, path = tuple(options["words"]), options["path"]
+    if bool(words) == bool(path):
+        raise click.UsageError(
+            "give either a command after `--` or a job file with -f, for example "
+            "`odh run -w 2 -- python train.py`"
+        )
+    if words and not words[0].strip():
+        raise click.UsageError("the command is empty; is a variable in it not set?")
+    chosen = distributions.named(options["mpi"]) if options["mpi"] else None
+    if path:
+        given = [o for o in ("workers", "slots", "name") if options[o] is not None]
+        if given:
+            raise click.UsageError(
+                f"--{given[0]} cannot be given with -f: it stands in the file; edit it there"
+            )
+        return _from_file(path, options)
+    if options["runtime"]:
+        raise click.UsageError("--runtime is for the TrainJob of a file; give that with -f")
+    job = NewJob(
+        name=options["name"] or name_for(words),
+        command=words,
+        workers=options["workers"] or 2,
+        slots=options["slots"] or 1,
+        implementation=chosen.implementation if chosen else OPEN_MPI,
+        env=options["env"],
+        mounts=options["mounts"],
+        as_is=options["as_is"],
+        backoff_limit=0,
+    ).mpijob()
+    return prepare(job, _settings(options, Materials()))
+
+
+def _from_file(path: str, options: dict[str, Any]) -> LocalRun:
+    # YAML is a quarter of all that starting costs, and a plain command needs none.
+    from mpi_trainer.cli import job_files, runtimes
+    from mpi_trainer.sdk.job import trainjobs
+
+    file = job_files.objects(path)
+    materials = Materials(
+        {c.metadata.name: c.files for c in file.config_maps},
+        {s.metadata.name: s.files for s in file.secrets},
+    )
+    settings = _settings(options, materials)
+    jobs: tuple[MPIJob | TrainJob, ...] = (*file.jobs, *file.train_jobs)
+    if len(jobs) != 1:
+        names = ", ".join(job.name for job in jobs)
+        raise LocalError(
+            f"{path} holds {len(jobs)} jobs ({names}), and `odh run` runs one",
+            "Put each job into a file of its own.",
+        )
+    if file.train_jobs:
+        (job,) = file.train_jobs
+        runtime = runtimes.chosen(job, file, options["runtime"])
+        job = trainjobs.with_env(job, options["env"])
+        return prepare_train(job, trainjobs.with_mounts(runtime, options["mounts"]), settings)
+    if options["runtime"]:
+        raise click.UsageError(f"--runtime is for TrainJobs, and {path} holds an MPIJob")
+    return prepare(with_additions(file.jobs[0], options["env"], options["mounts"]), settings)
+
+
+def _settings(options: dict[str, Any], materials: Materials) -> Settings:
+    return replace(
+        here(),
+        distribution=options["mpi"],
+        isolation=options["isolation"],
+        claims=dict(options["claims"]),
+        materials=materials,
+    )
+
+
+class _Printer:
+    """Program output goes where the program wrote it, each line with its rank."""
+
+    def __init__(self, *, quiet: bool, data_elsewhere: bool) -> None:
+        self._quiet = quiet
+        self._data_elsewhere = data_elsewhere
+
+    def hear(self, report: reports.Report) -> None:
+        match report:
+            case reports.Line():
+                to_err = report.stream == "stderr" or self._data_elsewhere
+                stream = sys.stderr if to_err else sys.stdout
+                tag = "" if report.rank is None else terminal.rank_tag(report.rank, stream) + " "
+                print(f"{tag}{report.text}", file=stream, flush=True)
+            case reports.Event() if not self._quiet and report.reason == reasons.RESTARTING:
+                terminal.say(terminal.faint(f"Restarting: {report.message}"))
+            case reports.Note() if not self._quiet:
+                terminal.say(terminal.faint(report.text))
+
+
+def _summary(ended: reports.Ended) -> None:
+    if ended.ranks:
+        rows = [(str(r.rank), r.pod, r.address, r.end) for r in ended.ranks]
+        terminal.say("\n" + terminal.table(("RANK", "HOST", "ADDRESS", "EXIT"), rows))
+    if ended.stopped:
+        verdict = terminal.bad("Stopped")
+        terminal.say(f"\n{verdict} after {ended.seconds:.1f} s; everything was cleaned up")
+    elif ended.state == "Succeeded":
+        hosts = len({r.pod for r in ended.ranks})
+        where = f": {_count(len(ended.ranks), 'rank')} on {_count(hosts, 'host')}"
+        where = where if ended.ranks else ""
+        terminal.say(f"\n{terminal.good('Succeeded')} in {ended.seconds:.1f} s{where}")
+    else:
+        terminal.say(f"\n{terminal.bad(ended.state)} after {ended.seconds:.1f} s: {ended.message}")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _dry(order: LocalRun, output: str) -> str:
+    return _formatted(order.described(), "json" if output == "json" else "yaml")
+
+
+def _formatted(data: Any, output: str) -> str:
+    if output == "json":
+        return msgspec.json.format(msgspec.json.encode(data), indent=2).decode()
+    from mpi_trainer.cli.output.yaml import written
+
+    return written(data)

@@ -1,0 +1,99 @@
+"""`odh trainjob create`: a TrainJob from a file, submitted; on this machine with its runtime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import msgspec
+
+from mpi_trainer.api.errors import line
+from mpi_trainer.api.kinds.trainjob import TrainJob, to_wire
+from mpi_trainer.api.yaml.load import JobFile
+from mpi_trainer.cli import job_files, program, runtimes, sending, target
+from mpi_trainer.cli.backend import answer
+from mpi_trainer.cli.installing import ensure
+from mpi_trainer.cli.output.verbosity import detail, say, voiced
+from mpi_trainer.cli.parameters import Mpi, Pair
+from mpi_trainer.cli.verbs.mpijob import options, submit
+from mpi_trainer.local.execute.prepare import prepare_train
+from mpi_trainer.local.execute.settings import here
+from mpi_trainer.local.pods.environment import Materials
+from mpi_trainer.sdk.backends.local import LocalBackend
+
+replace = msgspec.structs.replace
+
+
+@click.command("create")
+@click.option("-f", "--file", "path", required=True, metavar="FILE", help="Its file; `-`: stdin.")
+@click.option("--runtime", metavar="FILE", help="Its runtime.  [default: by its name]")
+@options.namespace
+@click.option("--mpi", type=Mpi(), help="MPI to use.  [default: the runtime's]")
+@click.option(
+    "--claim", "claims", type=Pair("claim"), multiple=True,
+    help="Directory that stands for a PersistentVolumeClaim.",
+)  # fmt: skip
+@click.option("--suspended", is_flag=True, help="Create it, but let it wait for `resume`.")
+@options.submission
+@voiced
+def command(**given: Any) -> int:
+    """Submit a TrainJob from a file; it goes on when this program ends.
+
+    \b
+    odh trainjob create -f trainjob.yaml --follow
+    odh trainjob create -f trainjob.yaml --runtime runtime.yaml
+    """
+    file = job_files.objects(given["path"])
+    for warning in file.warnings:
+        say(f"warning: {line(warning)}")
+    if len(file.train_jobs) != 1:
+        raise click.UsageError(f"{given['path']} holds {len(file.train_jobs)} TrainJobs; give one")
+    target.agree(file.train_jobs[0].namespace)
+    job = _wanted(file.train_jobs[0], given)
+    order = submit.Order(given["follow"], given["wait"], given["timeout"], given["form"])
+    if given["dry_run"]:
+        return submit.manifests([to_wire(job)], given["form"])
+    if target.on_cluster(target.said()):
+        _check_for_a_cluster(given, file)
+        others = sending.companions(file, given["namespace"])
+        return submit.train_to_the_cluster(job, others, order)
+    runtime = runtimes.chosen(job, file, given["runtime"])
+    settings = replace(
+        here(),
+        distribution=given["mpi"].name if given["mpi"] else None,
+        claims=dict(given["claims"]),
+        materials=Materials(
+            {c.metadata.name: c.files for c in file.config_maps},
+            {s.metadata.name: s.files for s in file.secrets},
+        ),
+    )
+    local = prepare_train(job, runtime, settings)
+    for note in local.notes:
+        detail(note)
+    ensure(local.distribution)
+    backend = LocalBackend(settings)
+    return submit.followed(backend, answer(backend.create_train(job, runtime)), order)
+
+
+def _check_for_a_cluster(given: dict[str, Any], file: JobFile) -> None:
+    """A cluster has runtimes, MPIs and claims of its own; what would not be sent is refused."""
+    if given["runtime"] or file.runtimes:
+        raise click.UsageError(
+            "a cluster has its own runtimes: make yours there with `kubectl apply`, or name one "
+            f"that `{program.name()} runtime list` shows"
+        )
+    if given["mpi"] or given["claims"]:
+        raise click.UsageError(
+            "--mpi and --claim are for jobs of this machine; on a cluster the runtime has the MPI, "
+            "and claims are the namespace's own"
+        )
+    if file.jobs:
+        raise click.UsageError(
+            f"{given['path']} holds MPIJobs too; submit them with `{program.name()} mpijob create`"
+        )
+
+
+def _wanted(job: TrainJob, given: dict[str, Any]) -> TrainJob:
+    where = job.namespace or given["namespace"]
+    job = replace(job, metadata=replace(job.metadata, namespace=where))
+    return replace(job, spec=replace(job.spec, suspend=True)) if given["suspended"] else job

@@ -1,0 +1,264 @@
+"""The ConfigMap with the agent's scripts, in every namespace that needs it and no longer.
+
+Jobs share it, so it is nobody's child: it is made before a job's first pod, its content is checked
+once and then known by its uid, and it goes some minutes after the last unfinished job that uses its
+version. Somebody may delete it, or make another of its name: the next start puts that right, and so
+does a look now and then while any job waits for its pods. After a restart the marks on launcher
+Jobs and JobSets tell which versions there may be. Danger: an older version's text is not known
+here, so that one is left alone while anybody uses it, and can never be made again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from mpi_trainer.controller.children import Predecessor
+from mpi_trainer.controller.objects import Answer
+from mpi_trainer.kube import requests
+from mpi_trainer.kube.client import Client
+from mpi_trainer.kube.errors import AlreadyExists, Conflict, NotFound
+from mpi_trainer.kube.resources import CONFIGMAPS
+from mpi_trainer.render import agent_scripts
+from mpi_trainer.render.agent_scripts import NAME
+from mpi_trainer.runtime.partial import Key, Meta, Partial
+from mpi_trainer.runtime.workers import DONE, Result
+from mpi_trainer.runtime.workqueue import WorkQueue
+
+log = logging.getLogger(__name__)
+
+UNKNOWN = "?"
+"""the version of a job that uses one, and nobody knows which"""
+
+
+class Times(msgspec.Struct, frozen=True):
+    """In seconds: for how long a check counts, and what nobody uses any more is kept."""
+
+    check: float = 30.0
+    keep: float = 600.0
+
+
+class Whose(NamedTuple):
+    """A job, as far as it uses scripts."""
+
+    kind: str
+    key: Key
+
+
+class _Stored(Partial, frozen=True, gc=False):
+    metadata: Meta = Meta()
+    immutable: bool = False
+    data: Mapping[str, str] = {}
+    binary_data: Mapping[str, str] = {}
+
+
+class _Place(msgspec.Struct):
+    """One namespace. `uid` is that of the checked one; `there` are versions that may exist, `gone`
+    those that were removed, `users` the versions of each unfinished job (two, where it has grown
+    since an upgrade), `waiting` those of them whose pods have not all started."""
+
+    lock: asyncio.Lock
+    uid: str = ""
+    checked: float = 0.0
+    unused: float = 0.0
+    there: set[str] = msgspec.field(default_factory=set)
+    gone: set[str] = msgspec.field(default_factory=set)
+    users: dict[Whose, set[str]] = msgspec.field(default_factory=dict)
+    counts: Counter[str] = msgspec.field(default_factory=Counter)
+    waiting: set[Whose] = msgspec.field(default_factory=set)
+
+    def unneeded(self) -> list[str]:
+        if self.counts[UNKNOWN]:
+            return []
+        return [name for name in self.there if not self.counts[name]]
+
+    def add(self, whose: Whose, name: str) -> None:
+        names = self.users.setdefault(whose, set())
+        if name in names:
+            return
+        names.add(name)
+        self.counts[name] += 1
+        if name != UNKNOWN:
+            self.there.add(name)
+            self.gone.discard(name)
+
+    def drop(self, whose: Whose) -> bool:
+        """Whether it was one of them."""
+        names = self.users.pop(whose, set())
+        self.counts.subtract(names)
+        return bool(names)
+
+    def idle(self) -> bool:
+        """Whether nothing of it need be remembered."""
+        return not (self.users or self.there or self.lock.locked())
+
+
+_TIMES = Times()
+
+
+class AgentScripts:
+    """`reconcile` looks at one namespace: `Key(namespace, "")`."""
+
+    def __init__(
+        self,
+        client: Client,
+        queue: WorkQueue[Key],
+        clock: Callable[[], float] = time.monotonic,
+        times: Times = _TIMES,
+    ) -> None:
+        self._client = client
+        self.queue = queue
+        self._clock = clock
+        self._times = times
+        self._places: dict[str, _Place] = {}
+
+    def __len__(self) -> int:
+        """Namespaces of which anything is remembered."""
+        return len(self._places)
+
+    # --- what the loops of jobs say ------------------------------------------------------------
+
+    async def provide(self, whose: Whose) -> None:
+        """Before any pod of the job: this version's scripts are there, and are what they should be.
+
+        `Predecessor` where another ConfigMap of the name is still on its way out.
+        """
+        place = self._place(whose.key.namespace)
+        place.add(whose, NAME)
+        async with place.lock:
+            await self._check(whose.key.namespace, place)
+
+    def using(self, whose: Whose, marks: Mapping[str, str], waits: bool) -> None:
+        """An unfinished job has pods; `marks` are the annotations of the object that makes them,
+        and `waits` that some have not started."""
+        place = self._place(whose.key.namespace)
+        name = agent_scripts.used(marks)
+        if name or whose not in place.users:
+            place.add(whose, name or UNKNOWN)
+        if not waits:
+            place.waiting.discard(whose)
+            return
+        # Whatever else it began with: a pod that waits may be one that this version made.
+        place.add(whose, NAME)
+        if whose not in place.waiting:
+            place.waiting.add(whose)
+            self.queue.add_after(Key(whose.key.namespace, ""), self._times.check)
+
+    def done(self, whose: Whose, marks: Mapping[str, str] | None = None) -> None:
+        """The job has no pods and will make none for now: it has ended, rests or is gone."""
+        name = agent_scripts.used(marks or {})
+        place = self._places.get(whose.key.namespace)
+        if place is None:
+            if not name:
+                return
+            place = self._place(whose.key.namespace)
+        place.waiting.discard(whose)
+        used = place.drop(whose)
+        fresh = bool(name) and name not in place.there | place.gone
+        if fresh:
+            place.there.add(name)
+        if (used or fresh) and place.unneeded():
+            place.unused = self._clock()
+            self.queue.add_after(Key(whose.key.namespace, ""), self._times.keep, urgent=False)
+        self._forget_idle(whose.key.namespace, place)
+
+    # --- a namespace ---------------------------------------------------------------------------
+
+    async def reconcile(self, key: Key) -> Result:
+        place = self._places.get(key.namespace)
+        if place is None:
+            return DONE
+        waits: list[float] = []
+        async with place.lock:
+            if place.waiting:
+                waits.append(self._times.check)
+                with contextlib.suppress(Predecessor):
+                    await self._check(key.namespace, place)
+            if place.unneeded():
+                left = place.unused + self._times.keep - self._clock()
+                if left <= 0:
+                    await self._remove(key.namespace, place)
+                else:
+                    waits.append(left)
+        self._forget_idle(key.namespace, place)
+        return Result(min(waits, default=None))
+
+    async def _check(self, namespace: str, place: _Place) -> None:
+        now = self._clock()
+        if place.uid and now - place.checked < self._times.check:
+            return
+        if not place.uid or not await self._is_known(namespace, place.uid):
+            place.uid = ""
+            place.uid = await self._found(namespace) or await self._made(namespace)
+        place.checked = now
+
+    async def _is_known(self, namespace: str, uid: str) -> bool:
+        get = requests.brief(requests.get(CONFIGMAPS, namespace, NAME))
+        try:
+            found = (await self._client.call(get, Answer)).metadata
+        except NotFound:
+            return False
+        return found.uid == uid and found.deletion_timestamp is None
+
+    async def _found(self, namespace: str) -> str:
+        """The uid of the one that is there and right; a wrong one is removed."""
+        try:
+            found = await self._client.call(requests.get(CONFIGMAPS, namespace, NAME), _Stored)
+        except NotFound:
+            return ""
+        uid = found.metadata.uid
+        if found.metadata.deletion_timestamp is not None:
+            raise Predecessor(f"ConfigMap {NAME} is still being deleted")
+        if found.immutable and found.data == agent_scripts.DATA and not found.binary_data:
+            return uid
+        log.warning("ConfigMap %s/%s is not what it should be: replaced", namespace, NAME)
+        await self._delete(namespace, NAME, uid)
+        return ""
+
+    async def _made(self, namespace: str) -> str:
+        create = requests.create(CONFIGMAPS, namespace, agent_scripts.config_map(namespace))
+        once = msgspec.structs.replace(requests.brief(create), tries=1)
+        self._place(namespace).there.add(NAME)
+        try:
+            return (await self._client.call(once, Answer)).metadata.uid
+        except AlreadyExists:
+            raise Predecessor(f"another ConfigMap {NAME} was there first") from None
+
+    async def _remove(self, namespace: str, place: _Place) -> None:
+        while unneeded := place.unneeded():
+            name = unneeded[0]
+            place.there.discard(name)
+            place.gone.add(name)
+            uid = ""
+            if name == NAME:
+                uid, place.uid = place.uid, ""
+            try:
+                await self._delete(namespace, name, uid)
+            except BaseException:
+                place.there.add(name)
+                raise
+
+    async def _delete(self, namespace: str, name: str, uid: str = "") -> None:
+        try:
+            await self._client.call(requests.delete(CONFIGMAPS, namespace, name, uid), None)
+        except (NotFound, Conflict):
+            return
+
+    # --- inside --------------------------------------------------------------------------------
+
+    def _place(self, namespace: str) -> _Place:
+        place = self._places.get(namespace)
+        if place is None:
+            place = self._places[namespace] = _Place(asyncio.Lock())
+        return place
+
+    def _forget_idle(self, namespace: str, place: _Place) -> None:
+        if place.idle():
+            self._places.pop(namespace, None)

@@ -1,0 +1,71 @@
+"""Making a child of a job, once, whoever made it first.
+
+A child has a fixed name, so a second try finds the first one's work. It is taken as ours only if
+it has this very job as its owner. A child of an earlier job of the same name is on its way out and
+is waited for; anybody else's object is never touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from mpi_trainer.api.kinds.mpijob import KIND
+from mpi_trainer.controller.objects import Answer
+from mpi_trainer.kube import requests
+from mpi_trainer.kube.client import Client
+from mpi_trainer.kube.errors import AlreadyExists, NotFound
+from mpi_trainer.kube.resources import MPIJOBS, TRAINJOBS, Resource
+from mpi_trainer.runtime.partial import Meta
+
+_OWNERS = {one.kind: one for one in (MPIJOBS, TRAINJOBS)}
+
+
+class NameTaken(Exception):
+    """Somebody else's object has the name that a child needs."""
+
+
+class Predecessor(Exception):
+    """An object of an earlier job of this name is still there; it goes by itself."""
+
+
+async def claim(
+    client: Client,
+    resource: Resource,
+    owner: Meta,
+    desired: Mapping[str, Any],
+    kind: str = KIND,
+) -> tuple[Meta, bool]:
+    """The child's metadata, and whether it was made just now; `kind` is its owner's."""
+    create = requests.brief(requests.create(resource, owner.namespace, desired))
+    once = msgspec.structs.replace(create, tries=1)
+    name = desired["metadata"]["name"]
+    try:
+        return (await client.call(once, Answer)).metadata, True
+    except AlreadyExists:
+        pass
+    try:
+        get = requests.brief(requests.get(resource, owner.namespace, name))
+        found = await client.call(get, Answer)
+    except NotFound:
+        raise Predecessor(f"{resource.kind} {name} was there a moment ago") from None
+    return check(resource, owner, found.metadata, kind), False
+
+
+def check(resource: Resource, owner: Meta, found: Meta, kind: str = KIND) -> Meta:
+    """`found`, if it is a child of `owner`: by its kind, its group and its uid."""
+    holder = found.controller()
+    if holder is not None and not holder.of(_OWNERS[kind]):
+        holder = None
+    if holder is not None and holder.uid == owner.uid:
+        if found.deletion_timestamp is not None:
+            raise Predecessor(f"{resource.kind} {found.name} is still being deleted")
+        return found
+    if holder is not None and holder.name == owner.name:
+        raise Predecessor(f"{resource.kind} {found.name} of an earlier {owner.name} is still there")
+    raise NameTaken(
+        f"{resource.kind} {found.name} already exists and is not managed by this {kind}; "
+        "delete it, or give the job another name"
+    )

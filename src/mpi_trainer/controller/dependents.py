@@ -1,0 +1,215 @@
+"""ConfigMap, Secret and what else must stand before a job's first pod.
+
+The agent's scripts are the namespace's (`agentscripts`), the others the job's own. They are made
+once per attempt and never watched. A second making finds the first. The ConfigMap changes
+within an attempt only where the job's size does; a new attempt replaces it if the job has changed
+since. Danger: the key pair exists only here, on its way into the Secret; it is neither kept nor
+logged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+
+from mpi_trainer.api.kinds.mpijob import KIND
+from mpi_trainer.controller.agent_scripts import AgentScripts, Whose
+from mpi_trainer.controller.children import NameTaken, Predecessor, check, claim
+from mpi_trainer.controller.job_memory import JobMemories
+from mpi_trainer.controller.objects import Answer
+from mpi_trainer.kube import requests
+from mpi_trainer.kube.client import Client
+from mpi_trainer.kube.errors import Conflict, KubeError, NotFound
+from mpi_trainer.kube.resources import CONFIGMAPS, SECRETS, Resource
+from mpi_trainer.render.secrets import Part
+from mpi_trainer.runtime import curve_keys, ssh_keys
+from mpi_trainer.runtime.partial import Key, Meta, Partial
+
+Object = dict[str, Any]
+Parts = Mapping[Part, str]
+
+log = logging.getLogger(__name__)
+
+SOUGHT: Final = timedelta(minutes=10)
+"""Of jobs that ended so long before a controller began, and only then, keys are looked for."""
+SKEW: Final = timedelta(seconds=30)
+"""by which the clock of the controller before may have been ahead of ours"""
+
+
+class Pieces(msgspec.Struct, frozen=True):
+    """What a job needs. `secret` makes its Secret from the `parts` of its keys; None: no keys.
+    `scripts`: its pods read the agent's, and are to start now."""
+
+    config_map: Object
+    others: tuple[tuple[Resource, Object], ...] = ()
+    parts: frozenset[Part] = frozenset()
+    secret: Callable[[Parts], Object] | None = None
+    scripts: bool = False
+
+
+class _Data(Partial, frozen=True, gc=False):
+    metadata: Meta = Meta()
+    data: Mapping[str, str] = {}
+
+
+class _KeyNames(Partial, frozen=True, gc=False):
+    data: Mapping[str, msgspec.Raw] = {}
+
+
+class Furnished(msgspec.Struct):
+    """What stands of one job: for which attempt, and the Secret with this uid and name."""
+
+    attempt: int | None = None
+    secret: str = ""
+    secret_name: str = ""
+
+
+class Furniture:
+    """Remembers which jobs' furniture stands, so that a look need not ask; for jobs of `kind`."""
+
+    def __init__(
+        self, client: Client, memories: JobMemories, scripts: AgentScripts, kind: str = KIND
+    ) -> None:
+        self._client = client
+        self._scripts = scripts
+        self._memories = memories
+        self._kind = kind
+        self._began: datetime | None = None
+        # Of jobs that end or have ended, of which nothing else is remembered; by their uids.
+        self._owed: dict[Key, str] = {}
+
+    def stands(self, uid: str) -> bool:
+        return self._of(uid).attempt is not None
+
+    def _of(self, uid: str) -> Furnished:
+        return self._memories.of(uid, Furnished)
+
+    async def provide(self, owner: Meta, wanted: Pieces, attempt: int) -> None:
+        """All of it; raises NameTaken before any pod exists."""
+        if wanted.scripts:
+            await self.give_scripts(owner)
+        if self._of(owner.uid).attempt == attempt:
+            return
+        made = await asyncio.gather(
+            *(claim(self._client, *self._mine(r, owner, one)) for r, one in wanted.others),
+            self._config_map(owner, wanted.config_map),
+            self._secret(owner, wanted),
+            return_exceptions=True,
+        )
+        wrong = [m for m in made if isinstance(m, BaseException)]
+        for error in sorted(wrong, key=lambda e: not isinstance(e, NameTaken)):
+            raise error
+        self._of(owner.uid).attempt = attempt
+
+    async def give_scripts(self, owner: Meta) -> None:
+        """The agent's scripts, before any pod of this job starts."""
+        await self._scripts.provide(Whose(self._kind, Key(owner.namespace, owner.name)))
+
+    async def follow(self, owner: Meta, wanted: Pieces) -> None:
+        """The job's hosts have changed under its launcher: so do the files that name them."""
+        known = self._of(owner.uid)
+        attempt, known.attempt = known.attempt, None  # it does not stand while it is replaced
+        await self._config_map(owner, wanted.config_map)
+        known.attempt = attempt
+
+    def owe_key(self, owner: Meta) -> None:
+        """The end of the job is about to be told. Whatever comes of that, an answer that is lost
+        or a look that is broken off, its key is to go."""
+        self._owed[Key(owner.namespace, owner.name)] = owner.uid
+
+    def forget(self, key: Key) -> None:
+        """There is no job of this name, and so no key of one."""
+        self._owed.pop(key, None)
+
+    async def take_key(self, owner: Meta, name: str) -> bool:
+        """The end of the job is the end of its key (AC-19); whether it is gone. Another's Secret
+        stays. A refusal is no more than logged: nobody is to wait for this."""
+        known = self._of(owner.uid)
+        self.owe_key(owner)
+        try:
+            await self._delete_secret(owner, known.secret_name or name, known.secret)
+        except KubeError as error:
+            log.warning("the key of %s/%s is still there: %s", owner.namespace, owner.name, error)
+            return False
+        self.forget(Key(owner.namespace, owner.name))
+        known.attempt, known.secret, known.secret_name = None, "", ""
+        return True
+
+    def owes_key(self, owner: Meta, ended: datetime | None, now: datetime) -> bool:
+        """Whether the key of a job that has ended may still be there: it was not known to go, or
+        another controller told of the end shortly before this one began, and came no further."""
+        self._began = began = self._began or now
+        if self._owed.get(Key(owner.namespace, owner.name)) == owner.uid:
+            return True
+        if ended is None or now - began > SOUGHT:
+            return False
+        return began - SOUGHT <= ended <= began + SKEW
+
+    async def _delete_secret(self, owner: Meta, name: str, uid: str) -> None:
+        place = owner.namespace
+        try:
+            if not uid:
+                get = requests.brief(requests.get(SECRETS, place, name))
+                secret = await self._client.call(get, Answer)
+                uid = check(SECRETS, owner, secret.metadata, self._kind).uid
+            await self._client.call(requests.delete(SECRETS, place, name, uid=uid), None)
+        except (NotFound, NameTaken, Predecessor, Conflict):
+            return
+
+    def _mine(
+        self, resource: Resource, owner: Meta, desired: Object
+    ) -> tuple[Resource, Meta, Object, str]:
+        return resource, owner, desired, self._kind
+
+    async def _secret(self, owner: Meta, wanted: Pieces) -> None:
+        if self._of(owner.uid).secret or wanted.secret is None:
+            return
+        parts = await asyncio.to_thread(_key_parts, wanted.parts)
+        secret = wanted.secret(parts)
+        mine = self._mine(SECRETS, owner, secret)
+        found, new = await claim(self._client, *mine)
+        if not new and not await self._has_keys(found, secret["data"]):
+            # Another controller's: no pod of ours could start with it, and none of its own is left.
+            gone = requests.delete(SECRETS, found.namespace, found.name, uid=found.uid)
+            await self._client.call(gone, None)
+            found, _ = await claim(self._client, *mine)
+        self._of(owner.uid).secret, self._of(owner.uid).secret_name = found.uid, found.name
+
+    async def _has_keys(self, found: Meta, wanted: Iterable[str]) -> bool:
+        """By their names; what they hold is not looked at."""
+        stored = await self._client.call(
+            requests.get(SECRETS, found.namespace, found.name), _KeyNames
+        )
+        return set(wanted) <= set(stored.data)
+
+    async def _config_map(self, owner: Meta, desired: Object) -> None:
+        mine = self._mine(CONFIGMAPS, owner, desired)
+        _, fresh = await claim(self._client, *mine)
+        if fresh:
+            return
+        name = desired["metadata"]["name"]
+        found = await self._client.call(requests.get(CONFIGMAPS, owner.namespace, name), _Data)
+        if found.data == desired["data"]:
+            return
+        uid = found.metadata.uid
+        await self._client.call(requests.delete(CONFIGMAPS, owner.namespace, name, uid), None)
+        await claim(self._client, *mine)
+
+
+def _key_parts(wanted: frozenset[Part]) -> dict[Part, str]:
+    """One pair opens the workers; the other, where asked for, proves that they are the job's. Flux
+    has one pair of its own kind."""
+    if "curve-private" in wanted:
+        curve = curve_keys.generate()
+        return {"curve-private": curve.private, "curve-public": curve.public}
+    pair = ssh_keys.generate()
+    parts: dict[Part, str] = {"private": pair.private.decode(), "public": pair.public}
+    if wanted & {"host-private", "host-public"}:
+        host = ssh_keys.generate()
+        parts |= {"host-private": host.private.decode(), "host-public": host.public}
+    return parts

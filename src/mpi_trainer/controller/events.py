@@ -1,0 +1,43 @@
+"""What people are told of a job of any kind: events, and words that fit into a condition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from mpi_trainer.api.errors import FieldError
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.api.kinds.trainjob import TrainJob
+from mpi_trainer.decide import reasons
+from mpi_trainer.kube.resources import Resource
+from mpi_trainer.kube.watch import Meta
+from mpi_trainer.runtime.recorder import About, Recorder
+
+_LONGEST = 8192
+
+
+def tell(
+    recorder: Recorder, job: MPIJob | TrainJob, weight: str, reason: str, message: str
+) -> None:
+    """An event about the job; any other weight than Normal is a Warning."""
+    about = About(job.api_version, job.kind, job.namespace, job.name, job.metadata.uid)
+    recorder.record(about, "Normal" if weight == "Normal" else "Warning", reason, message)
+
+
+def of_unreadable(recorder: Recorder) -> Callable[[Resource, Meta, str], None]:
+    """Tells the owner of an object that nothing can be done for it as long as it is like this."""
+
+    def told(resource: Resource, whose: Meta, why: str) -> None:
+        about = About(resource.api_version, resource.kind, whose.namespace, whose.name, whose.uid)
+        text = f"this {resource.kind} cannot be read: {why}; mend or delete it"
+        recorder.record(about, "Warning", reasons.INVALID, text)
+
+    return told
+
+
+def joined(errors: Iterable[FieldError]) -> str:
+    return "; ".join(str(error) for error in errors)
+
+
+def cut(text: str) -> str:
+    """A condition's message may be long, but not without end."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -1,0 +1,118 @@
+"""What an attempt has last printed, taken when it ends and before its pods are stopped (W-7).
+
+The words go into the job together with the record of the attempt, in one write. Of a launcher they
+are the last lines of its log, and before them the last ones of ranks that failed, where others have
+printed much since. Of a worker that failed by itself they are its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterable
+from datetime import datetime
+
+import msgspec
+
+from mpi_trainer.api import bounds
+from mpi_trainer.controller import redact
+from mpi_trainer.controller.objects import Pod
+from mpi_trainer.controller.pod_logs import PodLogs, Unreadable
+from mpi_trainer.decide.history import SWITCHED_OFF, Attempt, Words
+from mpi_trainer.layout.agent.summary import Summary
+from mpi_trainer.layout.mpi import RANK_MARK
+
+replace = msgspec.structs.replace
+
+# The agent's notes of what ranks do, for machines; they leave no room for the program's words.
+NOTE = "mpi-agent| "
+LINES = 80
+OF_RANK = 12
+"""lines of a rank that failed, where they are not among the last ones"""
+RANKS = 3
+LONGEST_LINE = 1000
+CHARACTERS = 12 * 1024
+_MARK = re.compile(RANK_MARK)
+
+Environment = list[tuple[str, str]]
+
+
+class Speaker(msgspec.Struct, frozen=True):
+    """A pod whose words are wanted; `main` is its container that runs the job, "" the first."""
+
+    pod: Pod
+    main: str = ""
+    ranks: tuple[int, ...] = ()
+
+
+def failed_ranks(summary: Summary) -> tuple[int, ...]:
+    """Those that ended the others, the likeliest cause first."""
+    first = [] if summary.cause is None or summary.cause.rank is None else [summary.cause.rank]
+    bad = [*first, *(r.rank for r in summary.raised), *(b.rank for b in summary.bad)]
+    return tuple(dict.fromkeys(bad))[:RANKS]
+
+
+async def spoken(
+    logs: PodLogs, attempt: Attempt, speakers: Iterable[Speaker], environment: Environment
+) -> Attempt:
+    """The attempt with what the speakers said, or why nothing of it could be had."""
+    asked = tuple(speakers)
+    if not asked:
+        return replace(attempt, silence="the launcher's pod was gone before its log could be read")
+    found = await asyncio.gather(*(_heard(logs, one, environment) for one in asked))
+    words = tuple(one for one in found if isinstance(one, Words) and one.text)
+    silence = next((one for one in found if isinstance(one, str)), "it printed nothing")
+    return replace(attempt, words=words, silence="" if words else silence)
+
+
+def unspoken(attempt: Attempt) -> Attempt:
+    """Where nothing that a program wrote may be kept."""
+    return replace(attempt, silence=SWITCHED_OFF)
+
+
+async def _heard(logs: PodLogs, speaker: Speaker, environment: Environment) -> Words | str:
+    try:
+        said = await logs.end(speaker.pod, speaker.main)
+    except Unreadable as error:
+        return str(error)
+    # Some milliseconds for a long log, and many for a hostile one.
+    return await asyncio.to_thread(
+        words, speaker.pod.metadata.name, said, speaker.ranks, environment
+    )
+
+
+def words(pod: str, log: str, ranks: Iterable[int], environment: Environment) -> Words:
+    """The end of a log as lines that may be kept. Pure."""
+    plain = redact.plain(log, environment, bounds.LOG_TAIL)
+    lines = [line.rstrip()[:LONGEST_LINE] for line in plain.split("\n")]
+    lines = [line for line in lines if line and not line.startswith(NOTE)]
+    kept = _with_ranks(lines, ranks)
+    while kept and sum(map(len, kept)) + len(kept) > CHARACTERS:
+        kept = kept[1 + len(kept) // 16 :]
+    return Words(pod, "\n".join(kept), cut=len(kept) < len(lines) or len(log) >= bounds.LOG_TAIL)
+
+
+def _with_ranks(lines: list[str], ranks: Iterable[int]) -> list[str]:
+    last, before = lines[-LINES:], lines[:-LINES]
+    chosen: set[int] = set()
+    for rank in ranks:
+        if not any(_rank(line) == rank for line in last):
+            said = [n for n, line in enumerate(before) if _rank(line) == rank]
+            chosen.update(said[-OF_RANK:])
+    return [*(before[n] for n in sorted(chosen)), *last]
+
+
+def _rank(line: str) -> int | None:
+    mark = _MARK.match(line)
+    return int(mark["rank"]) if mark is not None and len(mark["rank"]) < 8 else None
+
+
+def began(pod: Pod | None, main: str = "") -> datetime | None:
+    """When its container began, else when it was made."""
+    if pod is None:
+        return None
+    for one in pod.status.container_statuses:
+        state = one.state.running or one.state.terminated
+        if state is not None and main in ("", one.name) and state.started_at is not None:
+            return state.started_at
+    return pod.metadata.creation_timestamp

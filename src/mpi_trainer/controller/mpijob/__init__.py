@@ -1,0 +1,1 @@
+"""The reconciler of MPIJobs: load, decide, render, apply."""

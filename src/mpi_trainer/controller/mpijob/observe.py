@@ -1,0 +1,269 @@
+"""From the objects of a job to what `decide` calls `Seen`. Pure.
+
+What belongs to a job is proven by owner references: a pod's controller is this MPIJob, or a Job
+whose controller is this MPIJob, each by uid. Labels only find candidates, and annotations prove
+nothing: whoever may make pods may write both.
+
+A launcher's end is read from its pod, which knows sooner and more than its Job; the Job speaks
+only where there is no pod. The launcher of the current attempt is called `<job>-launcher`, whatever
+its pod's name is, so that two looks at it tell the same story.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Literal
+
+import msgspec
+
+from mpi_trainer.api import bounds
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.controller import labels
+from mpi_trainer.controller.objects import Job, Pod, PodCondition
+from mpi_trainer.controller.pod_end import end_of, launcher_end
+from mpi_trainer.decide import End, PodSeen, RankSeen, Record, Seen, agent_summary
+from mpi_trainer.kube.resources import JOBS, MPIJOBS, Resource
+from mpi_trainer.layout.mpijob import LABEL_ROLE
+from mpi_trainer.render import names
+
+replace = msgspec.structs.replace
+Phase = Literal["Pending", "Running", "Succeeded", "Failed"]
+
+_PHASES: dict[str, Phase] = {
+    "Pending": "Pending",
+    "Succeeded": "Succeeded",
+    "Failed": "Failed",
+    "": "Pending",
+}
+_DISRUPTIONS = frozenset({"Evicted", "Preempting", "NodeLost", "NodeShutdown", "Shutdown"})
+_FOLLOWS = (". preemption:", ". no new claims to deallocate")
+
+
+Proof = frozenset[str]
+"""uids of launcher Jobs and launcher pods that were a job's at an earlier look"""
+
+
+class Owned(msgspec.Struct, frozen=True):
+    """The objects of one MPIJob; `launchers` may outlive their Job."""
+
+    workers: tuple[Pod, ...] = ()
+    launchers: tuple[Pod, ...] = ()
+    job: Job | None = None
+
+    @property
+    def pods(self) -> tuple[Pod, ...]:
+        return (*self.launchers, *self.workers)
+
+    @property
+    def proof(self) -> Proof:
+        """What a later look may believe of launchers whose Job is gone by then."""
+        jobs = () if self.job is None else (self.job.metadata.uid,)
+        return frozenset((*jobs, *(pod.metadata.uid for pod in self.launchers)))
+
+
+class Look(msgspec.Struct, frozen=True):
+    """What is seen, which object each seen name stands for, and the launcher's Job, if there is
+    one: no other Job is ever to be touched."""
+
+    seen: Seen
+    by_name: dict[str, Pod | Job]
+    job: Job | None = None
+
+
+def owned(
+    job: MPIJob, pods: Iterable[Pod], jobs: Iterable[Job], proven: Proof = frozenset()
+) -> Owned:
+    """Those of `pods` and `jobs`, all of this job's name, that belong to this very job.
+
+    A launcher pod whose Job is gone counts only if it, or its Job, was `proven` while the Job was
+    there: nothing that the pod says of itself can be believed.
+    """
+    own = next((j for j in jobs if _owner(j, MPIJOBS) == job.metadata.uid), None)
+    believed = proven if own is None else proven | {own.metadata.uid}
+    workers, launchers = [], []
+    for pod in pods:
+        if pod.metadata.labels.get(LABEL_ROLE) != "launcher":
+            if _owner(pod, MPIJOBS) == job.metadata.uid:
+                workers.append(pod)
+        elif pod.metadata.uid in believed or _owner(pod, JOBS) in believed:
+            launchers.append(pod)
+    return Owned(tuple(workers), _followed(own, launchers), own)
+
+
+def look(job: MPIJob, record: Record, mine: Owned, tail: str | None = "") -> Look:
+    """`tail` is the end of the failed launcher's log, where it is known.
+
+    None means that nothing that a program wrote may be shown.
+    """
+    by_name: dict[str, Pod | Job] = {}
+    seen: list[PodSeen] = []
+    ranks: list[RankSeen] = []
+    for pod in mine.launchers:
+        current = attempt(pod) == record.attempt and f"{job.name}-launcher" not in by_name
+        name = f"{job.name}-launcher" if current else pod.metadata.name
+        by_name[name] = pod
+        own = mine.job if mine.job is not None and made_by(mine.job, pod) else None
+        one = _launcher(pod, own, name)
+        if own is not None and foreign(own):
+            one = _tried_again(one, own)
+        if one.ended:
+            end, said = launcher_end(pod, job.workers)
+            words = said.text if tail is None else (current and tail) or end.message
+            reason = one.end.reason if one.foreign and one.end is not None else end.reason
+            one = replace(one, end=replace(end, message=words, reason=reason))
+            ranks.extend(agent_summary.ranks(said, one.attempt))
+        seen.append(one)
+    if mine.job is not None and not any(made_by(mine.job, pod) for pod in mine.launchers):
+        name = mine.job.metadata.name
+        by_name[name] = mine.job
+        seen.append(_launcher_without_pod(mine.job))
+    for pod in mine.workers:
+        by_name[pod.metadata.name] = pod
+        seen.append(_silent(_worker(job, pod)) if tail is None else _worker(job, pod))
+    return Look(Seen(tuple(seen), tuple(ranks), record, has_key=bool(seen)), by_name, mine.job)
+
+
+def attempt(thing: Pod | Job) -> int:
+    text = thing.metadata.annotations.get(names.ATTEMPT, "")
+    return int(text) if text.isdecimal() and text.isascii() and len(text) < 10 else 1
+
+
+def _owner(thing: Pod | Job, kind: Resource) -> str:
+    """The uid of the object of this kind that controls it."""
+    owner = thing.metadata.controller()
+    return owner.uid if owner is not None and owner.of(kind) else ""
+
+
+def made_by(job: Job, pod: Pod) -> bool:
+    """Whether the pod is this very Job's, by uid."""
+    return _owner(pod, JOBS) == job.metadata.uid
+
+
+def _worker(job: MPIJob, pod: Pod) -> PodSeen:
+    number = pod.metadata.name.removeprefix(f"{job.name}-worker-")
+    seen = pod_seen(pod, pod.metadata.name, "worker")
+    return replace(seen, index=int(number) if number.isdecimal() else 0)
+
+
+def foreign(thing: Pod | Job) -> bool:
+    """Whether another controller made it: ours says of each which attempt it belongs to."""
+    return names.ATTEMPT not in thing.metadata.annotations
+
+
+def _followed(job: Job | None, launchers: list[Pod]) -> tuple[Pod, ...]:
+    """Another controller's Job makes one launcher pod after the other: only the last one counts."""
+    if job is None or not foreign(job) or not launchers:
+        return tuple(launchers)
+    born = datetime.min.replace(tzinfo=UTC)
+    return (max(launchers, key=lambda p: p.metadata.creation_timestamp or born),)
+
+
+def _tried_again(seen: PodSeen, job: Job) -> PodSeen:
+    """A launcher whose Job tries again by itself: it has failed when the Job has, not before."""
+    failed = _condition(job.status.conditions, "Failed", "True")
+    if failed is not None:
+        return replace(seen, phase="Failed", end=replace(seen.end or End(), reason=failed.reason))
+    if seen.phase == "Failed":
+        return replace(seen, phase="Pending", end=None, why="its Job will make another pod")
+    return seen
+
+
+def _silent(seen: PodSeen) -> PodSeen:
+    return seen if seen.end is None else replace(seen, end=replace(seen.end, message=""))
+
+
+def _launcher(pod: Pod, job: Job | None, name: str) -> PodSeen:
+    seen = pod_seen(pod, name, "launcher")
+    made_for = pod.metadata.annotations.get(labels.WORKERS, "")
+    leaving = job.metadata.deletion_timestamp if job is not None else None
+    return replace(
+        seen,
+        terminating=seen.terminating or leaving is not None,
+        gone_by=seen.gone_by or leaving,
+        workers=int(made_for) if made_for.isdecimal() and len(made_for) < 10 else None,
+    )
+
+
+def pod_seen(pod: Pod, name: str, role: Literal["launcher", "worker"], main: str = "") -> PodSeen:
+    """A pod of any kind of job; `main` is its container that runs the job, "" the first."""
+    status = pod.status
+    phase = _PHASES.get(status.phase, "Running")
+    disruption = _condition(status.conditions, "DisruptionTarget", "True")
+    ended = phase in ("Succeeded", "Failed")
+    return PodSeen(
+        name=name,
+        role=role,
+        uid=pod.metadata.uid,
+        phase=phase,
+        attempt=attempt(pod),
+        ready=_condition(status.conditions, "Ready", "True") is not None,
+        scheduled=bool(pod.spec.node_name),
+        preparing=phase == "Pending" and _prepares(pod),
+        terminating=pod.metadata.deletion_timestamp is not None,
+        end=end_of(pod, main) if ended else None,
+        why="" if ended else _why(pod, disruption),
+        disrupted=disruption is not None or status.reason in _DISRUPTIONS,
+        started=_started(pod, main),
+        gone_by=pod.metadata.deletion_timestamp,
+        foreign=foreign(pod),
+    )
+
+
+def _prepares(pod: Pod) -> bool:
+    states = (one.state for one in pod.status.init_container_statuses)
+    return any(state.running or state.terminated for state in states)
+
+
+def _started(pod: Pod, main: str) -> datetime | None:
+    for one in pod.status.container_statuses:
+        state = one.state.running or one.state.terminated
+        if state is not None and main in ("", one.name):
+            return state.started_at
+    return None
+
+
+def _launcher_without_pod(job: Job) -> PodSeen:
+    """The Job exists and its pod does not: not made yet, or gone after its end."""
+    failed = _condition(job.status.conditions, "Failed", "True")
+    done = _condition(job.status.conditions, "Complete", "True")
+    phase: Phase = "Failed" if failed else "Succeeded" if done else "Pending"
+    return PodSeen(
+        name=job.metadata.name,
+        role="launcher",
+        uid=job.metadata.uid,
+        phase=phase,
+        attempt=attempt(job),
+        scheduled=phase != "Pending",
+        terminating=job.metadata.deletion_timestamp is not None,
+        gone_by=job.metadata.deletion_timestamp,
+        foreign=foreign(job),
+        end=End(reason=failed.reason, message=failed.message[: bounds.MESSAGE]) if failed else None,
+        why="its Job has not made the pod yet; `kubectl describe job` says why",
+    )
+
+
+def _why(pod: Pod, disruption: PodCondition | None) -> str:
+    """What the scheduler, the kubelet or the evictor says of a pod that does not run as wanted."""
+    if disruption is not None:
+        return (disruption.message or disruption.reason)[: bounds.MESSAGE]
+    unplaced = _condition(pod.status.conditions, "PodScheduled", "False")
+    if unplaced is not None:
+        return _of_scheduler(unplaced.message or unplaced.reason)[: bounds.MESSAGE]
+    for one in (*pod.status.init_container_statuses, *pod.status.container_statuses):
+        waiting = one.state.waiting
+        if waiting is not None and waiting.reason not in ("", "PodInitializing"):
+            said = waiting.message[: bounds.MESSAGE]
+            return f"{waiting.reason}: {said}".removesuffix(": ")
+    return ""
+
+
+def _of_scheduler(text: str) -> str:
+    """Without what follows from it: that nobody can be made to give way."""
+    for mark in _FOLLOWS:
+        text = text.partition(mark)[0]
+    return text
+
+
+def _condition(conditions: Iterable[PodCondition], kind: str, status: str) -> PodCondition | None:
+    return next((c for c in conditions if c.type == kind and c.status == status), None)

@@ -1,0 +1,313 @@
+"""The loop of MPIJobs: load, validate, decide, render, apply.
+
+One pass looks at one job and nothing else. It may be repeated, late or interrupted anywhere: all
+that is kept between passes is a cache of what can be found out again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from mpi_trainer.api.errors import InvalidJob
+from mpi_trainer.api.kinds import conditions as c
+from mpi_trainer.api.kinds.mpijob import KIND, MPIJob
+from mpi_trainer.api.validation import ineffective
+from mpi_trainer.controller import name_wait, record, status
+from mpi_trainer.controller.agent_scripts import AgentScripts, Whose
+from mpi_trainer.controller.children import NameTaken, Predecessor
+from mpi_trainer.controller.decoded_jobs import Jobs, Loaded
+from mpi_trainer.controller.dependents import Furniture
+from mpi_trainer.controller.events import cut, joined, tell
+from mpi_trainer.controller.job_memory import JobMemories
+from mpi_trainer.controller.log_tail import Tails
+from mpi_trainer.controller.mpijob import transitions
+from mpi_trainer.controller.mpijob.apply import Hands, Refused, Work
+from mpi_trainer.controller.mpijob.desired import desired
+from mpi_trainer.controller.mpijob.observe import Owned, Proof, foreign, look, owned
+from mpi_trainer.controller.mpijob.wakeups import BY_JOB
+from mpi_trainer.controller.name_wait import NameWait
+from mpi_trainer.controller.objects import Job, Pod, StoredJob
+from mpi_trainer.controller.write_concurrency import Pace
+from mpi_trainer.decide import Decision, Seen, decide, ours, reasons, refused
+from mpi_trainer.kube.errors import Forbidden
+from mpi_trainer.layout.mpijob import LABEL_JOB, choose
+from mpi_trainer.render.agent_scripts import used
+from mpi_trainer.runtime.job_metrics import JobMetrics
+from mpi_trainer.runtime.off_loop import POD_BYTES, LongWork
+from mpi_trainer.runtime.partial import Key
+from mpi_trainer.runtime.recorder import Recorder
+from mpi_trainer.runtime.store import Store, by_label
+from mpi_trainer.runtime.workers import DONE, Result, Terminal
+
+log = logging.getLogger(__name__)
+replace = msgspec.structs.replace
+
+REFUSED_AGAIN = 10.0
+UNSURE_AGAIN = 30.0
+KEY_AGAIN = 30.0
+TAKEN_OVER_AGAIN = 0.5
+TERMINATING = "NamespaceTerminating"
+
+
+class Stores(msgspec.Struct, frozen=True):
+    """What the loop sees of the cluster."""
+
+    mpijobs: Store[StoredJob]
+    pods: Store[Pod]
+    jobs: Store[Job]
+
+    @classmethod
+    def empty(cls) -> Stores:
+        index = {BY_JOB: by_label(LABEL_JOB)}
+        return cls(Store(), Store(index), Store(index))
+
+    def children(self, key: Key) -> tuple[tuple[Pod, ...], tuple[Job, ...]]:
+        """All that carry this job's name, whosever they are."""
+        name = f"{key.namespace}/{key.name}"
+        return self.pods.by(BY_JOB, name), self.jobs.by(BY_JOB, name)
+
+
+class Tools(msgspec.Struct, frozen=True):
+    """What the loop works with. All that keep anything of a job keep it in `memories`."""
+
+    memories: JobMemories
+    jobs: Jobs[MPIJob]
+    scripts: AgentScripts
+    furniture: Furniture
+    hands: Hands
+    tails: Tails
+    recorder: Recorder
+    metrics: JobMetrics
+    pace: Pace
+    domain: str = ""
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """Why a job cannot be carried out at all."""
+
+    reason: str
+    message: str
+
+
+class _Noted(msgspec.Struct):
+    """What one pass tells the next: when the job was first seen, what stood in its way, and which
+    launchers were its own."""
+
+    since: datetime | None = None
+    verdict: Verdict | None = None
+    refusal: str = ""
+    proof: Proof = frozenset()
+    name: NameWait = msgspec.field(default_factory=NameWait)
+    taken_over: bool = False
+
+
+class MPIJobs:
+    """`reconcile` is one pass over one job."""
+
+    def __init__(
+        self,
+        stores: Stores,
+        tools: Tools,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._stores = stores
+        self._tools = tools
+        self._clock = clock
+        self._long = LongWork()
+
+    async def reconcile(self, key: Key) -> Result:
+        pods, jobs = self._stores.children(key)
+        stored = self._stores.mpijobs.get(key)
+        if stored is None:
+            self._tools.memories.drop(key)
+            self._tools.furniture.forget(key)
+            self._tools.scripts.done(Whose(KIND, key))
+            self._tools.metrics.deleted(key.namespace, f"{key.name}-launcher")
+            await self._tools.hands.release(key, _going(pods))
+            return DONE
+        if stored.finished:
+            self._tools.memories.drop(key)
+        else:
+            self._tools.memories.begin(key, stored.metadata.uid)
+        await self._tools.jobs.prepare(stored)
+        loaded = self._tools.jobs.load(stored)
+        job = loaded.job
+        noted = self._noted(stored.metadata.uid)
+        mine = owned(job, pods, jobs, noted.proof)
+        noted.proof = mine.proof or noted.proof
+        kept = {p.metadata.uid for p in mine.launchers}
+        strays = [p for p in _going(pods) if p.metadata.uid not in kept]
+        self._note_scripts(key, job, mine)
+        if job.metadata.deletion_timestamp is not None:
+            await self._tools.hands.release(key, (*mine.launchers, *strays))
+            return DONE
+        await self._tools.hands.release(key, strays)
+        if not ours(job):
+            return DONE
+        return await self._go_on(key, stored, loaded, mine)
+
+    async def _go_on(
+        self, key: Key, stored: StoredJob, loaded: Loaded[MPIJob], mine: Owned
+    ) -> Result:
+        job = loaded.job
+        if loaded.errors and (mine.pods or c.finished(job.status.conditions)):
+            # It was valid once, and what runs is not to suffer from a slip of the pen.
+            self._tell_invalid(loaded)
+            return DONE
+        try:
+            memory = record.read(job.metadata.annotations)
+        except record.Unreadable as error:
+            self._tell(job, "Warning", reasons.INVALID, str(error))
+            raise Terminal(str(error)) from None
+        if self._may_be_anothers(job, mine):
+            changed = await self._tools.hands.take_over(stored.metadata)
+            self._noted(job.metadata.uid).taken_over = True
+            if changed:
+                return Result(TAKEN_OVER_AGAIN)
+        verdict = self._verdict(loaded)
+        tail = "" if verdict else await self._tools.tails.of(job, memory, mine)
+        noted = self._noted(job.metadata.uid)
+        view = look(job, memory, mine, tail)
+        seen = replace(
+            view.seen,
+            has_key=view.seen.has_key or self._tools.furniture.stands(job.metadata.uid),
+            refused=noted.refusal,
+        )
+        now = self._clock()
+        decision = self._decision(job, seen, verdict, now)
+        noted.since = min(noted.since or now, now)
+        leisure = status.Leisure.beside(self._tools.pace.lately, noted.since)
+        attempts = await self._tools.tails.history(job, memory, mine, decision, now)
+        work = Work(
+            key, job, stored.metadata, replace(view, seen=seen), decision, now, leisure, attempts
+        )
+        return await self._carry_out(work, mine)
+
+    def _may_be_anothers(self, job: MPIJob, mine: Owned) -> bool:
+        """Whether a launcher Job may be there that is not seen. The public operator writes no time
+        of its last look, and we do; so this is asked once, of jobs that were its."""
+        if mine.job is not None or c.finished(job.status.conditions):
+            return False
+        if self._noted(job.metadata.uid).taken_over:
+            return False
+        told = bool(job.status.conditions) and job.status.last_reconcile_time is None
+        return told or any(foreign(pod) for pod in mine.workers)
+
+    def _decision(
+        self, job: MPIJob, seen: Seen, verdict: Verdict | None, now: datetime
+    ) -> Decision:
+        if verdict is None or c.finished(job.status.conditions):
+            return decide(job, seen, now)
+        return refused(job, seen.record, verdict.reason, verdict.message, now)
+
+    async def _carry_out(self, work: Work, mine: Owned) -> Result:
+        hands, decision = self._tools.hands, work.decision
+        if await hands.store(work):
+            transitions.tell(self._tools.metrics, work.job, decision.status)
+            for event in decision.events:
+                self._tell(work.job, event.type, event.reason, event.message)
+            if not work.job.status.conditions:
+                for warning in ineffective.of_job(work.job):
+                    self._tell(work.job, "Warning", reasons.NO_EFFECT, str(warning))
+        if decision.delete_job:
+            await hands.delete_job(work)
+            return DONE
+        gone = await hands.clear(work, mine.launchers)
+        if not gone:
+            return _sooner(Result(KEY_AGAIN), _next(work))
+        await hands.free(work)
+        if decision.makes:
+            again = await self._start(work)
+            if again is not None:
+                return _sooner(again, _next(work))
+        return _next(work)
+
+    async def _start(self, work: Work) -> Result | None:
+        noted = self._noted(work.metadata.uid)
+        try:
+            attempt, domain = work.decision.record.attempt, self._tools.domain
+            place, size = work.key.namespace, work.job.workers * POD_BYTES
+            wanted = await self._long.on(place, size, desired, work.job, attempt, domain)
+            await self._tools.hands.start(work, wanted)
+        except InvalidJob as error:
+            noted.verdict = Verdict(reasons.INVALID, cut(str(error)))
+        except NameTaken as error:
+            noted.verdict = Verdict(reasons.NAME_TAKEN, str(error))
+        except Predecessor as error:
+            again = noted.name.again(self._clock())
+            if again is not None:
+                log.info("waiting: %s", error)
+                return Result(again)
+            noted.verdict = Verdict(reasons.NAME_TAKEN, name_wait.told(error))
+        except Forbidden as error:
+            if not error.has_cause(TERMINATING):
+                raise
+            log.info("nothing is made in a namespace that goes: %s", work.key.namespace)
+            return Result(REFUSED_AGAIN)
+        except Refused as error:
+            if error.final:
+                noted.verdict = Verdict(reasons.REFUSED, cut(str(error)))
+            else:
+                noted.refusal = cut(str(error))
+                return Result(REFUSED_AGAIN)
+        else:
+            noted.refusal, noted.name = "", NameWait()
+            return None
+        return Result(0.0)
+
+    def _verdict(self, loaded: Loaded[MPIJob]) -> Verdict | None:
+        if loaded.errors:
+            text = f"Found validation errors: {joined(loaded.errors)}"
+            return Verdict(reasons.INVALID, cut(text))
+        return self._noted(loaded.job.metadata.uid).verdict
+
+    def _tell_invalid(self, loaded: Loaded[MPIJob]) -> None:
+        text = f"The change is not carried out: {joined(loaded.errors)}"
+        self._tell(loaded.job, "Warning", reasons.INVALID, text)
+
+    def _tell(self, job: MPIJob, weight: str, reason: str, message: str) -> None:
+        tell(self._tools.recorder, job, weight, reason, message)
+
+    def _note_scripts(self, key: Key, job: MPIJob, mine: Owned) -> None:
+        """Whether the job's pods use the agent's scripts, or may be waiting for them."""
+        whose = Whose(KIND, key)
+        marks = {} if mine.job is None else mine.job.metadata.annotations
+        rests = job.metadata.deletion_timestamp is not None or bool(job.spec.run_policy.suspend)
+        over = rests or c.finished(job.status.conditions)
+        uses = bool(used(marks)) if mine.job is not None else choose(job).uses_scripts
+        if over or (mine.job is not None and not uses):
+            self._tools.scripts.done(whose, marks)
+        elif uses and (mine.job is not None or mine.workers):
+            begun = mine.job is None or bool(mine.launchers)
+            waits = not begun or any(p.status.phase in ("", "Pending") for p in mine.pods)
+            self._tools.scripts.using(whose, marks, waits)
+
+    def _noted(self, uid: str) -> _Noted:
+        return self._tools.memories.of(uid, _Noted)
+
+
+def _going(pods: tuple[Pod, ...]) -> list[Pod]:
+    return [p for p in pods if p.metadata.deletion_timestamp is not None]
+
+
+def _next(work: Work) -> Result:
+    """When to look again, should nothing happen before."""
+    decision = work.decision
+    unwritten = status.wait(work.job.status, decision.status, work.now, work.leisure)
+    waits = [decision.look_again, unwritten if unwritten != status.NOW else None]
+    if decision.acts:
+        waits.append(timedelta(seconds=UNSURE_AGAIN))
+    soonest = min((w for w in waits if w is not None), default=None)
+    return Result(None if soonest is None else soonest / timedelta(seconds=1))
+
+
+def _sooner(one: Result, other: Result) -> Result:
+    return min((r for r in (one, other) if r.after is not None), key=_after, default=one)
+
+
+def _after(result: Result) -> float:
+    return result.after or 0.0

@@ -1,0 +1,54 @@
+"""Which counts a stored status moves (CTL-12): what it says and the one before it did not."""
+
+from __future__ import annotations
+
+from mpi_trainer.api.kinds import conditions as c
+from mpi_trainer.api.kinds.mpijob import JobStatus, MPIJob
+from mpi_trainer.decide import reasons
+from mpi_trainer.runtime.job_metrics import JobMetrics
+
+
+def tell(metrics: JobMetrics, job: MPIJob, new: JobStatus) -> None:
+    """To be called once the status is stored. `job` has the one before it."""
+    old, where = job.status, job.namespace
+    if _begins(old, new, c.CREATED):
+        metrics.created(where)
+    if _begins(old, new, c.SUSPENDED) or (_waits(new) and not _waits(old)):
+        metrics.queued(where)
+    if _begins(old, new, c.RUNNING):
+        metrics.launcher(where, f"{job.name}-launcher")
+        metrics.running(where, None if _was_held_up(old) else _since_creation(job, new))
+    if _begins(old, new, c.RESTARTING):
+        metrics.restarted(where)
+    if _begins(old, new, c.SUCCEEDED):
+        metrics.succeeded(where, _lasted(new))
+    if _begins(old, new, c.FAILED):
+        metrics.failed(where, _lasted(new))
+
+
+def _begins(old: JobStatus, new: JobStatus, kind: str) -> bool:
+    return c.holds(new.conditions, kind) and not c.holds(old.conditions, kind)
+
+
+def _waits(status: JobStatus) -> bool:
+    running = c.find(status.conditions, c.RUNNING)
+    return running is not None and running.reason == reasons.WAITING
+
+
+def _was_held_up(old: JobStatus) -> bool:
+    """Suspended or tried before: the time to running is not the cluster's alone."""
+    kinds = (c.SUSPENDED, c.RESTARTING)
+    return any(c.find(old.conditions, kind) is not None for kind in kinds)
+
+
+def _since_creation(job: MPIJob, new: JobStatus) -> float | None:
+    running, born = c.find(new.conditions, c.RUNNING), job.metadata.creation_timestamp
+    if running is None or running.last_transition_time is None or born is None:
+        return None
+    return max((running.last_transition_time - born).total_seconds(), 0.0)
+
+
+def _lasted(new: JobStatus) -> float | None:
+    if new.start_time is None or new.completion_time is None:
+        return None
+    return (new.completion_time - new.start_time).total_seconds()

@@ -1,0 +1,113 @@
+"""What the store keeps of a job: all of one that is under way, of one that has ended very little.
+
+A cluster keeps finished jobs by the ten thousand. What is still to do for one (clean up, let go,
+delete it in time) needs its status and a few words of its spec; the rest is not kept. A job whose
+status or spec is odd is kept whole, and judged by those who read it fully; of a spec over
+`bounds.SPEC_BYTES` as little as of a finished job's, so that a few users cannot fill the memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+from mpi_trainer.api import bounds
+from mpi_trainer.api.kinds.annotations import ATTEMPTS, OPENSHIFT_AI, TRAIN_KNOWN, ours
+from mpi_trainer.api.yaml import typed
+from mpi_trainer.controller.objects import StoredJob
+from mpi_trainer.runtime.partial import Meta, Partial
+
+replace = msgspec.structs.replace
+
+_WISH: Final = 32
+"""characters that are read of a wish"""
+
+
+class _Condition(Partial, frozen=True, gc=False):
+    type: str = ""
+    status: str = ""
+
+
+class _Status(Partial, frozen=True, gc=False):
+    conditions: tuple[_Condition, ...] = ()
+
+
+class _RunPolicy(Partial, frozen=True, gc=False):
+    """Values that validation refuses are not acted upon at the end either."""
+
+    clean_pod_policy: Literal["", "None", "Running", "All"] | None = None
+    ttl_seconds_after_finished: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] | None = None
+    managed_by: str | None = None
+
+
+class _RuntimeRef(Partial, frozen=True, gc=False):
+    name: str = ""
+
+
+class _Spec(Partial, frozen=True, gc=False):
+    """What is read of a job that has ended: an MPIJob's `runPolicy`, the rest of a TrainJob."""
+
+    run_policy: _RunPolicy | None = None
+    managed_by: str | None = None
+    runtime_ref: _RuntimeRef | None = None
+
+
+def _keeper(*ends: str) -> Callable[[StoredJob], StoredJob]:
+    """`ends` are the conditions of which one is true of every job that has ended."""
+
+    def keep(job: StoredJob) -> StoredJob:
+        try:
+            told = typed.decode(job.status, _Status).conditions
+            if any(one.status == "True" and one.type in ends for one in told):
+                return _ended(job)
+        except msgspec.ValidationError:
+            pass
+        size = memoryview(job.spec).nbytes
+        return StoredJob(
+            metadata=_bounded(job.metadata),
+            # Copies: what was decoded is a view of the whole page that it came with (C-8).
+            spec=job.spec.copy() if size <= bounds.SPEC_BYTES else _trimmed(job.spec),
+            status=job.status.copy(),
+            spec_size=size,
+        )
+
+    return keep
+
+
+def _ended(job: StoredJob) -> StoredJob:
+    return StoredJob(
+        metadata=_known(job.metadata),
+        spec=msgspec.Raw(msgspec.json.encode(typed.decode(job.spec, _Spec))),
+        status=job.status.copy(),
+        finished=True,
+    )
+
+
+def _trimmed(spec: msgspec.Raw) -> msgspec.Raw:
+    try:
+        return msgspec.Raw(msgspec.json.encode(typed.decode(spec, _Spec)))
+    except msgspec.ValidationError:
+        return msgspec.Raw(b"{}")
+
+
+def _known(meta: Meta) -> Meta:
+    """Without the last words of its attempts, which nobody here reads any more."""
+    kept = _bounded(meta)
+    notes = {name: text for name, text in kept.annotations.items() if name != ATTEMPTS}
+    return replace(kept, annotations=notes, labels={}, owner_references=())
+
+
+def _bounded(meta: Meta) -> Meta:
+    """With our annotations and OpenShift AI's wishes only; where ours are too many, those that are
+    read, and of each no more than shows that it is too long."""
+    kept = ours(meta.annotations)
+    if sum(map(len, kept)) + sum(map(len, kept.values())) > bounds.OUR_ANNOTATIONS:
+        kept = {n: kept[n][: bounds.RECORD + 1] for n in TRAIN_KNOWN if n in kept}
+    wishes = {n: meta.annotations[n][:_WISH] for n in OPENSHIFT_AI if n in meta.annotations}
+    return replace(meta, annotations={**kept, **wishes})
+
+
+mpijob: Final = _keeper("Succeeded", "Failed")
+trainjob: Final = _keeper("Complete", "Failed")

@@ -1,0 +1,88 @@
+"""JobSets as the loop reads them: partial, frozen, small. JobSet's own labels; which pods."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from mpi_trainer.api.kinds.trainjob import Condition, JobStatus
+from mpi_trainer.decide.trainjob.observed import JobSetSeen
+from mpi_trainer.kube.resources import TRAINJOBS
+from mpi_trainer.render.trainjob.jobsets import RENDERED, RUNTIME
+from mpi_trainer.runtime.partial import Meta, Partial
+
+JOBSET_UID = "jobset.sigs.k8s.io/jobset-uid"
+REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"
+ENDED = "status.phase!=Pending,status.phase!=Running"
+
+
+class JobSetSpec(Partial, frozen=True, gc=False):
+    suspend: bool = False
+
+
+class JobSetCondition(Partial, frozen=True, gc=False):
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    last_transition_time: datetime | None = None
+
+
+class ReplicatedJobStatus(Partial, frozen=True, gc=False):
+    name: str
+    ready: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    active: int = 0
+    suspended: int = 0
+
+
+class JobSetStatus(Partial, frozen=True, gc=False):
+    conditions: tuple[JobSetCondition, ...] = ()
+    replicated_jobs_status: tuple[ReplicatedJobStatus, ...] = ()
+
+
+class JobSet(Partial, frozen=True, gc=False):
+    metadata: Meta = Meta()
+    spec: JobSetSpec = JobSetSpec()
+    status: JobSetStatus = JobSetStatus()
+
+
+def seen(found: JobSet | None, uid: str) -> JobSetSeen | None:
+    """What is seen of the JobSet of the job with this uid; None where it is another's."""
+    owner = found.metadata.controller() if found is not None else None
+    if found is None or owner is None or owner.uid != uid or not owner.of(TRAINJOBS):
+        return None
+    return JobSetSeen(
+        uid=found.metadata.uid,
+        suspended=found.spec.suspend,
+        terminating=found.metadata.deletion_timestamp is not None,
+        rendered=found.metadata.annotations.get(RENDERED, ""),
+        runtime=found.metadata.annotations.get(RUNTIME, ""),
+        jobs=tuple(_counts(one) for one in found.status.replicated_jobs_status),
+        completed=_condition(found, "Completed"),
+        failed=_condition(found, "Failed"),
+    )
+
+
+def _counts(one: ReplicatedJobStatus) -> JobStatus:
+    return JobStatus(
+        name=one.name,
+        ready=one.ready,
+        succeeded=one.succeeded,
+        failed=one.failed,
+        active=one.active,
+        suspended=one.suspended,
+    )
+
+
+def _condition(found: JobSet, kind: str) -> Condition | None:
+    for one in found.status.conditions:
+        if one.type == kind and one.status == "True":
+            return Condition(
+                type=one.type,
+                status=one.status,
+                reason=one.reason,
+                message=one.message,
+                last_transition_time=one.last_transition_time,
+            )
+    return None

@@ -1,0 +1,56 @@
+"""From a TrainJob's pods to what `decide` calls `Seen`. Pure.
+
+A pod is known by its host name, which stays the same when its Job makes it anew; of several with
+one host name the newest counts. What the launcher's last words prove of ranks is `testimony`.
+Whose a pod is, owner references say and nothing else (`ownership`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from mpi_trainer.api.effective.combine import LAUNCHER
+from mpi_trainer.api.effective.overrides import NODE_CONTAINER
+from mpi_trainer.controller.mpijob.observe import pod_seen
+from mpi_trainer.controller.objects import Pod
+from mpi_trainer.controller.pod_end import launcher_end
+from mpi_trainer.controller.trainjob.objects import REPLICATED_JOB
+from mpi_trainer.decide import PodSeen, RankSeen, Seen, agent_summary
+from mpi_trainer.decide.trainjob.status_annotations import placement
+
+
+class Sight(msgspec.Struct, frozen=True):
+    seen: Seen = Seen()
+    placement: str = ""
+
+
+def look(pods: Iterable[Pod], mpi: bool, nodes: int) -> Sight:
+    """All `pods` are the job's own; `mpi`: one of them may be a launcher, of `nodes`."""
+    newest: dict[str, Pod] = {}
+    for pod in pods:
+        before = newest.get(_name(pod))
+        if before is None or _born(before) <= _born(pod):
+            newest[_name(pod)] = pod
+    found: list[PodSeen] = []
+    ranks: tuple[RankSeen, ...] = ()
+    where = ""
+    for name, pod in sorted(newest.items()):
+        is_launcher = mpi and pod.metadata.labels.get(REPLICATED_JOB) == LAUNCHER
+        one = pod_seen(pod, name, "launcher" if is_launcher else "worker", NODE_CONTAINER)
+        if is_launcher and one.ended:
+            end, said = launcher_end(pod, nodes, NODE_CONTAINER)
+            one = msgspec.structs.replace(one, end=end)
+            ranks, where = agent_summary.ranks(said, one.attempt), placement(said)
+        found.append(one)
+    return Sight(Seen(tuple(found), ranks), where)
+
+
+def _name(pod: Pod) -> str:
+    return pod.spec.hostname or pod.metadata.name
+
+
+def _born(pod: Pod) -> float:
+    made = pod.metadata.creation_timestamp
+    return made.timestamp() if made is not None else 0.0

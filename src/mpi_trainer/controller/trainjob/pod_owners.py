@@ -1,0 +1,78 @@
+"""Which pods are a TrainJob's: those of Jobs of its JobSet, by owner references and uids.
+
+Labels find candidates and prove nothing. A TrainJob's Jobs are not watched, so the Job that a pod
+names as its controller is read once, its metadata alone, and remembered until the job is forgotten:
+one or two reads for a job of MPI, however many pods it has. Danger: a Job that is gone can no
+longer be read; its pods count only if it was read before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+import msgspec
+
+from mpi_trainer.api.kinds.trainjob import TrainJob
+from mpi_trainer.controller.job_memory import JobMemories
+from mpi_trainer.controller.objects import Answer, Pod
+from mpi_trainer.controller.trainjob.objects import JOBSET_UID
+from mpi_trainer.kube import requests
+from mpi_trainer.kube.client import Client
+from mpi_trainer.kube.errors import NotFound
+from mpi_trainer.kube.resources import JOBS, JOBSETS
+from mpi_trainer.runtime.partial import OwnerRef
+
+MOST = 64
+"""Jobs that one look asks for; whoever floods a job with false pods costs no more than that"""
+
+
+class _Read(msgspec.Struct):
+    """The uids of Jobs that were read, and of the JobSet that controls each; empty: none does."""
+
+    holders: dict[str, str] = {}
+
+
+class Ownership:
+    def __init__(self, client: Client, memories: JobMemories) -> None:
+        self._client = client
+        self._memories = memories
+
+    async def pods(self, job: TrainJob, job_set: str, candidates: Iterable[Pod]) -> tuple[Pod, ...]:
+        """Those of `candidates` that belong to the JobSet with the uid `job_set`, the job's own."""
+        named = [(pod, _job(pod)) for pod in candidates if _claims(pod, job_set)]
+        if not named:
+            return ()
+        holders = self._memories.of(job.metadata.uid, _Read).holders
+        unknown = {
+            one.uid: one
+            for _, one in named
+            if one is not None and one.uid not in holders and one.name.startswith(f"{job.name}-")
+        }
+        asked = list(unknown.values())[:MOST]
+        answers = await asyncio.gather(*(self._holder(job.namespace, one) for one in asked))
+        holders.update((one.uid, holder) for one, holder in zip(asked, answers, strict=True))
+        return tuple(
+            pod for pod, one in named if one is not None and holders.get(one.uid) == job_set
+        )
+
+    async def _holder(self, namespace: str, job: OwnerRef) -> str:
+        """The uid of the JobSet that controls this very Job; empty: none does."""
+        try:
+            get = requests.brief(requests.get(JOBS, namespace, job.name))
+            found = (await self._client.call(get, Answer)).metadata
+        except NotFound:
+            return ""
+        owner = found.controller()
+        if found.uid != job.uid or owner is None or not owner.of(JOBSETS):
+            return ""
+        return owner.uid
+
+
+def _claims(pod: Pod, job_set: str) -> bool:
+    return bool(job_set) and pod.metadata.labels.get(JOBSET_UID) == job_set
+
+
+def _job(pod: Pod) -> OwnerRef | None:
+    owner = pod.metadata.controller()
+    return owner if owner is not None and owner.of(JOBS) else None

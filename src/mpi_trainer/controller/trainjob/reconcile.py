@@ -1,0 +1,424 @@
+"""The loop of TrainJobs: load, find the runtime, decide, render, apply.
+
+One pass looks at one job and nothing else. It may be repeated, late or interrupted anywhere: all
+that is kept between passes is a cache of what can be found out again, and when each status was
+written last: who does not know it writes at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+
+import msgspec
+from msgspec.structs import replace
+
+from mpi_trainer.api.effective.combine import Effective
+from mpi_trainer.api.errors import InvalidJob
+from mpi_trainer.api.kinds.runtime import CLUSTER, MPI, Runtime
+from mpi_trainer.api.kinds.trainjob import FAILED, KIND, TrainJob
+from mpi_trainer.api.validation import compatibility
+from mpi_trainer.controller import name_wait, status
+from mpi_trainer.controller.agent_scripts import AgentScripts, Whose
+from mpi_trainer.controller.children import NameTaken, Predecessor
+from mpi_trainer.controller.decoded_jobs import Jobs, Loaded
+from mpi_trainer.controller.dependents import Furniture
+from mpi_trainer.controller.events import cut, joined, tell
+from mpi_trainer.controller.job_memory import JobMemories
+from mpi_trainer.controller.name_wait import NameWait
+from mpi_trainer.controller.objects import Pod, StoredJob
+from mpi_trainer.controller.statusserver.log_progress import Reading
+from mpi_trainer.controller.trainjob import transitions
+from mpi_trainer.controller.trainjob.all_pods import AllPods
+from mpi_trainer.controller.trainjob.apply import Refused, TrainHands, Work
+from mpi_trainer.controller.trainjob.desired import Desired, desired
+from mpi_trainer.controller.trainjob.last_words import TrainWords
+from mpi_trainer.controller.trainjob.objects import JobSet, seen
+from mpi_trainer.controller.trainjob.observe import look
+from mpi_trainer.controller.trainjob.pod_owners import Ownership
+from mpi_trainer.controller.trainjob.runtimes import BadRuntime, NoRuntime, Runtimes, Superseded
+from mpi_trainer.controller.trainjob.status_throttle import News
+from mpi_trainer.controller.write_concurrency import Pace
+from mpi_trainer.decide import reasons
+from mpi_trainer.decide.trainjob.decide import decide, needs_all_pods, ours, over, refused, stalled
+from mpi_trainer.decide.trainjob.observed import JobSetSeen, Step, TrainSeen
+from mpi_trainer.decide.trainjob.status import finished, holds
+from mpi_trainer.kube.errors import Forbidden
+from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
+from mpi_trainer.render.agent_scripts import used
+from mpi_trainer.render.frame import Facts
+from mpi_trainer.runtime.off_loop import LONG, POD_BYTES, LongWork
+from mpi_trainer.runtime.partial import Key, Meta
+from mpi_trainer.runtime.recorder import Recorder
+from mpi_trainer.runtime.store import Store, by_label
+from mpi_trainer.runtime.train_metrics import TrainMetrics
+from mpi_trainer.runtime.workers import DONE, Result
+
+log = logging.getLogger(__name__)
+
+BY_JOB = "job"
+RUNTIME_AGAIN = 5.0
+REFUSED_AGAIN = 10.0
+UNSURE_AGAIN = 30.0
+KEY_AGAIN = 30.0
+SCRIPTS_AGAIN = 2.0
+QUESTION_SENT = 0.0005
+"""seconds after which a read is on its way, and the API server works while we do"""
+NOT_SUPPORTED = "TrainingRuntimeNotSupported"
+NOT_CREATED = "TrainJobResourcesCreationFailed"
+_TAKEN = (
+    "metadata.name: an MPIJob of this namespace is called {!r} too, and both would have a Service "
+    "of that name; delete one of the two, or give it another name"
+)
+
+
+class TrainStores(msgspec.Struct, frozen=True):
+    """What the loop sees of the cluster: of pods those that have ended. `mpijobs` are the other
+    loop's."""
+
+    trainjobs: Store[StoredJob]
+    jobsets: Store[JobSet]
+    ended_pods: Store[Pod]
+    mpijobs: Store[StoredJob]
+
+    @classmethod
+    def beside(cls, mpijobs: Store[StoredJob]) -> TrainStores:
+        return cls(Store(), Store(), Store({BY_JOB: by_label(LABEL_TRAINJOB)}), mpijobs)
+
+    def has_elder(self, key: Key, meta: Meta) -> bool:
+        """An MPIJob had this name first, and so has the Service, which JobSet would share."""
+        other = self.mpijobs.get(key)
+        born = None if other is None else other.metadata.creation_timestamp
+        return born is not None and (
+            meta.creation_timestamp is None or born <= meta.creation_timestamp
+        )
+
+
+class TrainTools(msgspec.Struct, frozen=True):
+    """What the loop works with. All that keep anything of a job keep it in `memories`. `only` are
+    the runtimes that are ours; empty: all are."""
+
+    memories: JobMemories
+    jobs: Jobs[TrainJob]
+    scripts: AgentScripts
+    runtimes: Runtimes
+    furniture: Furniture
+    all_pods: AllPods
+    ownership: Ownership
+    words: TrainWords
+    reading: Reading
+    hands: TrainHands
+    pace: Pace
+    recorder: Recorder
+    metrics: TrainMetrics
+    facts: Facts = Facts()
+    only: frozenset[str] = frozenset()
+    schedule_timeout: int = 0
+
+
+class _Plan(msgspec.Struct, frozen=True):
+    generation: int
+    desired: Desired | None
+    reason: str = ""
+    message: str = ""
+
+
+class _Noted(msgspec.Struct):
+    """What one pass tells the next: what the job should be, and what stands in its way."""
+
+    plan: _Plan | None = None
+    verdict: tuple[str, str] | None = None
+    trouble: str = ""
+    name: NameWait = msgspec.field(default_factory=NameWait)
+
+
+class TrainJobs:
+    """`reconcile` is one pass over one job."""
+
+    def __init__(
+        self,
+        stores: TrainStores,
+        tools: TrainTools,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._stores = stores
+        self._tools = tools
+        self._clock = clock
+        self._long = LongWork()
+
+    async def reconcile(self, key: Key) -> Result:
+        stored = self._stores.trainjobs.get(key)
+        if stored is None:
+            self._tools.memories.drop(key)
+            self._tools.furniture.forget(key)
+            self._tools.scripts.done(Whose(KIND, key))
+            return DONE
+        if stored.finished:
+            self._tools.memories.drop(key)
+        else:
+            self._tools.memories.begin(key, stored.metadata.uid)
+        await self._tools.jobs.prepare(stored)
+        loaded = self._tools.jobs.load(stored)
+        job = loaded.job
+        if job.metadata.deletion_timestamp is not None or not self._is_ours(job):
+            return DONE
+        now, uid = self._clock(), job.metadata.uid
+        job_set = self._news(uid).dated(seen(self._stores.jobsets.get(key), uid), now)
+        self._note_scripts(key, job, job_set)
+        if finished(job.status):
+            step = over(job, job_set, now)
+            return await self._carry_out(Work(key, job, stored.metadata, job_set, step, now), None)
+        try:
+            plan = await self._plan(stored, loaded, job_set)
+            step = await self._step(job, job_set, plan, now)
+            work = Work(key, job, stored.metadata, job_set, step, now)
+            result = await self._carry_out(work, plan.desired)
+            return await self._tracked(work, plan.desired, result)
+        except NoRuntime as error:
+            self._tell(job, "Warning", NOT_CREATED, str(error))
+            step = stalled(job, str(error), now)
+            work = Work(key, job, stored.metadata, job_set, step, now)
+            again = await self._carry_out(work, None)
+            return Result(min(again.after or RUNTIME_AGAIN, RUNTIME_AGAIN))
+        except Superseded as error:
+            log.info("another snapshot was in the way: %s", error)
+            self._noted(uid).plan = None
+            return Result(0.0)
+
+    def _is_ours(self, job: TrainJob) -> bool:
+        only = self._tools.only
+        return ours(job) and (not only or job.spec.runtime_ref.name in only)
+
+    def _note_scripts(self, key: Key, job: TrainJob, job_set: JobSetSeen | None) -> None:
+        """Whether the job's pods use the agent's scripts, or may be waiting for them."""
+        whose, found = Whose(KIND, key), self._stores.jobsets.get(key)
+        marks = {} if found is None or job_set is None else found.metadata.annotations
+        if job_set is None or job_set.suspended or finished(job.status) or not used(marks):
+            self._tools.scripts.done(whose, marks)
+        else:
+            waits = not job_set.jobs or any(one.active > one.ready for one in job_set.jobs)
+            self._tools.scripts.using(whose, marks, waits)
+
+    # --- what it should be -------------------------------------------------------------------
+
+    async def _plan(
+        self, stored: StoredJob, loaded: Loaded[TrainJob], job_set: JobSetSeen | None
+    ) -> _Plan:
+        meta, job = stored.metadata, loaded.job
+        noted = self._noted(meta.uid)
+        if noted.plan is not None and noted.plan.generation == meta.generation:
+            return noted.plan
+        if loaded.errors:
+            return _Plan(meta.generation, None, reasons.INVALID, cut(joined(loaded.errors)))
+        try:
+            made_from = None if job_set is None else job_set.runtime
+            guess = None if job_set is not None else self._tools.runtimes.latest(job)
+            runtime, plan = await asyncio.gather(
+                self._tools.runtimes.of(job, meta, made_from),
+                self._ahead(stored, job, guess),
+            )
+            if plan is None or runtime is not guess:
+                plan = await self._planned(stored, job, runtime)
+        except BadRuntime as error:
+            plan = _Plan(meta.generation, None, NOT_SUPPORTED, cut(str(error)))
+        except NameTaken as error:
+            plan = _Plan(meta.generation, None, reasons.NAME_TAKEN, str(error))
+        noted.plan = plan
+        return plan
+
+    async def _ahead(self, stored: StoredJob, job: TrainJob, guess: Runtime | None) -> _Plan | None:
+        """A plan with the runtime that is most likely the job's, made while it is being read."""
+        if guess is None:
+            return None
+        await asyncio.sleep(QUESTION_SENT)
+        return await self._planned(stored, job, guess)
+
+    async def _planned(self, stored: StoredJob, job: TrainJob, runtime: Runtime) -> _Plan:
+        """Beside the event loop where users have a say in how long that takes."""
+        size = stored.spec_size + _nodes(job, runtime) * POD_BYTES
+        size = size if runtime.kind == CLUSTER else LONG
+        generation, place = stored.metadata.generation, stored.metadata.namespace
+        return await self._long.on(
+            place, size, _planned, job, runtime, self._tools.facts, generation
+        )
+
+    async def _step(
+        self, job: TrainJob, job_set: JobSetSeen | None, plan: _Plan, now: datetime
+    ) -> Step:
+        noted = self._noted(job.metadata.uid)
+        verdict = noted.verdict
+        if plan.desired is None:
+            verdict = (plan.reason, plan.message)
+        if verdict is not None and job_set is None:
+            return refused(job, *verdict, now)
+        if plan.desired is None:
+            # It was valid once, and what runs is not to suffer from a slip of the pen.
+            self._tell(
+                job, "Warning", plan.reason, f"The change is not carried out: {plan.message}"
+            )
+            return stalled(job, "", now)
+        whole = plan.desired.effective
+        everything = TrainSeen(
+            job_set=job_set,
+            wanted=plan.desired.rendered,
+            wishes=plan.desired.wishes,
+            trouble=noted.trouble,
+            patience=self._tools.schedule_timeout,
+        )
+        watched = self._stores.ended_pods.by(BY_JOB, f"{job.namespace}/{job.name}")
+        own = await self._own(job, job_set, watched)
+        everything = _with_pods(everything, own, whole)
+        if needs_all_pods(job, whole, everything, now):
+            own = await self._own(job, job_set, await self._tools.all_pods.of(job))
+            everything = replace(_with_pods(everything, own, whole), asked=True)
+        step = decide(job, whole, everything, now)
+        return await self._with_words(job, whole, job_set, own, step, now)
+
+    async def _own(
+        self, job: TrainJob, job_set: JobSetSeen | None, pods: Iterable[Pod]
+    ) -> tuple[Pod, ...]:
+        """Those of `pods` that are the JobSet's."""
+        return await self._tools.ownership.pods(job, "" if job_set is None else job_set.uid, pods)
+
+    async def _with_words(
+        self,
+        job: TrainJob,
+        whole: Effective,
+        job_set: JobSetSeen | None,
+        own: tuple[Pod, ...],
+        step: Step,
+        now: datetime,
+    ) -> Step:
+        """The step with what became of the job's attempts, which is stored with it."""
+        words = self._tools.words
+        fails = holds(step.status, FAILED)
+        if job_set is not None and (fails or step.suspend):
+            attempts = await words.last(job, whole, job_set, step, now)
+        else:
+            attempts = await words.told(job, whole, own, step, now)
+        return replace(step, findings=replace(step.findings, attempts=attempts))
+
+    # --- carrying out ------------------------------------------------------------------------
+
+    async def _carry_out(self, work: Work, wanted: Desired | None) -> Result:
+        hands, step = self._tools.hands, work.step
+        framework = "" if wanted is None else wanted.effective.policy
+        busy = status.busy(self._tools.pace.lately)
+        news = self._news(work.metadata.uid)
+        due = news.due(work.job, step, work.now, busy)
+        if due.step is not None and await hands.store(replace(work, step=due.step)):
+            news.told(due.step, work.now)
+            transitions.tell(self._tools.metrics, work.job, framework, due.step)
+            for event in due.step.events:
+                self._tell(work.job, event.type, event.reason, event.message)
+        if due.step is not step:
+            waits = (w.total_seconds() for w in (due.later, step.look_again) if w is not None)
+            return Result(min(waits, default=None))
+        if step.delete_job:
+            await hands.delete_job(work)
+            return DONE
+        again = await self._act(work, wanted)
+        if again is None and not await hands.take_key(work):
+            again = Result(min(KEY_AGAIN, _next(step).after or KEY_AGAIN))
+        return again or _next(step)
+
+    async def _tracked(self, work: Work, wanted: Desired | None, result: Result) -> Result:
+        """After the look, what its program prints of its progress, where that is wanted."""
+        if wanted is None or work.job_set is None or finished(work.step.status):
+            return result
+        reading, uid = self._tools.reading, work.job_set.uid
+        again = await reading.look(work.job, wanted.effective, uid, work.now)
+        waits = (w for w in (result.after, again) if w is not None)
+        return Result(min(waits, default=None))
+
+    async def _act(self, work: Work, wanted: Desired | None) -> Result | None:
+        hands, step = self._tools.hands, work.step
+        if step.remove:
+            await hands.remove(work)
+        elif step.suspend is not None or step.renew:
+            return await self._change(work, wanted)
+        elif wanted is not None and step.make:
+            return await self._make(work, wanted)
+        return None
+
+    async def _change(self, work: Work, wanted: Desired | None) -> Result | None:
+        hands, step = self._tools.hands, work.step
+        try:
+            if step.suspend is not None:
+                await hands.rest(work, wanted, step.suspend)
+            elif wanted is not None:
+                await hands.renew(work, wanted)
+        except Predecessor as error:
+            log.info("waiting: %s", error)
+            return Result(SCRIPTS_AGAIN)
+        return None
+
+    async def _make(self, work: Work, wanted: Desired) -> Result | None:
+        noted = self._noted(work.metadata.uid)
+        try:
+            if self._stores.has_elder(work.key, work.metadata):
+                raise NameTaken(_TAKEN.format(work.key.name))
+            await self._tools.hands.make(work, wanted)
+        except NameTaken as error:
+            noted.verdict = reasons.NAME_TAKEN, str(error)
+            return Result(0.0)
+        except Refused as error:
+            noted.verdict = reasons.REFUSED_TRAINJOB, cut(str(error))
+            return Result(0.0)
+        except Predecessor as error:
+            again = noted.name.again(self._clock())
+            if again is not None:
+                log.info("waiting: %s", error)
+                return Result(again)
+            noted.verdict = reasons.NAME_TAKEN, name_wait.told(error)
+            return Result(0.0)
+        except Forbidden as error:
+            noted.trouble = cut(str(error))
+            self._tell(work.job, "Warning", NOT_CREATED, cut(str(error)))
+            return Result(REFUSED_AGAIN)
+        noted.trouble, noted.name = "", NameWait()
+        metrics, policy = self._tools.metrics, wanted.effective.policy
+        metrics.created.labels(work.key.namespace, policy).inc()
+        for warning in wanted.unused:
+            self._tell(work.job, "Warning", reasons.NO_EFFECT, str(warning))
+        return None
+
+    def _tell(self, job: TrainJob, weight: str, reason: str, message: str) -> None:
+        tell(self._tools.recorder, job, weight, reason, message)
+
+    def _noted(self, uid: str) -> _Noted:
+        return self._tools.memories.of(uid, _Noted)
+
+    def _news(self, uid: str) -> News:
+        return self._tools.memories.of(uid, News)
+
+
+def _planned(job: TrainJob, runtime: Runtime, facts: Facts, generation: int) -> _Plan:
+    wrong = compatibility.errors(job, runtime)
+    if wrong:
+        return _Plan(generation, None, NOT_SUPPORTED, cut(joined(wrong)))
+    try:
+        return _Plan(generation, desired(job, runtime, facts.domain, facts.endpoint))
+    except InvalidJob as error:
+        return _Plan(generation, None, reasons.INVALID, cut(str(error)))
+
+
+def _with_pods(seen: TrainSeen, own: tuple[Pod, ...], whole: Effective) -> TrainSeen:
+    sight = look(own, whole.policy == MPI, whole.nodes)
+    return replace(seen, pods=sight.seen, placement=sight.placement)
+
+
+def _nodes(job: TrainJob, runtime: Runtime) -> int:
+    """As many as they say, before anybody has looked whether that can be."""
+    policy = runtime.spec.ml_policy
+    return job.trainer.num_nodes or (policy and policy.num_nodes) or 1
+
+
+def _next(step: Step) -> Result:
+    """When to look again, should nothing happen before."""
+    waits = [] if step.look_again is None else [step.look_again.total_seconds()]
+    if step.acts:
+        waits.append(UNSURE_AGAIN)
+    return Result(min(waits, default=None))

@@ -1,0 +1,29 @@
+"""Which counts a stored look at a TrainJob moves: what it says and the one before it did not."""
+
+from __future__ import annotations
+
+from mpi_trainer.api.kinds.trainjob import TrainJob
+from mpi_trainer.decide.trainjob import status_annotations as f
+from mpi_trainer.decide.trainjob.observed import Step
+from mpi_trainer.runtime.train_metrics import TrainMetrics
+
+
+def tell(metrics: TrainMetrics, job: TrainJob, framework: str, step: Step) -> None:
+    """To be called once findings and status are stored; `job` has those before them."""
+    old, new = f.read(job.metadata.annotations), step.findings
+    where = (job.namespace, framework)
+    if new.start_time and not old.start_time:
+        # Told with its end, where a short job had no word of its own for it.
+        metrics.running.labels(*where).inc()
+        born, started = job.metadata.creation_timestamp, f.parsed(new.start_time)
+        if born is not None and started is not None and not job.status.conditions:
+            metrics.to_running.labels(*where).observe(max((started - born).total_seconds(), 0.0))
+    if new.phase == old.phase:
+        return
+    if new.phase == f.SUSPENDED:
+        metrics.suspended.labels(*where).inc()
+    elif new.phase in (f.SUCCEEDED, f.FAILED):
+        (metrics.succeeded if new.phase == f.SUCCEEDED else metrics.failed).labels(*where).inc()
+        started, ended = f.parsed(new.start_time), f.parsed(new.completion_time)
+        if started is not None and ended is not None:
+            metrics.duration.labels(*where).observe((ended - started).total_seconds())

@@ -1,0 +1,103 @@
+"""What the agent's summary proves, in the terms of `seen`: how ranks ended, and why the launcher.
+
+Used by every executor, so that the same last words mean the same everywhere.
+"""
+
+from __future__ import annotations
+
+import signal
+
+from msgspec.structs import replace
+
+from mpi_trainer.decide import reasons
+from mpi_trainer.decide.observed import End, RankSeen
+from mpi_trainer.layout.agent.launcher_log import Abort, NoProgram, NoScript, PeerLost, Word
+from mpi_trainer.layout.agent.summary import BadRank, Cause, Summary
+
+OOM_KILLED = "OOMKilled"
+# What the agent says where it saw ranks go and not why. A rank that it does blame stays blamed:
+# ranks that lose another print the same line.
+_UNEXPLAINED = frozenset({"RanksLost", "CommandFailed"})
+# mpirun ends its daemons when a program is missing, and one may look lost to the agent.
+_FOLLOWS = _UNEXPLAINED | {"StartFailed", "DaemonLost", "DaemonFailed", "ConnectionLost"}
+
+
+def ranks(summary: Summary, attempt: int) -> tuple[RankSeen, ...]:
+    """Every rank that the summary names, in order of rank; none where it names none."""
+    unseen = {rank for group in (*summary.lost, *summary.open) for rank in group.ranks}
+    foreign = {rank for group in summary.foreign for rank in group.ranks}
+    bad = {b.rank: (order, b) for order, b in enumerate(summary.bad)}
+    found = {}
+    for host in (*summary.hosts, *summary.lost, *summary.open):
+        for rank in host.ranks:
+            seen = RankSeen(rank=rank, size=summary.size, pod=host.pod, attempt=attempt)
+            if rank not in unseen:
+                seen = replace(seen, end=End(code=0), ended=float(len(bad)))
+            found[rank] = replace(seen, foreign=rank in foreign)
+    for rank, (order, b) in bad.items():
+        seen = RankSeen(rank, summary.size, b.pod, attempt, b.pid, _end(b), float(order))
+        found[rank] = replace(seen, foreign=rank in foreign)
+    return tuple(seen for _, seen in sorted(found.items()))
+
+
+def end(given: End, summary: Summary) -> End:
+    """The launcher's end with the agent's reason and words in place of the raw summary."""
+    if not summary:
+        return given
+    reason = summary.verdict if summary.verdict in reasons.OF_AGENT else given.reason
+    none = not (summary.hosts or summary.bad or summary.lost or summary.open)
+    words = summary.text or _raised(summary)
+    return replace(given, reason=reason, message=words, unstarted=none)
+
+
+def accused(summary: Summary, word: Word | None) -> Summary:
+    """The summary with the culprit that the log names, where the agent saw none or a victim."""
+    cause = summary.cause
+    if word is None or cause is None:
+        return summary
+    if isinstance(word, PeerLost):
+        return _acquitted(summary, cause, word.rank)
+    if isinstance(word, NoScript):
+        return summary if summary.verdict or summary.text else replace(summary, text=word.said)
+    if cause.rank is not None:
+        return summary
+    if cause.reason not in (_FOLLOWS if isinstance(word, NoProgram) else _UNEXPLAINED):
+        return summary
+    found, text = _charge(summary, word)
+    return replace(summary, cause=found, text=text)
+
+
+def _acquitted(summary: Summary, cause: Cause, victim: int) -> Summary:
+    """A rank that lost another is not to blame where one was killed: its end may be seen first."""
+    killed = next((b for b in summary.bad if b.signal == signal.SIGTERM), None)
+    if (cause.reason, cause.rank) != ("RankFailed", victim) or killed is None:
+        return summary
+    who = f"rank {killed.rank} on {killed.pod} was ended by signal 15 (SIGTERM)"
+    found = Cause("RankKilled", killed.rank, killed.pod)
+    return replace(summary, cause=found, text=f"{who}, and rank {victim} has lost it")
+
+
+def _charge(summary: Summary, word: Abort | NoProgram) -> tuple[Cause, str]:
+    match word:
+        case Abort(rank, code):
+            pod = next((host.pod for host in summary.hosts if rank in host.ranks), "")
+            who = f"rank {rank}" + (f" on {pod}" if pod else "")
+            return Cause("RankFailed", rank, pod), f"{who} has ended all ranks by MPI_Abort({code})"
+        case NoProgram(program, pod):
+            return Cause("StartFailed", None, pod), f"{pod} has no {program} that it could run"
+
+
+def _raised(summary: Summary) -> str:
+    """What the first rank that failed in Python said."""
+    if not summary.raised:
+        return ""
+    order = {b.rank: n for n, b in enumerate(summary.bad)}
+    first = min(summary.raised, key=lambda r: order.get(r.rank, len(order)))
+    return f"rank {first.rank} on {first.pod} raised {first.what}" + (
+        f" at {first.where}" if first.where else ""
+    )
+
+
+def _end(bad: BadRank) -> End:
+    killed = bad.oom and bad.signal is not None
+    return End(code=bad.status, signal=bad.signal, reason=OOM_KILLED if killed else "")

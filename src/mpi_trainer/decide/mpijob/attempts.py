@@ -1,0 +1,192 @@
+"""Attempts (CTL-11): any failure of the launcher or of a worker ends the attempt.
+
+The next one starts within one budget, after a rest: with a fresh launcher, failed workers
+replaced, and healthy workers kept but freed of leftover ranks. The failure is recorded before
+anything is stopped, so a crash in between neither loses nor doubles it. `retry_at` is set exactly
+while the job is between two attempts; a failure *of the current attempt* in the record means that
+the job is over, whether or not its status says so yet.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from mpi_trainer.api.kinds import conditions as c
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.decide import backoff, cause_text, permanent_failures, reasons
+from mpi_trainer.decide.mpijob import elastic, takeover
+from mpi_trainer.decide.observed import Failure, PodSeen, Record, Seen
+
+replace = msgspec.structs.replace
+
+# The record must stay small enough to be stored, however large the budget is.
+TOLD_IN_FULL = 8
+
+
+def failure(job: MPIJob, seen: Seen) -> Failure | None:
+    """Why the running attempt is over, if it is: workers first, they are the likelier cause."""
+    if seen.record.retry_at is not None:
+        return None
+    return _no_image(seen) or _worker_failure(job, seen) or _launcher_failure(job, seen)
+
+
+def _no_image(seen: Seen) -> Failure | None:
+    pod = next((p for p in seen.pods if not p.terminating and permanent_failures.image(p)), None)
+    if pod is None:
+        return None
+    attempt, text = seen.record.attempt, permanent_failures.no_image(pod)
+    return Failure(attempt, reasons.IMAGE_INVALID, text, pod.name)
+
+
+def _worker_failure(job: MPIJob, seen: Seen) -> Failure | None:
+    launcher = seen.launcher()
+    launched = launcher is not None and launcher.phase != "Pending"
+    needed = elastic.needed(job, seen)
+    for pod in sorted(seen.workers, key=lambda p: p.index):
+        if pod.index >= job.workers:
+            continue
+        if pod.terminating:
+            if launched and pod.index < needed:
+                return _taken(seen, pod)
+            continue
+        if pod.phase == "Failed":
+            evicted = pod.disrupted or (pod.end is not None and pod.end.reason == "Evicted")
+            reason = reasons.EVICTED if evicted else permanent_failures.reason(pod, seen)
+            reason = reason or reasons.WORKER_FAILED
+            return Failure(seen.record.attempt, reason, cause_text.words("Worker", pod), pod.name)
+        if pod.phase == "Succeeded" and not launched:
+            text = f"{cause_text.words('Worker', pod)}, before the launcher ran"
+            return Failure(seen.record.attempt, reasons.WORKER_FAILED, text, pod.name)
+    return _vanished(job, seen) if launched else None
+
+
+def _taken(seen: Seen, pod: PodSeen) -> Failure:
+    """A worker is removed from under its ranks; mpirun may never notice, so it is not asked."""
+    reason = reasons.EVICTED if pod.disrupted else reasons.WORKER_FAILED
+    detail = f": {pod.why[: cause_text.LONGEST_DETAIL]}" if pod.why else ""
+    text = f"Worker {pod.name} was deleted while the launcher ran{detail}"
+    return Failure(seen.record.attempt, reason, text, pod.name)
+
+
+def _vanished(job: MPIJob, seen: Seen) -> Failure | None:
+    """A worker that ran is gone without its end having been seen; a job that grew lost none."""
+    launcher = seen.launcher()
+    if launcher is None or not c.holds(job.status.conditions, c.RUNNING):
+        return None
+    made_for = takeover.workers_of(job, launcher)
+    index = next((i for i in takeover.missing(job, seen) if i < made_for), None)
+    if index is None:
+        return None
+    name = f"{job.name}-worker-{index}"
+    text = f"Worker {name} was running and is gone; it was deleted, or its node was"
+    return Failure(seen.record.attempt, reasons.WORKER_FAILED, text, name)
+
+
+def _launcher_failure(job: MPIJob, seen: Seen) -> Failure | None:
+    attempt = seen.record.attempt
+    launcher = next((p for p in seen.launchers if p.attempt == attempt), None)
+    if launcher is None:
+        if not c.holds(job.status.conditions, c.RUNNING):
+            return None
+        name = f"{job.name}-launcher"
+        text = f"Launcher {name} was running and is gone; it was deleted, or its node was"
+    elif launcher.terminating:
+        name = launcher.name
+        text = f"Launcher {name} was deleted before its end was seen"
+    elif launcher.phase == "Failed":
+        name = launcher.name
+        if launcher.end is not None and launcher.end.reason in reasons.OF_AGENT:
+            return Failure(attempt, launcher.end.reason, cause_text.verdict(launcher.end), name)
+        text = cause_text.words("Launcher", launcher)
+        text += cause_text.culprit(seen, text)
+        if launcher.foreign:
+            return Failure(attempt, _of_job(launcher), text, name)
+        same = permanent_failures.reason(launcher, seen)
+        if same:
+            return Failure(attempt, same, text, name)
+    else:
+        return None
+    return Failure(attempt, reasons.LAUNCHER_FAILED, text, name)
+
+
+def _of_job(launcher: PodSeen) -> str:
+    """Why another controller's Job has failed, which has made all attempts of the job's budget."""
+    late = launcher.end is not None and launcher.end.reason == reasons.DEADLINE
+    return reasons.DEADLINE if late else reasons.BACKOFF_LIMIT
+
+
+def recorded(record: Record, failure: Failure, now: datetime) -> Record:
+    """The record with this failure in it and the next attempt named, to be stored before acting."""
+    failures = _kept(record, failure)
+    return Record(
+        attempt=record.attempt + 1,
+        failures=failures,
+        retry_at=now + backoff.rest(len(failures)),
+    )
+
+
+def closed(record: Record, failure: Failure) -> Record:
+    """The record of a job that this failure ends; closing it twice changes nothing."""
+    if verdict(record) is not None:
+        return record
+    return Record(attempt=record.attempt, failures=_kept(record, failure))
+
+
+def verdict(record: Record) -> Failure | None:
+    """The failure that ended the job, where it is recorded but perhaps not in the status yet."""
+    last = record.failures[-1] if record.failures else None
+    return last if last is not None and last.attempt == record.attempt else None
+
+
+def broken_off(job: MPIJob, seen: Seen, now: datetime) -> Record:
+    """The record of a suspended job: a launcher that was stopped has used its attempt up.
+
+    It costs nothing of the budget, but what its ranks reported is not the next launcher's.
+    """
+    record = seen.record
+    if record.retry_at is not None:
+        return record
+    launched = any(p.attempt == record.attempt for p in seen.launchers)
+    if launched or c.holds(job.status.conditions, c.RUNNING):
+        return Record(attempt=record.attempt + 1, failures=record.failures, retry_at=now)
+    return record
+
+
+def rested(record: Record, now: datetime) -> Record:
+    """The record with a rest of the due length at most, should the clock have gone back."""
+    latest = now + backoff.rest(len(record.failures))
+    if record.retry_at is None or record.retry_at <= latest:
+        return record
+    return replace(record, retry_at=latest)
+
+
+def final(job: MPIJob, record: Record, failure: Failure) -> Failure:
+    """The failure as the job's own, once the budget is spent."""
+    if backoff.limit(job) == 0 or failure.reason in reasons.FINAL:
+        return failure
+    text = f"{len(record.failures)} attempts failed; the last: {failure.message}"
+    return replace(failure, reason=reasons.BACKOFF_LIMIT, message=text)
+
+
+def waste(job: MPIJob, seen: Seen) -> tuple[str, ...]:
+    """Pods of no use: other attempts' launchers, ended workers, workers beyond `replicas`."""
+    between = seen.record.retry_at is not None
+    current, kept = seen.launcher(), elastic.kept(job, seen)
+    return tuple(
+        p.name
+        for p in seen.pods
+        if not p.terminating
+        and (
+            p is not current
+            if p.role == "launcher"
+            else p.index >= kept or (between and (p.ended or p.foreign))
+        )
+    )
+
+
+def _kept(record: Record, failure: Failure) -> tuple[Failure, ...]:
+    failures = (*record.failures, failure)
+    old = tuple(replace(f, message="") for f in failures[:-TOLD_IN_FULL])
+    return old + failures[-TOLD_IN_FULL:]

@@ -1,0 +1,247 @@
+"""`decide`: from a job and what is seen of it to what to do next. Pure.
+
+Read `decide` top to bottom: it is the life of a job. Every look starts from nothing but its
+arguments, so a lost, doubled or late event costs one look and no more.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import msgspec
+
+from mpi_trainer.api.kinds import conditions as c
+from mpi_trainer.api.kinds.mpijob import OPERATOR_NAME, MPIJob
+from mpi_trainer.decide import (
+    backoff,
+    deadline,
+    permanent_failures,
+    reasons,
+    scheduling,
+    success,
+    ttl,
+)
+from mpi_trainer.decide.mpijob import (
+    attempts,
+    cleanup,
+    elastic,
+    lost_pods,
+    replicas,
+    takeover,
+    waiting,
+)
+from mpi_trainer.decide.mpijob.decision import Decision
+from mpi_trainer.decide.mpijob.status import Story
+from mpi_trainer.decide.observed import Failure, Record, Seen
+
+replace = msgspec.structs.replace
+
+NOW = timedelta(0)
+
+
+def decide(job: MPIJob, seen: Seen, now: datetime) -> Decision:
+    """The next step of a job that was validated and defaulted."""
+    if not ours(job) or job.metadata.deletion_timestamp is not None:
+        return Decision(job.status, seen.record)
+    if c.finished(job.status.conditions):
+        return _finished(job, seen, now)
+    story = Story(job, now, job.status).created()
+    lost = attempts.verdict(seen.record)
+    if lost is not None:
+        return _lost(story, seen, lost)
+    objection = success.objection(_cast(job), seen)
+    if objection is None and success.claimed(seen):
+        odd = success.surprise(_cast(job), seen)
+        return _ended(story.surprised(odd).succeeded(), seen, seen.record)
+    if job.spec.run_policy.suspend:
+        return _suspended(story, seen)
+    return _active(story.resumed().started(), seen, objection)
+
+
+def _active(story: Story, seen: Seen, objection: Failure | None) -> Decision:
+    over = _time_is_up(story, seen)
+    if over is not None:
+        return _lost(story, seen, over)
+    failure = attempts.failure(story.job, seen) or objection
+    if failure is not None:
+        return _failed(story, seen, failure)
+    if seen.record.retry_at is not None:
+        return _between(story, seen, seen.record.retry_at)
+    if takeover.unfit(story.job, seen):
+        return _ended(story, seen, takeover.anew(seen.record, story.now))
+    return _under_way(story, seen, seen.record)
+
+
+def refused(job: MPIJob, record: Record, reason: str, message: str, now: datetime) -> Decision:
+    """The end of a job that cannot be carried out at all, whatever is tried."""
+    story = Story(job, now, job.status).created()
+    return _lost(story, Seen(record=record), Failure(record.attempt, reason, message))
+
+
+def ours(job: MPIJob) -> bool:
+    """Whether this controller is the one that the job asks for."""
+    return job.spec.run_policy.managed_by in (None, "", OPERATOR_NAME)
+
+
+def _cast(job: MPIJob) -> success.Cast:
+    works = bool(job.spec.run_launcher_as_worker)
+    return success.Cast(f"{job.name}-launcher", job.workers, job.slots, works)
+
+
+def _finished(job: MPIJob, seen: Seen, now: datetime) -> Decision:
+    left = ttl.remaining(job, now)
+    if left is not None and left <= NOW:
+        return Decision(job.status, seen.record, delete_job=True)
+    status = job.status
+    if status.last_reconcile_time is not None:
+        # Else another controller has ended it, and what it wrote stays as it is.
+        counted = replicas.settled(status.replica_statuses, seen)
+        status = replace(status, replica_statuses=counted)
+    return _closed(
+        Story(job, now, status),
+        Decision(status, seen.record, stop=cleanup.surplus(job, seen), look_again=left),
+    )
+
+
+def _suspended(story: Story, seen: Seen) -> Decision:
+    told = story.suspended()
+    step = Decision(
+        told.status,
+        attempts.broken_off(story.job, seen, story.now),
+        needs_key=not seen.has_key,
+        stop=tuple(p.name for p in seen.pods if not p.terminating),
+        events=told.events,
+    )
+    return _closed(told, _with_counts(step, seen))
+
+
+def _time_is_up(story: Story, seen: Seen) -> Failure | None:
+    job, started = story.job, story.status.start_time or story.now
+    attempt = seen.record.attempt
+    left = deadline.remaining(job, started, story.now)
+    if left is not None and left <= NOW:
+        return Failure(attempt, reasons.DEADLINE, deadline.message(job))
+    left = scheduling.remaining(job, story.status, seen, story.now)
+    if left is not None and left <= NOW:
+        return Failure(attempt, reasons.SCHEDULING_TIMEOUT, scheduling.message(job, seen))
+    return None
+
+
+def _failed(story: Story, seen: Seen, failure: Failure) -> Decision:
+    """An attempt is over: recorded now, acted upon at the next look."""
+    job, limit = story.job, backoff.limit(story.job)
+    if failure.reason in reasons.PERMANENT:
+        failure = permanent_failures.told(failure, retries=limit > 0)
+    told = story.blaming(failure)
+    if failure.reason in reasons.FINAL or backoff.exhausted(job, len(seen.record.failures) + 1):
+        return _lost(story if limit == 0 else told, seen, failure)
+    record = attempts.recorded(seen.record, failure, story.now)
+    return _ended(told.restarting(record, limit), seen, record)
+
+
+def _lost(story: Story, seen: Seen, failure: Failure) -> Decision:
+    record = attempts.closed(seen.record, failure)
+    return _ended(story.failed(attempts.final(story.job, record, failure)), seen, record)
+
+
+def _ended(story: Story, seen: Seen, record: Record) -> Decision:
+    """The last decision of an attempt or a job; clearing away is the next look's business."""
+    step = Decision(story.status, record, events=story.events, look_again=NOW)
+    return _closed(story, _with_counts(step, seen))
+
+
+def _between(story: Story, seen: Seen, retry_at: datetime) -> Decision:
+    """Rest and clear away, until nothing is left of the last attempt but its healthy workers."""
+    job, limit = story.job, backoff.limit(story.job)
+    record = attempts.rested(seen.record, story.now)
+    told = story.restarting(record, limit)
+    left = (record.retry_at or retry_at) - story.now
+    if c.holds(job.status.conditions, c.RUNNING):
+        # The status of this look was lost once. Should it be lost again after the attempt has
+        # begun, the old Running would read as a launcher that is gone.
+        return _onward(told, seen, Decision(told.status, record, look_again=NOW))
+    if left > NOW or attempts.waste(job, seen) or lost_pods.leaving(job, seen):
+        wait = left if left > NOW else None
+        return _clearing(told, seen, Decision(told.status, record, look_again=wait))
+    return _under_way(told.retrying(record, limit), seen, replace(record, retry_at=None))
+
+
+def _under_way(story: Story, seen: Seen, record: Record) -> Decision:
+    """Start what is missing: workers, then, when they are ready for it, the launcher."""
+    job = story.job
+    if attempts.waste(job, seen) or lost_pods.leaving(job, seen):
+        return _clearing(story, seen, Decision(story.status, record))
+    stale = tuple(p.name for p in seen.workers if p.attempt < record.attempt)
+    launcher = seen.launcher()
+    # What ours would make, another controller's launcher could not use.
+    led_by_another = launcher is not None and launcher.foreign
+    absent = () if led_by_another else takeover.missing(job, seen)
+    step = Decision(
+        story.status,
+        record,
+        needs_key=not seen.has_key,
+        start_workers=absent,
+        start_launcher=launcher is None and not stale and _may_launch(job, seen),
+        free=stale,
+        resize=elastic.due(job, seen),
+    )
+    return _onward(_alive(story, seen), seen, step)
+
+
+def _clearing(story: Story, seen: Seen, step: Decision) -> Decision:
+    """Stop what is of no use; what holds resources in vain for long, too."""
+    job = story.job
+    held = lost_pods.held(job, seen, story.now)
+    if held:
+        story = story.releasing(lost_pods.message(job, seen, len(held)))
+    stop = tuple(dict.fromkeys((*attempts.waste(job, seen), *held)))
+    left = None if held else lost_pods.remaining(job, seen, story.now)
+    waits = (w for w in (step.look_again, left) if w is not None and w > NOW)
+    return _onward(story, seen, replace(step, stop=stop, look_again=min(waits, default=None)))
+
+
+def _may_launch(job: MPIJob, seen: Seen) -> bool:
+    if not scheduling.launches_late(job):
+        return True
+    return sum(1 for p in seen.workers if p.ready) == job.workers
+
+
+def _alive(story: Story, seen: Seen) -> Story:
+    launcher = seen.launcher()
+    up = sum(1 for p in seen.workers if p.phase == "Running")
+    if launcher is None or launcher.phase != "Running" or up < story.job.workers:
+        return story
+    return story.running()
+
+
+def _onward(story: Story, seen: Seen, step: Decision) -> Decision:
+    """The step with the story's words, the counts, and the next moment that time alone decides."""
+    after = replace(seen, record=step.record)
+    wait = waiting.remaining(story.job, story.status, after, story.now)
+    if wait is not None and wait <= NOW:
+        story = story.waiting(waiting.message(story.job, story.status, after, story.now))
+        wait = waiting.EVERY
+    waits = (
+        step.look_again,
+        wait,
+        deadline.remaining(story.job, story.status.start_time or story.now, story.now),
+        scheduling.remaining(story.job, story.status, after, story.now),
+    )
+    soonest = min((w for w in waits if w is not None), default=None)
+    told = replace(step, status=story.status, events=story.events, look_again=soonest)
+    return _closed(story, _with_counts(told, seen))
+
+
+def _with_counts(step: Decision, seen: Seen) -> Decision:
+    counted = replicas.counts(seen, step.record)
+    return replace(step, status=replace(step.status, replica_statuses=counted))
+
+
+def _closed(story: Story, step: Decision) -> Decision:
+    """Stamps the look, but only where the status says something new: a stamp alone is no news.
+
+    Were it stamped for every act, an act that takes a while would be a storm of writes.
+    """
+    if step.status == story.job.status:
+        return step
+    return replace(step, status=replace(step.status, last_reconcile_time=story.now))

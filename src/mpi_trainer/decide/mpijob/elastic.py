@@ -1,0 +1,39 @@
+"""A job that grows or shrinks while it runs (C-14): upstream's elastic jobs.
+
+Growing, the new workers come first, and the launcher hears of them when all run. Shrinking, it
+hears first, and the workers go then. Ranks are moved by nobody but the program, which asks
+`discover_hosts.sh`.
+"""
+
+from __future__ import annotations
+
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.decide.observed import Seen
+
+
+def due(job: MPIJob, seen: Seen) -> bool:
+    """Whether the files that name the hosts are to change now."""
+    told = _told(seen)
+    if told is None or told == job.workers:
+        return False
+    up = {p.index for p in seen.workers if p.phase == "Running" and not p.terminating}
+    return told > job.workers or all(index in up for index in range(job.workers))
+
+
+def kept(job: MPIJob, seen: Seen) -> int:
+    """How many workers are kept: those that the launcher counts on, even if fewer are wanted."""
+    return max(job.workers, _told(seen) or 0)
+
+
+def needed(job: MPIJob, seen: Seen) -> int:
+    """How many workers the attempt depends on: of those that are to come, none yet."""
+    told = _told(seen)
+    return job.workers if told is None else min(job.workers, told)
+
+
+def _told(seen: Seen) -> int | None:
+    """How many workers the files name; None where no launcher of ours reads them now."""
+    launcher = seen.launcher()
+    if launcher is None or launcher.foreign or launcher.ended or seen.record.retry_at is not None:
+        return None
+    return launcher.workers

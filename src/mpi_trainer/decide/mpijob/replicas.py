@@ -1,0 +1,46 @@
+"""Counts of launcher and workers by what became of them (API-5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, ReplicaStatus
+from mpi_trainer.decide.observed import PodSeen, Record, Seen
+
+
+def counts(seen: Seen, record: Record) -> Mapping[str, ReplicaStatus]:
+    """While a job lives. A launcher's failures are remembered; its failed pods may be gone.
+
+    A launcher that returned 0 while its ranks failed has not succeeded.
+    """
+    failures = sum(1 for f in record.failures if f.pod.endswith("-launcher"))
+    failed_attempts = {f.attempt for f in record.failures}
+    good = tuple(p for p in seen.launchers if p.attempt not in failed_attempts)
+    return {
+        LAUNCHER: ReplicaStatus(
+            active=_in_phase(seen.launchers, "Running"),
+            succeeded=min(_in_phase(good, "Succeeded"), 1),
+            failed=failures,
+        ),
+        WORKER: ReplicaStatus(
+            active=_in_phase(seen.workers, "Running"),
+            succeeded=_in_phase(seen.workers, "Succeeded"),
+            failed=_in_phase(seen.workers, "Failed"),
+        ),
+    }
+
+
+def settled(before: Mapping[str, ReplicaStatus], seen: Seen) -> Mapping[str, ReplicaStatus]:
+    """After the end: how it ended stays true when the pods are cleaned up; only `active` moves."""
+    active = {
+        LAUNCHER: _in_phase(seen.launchers, "Running"),
+        WORKER: _in_phase(seen.workers, "Running"),
+    }
+    return {
+        role: ReplicaStatus(active=active.get(role, 0), succeeded=old.succeeded, failed=old.failed)
+        for role, old in before.items()
+    }
+
+
+def _in_phase(pods: tuple[PodSeen, ...], phase: str) -> int:
+    return sum(1 for p in pods if p.phase == phase and not p.terminating)

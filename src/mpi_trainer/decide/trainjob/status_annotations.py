@@ -1,0 +1,87 @@
+"""What we know of a TrainJob and its public status has no place for, as annotations of the job.
+
+The status is upstream's field by field, because Kueue and the Kubeflow SDK read it. Phase, times,
+cause and placement stand beside it, in text that people can read. Absent means not known yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+import msgspec
+
+from mpi_trainer.api.kinds.annotations import ATTEMPTS, DOMAIN
+from mpi_trainer.layout.agent.summary import Summary
+
+PHASE = f"{DOMAIN}/phase"
+START_TIME = f"{DOMAIN}/start-time"
+COMPLETION_TIME = f"{DOMAIN}/completion-time"
+CAUSE = f"{DOMAIN}/cause"
+"""why it failed, or, while it is Pending, what it waits for"""
+PLACEMENT = f"{DOMAIN}/placement"
+"""which ranks ran where: JSON of host name to ranks such as `0-3,8`"""
+TTL = f"{DOMAIN}/ttl-seconds-after-finished"
+CLEAN = f"{DOMAIN}/clean-pod-policy"
+
+PENDING = "Pending"
+RUNNING = "Running"
+SUSPENDED = "Suspended"
+SUCCEEDED = "Succeeded"
+FAILED = "Failed"
+
+_NAMES = {
+    "phase": PHASE,
+    "start_time": START_TIME,
+    "completion_time": COMPLETION_TIME,
+    "cause": CAUSE,
+    "placement": PLACEMENT,
+    "ttl": TTL,
+    "clean": CLEAN,
+    "attempts": ATTEMPTS,
+}
+
+
+class Findings(msgspec.Struct, frozen=True):
+    """`ttl` and `clean` are the job's wishes, or its runtime's once the job has ended: the job is
+    then all that is left to read. `attempts` is what `history` writes."""
+
+    phase: str = ""
+    start_time: str = ""
+    completion_time: str = ""
+    cause: str = ""
+    placement: str = ""
+    ttl: str = ""
+    clean: str = ""
+    attempts: str = ""
+
+
+def read(annotations: Mapping[str, str]) -> Findings:
+    return Findings(**{field: annotations.get(name, "") for field, name in _NAMES.items()})
+
+
+def changes(old: Findings, new: Findings) -> dict[str, str | None]:
+    """A merge patch of the annotations that differ."""
+    before, after = msgspec.structs.asdict(old), msgspec.structs.asdict(new)
+    return {
+        name: after[field] or None
+        for field, name in _NAMES.items()
+        if before[field] != after[field]
+    }
+
+
+def time(when: datetime) -> str:
+    return when.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parsed(text: str) -> datetime | None:
+    try:
+        return msgspec.convert(text, datetime) if text else None
+    except msgspec.ValidationError:
+        return None
+
+
+def placement(summary: Summary) -> str:
+    """Empty where the agent saw no rank."""
+    there = {host.pod: str(host.ranks) for host in summary.hosts}
+    return msgspec.json.encode(there).decode() if there else ""

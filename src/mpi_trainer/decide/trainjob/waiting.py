@@ -1,0 +1,73 @@
+"""How long a TrainJob may wait for its pods to run (AC-16, W-4), and what it says meanwhile.
+
+Its kind has no field for it, so an annotation of the job or of its runtime stands for one, and else
+the administrator's default. As for MPIJobs it bounds nodes, volumes, devices and images, and costs
+no attempt; but it counts from the last time that anything of the job went forward, since nodes may
+wait for initializers, and a launcher for nodes. A job that has run is not timed any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from mpi_trainer.api.kinds.annotations import SCHEDULE_TIMEOUT, seconds
+from mpi_trainer.decide.observed import PodSeen
+from mpi_trainer.decide.trainjob.observed import TrainSeen
+
+_LONGEST_CAUSE = 300
+
+
+def allowed(annotations: Mapping[str, str], seen: TrainSeen) -> int:
+    """The seconds that the job's pods have, 0 without end."""
+    asked = (seconds(given.get(SCHEDULE_TIMEOUT, "")) for given in (annotations, seen.wishes))
+    return next((chosen for chosen in asked if chosen is not None), seen.patience)
+
+
+def left(annotations: Mapping[str, str], seen: TrainSeen, waited: timedelta) -> timedelta | None:
+    """None where nothing is waited for that could be seen, or for as long as it takes."""
+    limit = allowed(annotations, seen)
+    return timedelta(seconds=limit) - waited if limit and _waits(seen) else None
+
+
+def message(annotations: Mapping[str, str], seen: TrainSeen) -> str:
+    late = _late(seen)
+    first = f"{late[0].name}: {late[0].why or 'no cause is known'}" if late else seen.trouble
+    first = first or "no pod was made; `kubectl describe job` says why"
+    count = f"{len(late)} of {len(seen.pods.pods)} pods" if late else "its pods"
+    return (
+        f"{count} did not run within {allowed(annotations, seen)} s "
+        f"({first[:_LONGEST_CAUSE].rstrip('.')}); see to what is missing, or raise the annotation "
+        f"{SCHEDULE_TIMEOUT} of the job or its runtime."
+    )
+
+
+def told(seen: TrainSeen) -> str:
+    """What the scheduler and the kubelets say, first of those that do not run at all."""
+    ordered = sorted(seen.pods.pods, key=lambda p: p.begun)
+    stuck = [(p.name, why) for p in ordered if (why := _hindrance(p))]
+    if not stuck:
+        return ""
+    more = f" (and {len(stuck) - 1} more)" if len(stuck) > 1 else ""
+    name, why = stuck[0]
+    return f"{name}{more}: {why}"
+
+
+def _hindrance(pod: PodSeen) -> str:
+    if pod.phase == "Running" and not pod.ready:
+        return pod.why or "it runs, but is not ready"
+    return pod.why if pod.phase == "Pending" else ""
+
+
+def _waits(seen: TrainSeen) -> bool:
+    """Whether pods are there that do not run, or none at all where JobSet has looked at the job: an
+    initializer that runs is one that does, and what comes after it is not late."""
+    if seen.job_set is None:
+        return bool(seen.trouble)
+    if not seen.asked:
+        return False
+    return bool(_late(seen)) if seen.pods.pods else bool(seen.job_set.jobs)
+
+
+def _late(seen: TrainSeen) -> list[PodSeen]:
+    return [p for p in seen.pods.pods if not p.begun and not p.terminating]

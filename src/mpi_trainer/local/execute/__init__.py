@@ -1,0 +1,1 @@
+"""Running one job here: plan, preparation, the supervisor, and who follows it."""

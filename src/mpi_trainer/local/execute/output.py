@@ -1,0 +1,121 @@
+"""Lines out of a pod's byte stream, and the rank that each one came from. Pure but for its buffer.
+
+mpirun marks every piece that a rank wrote, and pieces of several ranks can share a line; here each
+rank's pieces are put together again. A line without an end is given out when its stream closes or
+when it grows beyond `LONGEST`, which is what each rank can make us hold: nothing is lost. Bytes
+that are not UTF-8 become replacement characters.
+
+The agent writes whole lines into the same stream, whatever a rank has begun there; they are taken
+out wherever they are.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from mpi_trainer.layout.mpi import RANK_MARK
+from mpi_trainer.local.execute.reports import Line
+
+LONGEST = 16 << 20
+
+_MARK = re.compile(RANK_MARK.encode())
+# Harmless lines that MPI prints by chance and that would only frighten a reader.
+_NOISE = re.compile(rb"plm:(?:ssh|rsh): Warning: setpgid\(.*\) failed in parent")
+# The agent's events, which have their own place; what is before one goes on after it.
+_EVENT = re.compile(rb"mpi-agent\| \d+ \S+ [a-z]+ [^\n]*\n")
+# Open MPI 5 closes a stream with a mark that nothing follows, and the agent may speak next.
+_SPOKEN = re.compile(rb"(?m)^(?:%b ?)+(?=mpi-agent: )" % RANK_MARK.replace("?P<rank>", "").encode())
+
+Name = Literal["stdout", "stderr"]
+Role = Literal["launcher", "worker"]
+
+
+class Stream:
+    """One of a pod's two streams."""
+
+    def __init__(self, pod: str, role: Role, name: Name) -> None:
+        self._pod = pod
+        self._role = role
+        self._name = name
+        self._rest = bytearray()  # of the last line, in which there is no newline yet
+        self._open: int | None = None  # whose line was cut and goes on
+        self._begun: dict[int | None, bytearray] = {}
+        self._spaced: bool | None = None
+
+    def feed(self, data: bytes) -> list[Line]:
+        given: list[Line] = []
+        end = data.rfind(b"\n") + 1
+        if end:
+            whole = bytes(self._rest) + data[:end]
+            self._rest = bytearray()
+            if b"mpi-agent" in whole:
+                whole = _SPOKEN.sub(b"", _EVENT.sub(b"", whole))
+            *lines, rest = whole.split(b"\n")
+            given = [line for text in lines for line in self._written(text, ended=True)]
+            self._rest += rest
+        self._rest += data[end:]
+        while len(self._rest) > LONGEST:
+            cut = _clean_cut(self._rest)
+            text, self._rest = bytes(self._rest[:cut]), self._rest[cut:]
+            given += self._written(text, ended=False)
+        return given
+
+    def close(self) -> list[Line]:
+        rest, self._rest = bytes(self._rest), bytearray()
+        given = self._written(rest, ended=True) if rest else []
+        given += [self._line(rank, bytes(text)) for rank, text in self._begun.items()]
+        self._begun = {}
+        # A mark with nothing behind it is how Open MPI 5 closes a stream.
+        return [line for line in given if line.text]
+
+    def _written(self, text: bytes, *, ended: bool) -> list[Line]:
+        """The line of the last rank in `text`; pieces of others before it wait for their end."""
+        goes_on = self._open is not None and not text
+        pieces = self._pieces(text)
+        given = []
+        for rank, piece in pieces[:-1]:
+            begun = self._begun.setdefault(rank, bytearray())
+            begun += piece
+            if len(begun) > LONGEST:
+                given.append(self._line(rank, bytes(self._begun.pop(rank))))
+        rank, piece = pieces[-1]
+        self._open = None if ended else rank
+        whole = bytes(self._begun.pop(rank, b"")) + piece
+        if not ended and len(pieces) > 1 and len(whole) <= LONGEST:
+            # Pieces of several ranks were cut, and this rank's line is not too long.
+            self._begun[rank] = bytearray(whole)
+            return given
+        if (goes_on and not whole) or (rank is None and _NOISE.search(whole)):
+            return given
+        return [*given, self._line(rank, whole)]
+
+    def _pieces(self, text: bytes) -> list[tuple[int | None, bytes]]:
+        marks = list(_MARK.finditer(text))
+        ends = [*(m.start() for m in marks[1:]), len(text)]
+        pieces: list[tuple[int | None, bytes]] = [
+            (int(m["rank"]), self._without_space(text[m.end() : end]))
+            for m, end in zip(marks, ends, strict=False)
+        ]
+        before = text[: marks[0].start()] if marks else text
+        if self._open is None:
+            before = before.replace(b"\0", b"")  # prterun writes some after its help texts
+        return [(self._open, before), *pieces] if before or not pieces else pieces
+
+    def _without_space(self, piece: bytes) -> bytes:
+        """Open MPI 5 puts a space behind every mark; one mark without it proves another MPI."""
+        if self._spaced is not False:
+            self._spaced = piece.startswith(b" ")
+        return piece[1:] if self._spaced else piece
+
+    def _line(self, rank: int | None, text: bytes) -> Line:
+        shown = text.removesuffix(b"\r").decode(errors="replace")
+        return Line(self._pod, self._role, self._name, rank, shown)
+
+
+def _clean_cut(data: bytes | bytearray) -> int:
+    """Where to cut a line that is too long: neither in a mark nor in a UTF-8 character."""
+    mark = data.rfind(b"[", LONGEST - 64, LONGEST)
+    if mark > 0:
+        return mark
+    return next((i for i in range(LONGEST, LONGEST - 4, -1) if data[i] & 0xC0 != 0x80), LONGEST)

@@ -1,0 +1,207 @@
+"""Everything that is settled before a job runs here: which MPI, which isolation, what is missing.
+
+Nothing is started, written or installed by preparing. `LocalRun.order` is the last step before a
+run: it makes the directories of claims, and refuses where the machine lacks what the job needs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from mpi_trainer.api import defaults, validation
+from mpi_trainer.api.errors import InvalidJob
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.api.kinds.runtime import Runtime
+from mpi_trainer.api.kinds.trainjob import TrainJob
+from mpi_trainer.api.validation import compatibility
+from mpi_trainer.layout.agent import Choice
+from mpi_trainer.layout.model import Layout
+from mpi_trainer.layout.mpijob import choose, layout
+from mpi_trainer.local.errors import LocalError
+from mpi_trainer.local.execute import ineffective, preflight
+from mpi_trainer.local.execute.description import description
+from mpi_trainer.local.execute.run import Order
+from mpi_trainer.local.execute.settings import Settings
+from mpi_trainer.local.execute.site import site
+from mpi_trainer.local.jobs import trainjob
+from mpi_trainer.local.mpi.distributions import DISTRIBUTIONS, Distribution, default_for, named
+from mpi_trainer.local.paths import claims_dir, data_dir
+from mpi_trainer.local.pods import isolation, passwd, visible
+from mpi_trainer.local.pods.isolation import Isolation
+
+NAMESPACE = "default"
+J = TypeVar("J", MPIJob, TrainJob)
+
+IMAGE_NOTE = "the image is not used here: the job runs in this machine's Python environment"
+
+
+class LocalRun(msgspec.Struct, frozen=True):
+    """A job that is ready to run here. `notes` are what its user should know, one line each."""
+
+    job: MPIJob
+    layout: Layout
+    distribution: Distribution
+    isolation: Isolation
+    settings: Settings
+    claims: Mapping[str, str]
+    notes: tuple[str, ...]
+
+    def order(self) -> Order:
+        interface = "lo" if self.isolation.kind == "loopback" else "eth0"
+        machine = site(self.settings, self.distribution, interface, self.claims)
+        preflight.demand(self.job, self.settings.materials, self.claims)
+        command = self.layout.launcher.command if self.layout.launcher else ()
+        more = (str(self.distribution.prefix), str(data_dir()))
+        shared = visible.needed(machine.cwd, machine.env, command, more)
+        return Order(self.job, self.layout, machine, self.isolation, shared)
+
+    def described(self) -> dict[str, Any]:
+        """The layout as plain data, for `--dry-run`."""
+        here = {
+            "mpi": f"{self.distribution.title} {self.distribution.version}",
+            "isolation": self.isolation.kind,
+            "python": dict(self.settings.env)["PATH"].partition(":")[0],
+            "workingDir": self.settings.cwd,
+            "notes": list(self.notes),
+        }
+        return {**description(self.layout), "here": {k: v for k, v in here.items() if v}}
+
+
+def prepare(job: MPIJob, settings: Settings) -> LocalRun:
+    """Defaults, validation and choices; raises InvalidJob or LocalError with everything found."""
+    job = defaults.with_defaults(_named(job))
+    errors = () if settings.train else validation.errors(job)
+    if errors:
+        raise InvalidJob(errors)
+    chosen = named(settings.distribution) if settings.distribution else None
+    if chosen and chosen.implementation != job.spec.mpi_implementation:
+        spec = msgspec.structs.replace(job.spec, mpi_implementation=chosen.implementation)
+        job = msgspec.structs.replace(job, spec=spec)
+    isolated = _isolation(settings.isolation)
+    _demand_account(isolated)
+    return LocalRun(
+        job=job,
+        layout=_layout(job, settings),
+        distribution=_distribution(job, chosen, isolated),
+        isolation=isolated,
+        settings=settings,
+        claims=_claims(job, settings.claims),
+        notes=_notes(job, settings, isolated),
+    )
+
+
+def prepare_train(job: TrainJob, runtime: Runtime, settings: Settings) -> LocalRun:
+    """The same for a TrainJob with this runtime."""
+    job = _named(job)
+    errors = compatibility.errors(job, runtime)
+    if errors:
+        raise InvalidJob(errors)
+    build = runtime.metadata.annotations.get(trainjob.LOCAL_MPI)
+    settings = msgspec.structs.replace(
+        settings,
+        distribution=settings.distribution or build,
+        train=trainjob.kept(job, runtime),
+    )
+    return prepare(trainjob.stand_in(job, runtime), settings)
+
+
+def _layout(job: MPIJob, settings: Settings) -> Layout:
+    if settings.train is None:
+        return layout(job, chosen=_agent(job))
+    return trainjob.layout(settings.train, _agent(job), job.spec.mpi_implementation or "")
+
+
+def _agent(job: MPIJob) -> Choice:
+    """There is no image here that could have an sshd or an entrypoint of its own."""
+    asked = choose(job)
+    if asked.level == "off":
+        return Choice("environment", "managed", asked.why)
+    return Choice("full", "managed")
+
+
+def _named(job: J) -> J:
+    if job.namespace:
+        return job
+    meta = msgspec.structs.replace(job.metadata, namespace=NAMESPACE)
+    return msgspec.structs.replace(job, metadata=meta)
+
+
+def _isolation(wanted: str) -> Isolation:
+    found = isolation.probe()
+    if wanted == "loopback":
+        return msgspec.structs.replace(found, kind="loopback", reason="as asked for")
+    if wanted == "namespaces" and found.kind == "loopback":
+        raise LocalError(
+            f"namespaces cannot be had here: {found.reason}",
+            "Run as root, or leave --isolation out to share the machine's network.",
+        )
+    return found
+
+
+def _demand_account(isolated: Isolation) -> None:
+    """sshd asks the machine who the user is; only namespaces can give it an answer of our own."""
+    refusal = passwd.refusal(os.getuid())
+    if isolated.kind == "loopback" and refusal:
+        raise LocalError(
+            f"{refusal}, so this machine's sshd would not let you in, and workers without "
+            f"namespaces ({isolated.reason}) are reached through it",
+            "Run as another user, or where namespaces are allowed (`odh doctor`).",
+        )
+
+
+def _distribution(job: MPIJob, chosen: Distribution | None, isolated: Isolation) -> Distribution:
+    implementation = job.spec.mpi_implementation or defaults.OPEN_MPI
+    distribution = chosen or default_for(implementation)
+    if isolated.kind != "loopback" or distribution.works_on_loopback:
+        return distribution
+    other = next(
+        d for d in DISTRIBUTIONS if d.implementation == implementation and d.works_on_loopback
+    )
+    if chosen is None:
+        return other
+    raise LocalError(
+        f"{chosen.title} {chosen.version} refuses to work over the loopback device, "
+        f"and workers have no other here ({isolated.reason})",
+        f"Use --mpi {other.name}, or run where namespaces are allowed (`odh doctor`).",
+    )
+
+
+def _claims(job: MPIJob, given: Mapping[str, str]) -> dict[str, str]:
+    """A directory for every PersistentVolumeClaim of the job."""
+    names = {
+        volume.persistent_volume_claim.claim_name
+        for replica in (job.launcher, job.worker)
+        for volume in replica.template.view.spec.volumes
+        if volume.persistent_volume_claim is not None
+    }
+    home = claims_dir() / job.namespace
+    return {
+        n: str(Path(given[n]).resolve()) if n in given else str(home / n) for n in sorted(names)
+    }
+
+
+def _notes(job: MPIJob, settings: Settings, isolated: Isolation) -> tuple[str, ...]:
+    notes = []
+    if isolated.kind == "loopback":
+        notes.append(f"workers share this machine's network and files: {isolated.reason}")
+    images = {
+        c.image
+        for replica in (job.launcher, job.worker)
+        for c in replica.template.view.spec.containers[:1]
+    }
+    if images - {"local"}:
+        notes.append(IMAGE_NOTE)
+    left_out = trainjob.not_applied(settings.train) if settings.train else _not_applied(job)
+    if left_out:
+        notes.append(f"not applied locally: {', '.join(left_out)}")
+    return tuple(notes)
+
+
+def _not_applied(job: MPIJob) -> list[str]:
+    found = [f"launcher.{p}" for p in ineffective.not_applied(job.launcher.template, "launcher")]
+    return found + [f"worker.{p}" for p in ineffective.not_applied(job.worker.template, "worker")]

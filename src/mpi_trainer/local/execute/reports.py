@@ -1,0 +1,95 @@
+"""What a supervisor says to whoever follows it, one JSON value a line, and what it is told.
+
+The stream is ordered and complete: it ends with exactly one `Ended`, or with `Broken` where the
+job could not be run at all. A stream that stops without either means that the supervisor died.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from mpi_trainer.api.yaml import typed
+
+STOP = b"s"
+KILL = b"k"
+
+
+class Line(msgspec.Struct, frozen=True, tag="line"):
+    """One line that a pod wrote; `rank` where MPI said whose it is."""
+
+    pod: str
+    role: Literal["launcher", "worker"]
+    stream: Literal["stdout", "stderr"]
+    rank: int | None
+    text: str
+
+
+class Moved(msgspec.Struct, frozen=True, tag="moved"):
+    """The job came to another state."""
+
+    state: str
+    reason: str
+    message: str
+
+
+class Event(msgspec.Struct, frozen=True, tag="event"):
+    """What a cluster would record as an Event of the job."""
+
+    weight: str
+    reason: str
+    message: str
+
+
+class Note(msgspec.Struct, frozen=True, tag="note"):
+    text: str
+
+
+class RankRow(msgspec.Struct, frozen=True):
+    """A rank of the last attempt, for the table at the end."""
+
+    rank: int
+    pod: str
+    address: str
+    end: str
+
+
+class Cause(msgspec.Struct, frozen=True):
+    """Whose fault it was that the last attempt failed: a rank's, a host's, or nobody's."""
+
+    reason: str
+    rank: int | None = None
+    host: str = ""
+
+
+class Ended(msgspec.Struct, frozen=True, tag="ended"):
+    state: str
+    reason: str
+    message: str
+    ranks: tuple[RankRow, ...]
+    seconds: float
+    stopped: bool = False
+    cause: Cause | None = None
+
+
+class Broken(msgspec.Struct, frozen=True, tag="broken"):
+    """The job could not be run here."""
+
+    problem: str
+    hint: str = ""
+
+
+Report = Line | Moved | Event | Note | Ended | Broken
+
+_ENCODER = msgspec.json.Encoder()
+_DECODER: msgspec.json.Decoder[Report] = typed.decoder(Report)
+
+
+def encode(reports: Sequence[Report]) -> bytes:
+    return b"".join(_ENCODER.encode(report) + b"\n" for report in reports)
+
+
+def decode(line: bytes) -> Report:
+    return _DECODER.decode(line)

@@ -1,0 +1,71 @@
+"""How a job shall run on this machine, as the one who submits it sees the machine.
+
+Taken once, when the job is submitted: a job that runs later, or again, finds the directory and the
+Python environment of its creator, not of whoever happens to start it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mpi_trainer.local.errors import LocalError
+from mpi_trainer.local.pods.environment import Materials
+
+TAKEN = frozenset(
+    {"HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TERM", "LD_LIBRARY_PATH", "VIRTUAL_ENV"}
+)
+TAKEN_PREFIXES = ("LC_", "PYTHON", "CONDA_", "XDG_CACHE", "XDG_DATA", "OMP_", "CUDA_")
+
+
+class Train(msgspec.Struct, frozen=True):
+    """A TrainJob and its runtime, as plain data, as they were when the job was submitted."""
+
+    job: Mapping[str, Any]
+    runtime: Mapping[str, Any]
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """`distribution` None lets the job's own implementation choose. `train` is the TrainJob that
+    the job stands in for, where there is one."""
+
+    cwd: str
+    env: tuple[tuple[str, str], ...]
+    distribution: str | None = None
+    isolation: str = "auto"
+    claims: Mapping[str, str] = {}
+    materials: Materials = Materials()
+    train: Train | None = None
+
+
+def here() -> Settings:
+    """The caller's directory and the variables that programs need."""
+    return Settings(cwd=_directory(), env=tuple(python_environment(os.environ).items()))
+
+
+def _directory() -> str:
+    try:
+        return str(Path.cwd())
+    except FileNotFoundError as error:
+        raise LocalError(
+            "the current directory was deleted, and the job would run in it",
+            "Change to a directory that exists.",
+        ) from error
+
+
+def python_environment(caller: Mapping[str, str]) -> dict[str, str]:
+    """The caller's variables that programs need, with its Python environment first on PATH.
+
+    Nothing else is taken: a job must be told what it gets, as it must be on a cluster.
+    """
+    env = {k: v for k, v in caller.items() if k in TAKEN or k.startswith(TAKEN_PREFIXES)}
+    home = caller.get("VIRTUAL_ENV") or caller.get("CONDA_PREFIX") or sys.prefix
+    path = [p for p in caller.get("PATH", os.defpath).split(":") if p]
+    first = f"{home}/bin"
+    env["PATH"] = ":".join([first, *(p for p in path if p != first)])
+    return env

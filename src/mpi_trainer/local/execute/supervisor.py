@@ -1,0 +1,452 @@
+"""The process that holds one job: look, decide, carry out, until the job has ended.
+
+It owns the pods: when it ends, by whatever signal, the kernel ends them. It works for one follower,
+which keeps what was decided before it is done, hears what happens, and may order a stop. Nothing
+depends on a message being seen in time: every look starts from what is.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from mpi_trainer.api.kinds import conditions
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.decide import (
+    Decision,
+    End,
+    PodSeen,
+    RankSeen,
+    Record,
+    Seen,
+    agent_summary,
+    decide,
+    reasons,
+)
+from mpi_trainer.layout.agent import launcher_log, summary
+from mpi_trainer.layout.model import Layout, PodLayout
+from mpi_trainer.local.execute import ranks, reports
+from mpi_trainer.local.execute.follower import Follower, Look
+from mpi_trainer.local.execute.key_pairs import Keymaker
+from mpi_trainer.local.execute.output import Stream
+from mpi_trainer.local.execute.plan import SUMMARY, Keys, Place, Planner, Site
+from mpi_trainer.local.jobs.jobdir import PodState
+from mpi_trainer.local.pods import sshd
+from mpi_trainer.local.pods.pod import PodHost, PodPlan, RunningPod
+
+replace = msgspec.structs.replace
+
+TURN_SECONDS = 0.5
+REMIND_SECONDS = 1.0
+BLAME_SECONDS = 0.3
+
+
+class Held:
+    """A pod that was started, and what has been seen of it since."""
+
+    def __init__(self, layout: PodLayout, running: RunningPod, attempt: int) -> None:
+        self.layout = layout
+        self.running = running
+        self.attempt = attempt
+        self.ready = layout.role == "launcher" or not layout.keys
+        self.terminating = False
+        self.end: End | None = None
+        self.last_words = ""
+
+    def seen(self) -> PodSeen:
+        return PodSeen(
+            name=self.layout.name,
+            role=self.layout.role,
+            uid=str(self.running.pid),
+            phase=self._phase(),
+            index=self.layout.index,
+            attempt=self.attempt,
+            ready=self.ready and self.end is None,
+            terminating=self.terminating,
+            end=self.end,
+        )
+
+    def _phase(self) -> Literal["Running", "Succeeded", "Failed"]:
+        if self.end is None:
+            return "Running"
+        return "Succeeded" if self.end.well else "Failed"
+
+
+class Supervisor:
+    """Runs one job on one host of pods, for one follower."""
+
+    def __init__(
+        self, job: MPIJob, layout: Layout, site: Site, host: PodHost, stdin: int | None = None
+    ) -> None:
+        """`stdin`: a descriptor that the launcher reads; without one it reads nothing."""
+        self._job = job
+        self._layout = layout
+        self._site = site
+        self._host = host
+        self._stdin = stdin
+        self._keymaker = Keymaker(2)
+        self._record = Record()
+        self._planner: Planner | None = None
+        self._held: dict[str, Held] = {}
+        self._launcher_waits: int | None = None  # the attempt whose launcher waits for workers
+        self._ranks: tuple[RankSeen, ...] = ()
+        self._said = summary.Summary()
+        self._log = launcher_log.Listener()
+        self._selector = selectors.DefaultSelector()
+        self._pending: list[reports.Report] = []
+        self._unkept = True  # pods have changed since the last look was kept
+        self._stopping_since: float | None = None
+        self._remind_at = 0.0
+        self._killed = False
+        self._look_at: float | None = 0.0
+
+    def run(self, follower: Follower) -> None:
+        """Until the job has ended or was stopped; the last report is `Ended`."""
+        started = time.monotonic()
+        self._follower = follower
+        self._watch(follower.fileno(), self._heed)
+        for line in self._host.not_applied:
+            self._pending.append(reports.Note(line))
+        while True:
+            if self._stopping_since is not None:
+                if self._stopped():
+                    break
+            elif self._look_at is not None and time.monotonic() >= self._look_at:
+                self._look()
+                if conditions.finished(self._job.status.conditions):
+                    break
+            self._send()
+            self._wait()
+        self._drain()
+        self._pending.append(self._outcome(time.monotonic() - started))
+        self._send()
+
+    # --- look, decide, carry out -------------------------------------------------------------
+
+    def _look(self) -> None:
+        self._send()  # what was printed belongs to the attempt, and before the end, that it led to
+        suspended = bool(self._job.spec.run_policy.suspend)
+        if not self._follower.admitted(wanted=not suspended or bool(self._held)) and not suspended:
+            self._look_at = time.monotonic() + TURN_SECONDS
+            return
+        decision = decide(self._job, self._seen(), datetime.now(UTC))
+        self._keep(decision)
+        wait = decision.look_again
+        self._look_at = None if wait is None else time.monotonic() + wait / timedelta(seconds=1)
+        if decision.acts:
+            self._look_at = 0.0
+        self._carry_out(decision)
+
+    def _seen(self) -> Seen:
+        pods = self._pods()
+        if self._launcher_waits is not None:
+            name, attempt = self._layout.launcher.name, self._launcher_waits
+            pods.append(PodSeen(name, "launcher", "", "Pending", attempt=attempt))
+        return Seen(
+            pods=tuple(pods),
+            ranks=self._ranks,
+            record=self._record,
+            has_key=self._planner is not None,
+        )
+
+    def _pods(self) -> list[PodSeen]:
+        """Without MPI every pod does a part of the work: none has ended before all have."""
+        pods = [held.seen() for held in self._held.values()]
+        done = [pod for pod in pods if pod.phase == "Succeeded"]
+        if self._layout.agent != "off" or len(done) == len(self._layout.pods):
+            return pods
+        return [
+            replace(pod, phase="Running", end=None, ready=True) if pod in done else pod
+            for pod in pods
+        ]
+
+    def _keep(self, decision: Decision) -> None:
+        """Kept first, by whoever follows; only then may it be acted upon."""
+        before = conditions.state(self._job.status.conditions)
+        changed = (decision.record, decision.status) != (self._record, self._job.status)
+        self._record = decision.record
+        self._job = replace(self._job, status=decision.status)
+        if changed or decision.acts or self._unkept:
+            self._unkept = decision.acts
+            self._follower.keep(
+                Look(self._job, self._record, self._pod_states(), self._rank_rows())
+            )
+        self._pending += [reports.Event(e.type, e.reason, e.message) for e in decision.events]
+        now = decision.status.conditions
+        current = conditions.find(now, conditions.state(now))
+        if current is not None and current.type != before:
+            self._pending.append(reports.Moved(current.type, current.reason, current.message))
+
+    def _pod_states(self) -> tuple[PodState, ...]:
+        addresses = self._addresses()
+        return tuple(
+            PodState(
+                name=pod.name,
+                role=pod.role,
+                index=pod.index,
+                phase=pod.phase,
+                ready=pod.ready,
+                address=addresses.get(pod.name, ""),
+                pid=int(pod.uid or 0),
+                end=pod.end.words() if pod.end else "",
+                attempt=pod.attempt,
+            )
+            for pod in self._seen().pods
+        )
+
+    def _rank_rows(self) -> tuple[reports.RankRow, ...]:
+        addresses = self._addresses()
+        return tuple(
+            reports.RankRow(r.rank, r.pod, addresses.get(r.pod, ""), _end_of(r))
+            for r in self._ranks
+        )
+
+    def _addresses(self) -> dict[str, str]:
+        return {p.name: self._host.address(i) for i, p in enumerate(self._layout.pods)}
+
+    def _carry_out(self, decision: Decision) -> None:
+        if decision.needs_key:
+            self._make_keys()
+        for name in (*decision.stop, *decision.free):
+            self._remove(name)
+        if decision.start_workers:
+            self._start([self._layout.workers[i] for i in decision.start_workers])
+        if decision.start_launcher:
+            self._launcher_waits = self._record.attempt
+        if self._launcher_waits is not None and self._workers_answer():
+            self._launcher_waits = None
+            self._ranks = ()
+            self._said = summary.Summary()
+            self._log = launcher_log.Listener()
+            for held in self._held.values():
+                ranks.clear(held.running.share)
+            self._start([self._layout.launcher])
+
+    def _workers_answer(self) -> bool:
+        workers = (pod for pod in self._pods() if pod.role == "worker")
+        return sum(1 for w in workers if w.ready and not w.terminating) == len(self._layout.workers)
+
+    def _make_keys(self) -> None:
+        places = {
+            pod.name: Place(self._host.address(i), self._host.port, self._host.paths(pod.name))
+            for i, pod in enumerate(self._layout.pods)
+        }
+        self._planner = Planner(self._layout, self._site, places, Keys(*self._keymaker.pairs()))
+
+    def _start(self, pods: list[PodLayout]) -> None:
+        plans = tuple(self._plan(pod) for pod in pods)
+        for pod, running in zip(pods, self._host.start(plans), strict=True):
+            ranks.clear(running.share)
+            held = Held(pod, running, self._record.attempt)
+            self._held[pod.name] = held
+            self._listen(held)
+        self._unkept = True
+        self._look_at = 0.0
+
+    def _plan(self, pod: PodLayout) -> PodPlan:
+        assert self._planner is not None, "decide asks for a key before any pod"
+        plan = self._planner.pod(pod)
+        return replace(plan, stdin=self._stdin) if pod.role == "launcher" else plan
+
+    def _remove(self, name: str) -> None:
+        """Ends a pod for good; its going away is seen by the next look."""
+        if name == self._layout.launcher.name:
+            self._launcher_waits = None
+        held = self._held.get(name)
+        if held is None:
+            return
+        if held.end is not None:
+            self._forget(held)
+        else:
+            held.terminating = True
+            held.running.kill()
+
+    def _forget(self, held: Held) -> None:
+        del self._held[held.layout.name]
+        for descriptor in (held.running.stdout, held.running.stderr):
+            if descriptor in self._selector.get_map():
+                self._selector.unregister(descriptor)
+        held.running.release()
+
+    # --- what the pods do --------------------------------------------------------------------
+
+    def _listen(self, held: Held) -> None:
+        for name, descriptor in (
+            ("stdout", held.running.stdout),
+            ("stderr", held.running.stderr),
+        ):
+            role = "launcher" if self._layout.agent == "off" else held.layout.role
+            stream = Stream(held.layout.name, role, name)  # type: ignore[arg-type]
+            self._watch(descriptor, self._reader(held, stream, descriptor))
+        self._watch(held.running.pidfd, lambda: self._gone(held))
+
+    def _reader(self, held: Held, stream: Stream, descriptor: int) -> Callable[[], None]:
+        def read() -> None:
+            try:
+                data = os.read(descriptor, 65536)
+            except BlockingIOError:
+                return
+            if data:
+                self._heard(held, stream.feed(data), data)
+            else:
+                self._selector.unregister(descriptor)
+                self._heard(held, stream.close(), b"")
+
+        return read
+
+    def _heard(self, held: Held, lines: list[reports.Line], data: bytes) -> None:
+        if self._layout.agent == "off":
+            node = self._layout.pods.index(held.layout)
+            lines = [replace(line, rank=node) for line in lines]
+        self._pending += lines
+        if held.layout.role == "launcher":
+            for line in lines:
+                self._log.hear(line.text)
+            return
+        if not held.ready and sshd.LISTENING in data:
+            held.ready = True
+            self._look_at = 0.0
+        for line in lines:
+            if not sshd.chatter(line.text):
+                held.last_words = line.text
+
+    def _gone(self, held: Held) -> None:
+        for descriptor in (held.running.stdout, held.running.stderr):
+            self._read_to_end(descriptor)
+        self._selector.unregister(held.running.pidfd)
+        status = held.running.wait()
+        reason = "OOMKilled" if held.running.oom_kills() else ""
+        words = held.last_words if held.layout.role == "worker" else ""
+        self._unkept = True
+        held.end = End(status.code, status.signal, reason, words)
+        self._look_at = 0.0
+        if held.layout.role == "launcher":
+            said = summary.parse(_text(f"{held.running.share}/{SUMMARY}"))
+            said = agent_summary.accused(said, self._log.word)
+            held.end = agent_summary.end(held.end, said)
+            self._said = said
+            if not held.end.well or said.cause is not None:
+                # It may have noticed the end of a worker before that worker was gone completely.
+                self._look_at = time.monotonic() + BLAME_SECONDS
+            self._ranks = self._read_ranks(held.attempt, said)
+        if held.terminating:
+            self._forget(held)
+
+    def _read_ranks(self, attempt: int, said: summary.Summary) -> tuple[RankSeen, ...]:
+        """As their records say, which tell more than a summary has room for."""
+        shares = {name: h.running.share for name, h in self._held.items()}
+        hungry = {name for name, h in self._held.items() if h.running.oom_kills()}
+        foreign = {rank for group in said.foreign for rank in group.ranks}
+        seen = ranks.blamed(ranks.read(shares, attempt), hungry)
+        return tuple(replace(r, foreign=r.rank in foreign) for r in seen)
+
+    def _read_to_end(self, descriptor: int) -> None:
+        while (key := self._selector.get_map().get(descriptor)) and _readable(descriptor):
+            key.data()
+
+    # --- the follower ------------------------------------------------------------------------
+
+    def _heed(self) -> None:
+        orders = self._follower.orders()
+        if orders.job is not None:
+            self._job = replace(orders.job, status=self._job.status)
+            self._look_at = 0.0
+        self._killed = self._killed or orders.kill
+        if orders.stop and self._stopping_since is None:
+            self._stopping_since = time.monotonic()
+
+    def _stopped(self) -> bool:
+        launcher = self._held.get(self._layout.launcher.name)
+        if self._killed or launcher is None or launcher.end is not None:
+            return True
+        grace = self._layout.launcher.template.view.spec.termination_grace_period_seconds
+        now, deadline = time.monotonic(), (self._stopping_since or 0.0) + grace
+        if now >= self._remind_at:
+            # An mpirun that is just starting its daemons can lose the first one.
+            launcher.running.terminate()
+            self._remind_at = now + REMIND_SECONDS
+        self._look_at = min(deadline, self._remind_at)
+        return now >= deadline
+
+    def _send(self) -> None:
+        told, self._pending = self._pending, []
+        if told:
+            self._follower.tell(told)
+
+    def _outcome(self, seconds: float) -> reports.Ended:
+        status = self._job.status
+        state = conditions.state(status.conditions)
+        last = conditions.find(status.conditions, state)
+        return reports.Ended(
+            state=state,
+            reason=last.reason if last else "",
+            message=last.message if last else "",
+            ranks=self._rank_rows(),
+            seconds=seconds,
+            stopped=self._stopping_since is not None,
+            cause=self._cause() if state == conditions.FAILED else None,
+        )
+
+    def _cause(self) -> reports.Cause | None:
+        """What the agent found, unless the failure is not the launcher's to tell of."""
+        failure = self._record.failures[-1] if self._record.failures else None
+        said = self._said.cause
+        launcher = self._layout.launcher.name
+        of_ranks = (reasons.RANK_FAILED, reasons.RANKS_LOST)
+        if said is not None and (
+            failure is None or failure.pod == launcher or failure.reason in of_ranks
+        ):
+            hungry = {r.rank for r in self._ranks if r.end and r.end.reason == ranks.OOM_KILLED}
+            # The pods cannot see their control groups here.
+            killed = said.reason == "RankKilled" and said.rank in hungry
+            return reports.Cause("OutOfMemory" if killed else said.reason, said.rank, said.pod)
+        if failure is None:
+            return None
+        bad = [r.rank for r in self._ranks if r.end is not None and not r.end.well]
+        rank = min(bad) if failure.reason == reasons.RANK_FAILED and bad else None
+        return reports.Cause(failure.reason, rank, "" if failure.pod == launcher else failure.pod)
+
+    # --- waiting -----------------------------------------------------------------------------
+
+    def _watch(self, source: int, act: Callable[[], None]) -> None:
+        self._selector.register(source, selectors.EVENT_READ, act)
+
+    def _wait(self) -> None:
+        timeout = None
+        if self._look_at is not None:
+            timeout = max(self._look_at - time.monotonic(), 0.0)
+        for key, _ in self._selector.select(timeout):
+            if key.fd in self._selector.get_map():
+                key.data()
+
+    def _drain(self) -> None:
+        """What the launcher wrote before it ended and nobody has read yet."""
+        for held in self._held.values():
+            for descriptor in (held.running.stdout, held.running.stderr):
+                self._read_to_end(descriptor)
+
+
+def _end_of(rank: RankSeen) -> str:
+    if rank.end is None:
+        return "not seen"
+    return "0" if rank.end.well else rank.end.words()
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def _readable(descriptor: int) -> bool:
+    with selectors.DefaultSelector() as selector:
+        selector.register(descriptor, selectors.EVENT_READ)
+        return bool(selector.select(0))

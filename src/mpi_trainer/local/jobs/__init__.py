@@ -1,0 +1,1 @@
+"""The jobs of this machine as directories: stored, queued, logged."""

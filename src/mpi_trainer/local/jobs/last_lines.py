@@ -1,0 +1,61 @@
+"""The last lines of the attempt that runs, kept with the job when it ends.
+
+The whole log is on this machine too, in files of bounded size; these lines are what `describe`
+shows, and what is left of an early attempt once a later one has filled the log.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from datetime import datetime
+
+import msgspec
+
+from mpi_trainer.api.kinds import conditions
+from mpi_trainer.decide import history
+from mpi_trainer.decide.history import History, Words
+from mpi_trainer.local.execute.follower import Look
+from mpi_trainer.local.execute.reports import Line
+from mpi_trainer.local.jobs.jobdir import State
+
+LINES = 80
+LONGEST = 1000
+
+
+class LastLines:
+    def __init__(self) -> None:
+        self._lines: deque[Line] = deque(maxlen=LINES)
+        self._began: datetime | None = None
+        self._more = False
+
+    def see(self, lines: Iterable[Line]) -> None:
+        """What the launcher and its ranks printed."""
+        for line in lines:
+            if line.role == "launcher":
+                self._more = self._more or len(self._lines) == LINES
+                self._lines.append(line)
+
+    def history(self, before: State, look: Look, now: datetime) -> History:
+        """Of the job's attempts once `look` is kept; the lines are those of the next one then."""
+        if any(p.role == "launcher" for p in look.pods):
+            self._began = self._began or now
+        if conditions.holds(look.job.status.conditions, conditions.SUCCEEDED):
+            return history.silenced(before.attempts)
+        ended = history.ended(before.record, look.record, now)
+        if ended is None:
+            return before.attempts
+        pod = f"{look.job.name}-launcher"
+        text = "\n".join(_marked(line) for line in self._lines)
+        words = (Words(pod, text, cut=self._more),) if text else ()
+        silence = "" if words else "it printed nothing"
+        began, self._began, self._more = self._began, None, False
+        self._lines.clear()
+        new = msgspec.structs.replace(ended, began=began, pod=pod, words=words, silence=silence)
+        return history.added(before.attempts, new)
+
+
+def _marked(line: Line) -> str:
+    """As mpirun writes it."""
+    text = line.text[:LONGEST]
+    return text if line.rank is None else f"[1,{line.rank}]<{line.stream}>:{text}"

@@ -1,0 +1,75 @@
+"""How a TrainJob of this machine stands, in its own API's words. Pure.
+
+The conditions are those of the public API (Suspended, Complete, Failed), and `jobsStatus` counts
+child Jobs: one for each replicated job, whatever its pods.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from mpi_trainer.api.effective.combine import LAUNCHER, effective
+from mpi_trainer.api.kinds import conditions as c
+from mpi_trainer.api.kinds import mpijob, trainjob
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.api.kinds.runtime import MPI
+from mpi_trainer.api.kinds.trainjob import Condition, JobStatus, TrainJobStatus
+from mpi_trainer.local.execute.settings import Train
+from mpi_trainer.local.jobs.trainjob import values
+
+replace = msgspec.structs.replace
+WORDS = {
+    c.SUSPENDED: trainjob.SUSPENDED,
+    c.SUCCEEDED: trainjob.COMPLETE,
+    c.FAILED: trainjob.FAILED,
+}
+REASONS = {
+    (c.SUSPENDED, c.TRUE): "Suspended",
+    (c.SUSPENDED, c.FALSE): "Resumed",
+    (c.SUCCEEDED, c.TRUE): "AllJobsCompleted",
+}
+
+
+def wire(train: Train, stand_in: MPIJob) -> dict[str, Any]:
+    """The TrainJob as stored, with the suspension and the status of the job that stands for it."""
+    job, given = values(train)
+    spec = replace(job.spec, suspend=stand_in.spec.run_policy.suspend)
+    whole = replace(job, metadata=stand_in.metadata, spec=spec)
+    found = effective(job, given)
+    status = TrainJobStatus(
+        conditions=tuple(_conditions(stand_in.status)),
+        jobs_status=tuple(
+            _counts(one.name, _role(found.policy, one.role), stand_in) for one in found.jobs
+        ),
+    )
+    return trainjob.to_wire(replace(whole, status=status))
+
+
+def _role(policy: str, role: str) -> str:
+    return mpijob.LAUNCHER if policy != MPI or role == LAUNCHER else mpijob.WORKER
+
+
+def _conditions(status: mpijob.JobStatus) -> list[Condition]:
+    return [
+        Condition(
+            type=WORDS[one.type],
+            status=one.status,
+            reason=REASONS.get((one.type, one.status), one.reason),
+            message=one.message.replace("MPIJob", "TrainJob"),
+            last_transition_time=one.last_transition_time,
+        )
+        for one in status.conditions
+        if one.type in WORDS
+    ]
+
+
+def _counts(name: str, role: str, stand_in: MPIJob) -> JobStatus:
+    counted = stand_in.status.replica_statuses.get(role, mpijob.ReplicaStatus())
+    suspended = c.holds(stand_in.status.conditions, c.SUSPENDED)
+    active = int(counted.active > 0)
+    failed = int(counted.failed > 0)
+    succeeded = int(counted.succeeded > 0 and not active and not failed)
+    ready = int(active and c.holds(stand_in.status.conditions, c.RUNNING))
+    return JobStatus(name, ready, succeeded, failed, active, int(suspended))

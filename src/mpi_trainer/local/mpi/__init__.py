@@ -1,0 +1,1 @@
+"""The MPI builds that local runs use."""

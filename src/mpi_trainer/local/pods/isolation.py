@@ -1,0 +1,131 @@
+"""How well this machine can isolate pods, found out by trying it in a child that then ends.
+
+Best first: `root` and `rootless` are namespaces, `loopback` is plain processes. Guarantee: nothing
+of the trial is left behind, and the reason names the setting to change where it is known.
+"""
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from mpi_trainer.local.pods import cgroups, syscalls
+from mpi_trainer.local.pods.namespaces import enter_user_namespace, mount_scratch
+from mpi_trainer.local.pods.netlink import Netlink, Peer
+
+Kind = Literal["root", "rootless", "loopback"]
+
+_SWITCHES: Final = (  # file below /proc/sys, the value that forbids
+    ("kernel/unprivileged_userns_clone", "0"),
+    ("user/max_user_namespaces", "0"),
+    ("kernel/apparmor_restrict_unprivileged_userns", "1"),
+)
+
+
+class Isolation(Struct, frozen=True):
+    """`reason` says why it is not better and is empty where it is the best there is."""
+
+    kind: Kind
+    reason: str
+    overlay: bool
+    cgroups: cgroups.Support
+
+
+def probe() -> Isolation:
+    """Try the best kind that the caller's uid allows."""
+    support = cgroups.detect()
+    kind: Kind = "root" if os.geteuid() == 0 else "rootless"
+    answer = _in_child(lambda tell: _try(kind, tell))
+    steps = answer.splitlines()
+    if steps[-1:] == ["ok"]:
+        return Isolation(kind, "", "overlay" in steps, support)
+    return Isolation("loopback", _why(kind, ": ".join(steps[-2:])), False, support)
+
+
+def _try(kind: Kind, tell: Callable[[str], None]) -> None:
+    """Do once, small, all that a sandbox with one pod does; raises at the first refusal."""
+    if kind == "rootless":
+        tell("user namespace")
+        enter_user_namespace()
+    tell("namespaces")
+    syscalls.unshare(
+        syscalls.CLONE_NEWNS
+        | syscalls.CLONE_NEWNET
+        | syscalls.CLONE_NEWPID
+        | syscalls.CLONE_NEWUTS
+        | syscalls.CLONE_NEWIPC
+    )
+    tell("mount")
+    mount_scratch()
+    tell("network bridge")
+    with Netlink() as netlink:
+        bridge = netlink.add_bridge("pods")
+        tell("veth pair")
+        netlink.add_veth("port0", bridge, Peer("eth0", b"\x02\0\0\0\0\1", os.getpid()))
+    tell("/proc")
+    pid = os.fork()
+    if pid == 0:
+        flags = syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC
+        _exit_with(lambda: syscalls.mount("proc", "/proc", "proc", flags))
+    if os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 0:
+        raise PermissionError(1, "a fresh /proc cannot be mounted")
+    if _overlay_works():
+        tell("overlay")
+    tell("ok")
+
+
+def _overlay_works() -> bool:
+    for part in ("lower", "upper/new", "work"):
+        Path("/run/trial", part).mkdir(parents=True)
+    data = "lowerdir=/etc,upperdir=/run/trial/upper,workdir=/run/trial/work"
+    try:
+        syscalls.mount("overlay", "/run/trial/lower", "overlay", data=data)
+    except OSError:
+        return False
+    return Path("/run/trial/lower/new").is_dir()
+
+
+def _in_child(trial: Callable[[Callable[[str], None]], None]) -> str:
+    """The lines that the trial told, the last with the error where it failed."""
+    ours, theirs = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(ours)
+        syscalls.die_with_parent(signal.SIGKILL)
+
+        def tell(line: str) -> None:
+            os.write(theirs, f"{line}\n".encode())
+
+        def run() -> None:
+            try:
+                trial(tell)
+            except OSError as error:
+                tell(f"{error.strerror}")
+
+        _exit_with(run)
+    os.close(theirs)
+    with os.fdopen(ours) as reader:
+        text = reader.read()
+    os.waitpid(pid, 0)
+    return text
+
+
+def _exit_with(action: Callable[[], None]) -> None:
+    code = 1
+    try:
+        action()
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _why(kind: Kind, failure: str) -> str:
+    for file, forbids in _SWITCHES if kind == "rootless" else ():
+        path = Path("/proc/sys", file)
+        if path.exists() and path.read_text().strip() == forbids:
+            return f"user namespaces are forbidden here ({file.replace('/', '.')}={forbids})"
+    who = "root may not" if kind == "root" else "this user may not"
+    return f"{who} make namespaces here ({failure})"

@@ -1,0 +1,52 @@
+"""The ConfigMap with the agent's scripts: one for all jobs of a namespace, named by its content.
+
+Two versions have two names, so a job keeps the scripts that it began with. It is immutable:
+whoever has seen its content once knows it by its uid, and kubelets need not watch it. It belongs to
+no job; the controller makes it before pods need it and removes it after the last of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+from mpi_trainer.api.kinds.annotations import DOMAIN
+from mpi_trainer.layout.agent import scripts
+from mpi_trainer.layout.model import PodLayout
+from mpi_trainer.render.frame import Object
+
+LABEL = f"{DOMAIN}/agent"
+"""on each of them, with its version"""
+USED = f"{DOMAIN}/agent-scripts"
+"""annotation of a launcher Job and of a JobSet: the version that their pods mount"""
+
+DATA = scripts.everything()
+VERSION = hashlib.sha256(msgspec.json.encode(DATA, order="deterministic")).hexdigest()[:12]
+_NAME = "mpi-agent-{}"
+NAME = _NAME.format(VERSION)
+_A_VERSION = re.compile(r"[0-9a-f]{12}")
+
+
+def config_map(namespace: str) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": NAME, "namespace": namespace, "labels": {LABEL: VERSION}},
+        "immutable": True,
+        "data": DATA,
+    }
+
+
+def mark(launcher: PodLayout) -> dict[str, str]:
+    """The annotation of the object whose pod this is; none where it mounts no scripts."""
+    return {USED: VERSION} if any(file.shared for file in launcher.files) else {}
+
+
+def used(annotations: Mapping[str, str]) -> str:
+    """The ConfigMap that a mark names, "" where there is none. Users can write annotations, and
+    what is named here is deleted one day: so it is one with scripts, or nothing."""
+    version = annotations.get(USED, "")
+    return _NAME.format(version) if _A_VERSION.fullmatch(version) else ""

@@ -1,0 +1,31 @@
+"""The launcher's Job `<job>-launcher`: one pod, one try.
+
+The Job is there because upstream's is, and so that a launcher pod that vanishes is noticed; tries,
+deadline and life after the end belong to the MPIJob, not to it. Its pod keeps a finalizer until
+its end has been recorded. Danger: whoever removes the controller must release that finalizer.
+"""
+
+from __future__ import annotations
+
+from mpi_trainer.layout.model import PodLayout
+from mpi_trainer.layout.mpijob import LABEL_JOB, LABEL_OPERATOR
+from mpi_trainer.render import agent_scripts, names
+from mpi_trainer.render.frame import Frame, Object
+from mpi_trainer.render.pods import pod
+
+
+def launcher_job(layout: PodLayout, frame: Frame) -> Object:
+    template = pod(layout, frame)
+    template["metadata"]["finalizers"] = [names.EVIDENCE]
+    labels = {
+        **frame.names.labels,
+        LABEL_OPERATOR: layout.labels[LABEL_OPERATOR],
+        LABEL_JOB: layout.labels[LABEL_JOB],
+    }
+    annotations = {names.ATTEMPT: str(frame.facts.attempt), **agent_scripts.mark(layout)}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": frame.metadata(layout.name, labels=labels, annotations=annotations),
+        "spec": {"backoffLimit": 0, "podReplacementPolicy": "Failed", "template": template},
+    }

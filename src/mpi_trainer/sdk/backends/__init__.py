@@ -1,0 +1,1 @@
+"""What runs jobs: the Backend protocol, this machine and a cluster."""

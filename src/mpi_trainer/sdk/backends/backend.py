@@ -1,0 +1,196 @@
+"""What every place that runs jobs can do: this machine now, a cluster as well.
+
+SDK and CLI are written against this protocol alone. Everything is asynchronous; iterators end by
+themselves when there is nothing more to come. Errors are those of `sdk/errors.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import msgspec
+
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.decide.history import History
+from mpi_trainer.diagnose.progress import Progress
+from mpi_trainer.sdk.errors import JobError
+
+if TYPE_CHECKING:
+    from mpi_trainer.api.kinds.trainjob import TrainJob
+
+
+class Key(msgspec.Struct, frozen=True):
+    """Which job."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def typed(self) -> str:
+        """As it stands in a command line, for hints that can be copied."""
+        return self.name if self.namespace == "default" else f"{self.name} -n {self.namespace}"
+
+
+class JobSummary(msgspec.Struct, frozen=True):
+    """A job in a list: cheap to get, even for a thousand of them."""
+
+    key: Key
+    state: str
+    created: datetime
+    reason: str = ""
+    message: str = ""
+    started: datetime | None = None
+    completed: datetime | None = None
+    workers: int = 0
+    slots: int = 0
+    implementation: str = ""
+    progress: Progress | None = None
+    kind: str = "MPIJob"
+
+
+class PodInfo(msgspec.Struct, frozen=True):
+    name: str
+    role: Literal["launcher", "worker"]
+    index: int
+    phase: str
+    ready: bool
+    address: str = ""
+    node: str = ""
+    pid: int = 0
+    cpu_seconds: float | None = None
+    memory_bytes: int | None = None
+    end: str = ""
+
+
+class RankInfo(msgspec.Struct, frozen=True):
+    rank: int
+    pod: str
+    address: str
+    pid: int
+    end: str
+
+
+class EventInfo(msgspec.Struct, frozen=True):
+    time: datetime
+    type: str
+    reason: str
+    message: str
+
+
+class LogLine(msgspec.Struct, frozen=True):
+    """One line; `rank` where it is known. `lost` counts lines before this one that are gone;
+    `notes` are for the reader, before it: that an attempt begins, or that lines which nobody could
+    count are missing, and why."""
+
+    time: datetime
+    pod: str
+    stream: Literal["stdout", "stderr"]
+    rank: int | None
+    text: str
+    attempt: int = 1
+    lost: int = 0
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """As `odh` prints it: the rank, where it is known, and the text."""
+        return self.text if self.rank is None else f"[{self.rank}] {self.text}"
+
+
+class LogQuery(msgspec.Struct, frozen=True):
+    """Which lines. Launcher and ranks by default; a worker's own lines (its sshd) on request. Of
+    every attempt, or of one."""
+
+    rank: int | None = None
+    worker: int | None = None
+    launcher: bool = False
+    follow: bool = False
+    since: datetime | None = None
+    tail: int | None = None
+    grep: str | None = None
+    attempt: int | None = None
+
+    def pattern(self) -> re.Pattern[str] | None:
+        """What `grep` looks for; a JobError where it is not a regular expression."""
+        try:
+            return re.compile(self.grep) if self.grep else None
+        except re.error as error:
+            raise JobError(
+                f"{self.grep!r} is not a regular expression: {error}", "Escape special characters."
+            ) from error
+
+
+class JobDetails(msgspec.Struct, frozen=True):
+    """A job with everything that is known of it."""
+
+    job: MPIJob
+    pods: tuple[PodInfo, ...] = ()
+    ranks: tuple[RankInfo, ...] = ()
+    events: tuple[EventInfo, ...] = ()
+    progress: Progress | None = None
+    waits_for: str = ""
+    attempts: History = ()
+    """those that have ended, oldest first"""
+    missing: str = ""
+    """how many lines of its output are gone, and why; empty where none is"""
+
+
+class Backend(Protocol):
+    @property
+    def name(self) -> str:
+        """`local`, or the cluster's."""
+
+    @property
+    def namespace(self) -> str:
+        """Where a job goes that names no namespace."""
+
+    async def create(self, job: MPIJob) -> MPIJob:
+        """Submits; the job as stored. JobExists where the name is taken."""
+
+    async def ship(self, job: MPIJob, workdir: str) -> MPIJob:
+        """Submits; what the folder `workdir` holds now is the job's working directory."""
+
+    async def train(self, job: TrainJob) -> MPIJob | None:
+        """Submits a TrainJob; None where its API, or its runtime, is not there."""
+
+    async def get(self, key: Key) -> MPIJob: ...
+
+    async def details(self, key: Key) -> JobDetails: ...
+
+    async def list(self, namespace: str | None = None) -> Sequence[JobSummary]:
+        """Newest first; of every namespace where none is named."""
+
+    def watch(self, key: Key) -> AsyncIterator[MPIJob]:
+        """The job now and after every change of its status; ends when it has ended or is gone."""
+
+    def logs(self, key: Key, query: LogQuery) -> AsyncIterator[LogLine]: ...
+
+    async def suspend(self, key: Key) -> MPIJob: ...
+
+    async def resume(self, key: Key) -> MPIJob: ...
+
+    async def restart(self, key: Key) -> MPIJob:
+        """A finished job anew under its name; a running one by suspending and resuming it."""
+
+    async def delete(self, key: Key) -> None:
+        """Returns when nothing of the job is left."""
+
+    async def run_in(self, key: Key, pod: str, command: Sequence[str]) -> int:
+        """Runs a command inside a pod with the caller's terminal; its exit code."""
+
+    async def fetch(self, key: Key, path: str, destination: str) -> None:
+        """Copies a file or directory out of the job, also of one that has ended."""
+
+    async def places(self, key: Key) -> dict[int, str]:
+        """The pod of every rank, by rank; of a job that runs, only by entering its pods."""
+
+    async def stacks(self, key: Key) -> dict[int, str]:
+        """A stack dump of every rank that runs, by rank."""
+
+    async def prune(self, namespace: str | None, older_than_seconds: float) -> Sequence[Key]:
+        """Deletes jobs that ended at least so long ago; which."""

@@ -1,0 +1,95 @@
+"""The open connection of a backend in each event loop that uses it.
+
+A client belongs to one loop, and a backend may be used from several: a notebook's, the SDK's own
+thread, one `asyncio.run` after another. Guarantee: a loop that ends, or is idle for a minute,
+leaves no connection behind, and no user has to close anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Final, TypeVar
+from weakref import WeakKeyDictionary
+
+from mpi_trainer.kube.client import Client
+from mpi_trainer.kube.config import Config
+from mpi_trainer.kube.errors import ApiError
+from mpi_trainer.kube.requests import Request
+from mpi_trainer.sdk.backends.backend import Key
+from mpi_trainer.sdk.backends.cluster.kinds import Kind
+from mpi_trainer.sdk.backends.cluster.outages import Outages, Say
+from mpi_trainer.sdk.backends.cluster.watches import Watches
+
+T = TypeVar("T")
+IDLE: Final = 60.0
+
+
+class Home:
+    """One loop's client, what it knows of outages, its watches, and what kind each job is.
+
+    `served` are the kinds that count; no job of another is ever seen or touched.
+    """
+
+    def __init__(self, client: Client, say: Say, served: tuple[Kind, ...]) -> None:
+        self.client = client
+        self.served = served
+        self.outages = Outages(client.config.server, say)
+        self.watches = Watches(client, self.outages)
+        self.kinds: dict[Key, Kind] = {}
+        self.users = 0
+        self.used_at = asyncio.get_running_loop().time()
+
+    async def call(self, request: Request, kind: Any = Any) -> Any:
+        """The answer as a `kind`. An outage is waited out where repeating does no harm."""
+
+        async def once() -> Any:
+            return await self.client.call(request, kind)
+
+        try:
+            return await self.outages.through(once, again=request.repeatable)
+        except ApiError:
+            self.outages.over()
+            raise
+
+
+class Homes:
+    def __init__(self, config: Config, say: Say, served: tuple[Kind, ...]) -> None:
+        self._open = lambda client: Home(client, say, served)
+        self._config = config
+        self._keepers: WeakKeyDictionary[asyncio.AbstractEventLoop, _Keeper] = WeakKeyDictionary()
+
+    @asynccontextmanager
+    async def home(self) -> AsyncIterator[Home]:
+        """The running loop's connection; kept open while anybody is inside."""
+        loop = asyncio.get_running_loop()
+        keeper = self._keepers.get(loop)
+        if keeper is None or keeper.over or keeper.task.done():
+            keeper = self._keepers[loop] = _Keeper(self._config, self._open)
+        found = await asyncio.shield(keeper.opened)
+        found.users += 1
+        try:
+            yield found
+        finally:
+            found.users -= 1
+            found.used_at = loop.time()
+
+
+class _Keeper:
+    """A task, so that the end of its loop, which cancels all tasks, closes the connection too."""
+
+    def __init__(self, config: Config, open_home: Callable[[Client], Home]) -> None:
+        loop = asyncio.get_running_loop()
+        self.over = False
+        self.opened: asyncio.Future[Home] = loop.create_future()
+        self.task = loop.create_task(self._keep(config, open_home))
+
+    async def _keep(self, config: Config, open_home: Callable[[Client], Home]) -> None:
+        async with Client(config) as client:
+            home = open_home(client)
+            self.opened.set_result(home)
+            loop = asyncio.get_running_loop()
+            while home.users or loop.time() - home.used_at < IDLE:  # noqa: ASYNC110 - a time-out
+                await asyncio.sleep(IDLE)
+            self.over = True

@@ -1,0 +1,98 @@
+"""Everything that the API server knows of a job, fetched at once.
+
+What the caller may not see (pods, events, logs) is left out: a job's own state is worth having
+alone. Progress is read from the end of the launcher's log, where programs print it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.decide import history
+from mpi_trainer.decide.trainjob import status_annotations
+from mpi_trainer.diagnose.progress import Progress, Tracker
+from mpi_trainer.diagnose.waiting import why
+from mpi_trainer.kube import lists, requests
+from mpi_trainer.kube.errors import Forbidden, KubeError
+from mpi_trainer.kube.requests import LogOptions
+from mpi_trainer.kube.resources import EVENTS
+from mpi_trainer.local.execute.output import Stream
+from mpi_trainer.sdk.backends.backend import EventInfo, JobDetails, Key
+from mpi_trainer.sdk.backends.cluster import observed
+from mpi_trainer.sdk.backends.cluster.connections import Home
+from mpi_trainer.sdk.backends.cluster.evidence import gathered, waits
+from mpi_trainer.sdk.backends.cluster.find import Found
+from mpi_trainer.sdk.backends.cluster.job_logs import pods_of
+from mpi_trainer.sdk.backends.cluster.kinds import MPIJOB, Kind
+from mpi_trainer.sdk.backends.cluster.log_position import Place
+
+LINES: Final = 200
+
+
+async def details(home: Home, key: Key, found: Found) -> JobDetails:
+    job, kind = found.job, found.kind
+    pods, events = await asyncio.gather(_pods(home, key, kind), _events(home, key, found.uid))
+    return JobDetails(
+        job=job,
+        pods=tuple(
+            observed.pod(p) for p in sorted(pods, key=lambda p: (p.role, p.attempt, p.index))
+        ),
+        ranks=observed.ranks(pods),
+        events=events,
+        progress=await _progress(home, pods),
+        waits_for=await _waits_for(home, key, job) if kind is MPIJOB else _cause(job),
+        attempts=history.read(job.metadata.annotations),
+    )
+
+
+def _cause(job: MPIJob) -> str:
+    """What a TrainJob's controller says that it waits for."""
+    told = status_annotations.read(job.metadata.annotations)
+    return told.cause if told.phase == status_annotations.PENDING else ""
+
+
+async def _waits_for(home: Home, key: Key, job: MPIJob) -> str:
+    """Why it does not run, by what can be seen; else what its controller says."""
+    said = observed.waits_for(job.status)
+    return why(await gathered(home, key, job)) or said if waits(job) else said
+
+
+async def _pods(home: Home, key: Key, kind: Kind) -> tuple[observed.Pod, ...]:
+    try:
+        return await pods_of(home, key, kind)
+    except Forbidden:
+        return ()
+
+
+async def _events(home: Home, key: Key, uid: str) -> tuple[EventInfo, ...]:
+    about = f"involvedObject.uid={uid}"
+    try:
+        page = await lists.whole(
+            home.client, EVENTS, observed.Event, namespace=key.namespace, fields=about
+        )
+    except Forbidden:
+        return ()
+    return observed.events(page.items)
+
+
+async def _progress(home: Home, pods: tuple[observed.Pod, ...]) -> Progress | None:
+    """What the newest launcher says; a log that cannot be had just now is no error."""
+    launchers = [p for p in pods if p.role == "launcher" and p.status.phase != "Pending"]
+    if not launchers:
+        return None
+    newest = max(launchers, key=lambda p: (p.attempt, p.metadata.creation_timestamp))
+    options = LogOptions(container=newest.container, timestamps=True, tail=LINES)
+    request = requests.logs(newest.metadata.namespace, newest.name, options)
+    try:
+        text = await home.client.fetch(request)
+    except KubeError:
+        return None
+    tracker, place = Tracker(), Place()
+    stream = Stream(newest.name, "launcher", "stdout")
+    for line in text.split(b"\n"):
+        entry = place.take(line) if line else None
+        for one in stream.feed(entry.text + b"\n") if entry else ():
+            tracker.see(entry.time.timestamp() if entry else 0.0, one.text)
+    return tracker.progress

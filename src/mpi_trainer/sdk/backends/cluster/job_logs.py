@@ -1,0 +1,321 @@
+"""A job's log: the lines of its launchers, attempt after attempt, or those of one worker.
+
+With `follow` it waits for pods that are not there yet and goes on until the job has ended or is
+gone, over suspensions and new attempts. Of an attempt whose pod is gone there are the last lines
+that the controller has kept in the job. The first line of a later attempt says so, and a line
+before which others are missing says why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import deque
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import aclosing
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+
+from mpi_trainer.decide import history
+from mpi_trainer.decide.history import Attempt
+from mpi_trainer.kube import lists
+from mpi_trainer.kube.errors import ApiError, NotFound
+from mpi_trainer.kube.resources import PODS
+from mpi_trainer.local.execute.output import Stream
+from mpi_trainer.local.execute.reports import Line
+from mpi_trainer.sdk.backends.backend import Key, LogLine, LogQuery
+from mpi_trainer.sdk.backends.cluster import observed
+from mpi_trainer.sdk.backends.cluster.attempts import Speaker, numbered
+from mpi_trainer.sdk.backends.cluster.connections import Home
+from mpi_trainer.sdk.backends.cluster.find import Found
+from mpi_trainer.sdk.backends.cluster.kinds import Kind
+from mpi_trainer.sdk.backends.cluster.log_position import Entry
+from mpi_trainer.sdk.backends.cluster.pod_logs import PodLog
+from mpi_trainer.sdk.job.attempts import Marks
+
+FIRST_LOOK: Final = 0.25
+SLOWEST_LOOK: Final = 5.0
+
+
+MISSING: Final = (
+    "lines before this one are missing: the node has removed them, or the container was restarted"
+)
+
+
+class _Filter(msgspec.Struct, frozen=True):
+    role: str
+    index: int | None
+    rank: int | None
+    since: datetime | None
+    pattern: re.Pattern[str] | None
+    attempt: int | None = None
+
+    def takes(self, line: LogLine) -> bool:
+        return (
+            (self.rank is None or line.rank == self.rank)
+            and (self.since is None or line.time >= self.since)
+            and (self.pattern is None or self.pattern.search(line.text) is not None)
+        )
+
+    def reads(self, pod: observed.Pod, attempt: int, headless: bool) -> bool:
+        if self.attempt not in (None, attempt):
+            return False
+        if headless and self.role == "launcher":
+            return True
+        return pod.role == self.role and (self.index is None or pod.index == self.index)
+
+
+class _Reader:
+    """One pod's log as lines with ranks; `mark` goes before the first of them."""
+
+    silent = False
+
+    def __init__(self, home: Home, speaker: Speaker, wanted: _Filter, mark: str) -> None:
+        pod = speaker.pod
+        since = wanted.since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if wanted.since else ""
+        self.log = PodLog(home, pod, since)
+        self._pod = pod
+        self.attempt = speaker.attempt
+        self._stream = Stream(pod.name, pod.role, "stdout")
+        self._wanted = wanted
+        self.notes = _noted(mark)
+        self._last = datetime.fromtimestamp(0, UTC)
+
+    @property
+    def over(self) -> bool:
+        return self.log.over
+
+    async def lines(self, *, follow: bool) -> AsyncGenerator[LogLine, None]:
+        try:
+            async with aclosing(self.log.follow() if follow else self.log.read()) as entries:
+                async for entry in entries:
+                    for line in self._made(entry):
+                        yield line
+        except NotFound:
+            self.log.over = True
+        if self.log.over or self._pod.over:
+            for line in self._shown(self._stream.close(), self._last):
+                yield line
+
+    def _made(self, entry: Entry) -> Iterator[LogLine]:
+        if entry.gap and MISSING not in self.notes:
+            self.notes += (MISSING,)
+        self._last = entry.time
+        yield from self._shown(self._stream.feed(entry.text + b"\n"), entry.time)
+
+    def _shown(self, said: list[Line], time: datetime) -> Iterator[LogLine]:
+        for one in said:
+            line = LogLine(
+                time=time,
+                pod=self._pod.name,
+                stream="stdout",
+                rank=one.rank,
+                text=one.text,
+                attempt=self.attempt,
+                notes=self.notes,
+            )
+            if self._wanted.takes(line):
+                self.notes = ()
+                yield line
+
+
+class _Kept:
+    """The last lines of an attempt whose pod is gone."""
+
+    def __init__(self, one: Attempt, wanted: _Filter, mark: str) -> None:
+        self.attempt = one.attempt
+        self.silent = not one.words
+        self._ended = one
+        self._wanted = wanted
+        self.notes = _noted(mark)
+        self.over = False
+
+    async def lines(self, *, follow: bool) -> AsyncGenerator[LogLine, None]:
+        self.over = True
+        for line in self._all():
+            if self._wanted.takes(line):
+                yield msgspec.structs.replace(line, notes=self.notes)
+                self.notes = ()
+
+    def _all(self) -> Iterator[LogLine]:
+        one = self._ended
+        time = one.ended or datetime.fromtimestamp(0, UTC)
+        for said in one.words:
+            stream = Stream(said.pod, "launcher", "stdout")
+            for line in (*stream.feed(said.text.encode() + b"\n"), *stream.close()):
+                yield LogLine(
+                    time=time,
+                    pod=said.pod,
+                    stream="stdout",
+                    rank=line.rank,
+                    text=line.text,
+                    attempt=one.attempt,
+                )
+
+
+Source = _Reader | _Kept
+Readers = dict[str, Source]
+"""by the uid of a pod, or by the attempt whose pod is gone"""
+
+
+def _noted(mark: str) -> tuple[str, ...]:
+    return (mark,) if mark else ()
+
+
+async def lines(home: Home, key: Key, job: Found, query: LogQuery) -> AsyncGenerator[LogLine, None]:
+    """`job` is as it was a moment ago."""
+    wanted = _filter(query)
+    readers: Readers = {}
+    last: list[LogLine] = []
+    for reader in await _new(home, key, job, wanted, readers):
+        kept: deque[LogLine] = deque(maxlen=query.tail)
+        async with aclosing(reader.lines(follow=False)) as found:
+            async for line in found:
+                if query.tail is None:
+                    yield line
+                else:
+                    kept.append(line)
+        last += kept
+    for line in sorted(last, key=lambda line: line.time)[-(query.tail or 1) :]:
+        yield line
+    if not query.follow:
+        return
+    async with aclosing(_followed(home, key, job, wanted, readers)) as later:
+        async for line in later:
+            yield line
+
+
+async def _followed(
+    home: Home, key: Key, job: Found, wanted: _Filter, readers: Readers
+) -> AsyncGenerator[LogLine, None]:
+    states = home.watches.follow(job.kind.resource, key)
+    changed = asyncio.ensure_future(anext(states))
+    pumps = _Pumps()
+    over, pause = False, FIRST_LOOK
+    try:
+        while True:
+            if changed.done():
+                found, pause = changed.result(), FIRST_LOOK
+                over = found is None or found["metadata"]["uid"] != job.uid
+                if found is not None and not over:
+                    job = Found(job.kind, dict(found))
+                    over = job.finished
+                changed = asyncio.ensure_future(anext(states))
+            ended = over
+            await _new(home, key, job, wanted, readers)
+            open_ = [reader for reader in readers.values() if not reader.over]
+            # A launcher's lines come before those of its next attempt; nodes speak at once.
+            for reader in open_ if job.kind.headless(job.data) else open_[:1]:
+                pumps.start(reader)
+            while (line := await pumps.line(changed, pause)) is not None:
+                pause = FIRST_LOOK
+                yield line
+            if ended and not pumps.busy and all(reader.over for reader in open_):
+                return
+            pause = FIRST_LOOK if over else min(2 * pause, SLOWEST_LOOK)
+    finally:
+        changed.cancel()
+        await asyncio.gather(changed, pumps.stop(), return_exceptions=True)
+        await states.aclose()
+
+
+class _Pumps:
+    """The lines of several readers, as they come."""
+
+    def __init__(self) -> None:
+        self._lines: asyncio.Queue[LogLine] = asyncio.Queue(maxsize=1000)
+        self._tasks: dict[Source, asyncio.Task[None]] = {}
+
+    @property
+    def busy(self) -> bool:
+        return not self._lines.empty() or any(not task.done() for task in self._tasks.values())
+
+    def start(self, reader: Source) -> None:
+        """Follows the reader's pod, unless that goes on already."""
+        before = self._tasks.get(reader)
+        if before is None or before.done():
+            self._tasks[reader] = asyncio.create_task(self._pump(reader))
+
+    async def line(self, change: asyncio.Future[Any], seconds: float) -> LogLine | None:
+        """The next one; None at a change or after so long, so that nobody asks without a pause."""
+        if not self._lines.empty():
+            return self._lines.get_nowait()
+        coming = asyncio.ensure_future(self._lines.get())
+        both = {coming, change}
+        await asyncio.wait(both, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        for task in self._tasks.values():
+            if task.done():
+                task.result()
+        if coming.done():
+            return coming.result()
+        coming.cancel()
+        return None
+
+    async def stop(self) -> None:
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    async def _pump(self, reader: Source) -> None:
+        async with aclosing(reader.lines(follow=True)) as entries:
+            async for line in entries:
+                await self._lines.put(line)
+
+
+async def _new(home: Home, key: Key, job: Found, wanted: _Filter, readers: Readers) -> list[Source]:
+    """Readers for what has come since, oldest attempt first."""
+    pods, headless = await pods_of(home, key, job.kind), job.kind.headless(job.data)
+    ended = history.read(job.job.metadata.annotations)
+    marks = Marks(job.job, ended)
+    speakers = [s for s in numbered(pods, ended) if wanted.reads(s.pod, s.attempt, headless)]
+    fresh: dict[str, Source] = {
+        speaker.pod.metadata.uid: _Reader(home, speaker, wanted, marks.begins(speaker.attempt))
+        for speaker in speakers
+        if speaker.pod.metadata.uid not in readers
+    }
+    if wanted.role == "launcher":
+        known = {one.attempt for one in (*speakers, *readers.values())}
+        fresh |= {
+            f"attempt {one.attempt}": _Kept(one, wanted, marks.kept(one))
+            for one in ended
+            if one.attempt not in known and wanted.attempt in (None, one.attempt)
+        }
+    made = dict(sorted(fresh.items(), key=lambda item: item[1].attempt))
+    readers |= made
+    _hand_on(made.values())
+    return list(made.values())
+
+
+def _hand_on(sources: Iterable[Source]) -> None:
+    """What is to be told of an attempt without a line stands before the next attempt's."""
+    waiting: tuple[str, ...] = ()
+    for source in sources:
+        source.notes = (*waiting, *source.notes)
+        waiting = source.notes if source.silent else ()
+
+
+async def pods_of(home: Home, key: Key, kind: Kind) -> tuple[observed.Pod, ...]:
+    async def once() -> lists.Page[observed.Pod]:
+        return await lists.whole(
+            home.client, PODS, observed.Pod, namespace=key.namespace, labels=kind.selector(key)
+        )
+
+    try:
+        return (await home.outages.through(once, again=True)).items
+    except ApiError:
+        home.outages.over()
+        raise
+
+
+def _filter(query: LogQuery) -> _Filter:
+    worker = query.worker is not None and not query.launcher
+    return _Filter(
+        role="worker" if worker else "launcher",
+        index=query.worker if worker else None,
+        rank=query.rank,
+        since=query.since,
+        pattern=query.pattern(),
+        attempt=query.attempt,
+    )

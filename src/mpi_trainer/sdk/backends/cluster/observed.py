@@ -1,0 +1,264 @@
+"""What the API server has, as the values of the Backend protocol. Pure.
+
+Objects are read as far as they can be: a job that another controller or a person wrote strangely
+is shown with what is understood of it, and hides no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import msgspec
+
+from mpi_trainer.api.defaults import OPEN_MPI
+from mpi_trainer.api.kinds import conditions as c
+from mpi_trainer.api.kinds.meta import ApiValue
+from mpi_trainer.api.kinds.mpijob import WORKER, JobStatus, MPIJob
+from mpi_trainer.api.yaml.decode import decode
+from mpi_trainer.decide import agent_summary, reasons
+from mpi_trainer.decide.observed import End
+from mpi_trainer.layout.agent.summary import Summary, parse
+from mpi_trainer.layout.mpijob import LABEL_INDEX, LABEL_JOB, LABEL_ROLE
+from mpi_trainer.render.names import ATTEMPT
+from mpi_trainer.sdk.backends.backend import EventInfo, JobSummary, Key, PodInfo, RankInfo
+
+Object = Mapping[str, Any]
+_ROLES = ("jobset.sigs.k8s.io/replicatedjob-name", "training.kubeflow.org/replica-type")
+_COMPLETION = "batch.kubernetes.io/job-completion-index"
+_FIRST = frozenset({"launcher", "master", "chief"})
+_LONG_AGO = datetime.fromtimestamp(0, UTC)
+
+
+class Meta(ApiValue, frozen=True):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+    creation_timestamp: datetime = _LONG_AGO
+    deletion_timestamp: datetime | None = None
+
+
+class _Replicas(ApiValue, frozen=True):
+    replicas: int | None = None
+
+
+class _Spec(ApiValue, frozen=True):
+    slots_per_worker: int | None = None
+    mpi_implementation: str | None = None
+    mpi_replica_specs: Mapping[str, _Replicas] | None = None
+
+
+class Listed(ApiValue, frozen=True):
+    """An MPIJob as far as a list shows it."""
+
+    metadata: Meta = Meta()
+    spec: _Spec = _Spec()
+    status: JobStatus = JobStatus()
+
+
+class Waiting(ApiValue, frozen=True):
+    reason: str = ""
+    message: str = ""
+
+
+class Terminated(ApiValue, frozen=True):
+    exit_code: int = 0
+    signal: int = 0
+    reason: str = ""
+    message: str = ""
+
+
+class ContainerState(ApiValue, frozen=True):
+    waiting: Waiting | None = None
+    running: Mapping[str, Any] | None = None
+    terminated: Terminated | None = None
+
+
+class ContainerStatus(ApiValue, frozen=True):
+    name: str = ""
+    ready: bool = False
+    restart_count: int = 0
+    state: ContainerState = ContainerState()
+    last_state: ContainerState = ContainerState()
+
+
+class _Named(ApiValue, frozen=True):
+    name: str = ""
+
+
+class _PodSpec(ApiValue, frozen=True):
+    node_name: str = ""
+    containers: tuple[_Named, ...] = ()
+
+
+class _PodStatus(ApiValue, frozen=True):
+    phase: str = "Pending"
+    reason: str = ""
+    message: str = ""
+    pod_ip: str = msgspec.field(default="", name="podIP")
+    container_statuses: tuple[ContainerStatus, ...] = ()
+
+
+class Pod(ApiValue, frozen=True):
+    metadata: Meta = Meta()
+    spec: _PodSpec = _PodSpec()
+    status: _PodStatus = _PodStatus()
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name
+
+    @property
+    def role(self) -> Literal["launcher", "worker"]:
+        """By the labels of whichever kind the job is of; a master speaks for its workers too."""
+        labels = self.metadata.labels
+        first = {labels.get(name, "").lower() for name in (LABEL_ROLE, *_ROLES)} & _FIRST
+        return "launcher" if first else "worker"
+
+    @property
+    def index(self) -> int:
+        labels = self.metadata.labels
+        found = labels.get(LABEL_INDEX) or labels.get(_COMPLETION, "")
+        return int(found) if found.isdecimal() else 0
+
+    @property
+    def attempt(self) -> int:
+        found = self.metadata.annotations.get(ATTEMPT, "")
+        return int(found) if found.isdecimal() else 1
+
+    @property
+    def container(self) -> str:
+        """The one that runs the job; others are its user's own business."""
+        return self.spec.containers[0].name if self.spec.containers else ""
+
+    @property
+    def main(self) -> ContainerStatus:
+        own = (s for s in self.status.container_statuses if s.name == self.container)
+        return next(own, ContainerStatus())
+
+    @property
+    def over(self) -> bool:
+        return self.status.phase in ("Succeeded", "Failed")
+
+
+class _Series(ApiValue, frozen=True):
+    last_observed_time: datetime | None = None
+
+
+class Event(ApiValue, frozen=True):
+    """Of both event APIs: the older has first and last timestamps, the newer an event time."""
+
+    metadata: Meta = Meta()
+    type: str = ""
+    reason: str = ""
+    message: str = ""
+    event_time: datetime | None = None
+    first_timestamp: datetime | None = None
+    last_timestamp: datetime | None = None
+    series: _Series | None = None
+
+    @property
+    def time(self) -> datetime:
+        times = (self.last_timestamp, self.event_time, self.first_timestamp)
+        return next((t for t in times if t is not None), self.metadata.creation_timestamp)
+
+
+def job(data: Object) -> MPIJob:
+    return decode(MPIJob, data).value
+
+
+def selector(key: Key) -> str:
+    """Which pods are the job's."""
+    return f"{LABEL_JOB}={key.name}"
+
+
+def summary(found: Listed) -> JobSummary:
+    status, spec = found.status, found.spec
+    state = c.state(status.conditions)
+    current = c.find(status.conditions, state)
+    worker = (spec.mpi_replica_specs or {}).get(WORKER, _Replicas(replicas=0))
+    return JobSummary(
+        key=Key(found.metadata.namespace, found.metadata.name),
+        state=state,
+        created=found.metadata.creation_timestamp,
+        reason=current.reason if current else "",
+        message=waits_for(status) or (current.message if current else ""),
+        started=status.start_time,
+        completed=status.completion_time,
+        workers=worker.replicas or 0,
+        slots=1 if spec.slots_per_worker is None else spec.slots_per_worker,
+        implementation=spec.mpi_implementation or OPEN_MPI,
+    )
+
+
+def summary_of(found: MPIJob) -> JobSummary:
+    """Of a job that stands for one of another kind."""
+    status, meta = found.status, found.metadata
+    current = c.find(status.conditions, c.state(status.conditions))
+    return JobSummary(
+        key=Key(meta.namespace, meta.name),
+        state=c.state(status.conditions),
+        created=meta.creation_timestamp or _LONG_AGO,
+        reason=current.reason if current else "",
+        message=current.message if current else "",
+        started=status.start_time,
+        completed=status.completion_time,
+        workers=found.workers,
+        slots=found.slots,
+        kind=found.kind,
+    )
+
+
+def waits_for(status: JobStatus) -> str:
+    """What the controller says a job waits for; empty where it runs or has ended."""
+    running = c.find(status.conditions, c.RUNNING)
+    if running is None or running.reason != reasons.WAITING or c.finished(status.conditions):
+        return ""
+    return running.message
+
+
+def pod(found: Pod) -> PodInfo:
+    terminated = found.main.state.terminated
+    return PodInfo(
+        name=found.name,
+        role=found.role,
+        index=found.index,
+        phase=found.status.phase,
+        ready=found.main.ready,
+        address=found.status.pod_ip,
+        node=found.spec.node_name,
+        end=_end(terminated) if terminated else found.status.reason if found.over else "",
+    )
+
+
+def _end(ended: Terminated) -> str:
+    reason = "" if ended.reason in ("Completed", "Error") else ended.reason
+    if ended.signal:
+        return End(signal=ended.signal, reason=reason).words()
+    return End(code=ended.exit_code, reason=reason).words()
+
+
+def ranks(pods: Iterable[Pod]) -> tuple[RankInfo, ...]:
+    """Where ranks ran and how they ended, as the last launcher that has ended says it."""
+    launchers = sorted((p for p in pods if p.role == "launcher"), key=lambda p: p.attempt)
+    ended = launchers[-1].main.state.terminated if launchers else None
+    said = parse(ended.message) if ended else Summary()
+    attempt = launchers[-1].attempt if launchers else 0
+    return tuple(
+        RankInfo(one.rank, one.pod, "", one.pid, one.end.words() if one.end else "")
+        for one in agent_summary.ranks(said, attempt)
+    )
+
+
+def events(found: Iterable[Event]) -> tuple[EventInfo, ...]:
+    """In the order of their making, which the times alone, in whole seconds, do not tell."""
+    ordered = sorted(found, key=lambda e: (e.time, _number(e.metadata.resource_version)))
+    return tuple(EventInfo(e.time, e.type, e.reason, e.message) for e in ordered)
+
+
+def _number(version: str) -> int:
+    return int(version) if version.isdecimal() else 0

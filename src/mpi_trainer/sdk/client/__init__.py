@@ -1,0 +1,1 @@
+"""The jobs of a namespace by name, and which cluster or machine they are on."""

@@ -1,0 +1,1 @@
+"""One job in the user's hands: description, state, logs, waiting."""

@@ -1,0 +1,147 @@
+"""What can be done with a job, asynchronously. The synchronous job is made from this one.
+
+Every method says `self: Job`: it may use what a job is and its backend, and nothing that differs
+between the two faces; so the same code serves both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from mpi_trainer.sdk.backends.backend import Backend, EventInfo, JobDetails, Key, LogLine, LogQuery
+from mpi_trainer.sdk.client.connect import connect
+from mpi_trainer.sdk.job import events
+from mpi_trainer.sdk.job.base import Job
+from mpi_trainer.sdk.job.progress_line import show as shown
+from mpi_trainer.sdk.job.state import JobMetrics, JobState, failure, metrics_in, state_in
+
+J = TypeVar("J", bound=Job)
+
+
+class AsyncMPIJob(Job):
+    __doc__ = Job.__doc__
+
+    @classmethod
+    async def get(
+        cls, name: str, namespace: str = "", *, backend: Backend | None = None
+    ) -> AsyncMPIJob:
+        """The job of that name.
+
+        Raises:
+            JobNotFound: There is none.
+        """
+        backend = backend or connect()
+        found = await backend.get(Key(namespace or backend.namespace, name))
+        job = cls.of(found, backend)
+        job._note(found)
+        return job
+
+    async def create(self: J) -> J:
+        """Submits the job and returns it; it runs from now on, whatever becomes of this program.
+
+        Raises:
+            ValueError: The job makes no sense, or (JobExists) its name is taken.
+        """
+        self.validate()
+        if self._workdir:
+            made = await self.backend.ship(self._placed(), self._workdir)
+        else:
+            made = await self.backend.create(self._placed())
+        self._note(made)
+        return self
+
+    async def get_status(self: Job) -> JobState:
+        """Where the job stands now."""
+        self._seen = state_in(await self.backend.details(self.key))
+        return self._seen
+
+    async def describe(self: Job) -> JobDetails:
+        """Everything that is known of the job: pods, ranks, events, conditions."""
+        return await self.backend.details(self.key)
+
+    async def wait_for_completion(
+        self: Job,
+        timeout: float | None = None,  # noqa: ASYNC109 - the word that users know
+        show: bool = False,
+    ) -> JobState:
+        """Waits until the job has succeeded, and returns its last state.
+
+        Args:
+            timeout: Seconds; the job itself runs on when they are over.
+            show: Draw the progress meanwhile, in a notebook or on a terminal.
+
+        Raises:
+            JobFailed: (RuntimeError) as soon as it has failed, with reason and message.
+            JobTimeout: (TimeoutError) it has not ended in time.
+            JobNotFound: It was deleted.
+        """
+        drawn = shown() if show else None
+        self._seen = await events.until_finished(self.backend, self.key, timeout, drawn)
+        if self._seen.failed:
+            raise failure(self._seen)
+        return self._seen
+
+    def watch(self: Job) -> AsyncIterator[JobState]:
+        """Where the job stands now, and after every change, until it has ended or is gone."""
+        return events.states(self.backend, self.key, looking=True)
+
+    def get_logs(  # noqa: PLR0913 - every way to choose lines; all have defaults
+        self: Job,
+        worker_index: int | None = None,
+        rank: int | None = None,
+        follow: bool = False,
+        *,
+        tail: int | None = None,
+        since: datetime | None = None,
+        grep: str | None = None,
+        attempt: int | None = None,
+    ) -> AsyncIterator[LogLine]:
+        """The lines that the job wrote, each with its rank, pod and time.
+
+        Args:
+            worker_index: Only what this worker itself wrote (its sshd); ranks' lines come by rank.
+            rank: Only this rank's lines.
+            follow: Go on until the job has ended.
+            tail: Only the last so many lines of what is there already.
+            since: Only lines from then on.
+            grep: Only lines in which this regular expression is found.
+            attempt: Only this attempt's lines, counted from 1; on a cluster the last ones of an
+                attempt whose pods are gone.
+        """
+        query = LogQuery(
+            rank=rank,
+            worker=worker_index,
+            follow=follow,
+            since=since,
+            tail=tail,
+            grep=grep,
+            attempt=attempt,
+        )
+        return self.backend.logs(self.key, query)
+
+    def stream_events(self: Job) -> AsyncIterator[EventInfo]:
+        """What happened to the job and happens still, until it has ended."""
+        return events.events(self.backend, self.key)
+
+    async def get_metrics(self: Job) -> JobMetrics:
+        """How far the job is, the last values it printed (such as loss), and what it uses."""
+        return metrics_in(await self.backend.details(self.key), datetime.now(UTC))
+
+    async def suspend(self: Job) -> JobState:
+        """Ends the job's pods and keeps the job, to be resumed."""
+        return self._note(await self.backend.suspend(self.key))
+
+    async def resume(self: Job) -> JobState:
+        """Starts a suspended job again, from its beginning or its own checkpoint."""
+        return self._note(await self.backend.resume(self.key))
+
+    async def restart(self: Job) -> JobState:
+        """Runs the job anew, whether it has ended or still runs."""
+        return self._note(await self.backend.restart(self.key))
+
+    async def delete(self: Job) -> None:
+        """Ends the job and removes it; returns when nothing of it is left."""
+        await self.backend.delete(self.key)
+        self._seen = None

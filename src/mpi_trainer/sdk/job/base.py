@@ -1,0 +1,299 @@
+"""A job in the user's hands: what it is, and where it runs. What is done with it is elsewhere.
+
+`Job` is the common part of `AsyncMPIJob` and `MPIJob`: made from a few words, a function, a spec
+or a manifest, and never talking to anybody. Their methods are written against it alone. Parts
+that only some programs need are imported where they are used: importing the SDK must be quick.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+import msgspec
+
+from mpi_trainer.api.defaults import OPEN_MPI, with_defaults
+from mpi_trainer.api.errors import InvalidJob
+from mpi_trainer.api.kinds import mpijob as api
+from mpi_trainer.api.kinds.mpijob import RunPolicy
+from mpi_trainer.api.spelling import nearest
+from mpi_trainer.layout.mpi import REGISTRY
+from mpi_trainer.sdk.backends.backend import Backend, Key
+from mpi_trainer.sdk.client.connect import connect
+from mpi_trainer.sdk.job.new import LONGEST_NAME, NewJob
+from mpi_trainer.sdk.job.resources import ResourceRequirements
+from mpi_trainer.sdk.job.specs import LOCAL_IMAGE, MPIJobSpec
+from mpi_trainer.sdk.job.state import JobState, state_of
+from mpi_trainer.sdk.job.volumes import VolumeMount
+
+ONE_ATTEMPT = RunPolicy(backoff_limit=0)
+
+
+class Job:
+    """An MPI training job: described here, run by `create()`.
+
+    Args:
+        name: Its name; lower-case letters, digits and `-`.
+        namespace: The namespace (project) it belongs to; by default the connection's own.
+        workers: How many worker pods.
+        image: The container image. On this machine jobs run in its own Python environment.
+        command: What every rank runs, as a list of words. A command that is an MPI launcher
+            itself (`mpirun …`) is run once, as it is. Without one, the image's own is run.
+        resources: What each worker needs.
+        launcher_resources: What the launcher needs, which only starts ranks; by default nothing, or
+            a little where the namespace's quota asks for it.
+        volume_mounts: Volumes that launcher and workers see.
+        env: Variables for every rank.
+        node_selector: Labels that the nodes must have.
+        slots: Ranks on each worker; by default its GPUs, or 1.
+        mpi: `OpenMPI`, `Intel` or `MPICH`.
+        run_policy: Attempts, time limits, queue; by default a job that fails is not tried again.
+        workdir: A folder here whose content is the job's working directory, wherever it runs.
+            It travels with the job; what `.odhignore` in it names does not.
+        backend: Where it runs; by default as `connect()` finds.
+    """
+
+    _definition: api.MPIJob
+    _backend: Backend | None
+    _seen: JobState | None
+    _workdir: str
+
+    def __init__(  # noqa: PLR0913 - a job has this many sides, and all but its name have defaults
+        self,
+        name: str,
+        namespace: str = "",
+        workers: int = 2,
+        image: str = LOCAL_IMAGE,
+        command: Sequence[str] = (),
+        resources: ResourceRequirements | None = None,
+        volume_mounts: Sequence[VolumeMount] = (),
+        env: Mapping[str, str] | None = None,
+        node_selector: Mapping[str, str] | None = None,
+        *,
+        launcher_resources: ResourceRequirements | None = None,
+        slots: int | None = None,
+        mpi: str = OPEN_MPI,
+        run_policy: RunPolicy | None = None,
+        workdir: str | None = None,
+        backend: Backend | None = None,
+    ) -> None:
+        if isinstance(command, str):
+            raise ValueError(
+                f"command must be a list of words, not the text {command!r}; write for example "
+                f"{command.split()!r}"
+            )
+        new = NewJob(
+            name=name,
+            command=tuple(command),
+            namespace=namespace,
+            workers=workers,
+            slots=slots,
+            implementation=_implementation(mpi),
+            image=image,
+            env=tuple((env or {}).items()),
+            resources=resources or ResourceRequirements(),
+            launcher_resources=launcher_resources or ResourceRequirements(),
+            volumes=tuple(volume_mounts),
+            node_selector=tuple((node_selector or {}).items()),
+            run_policy=run_policy or ONE_ATTEMPT,
+        )
+        self._hold(new.mpijob(), backend)
+        self._workdir = workdir or ""
+
+    def _hold(self, definition: api.MPIJob, backend: Backend | None) -> None:
+        self._definition = definition
+        self._backend = backend
+        self._seen = None
+        self._workdir = ""
+
+    def _note(self, definition: api.MPIJob) -> JobState:
+        """Takes the job as its backend has it now."""
+        self._definition = definition
+        self._seen = state_of(definition)
+        return self._seen
+
+    @classmethod
+    def of(cls, definition: api.MPIJob, backend: Backend | None = None) -> Self:
+        """A job as the API has it, such as one that a backend returned."""
+        made = cls.__new__(cls)
+        made._hold(definition, backend)
+        return made
+
+    @classmethod
+    def from_function(  # noqa: PLR0913 - the same sides as a job from a command
+        cls,
+        train: Callable[..., object],
+        *,
+        args: Sequence[object] = (),
+        kwargs: Mapping[str, object] | None = None,
+        name: str | None = None,
+        namespace: str = "",
+        workers: int = 2,
+        slots: int | None = None,
+        image: str = LOCAL_IMAGE,
+        resources: ResourceRequirements | None = None,
+        launcher_resources: ResourceRequirements | None = None,
+        volume_mounts: Sequence[VolumeMount] = (),
+        env: Mapping[str, str] | None = None,
+        node_selector: Mapping[str, str] | None = None,
+        mpi: str = OPEN_MPI,
+        run_policy: RunPolicy | None = None,
+        workdir: str | None = None,
+        backend: Backend | None = None,
+    ) -> Self:
+        """A job whose every rank calls the function `train(*args, **kwargs)`.
+
+        The function's source travels in the job's command, as text: imports belong inside the
+        function, other values come as arguments, which have to be JSON (a tuple arrives as a
+        list). Modules of your own come with `workdir`. Nothing is returned: print results, log
+        them, or write files. The image needs Python and mpi4py; one rank's exception ends the
+        whole job.
+
+        Raises:
+            NotShippable: The function needs something that cannot travel; names it and its line.
+        """
+        from mpi_trainer.sdk.code import functions
+
+        text = functions.program(train, args, kwargs or {})
+        python = sys.executable if image == LOCAL_IMAGE else "python"
+        return cls(
+            name=name or _name_of(train.__name__),
+            command=functions.command(text, python),
+            namespace=namespace,
+            workers=workers,
+            image=image,
+            resources=resources,
+            launcher_resources=launcher_resources,
+            volume_mounts=volume_mounts,
+            env=env,
+            node_selector=node_selector,
+            slots=slots,
+            mpi=mpi,
+            run_policy=run_policy,
+            workdir=workdir,
+            backend=backend,
+        )
+
+    @classmethod
+    def from_spec(
+        cls,
+        name: str,
+        spec: MPIJobSpec,
+        namespace: str = "",
+        *,
+        backend: Backend | None = None,
+    ) -> Self:
+        """A job described role by role."""
+        return cls.of(spec.manifest(name, namespace), backend)
+
+    @classmethod
+    def from_manifest(
+        cls, manifest: str | Mapping[str, Any], *, backend: Backend | None = None
+    ) -> Self:
+        """The MPIJob in a manifest: its YAML or JSON text, or the same as a dict.
+
+        Raises:
+            ValueError: The manifest is wrong; everything that was found stands in the message.
+        """
+        from mpi_trainer.api.yaml import load
+
+        if isinstance(manifest, str):
+            found = load.jobs(manifest, "manifest").jobs
+            if len(found) != 1:
+                raise ValueError(f"the manifest holds {len(found)} jobs; give one at a time")
+            definition = found[0]
+        else:
+            one = load.job(manifest)
+            if one.errors or not isinstance(one.value, api.MPIJob):
+                raise InvalidJob(one.errors, one.warnings)
+            definition = one.value
+        return cls.of(definition, backend)
+
+    @property
+    def name(self) -> str:
+        return self._definition.name
+
+    @property
+    def namespace(self) -> str:
+        return self._definition.namespace or self.backend.namespace
+
+    @property
+    def workers(self) -> int:
+        return self._definition.workers
+
+    @property
+    def slots(self) -> int:
+        """Ranks on each worker."""
+        return self._definition.slots
+
+    @property
+    def key(self) -> Key:
+        return Key(self.namespace, self.name)
+
+    @property
+    def backend(self) -> Backend:
+        """Where the job runs."""
+        if self._backend is None:
+            self._backend = connect()
+        return self._backend
+
+    def _placed(self) -> api.MPIJob:
+        """The job with its namespace said."""
+        meta = msgspec.structs.replace(self._definition.metadata, namespace=self.namespace)
+        return msgspec.structs.replace(self._definition, metadata=meta)
+
+    def validate(self) -> None:
+        """Checks the job as `create()` does.
+
+        Raises:
+            ValueError: It makes no sense; everything that was found stands in the message.
+        """
+        from mpi_trainer.api import validation
+
+        if errors := validation.errors(with_defaults(self._placed())):
+            raise InvalidJob(errors)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The MPIJob manifest: what runs, and what `kubectl apply` would take."""
+        definition = msgspec.structs.replace(self._placed(), status=api.JobStatus())
+        return api.to_wire(definition)
+
+    def to_yaml(self) -> str:
+        """The manifest as text, to save, review or submit elsewhere."""
+        import yaml
+
+        return yaml.safe_dump(self.to_dict(), sort_keys=False, allow_unicode=True)
+
+    def __repr__(self) -> str:
+        state = self._seen.state if self._seen else "not seen yet"
+        place = f"{self._definition.namespace}/" if self._definition.namespace else ""
+        return f"<{type(self).__name__} {place}{self.name}: {state}>"
+
+    def _repr_html_(self) -> str:
+        from mpi_trainer.sdk.job.html import job_card
+
+        spec = self._definition.spec
+        ranks = f"{self.workers * self.slots} ({self.workers} workers x {self.slots} slots)"
+        facts = [("Namespace", self._definition.namespace or "the default"), ("Ranks", ranks)]
+        facts.append(("MPI", spec.mpi_implementation or OPEN_MPI))
+        return job_card(self.name, facts, self._seen)
+
+
+def _implementation(name: str) -> str:
+    """The implementation as the API spells it; upper and lower case do not matter to people."""
+    known = [impl.name for impl in REGISTRY]
+    found = next((k for k in known if k.lower() == name.lower()), None)
+    if found is None:
+        meant = nearest(name, known)
+        remedy = f"did you mean `{meant}`?" if meant else f"choose one of {', '.join(known)}"
+        raise ValueError(f"mpi: there is no MPI implementation `{name}`; {remedy}")
+    return found
+
+
+def _name_of(function: str) -> str:
+    """A new name every time, so that a notebook cell can be run again."""
+    base = re.sub(r"[^a-z0-9]+", "-", function.lower()).strip("-")[:LONGEST_NAME].rstrip("-")
+    return f"{base if base[:1].isalpha() else 'job'}-{os.urandom(3).hex()}"

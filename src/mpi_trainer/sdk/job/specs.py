@@ -1,0 +1,126 @@
+"""Jobs described role by role, where a few words are not enough (AC-7). Pure.
+
+`MPIJobSpec` says what launcher and workers are; `manifest` spells it out as the MPIJob that any
+cluster takes. The conveniences of the interfaces apply (CTL-15): a command that starts no ranks
+is run by `mpirun`, slots are the GPUs of a worker, and pods are removed when the job has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from mpi_trainer.api.defaults import OPEN_MPI
+from mpi_trainer.api.kinds import mpijob as api
+from mpi_trainer.api.kinds.meta import ObjectMeta
+from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob, RunPolicy
+from mpi_trainer.api.kinds.pods import PodTemplate
+from mpi_trainer.layout.launch import mpi_command
+from mpi_trainer.sdk.job.resources import ResourceRequirements, amounts
+from mpi_trainer.sdk.job.volumes import VolumeMount, shown, source
+
+LOCAL_IMAGE = "local"
+
+
+class ReplicaSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """The pods of one role.
+
+    A worker needs no command: it serves ranks. `restart_policy` is Never, OnFailure or
+    ExitCode; by default the launcher's is OnFailure and a worker's Never.
+    """
+
+    replicas: int = 1
+    image: str = LOCAL_IMAGE
+    command: Sequence[str] = ()
+    resources: ResourceRequirements = ResourceRequirements()
+    env: Mapping[str, str] = {}
+    volume_mounts: Sequence[VolumeMount] = ()
+    node_selector: Mapping[str, str] = {}
+    restart_policy: str | None = None
+
+
+class MPIJobSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """A job: its launcher, its workers, and how they run.
+
+    `slots_per_worker` is by default the GPUs of a worker, else 1. With `as_is` the launcher's
+    command is not put under `mpirun`.
+    """
+
+    launcher: ReplicaSpec
+    worker: ReplicaSpec
+    slots_per_worker: int | None = None
+    mpi_implementation: str = OPEN_MPI
+    run_policy: RunPolicy = RunPolicy()
+    run_launcher_as_worker: bool = False
+    launcher_creation_policy: str | None = None
+    as_is: bool = False
+
+    @property
+    def slots(self) -> int:
+        if self.slots_per_worker is not None:
+            return self.slots_per_worker
+        return max(self.worker.resources.gpu, 1)
+
+    @property
+    def ranks(self) -> int:
+        return (self.worker.replicas + self.run_launcher_as_worker) * self.slots
+
+    def manifest(self, name: str, namespace: str = "default") -> MPIJob:
+        """The whole MPIJob under this name."""
+        given = tuple(self.launcher.command)
+        command = given if self.as_is or not given else mpi_command(given, self.ranks)
+        policy = self.run_policy
+        if policy.clean_pod_policy is None:
+            policy = msgspec.structs.replace(policy, clean_pod_policy="Running")
+        return MPIJob(
+            metadata=ObjectMeta(name=name, namespace=namespace),
+            spec=api.MPIJobSpec(
+                slots_per_worker=self.slots,
+                mpi_implementation=self.mpi_implementation,
+                run_policy=policy,
+                run_launcher_as_worker=self.run_launcher_as_worker or None,
+                launcher_creation_policy=self.launcher_creation_policy,
+                mpi_replica_specs={
+                    LAUNCHER: _replica(self.launcher, command),
+                    WORKER: _replica(self.worker, self.worker.command),
+                },
+            ),
+        )
+
+
+def _replica(role: ReplicaSpec, command: Sequence[str]) -> api.ReplicaSpec:
+    return api.ReplicaSpec(
+        replicas=role.replicas,
+        restart_policy=role.restart_policy,
+        template=PodTemplate.of({"spec": _pod(role, command)}),
+    )
+
+
+def _pod(role: ReplicaSpec, command: Sequence[str]) -> dict[str, Any]:
+    """The pod spec; only what was said stands in it."""
+    container: dict[str, Any] = {"name": "mpi", "image": role.image}
+    if command:
+        container["command"] = [literal(word) for word in command]
+    if role.env:
+        container["env"] = variables(role.env)
+    if needs := amounts(role.resources):
+        container["resources"] = {"requests": needs, "limits": needs}
+    spec: dict[str, Any] = {"containers": [container]}
+    if role.node_selector:
+        spec["nodeSelector"] = dict(role.node_selector)
+    if role.volume_mounts:
+        named = [(f"volume-{n}", mount) for n, mount in enumerate(role.volume_mounts)]
+        spec["volumes"] = [{"name": name, **source(mount)} for name, mount in named]
+        container["volumeMounts"] = [shown(mount, name) for name, mount in named]
+    return spec
+
+
+def variables(env: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"name": name, "value": literal(value)} for name, value in env.items()]
+
+
+def literal(text: str) -> str:
+    """The text such that a kubelet, which reads `$(NAME)` and `$$`, makes it what it was."""
+    return text.replace("$", "$$")

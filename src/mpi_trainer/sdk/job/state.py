@@ -1,0 +1,144 @@
+"""Where a job stands, as one small value: the same words in SDK, notebook and CLI (AC-8). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+import msgspec
+
+from mpi_trainer.api.kinds import conditions
+from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob
+from mpi_trainer.diagnose.progress import Progress
+from mpi_trainer.sdk.backends.backend import JobDetails
+from mpi_trainer.sdk.errors import JobFailed
+
+
+class ReplicaCount(msgspec.Struct, frozen=True):
+    """Pods of one role: how many were asked for, and how they are."""
+
+    wanted: int
+    active: int = 0
+    succeeded: int = 0
+    failed: int = 0
+
+
+class JobState(msgspec.Struct, frozen=True):
+    """A job at one moment.
+
+    state: Created, Running, Restarting, Suspended, Succeeded or Failed; reason and message say
+    why. waits_for: what a job that does not run yet is waiting for. progress: how far the
+    program says it is, where it prints that.
+    """
+
+    name: str
+    namespace: str
+    state: str
+    reason: str = ""
+    message: str = ""
+    created: datetime | None = None
+    started: datetime | None = None
+    completed: datetime | None = None
+    launcher: ReplicaCount = ReplicaCount(1)
+    workers: ReplicaCount = ReplicaCount(0)
+    progress: Progress | None = None
+    waits_for: str = ""
+
+    @property
+    def finished(self) -> bool:
+        return self.state in (conditions.SUCCEEDED, conditions.FAILED)
+
+    @property
+    def succeeded(self) -> bool:
+        return self.state == conditions.SUCCEEDED
+
+    @property
+    def failed(self) -> bool:
+        return self.state == conditions.FAILED
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it ran; None while it runs."""
+        if self.started is None or self.completed is None:
+            return None
+        return (self.completed - self.started).total_seconds()
+
+    def _repr_html_(self) -> str:
+        from mpi_trainer.sdk.job.html import state_card
+
+        return state_card(self)
+
+
+class JobMetrics(msgspec.Struct, frozen=True):
+    """What a job says of itself and uses.
+
+    metrics: the last value of each that the program printed, such as loss. seconds: since it
+    started, or as long as it ran. cpu_seconds and memory_bytes: of all its pods, where they run.
+    """
+
+    metrics: Mapping[str, float]
+    progress: Progress | None = None
+    seconds: float | None = None
+    cpu_seconds: float | None = None
+    memory_bytes: int | None = None
+
+    def _repr_html_(self) -> str:
+        from mpi_trainer.sdk.job.html import metrics_table
+
+        return metrics_table(self)
+
+
+def state_of(job: MPIJob, progress: Progress | None = None, waits_for: str = "") -> JobState:
+    found = job.status.conditions
+    word = conditions.state(found)
+    current = conditions.find(found, word)
+    return JobState(
+        name=job.name,
+        namespace=job.namespace,
+        state=word,
+        reason=current.reason if current else "",
+        message=current.message if current else "",
+        created=job.metadata.creation_timestamp,
+        started=job.status.start_time,
+        completed=job.status.completion_time,
+        launcher=_count(job, LAUNCHER, 1),
+        workers=_count(job, WORKER, job.workers),
+        progress=progress,
+        waits_for=waits_for,
+    )
+
+
+def state_in(details: JobDetails) -> JobState:
+    return state_of(details.job, details.progress, details.waits_for)
+
+
+def metrics_in(details: JobDetails, now: datetime) -> JobMetrics:
+    status, pods = details.job.status, details.pods
+    began = status.start_time
+    cpu = [pod.cpu_seconds for pod in pods if pod.cpu_seconds is not None]
+    memory = [pod.memory_bytes for pod in pods if pod.memory_bytes is not None]
+    return JobMetrics(
+        metrics=dict(details.progress.metrics) if details.progress else {},
+        progress=details.progress,
+        seconds=((status.completion_time or now) - began).total_seconds() if began else None,
+        cpu_seconds=sum(cpu) if cpu else None,
+        memory_bytes=sum(memory) if memory else None,
+    )
+
+
+def failure(state: JobState) -> JobFailed:
+    """The error that a failed job raises in whoever waits for it."""
+    why = f": {state.message}" if state.message else ""
+    reason = f" ({state.reason})" if state.reason else ""
+    return JobFailed(
+        f"job {state.namespace}/{state.name} failed{reason}{why}",
+        "Read what the ranks wrote with get_logs(), and how each pod ended with describe().",
+        state.reason,
+    )
+
+
+def _count(job: MPIJob, role: str, wanted: int) -> ReplicaCount:
+    seen = job.status.replica_statuses.get(role)
+    if seen is None:
+        return ReplicaCount(wanted)
+    return ReplicaCount(wanted, seen.active, seen.succeeded, seen.failed)

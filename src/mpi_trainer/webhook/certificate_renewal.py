@@ -1,0 +1,116 @@
+"""Keeps the webhook's certificates: in one Secret, renewed in time, trusted before they are shown.
+
+Every replica runs a keeper over the same Secret (`keptcerts`). Guarantee: the API server has
+been told of an authority before anything that it signed is shown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from mpi_trainer.api.kinds.meta import ApiValue, ObjectMeta
+from mpi_trainer.kube import requests
+from mpi_trainer.kube.client import Client
+from mpi_trainer.kube.errors import KubeError, NotFound
+from mpi_trainer.kube.resources import Resource
+from mpi_trainer.runtime.shared_certificates import KeptChain
+from mpi_trainer.runtime.tls import Shown
+
+EVERY_SECONDS = 30.0
+_GROUP = "admissionregistration.k8s.io"
+CONFIGURATIONS = (
+    Resource(_GROUP, "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", False),
+    Resource(
+        _GROUP, "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", False
+    ),
+)
+
+log = logging.getLogger(__name__)
+
+
+class ClientConfig(ApiValue, frozen=True):
+    ca_bundle: str = ""
+
+
+class Hook(ApiValue, frozen=True):
+    name: str = ""
+    client_config: ClientConfig = ClientConfig()
+
+
+class Configuration(ApiValue, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+    webhooks: tuple[Hook, ...] = ()
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where the webhook is known: its Secret, its Service, its configurations' common name.
+
+    Configurations are called in the order of their names; ours must come before `kueue…`, which
+    reads the label that we set.
+    """
+
+    namespace: str
+    secret: str = "mpi-trainer-webhook-cert"
+    service: str = "mpi-trainer-webhook"
+    configuration: str = "admission.mpi-trainer.opendatahub.io"
+    more_names: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (f"{self.service}.{self.namespace}.svc", *self.more_names)
+
+
+class Keeper:
+    def __init__(
+        self,
+        client: Client,
+        place: Place,
+        shown: Shown,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._client = client
+        self._place = place
+        self._shown = shown
+        self._kept = KeptChain(client, place.namespace, place.secret, place.names, now)
+
+    async def run(self) -> None:
+        """Until cancelled; a failure is told and tried again."""
+        while True:
+            try:
+                await self.once()
+            except KubeError as error:
+                log.warning("certificates could not be kept: %s", error)
+            await asyncio.sleep(EVERY_SECONDS if self._shown.ready else 1.0)
+
+    async def once(self) -> None:
+        chain = await self._kept.current()
+        for resource in CONFIGURATIONS:
+            await self._publish(resource, chain.bundle)
+        if self._shown.show(chain.server.certificate, chain.server.key):
+            ends = chain.server.parsed.not_valid_after_utc
+            log.info("showing a certificate that is valid until %s", ends.isoformat())
+
+    async def _publish(self, resource: Resource, bundle: bytes) -> None:
+        """JSON patch with a test of the name: an entry that moved is not ours to write."""
+        name = self._place.configuration
+        try:
+            found = await self._client.call(requests.get(resource, "", name), Configuration)
+        except NotFound:
+            return
+        wanted = base64.b64encode(bundle).decode()
+        steps: list[dict[str, Any]] = []
+        for n, hook in enumerate(found.webhooks):
+            if hook.client_config.ca_bundle != wanted:
+                where = f"/webhooks/{n}"
+                steps.append({"op": "test", "path": f"{where}/name", "value": hook.name})
+                path = f"{where}/clientConfig/caBundle"
+                steps.append({"op": "add", "path": path, "value": wanted})
+        if steps:
+            await self._client.call(requests.patch(resource, "", name, steps, "json"), None)

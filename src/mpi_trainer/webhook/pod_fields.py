@@ -1,0 +1,413 @@
+"""Every field of a pod template: harmless, or one that needs a right. Data.
+
+`HARMLESS` may be set by whoever may create a job: what the job runs, how much it asks for, where
+it would like to go, and what of its own namespace it reads. The measure is what Pod Security calls
+"restricted", less everything that gives an identity, a node or a priority. `ASKED` is the rest; a
+field of which neither list knows is asked about too. `[]` is every item of a list, and a path
+stands for everything below it. Danger: a path that moves to `HARMLESS` is granted to everybody.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from mpi_trainer.render import names
+from mpi_trainer.render.trainjob import children, flux
+
+CONTAINER_LISTS = ("containers", "initContainers")
+PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+HOOKS = ("lifecycle.postStart", "lifecycle.preStop")
+
+# Where pods go and what marks them: what a queue writes as it lets a job start.
+PLACEMENT = (
+    "metadata.annotations",
+    "metadata.labels",
+    "spec.affinity",
+    "spec.nodeSelector",
+    "spec.schedulingGates",
+    "spec.tolerations",
+    "spec.topologySpreadConstraints",
+)
+
+_SECURITY_HARMLESS = (
+    "appArmorProfile.localhostProfile",
+    "runAsGroup",
+    "seLinuxOptions.level",
+    "seccompProfile.localhostProfile",
+)
+
+_POD = (
+    *PLACEMENT,
+    # No pod gets these from its template.
+    "metadata.creationTimestamp",
+    "metadata.generateName",
+    "metadata.name",
+    "metadata.namespace",
+    "spec.activeDeadlineSeconds",
+    "spec.automountServiceAccountToken",  # of the account, which is asked about itself
+    "spec.dnsConfig",
+    "spec.dnsPolicy",
+    "spec.enableServiceLinks",
+    "spec.hostAliases",
+    "spec.hostname",
+    "spec.hostnameOverride",
+    "spec.imagePullSecrets",  # the kubelet reads them, no container does
+    "spec.os",
+    "spec.readinessGates",
+    "spec.resourceClaims",
+    "spec.resources",
+    "spec.restartPolicy",
+    "spec.schedulerName",
+    "spec.securityContext.fsGroup",
+    "spec.securityContext.fsGroupChangePolicy",
+    "spec.securityContext.seLinuxChangePolicy",
+    "spec.securityContext.supplementalGroups",
+    "spec.securityContext.supplementalGroupsPolicy",
+    *(f"spec.securityContext.{field}" for field in _SECURITY_HARMLESS),
+    "spec.setHostnameAsFQDN",
+    "spec.shareProcessNamespace",
+    "spec.subdomain",
+    "spec.terminationGracePeriodSeconds",
+    "spec.volumes[].configMap",
+    "spec.volumes[].downwardAPI",
+    "spec.volumes[].emptyDir",
+    "spec.volumes[].image",
+    "spec.volumes[].name",
+    "spec.volumes[].persistentVolumeClaim",
+    "spec.volumes[].projected.defaultMode",
+    "spec.volumes[].projected.sources[].clusterTrustBundle",
+    "spec.volumes[].projected.sources[].configMap",
+    "spec.volumes[].projected.sources[].downwardAPI",
+    "spec.volumes[].projected.sources[].secret.items",
+    "spec.volumes[].projected.sources[].secret.optional",
+    "spec.volumes[].secret.defaultMode",
+    "spec.volumes[].secret.items",
+    "spec.volumes[].secret.optional",
+)
+
+_CONTAINER = (
+    "args",
+    "command",
+    "env[].name",
+    "env[].value",
+    "env[].valueFrom.configMapKeyRef",
+    "env[].valueFrom.fieldRef",
+    "env[].valueFrom.fileKeyRef",
+    "env[].valueFrom.resourceFieldRef",
+    "env[].valueFrom.secretKeyRef.key",
+    "env[].valueFrom.secretKeyRef.optional",
+    "envFrom[].configMapRef",
+    "envFrom[].prefix",
+    "envFrom[].secretRef.optional",
+    "image",
+    "imagePullPolicy",
+    "lifecycle.stopSignal",
+    "name",
+    "ports[].containerPort",
+    "ports[].name",
+    "ports[].protocol",
+    "resizePolicy",
+    "resources",
+    "restartPolicy",
+    "restartPolicyRules",
+    "securityContext.capabilities.drop",
+    "securityContext.readOnlyRootFilesystem",
+    *(f"securityContext.{field}" for field in _SECURITY_HARMLESS),
+    "stdin",
+    "stdinOnce",
+    "terminationMessagePath",
+    "terminationMessagePolicy",
+    "tty",
+    "volumeDevices",
+    "volumeMounts[].mountPath",
+    "volumeMounts[].name",
+    "volumeMounts[].readOnly",
+    "volumeMounts[].recursiveReadOnly",
+    "volumeMounts[].subPath",
+    "volumeMounts[].subPathExpr",
+    "workingDir",
+    *(
+        f"{probe}.{field}"
+        for probe in PROBES
+        for field in (
+            "failureThreshold",
+            "grpc",
+            "initialDelaySeconds",
+            "periodSeconds",
+            "successThreshold",
+            "terminationGracePeriodSeconds",
+            "timeoutSeconds",
+        )
+    ),
+    *(f"{hook}.sleep" for hook in HOOKS),
+    *(
+        f"{caller}.{field}"
+        for caller in (*PROBES, *HOOKS)
+        for field in (
+            "exec",
+            "httpGet.httpHeaders",
+            "httpGet.path",
+            "httpGet.port",
+            "httpGet.scheme",
+            "tcpSocket.port",
+        )
+    ),
+)
+
+HARMLESS = (*_POD, *(f"spec.{kind}[].{path}" for kind in CONTAINER_LISTS for path in _CONTAINER))
+
+
+# What container runtimes give to every container, and Pod Security's "baseline" lets it have.
+_CAPABILITIES = frozenset(
+    [
+        "AUDIT_WRITE",
+        "CHOWN",
+        "DAC_OVERRIDE",
+        "FOWNER",
+        "FSETID",
+        "KILL",
+        "MKNOD",
+        "NET_BIND_SERVICE",
+        "SETFCAP",
+        "SETGID",
+        "SETPCAP",
+        "SETUID",
+        "SYS_CHROOT",
+    ]
+)
+# What Pod Security calls safe: each holds within the pod.
+_SYSCTLS = frozenset(
+    [
+        "kernel.shm_rmid_forced",
+        "net.ipv4.ip_local_port_range",
+        "net.ipv4.ip_local_reserved_ports",
+        "net.ipv4.ip_unprivileged_port_start",
+        "net.ipv4.ping_group_range",
+        "net.ipv4.tcp_fin_timeout",
+        "net.ipv4.tcp_keepalive_intvl",
+        "net.ipv4.tcp_keepalive_probes",
+        "net.ipv4.tcp_keepalive_time",
+        "net.ipv4.tcp_rmem",
+        "net.ipv4.tcp_syncookies",
+        "net.ipv4.tcp_wmem",
+    ]
+)
+_SELINUX_TYPES = ("container_t", "container_init_t", "container_kvm_t", "container_engine_t")
+_PROFILES = ("RuntimeDefault", "Localhost")
+DEFAULT_ACCOUNT = "default"
+KEY_SUFFIXES = (names.secret(""), children.secret_name(""), flux.secret_name(""))
+# The names that clusters have given to the tokens of accounts; the letters are Kubernetes' own.
+_TOKEN = re.compile(r".*-(?:token|dockercfg)-[bcdfghjklmnpqrstvwxz2456789]{5}\Z", re.DOTALL)
+_LONGEST_NAME = 253
+
+
+class Right(msgspec.Struct, frozen=True):
+    """One question to the API server's authoriser; `resource` may be `pods/log`. One about the
+    `cluster` is answered by a ClusterRoleBinding only."""
+
+    verb: str
+    resource: str
+    group: str = ""
+    name: str = ""
+    cluster: bool = False
+
+    def words(self) -> str:
+        """As `kubectl auth can-i` takes it."""
+        what = f"{self.resource}.{self.group}" if self.group else self.resource
+        return f"{self.verb} {what}/{self.name}" if self.name else f"{self.verb} {what}"
+
+
+MAKE_PODS = Right("create", "pods")
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A field that needs a right: what it would do, the values that need none, and the right that
+    is enough beside that to create pods."""
+
+    wish: str
+    free: Callable[[Any], bool]
+    right: Right | None = None
+
+    def rights(self, value: Any) -> tuple[Right, ...]:
+        if self.right is None:
+            return (MAKE_PODS,)
+        if not self.right.name:
+            return (MAKE_PODS, self.right)
+        if not isinstance(value, str) or len(value) > _LONGEST_NAME:
+            return (MAKE_PODS,)
+        return (MAKE_PODS, msgspec.structs.replace(self.right, name=value))
+
+
+def _never(_: Any) -> bool:
+    return False
+
+
+def _one_of(*values: object) -> Callable[[Any], bool]:
+    """By type too: 0 is not False."""
+    allowed = {(type(value), value) for value in values}
+    return lambda value: isinstance(value, str | bool | int) and (type(value), value) in allowed
+
+
+def _user(value: Any) -> bool:
+    return isinstance(value, int) and value > 0
+
+
+def _capability(value: Any) -> bool:
+    return isinstance(value, str) and value in _CAPABILITIES
+
+
+def _sysctl(value: Any) -> bool:
+    return isinstance(value, Mapping) and str(value.get("name")) in _SYSCTLS
+
+
+def _secret(value: Any) -> bool:
+    return isinstance(value, str) and not value.endswith(KEY_SUFFIXES) and not _TOKEN.match(value)
+
+
+_NAMED = "named"  # stands for the value of the field
+_ACCOUNT = Asked(
+    "the pods would act as this service account",
+    _one_of(DEFAULT_ACCOUNT),
+    Right("impersonate", "serviceaccounts", name=_NAMED),
+)
+SECRET = Asked(
+    "Secrets with such names hold the keys of other jobs or an account's token (a Secret of your "
+    "own needs another name)",
+    _secret,
+    Right("get", "secrets", name=_NAMED),
+)
+_HOST = Asked("the pods would share this with their node", _one_of(False))
+_PRIORITY = "the pods could preempt other pods"
+_VOLUME = "the node would mount this with its own rights"
+_UNPROTECTED = "this would turn a protection off"
+UNKNOWN = Asked("this version does not know the field, nor what it would allow", _never)
+UNCONFINED = Asked(_UNPROTECTED, _never)
+
+_SECURITY: Mapping[str, Asked] = {
+    "appArmorProfile.type": Asked(_UNPROTECTED, _one_of(*_PROFILES)),
+    "runAsNonRoot": Asked(_UNPROTECTED, _one_of(True)),
+    "runAsUser": Asked("the containers would run as root", _user),
+    "seLinuxOptions.role": Asked(_UNPROTECTED, _never),
+    "seLinuxOptions.type": Asked(_UNPROTECTED, _one_of(*_SELINUX_TYPES)),
+    "seLinuxOptions.user": Asked(_UNPROTECTED, _never),
+    "seccompProfile.type": Asked(_UNPROTECTED, _one_of(*_PROFILES)),
+    "windowsOptions": Asked(
+        "the containers would run as another Windows user, or on the host", _never
+    ),
+}
+
+_CONTAINER_ASKED: Mapping[str, Asked] = {
+    **{f"securityContext.{field}": asked for field, asked in _SECURITY.items()},
+    "env[].valueFrom.secretKeyRef.name": SECRET,
+    "envFrom[].secretRef.name": SECRET,
+    "ports[].hostIP": Asked("the pods would take a port of their node", _never),
+    "ports[].hostPort": Asked("the pods would take a port of their node", _one_of(0)),
+    "securityContext.allowPrivilegeEscalation": Asked(_UNPROTECTED, _one_of(False)),
+    "securityContext.capabilities.add[]": Asked(
+        "this capability is not in Pod Security's baseline", _capability
+    ),
+    "securityContext.privileged": Asked(
+        "the container would have full control of its node", _one_of(False)
+    ),
+    "securityContext.procMount": Asked(_UNPROTECTED, _one_of("Default")),
+    "volumeMounts[].mountPropagation": Asked(
+        "mounts of the container would show on its node", _one_of("None", "HostToContainer")
+    ),
+    **{
+        f"{caller}.{kind}.host": Asked("the node would send requests to this host", _never)
+        for caller in (*PROBES, *HOOKS)
+        for kind in ("httpGet", "tcpSocket")
+    },
+}
+
+ASKED: Mapping[str, Asked] = {
+    **{
+        f"metadata.{field}": Asked("a pod template cannot set this", _never)
+        for field in (
+            "deletionGracePeriodSeconds",
+            "deletionTimestamp",
+            "finalizers",
+            "generation",
+            "managedFields",
+            "ownerReferences",
+            "resourceVersion",
+            "selfLink",
+            "uid",
+        )
+    },
+    "spec.ephemeralContainers": Asked("these are added to running pods only", _never),
+    "spec.hostIPC": _HOST,
+    "spec.hostNetwork": _HOST,
+    "spec.hostPID": _HOST,
+    "spec.hostUsers": Asked(_UNPROTECTED, _one_of(False)),
+    "spec.nodeName": Asked("the pod would go to this node, past the scheduler", _never),
+    "spec.overhead": Asked("the runtime class sets this", _never),
+    "spec.preemptionPolicy": Asked(_PRIORITY, _one_of("Never")),
+    "spec.priority": Asked(_PRIORITY, _one_of(0)),
+    "spec.priorityClassName": Asked(
+        _PRIORITY,
+        _never,
+        Right("use", "priorityclasses", "scheduling.k8s.io", _NAMED, cluster=True),
+    ),
+    "spec.runtimeClassName": Asked(
+        "the pods would run with this runtime class",
+        _never,
+        Right("use", "runtimeclasses", "node.k8s.io", _NAMED, cluster=True),
+    ),
+    **{f"spec.securityContext.{field}": asked for field, asked in _SECURITY.items()},
+    "spec.securityContext.sysctls[]": Asked("this is a setting of the node's kernel", _sysctl),
+    "spec.serviceAccount": _ACCOUNT,
+    "spec.serviceAccountName": _ACCOUNT,
+    **{
+        f"spec.volumes[].{kind}": Asked(_VOLUME, _never)
+        for kind in [
+            "awsElasticBlockStore",
+            "azureDisk",
+            "azureFile",
+            "cephfs",
+            "cinder",
+            "csi",
+            "fc",
+            "flexVolume",
+            "flocker",
+            "gcePersistentDisk",
+            "gitRepo",
+            "glusterfs",
+            "iscsi",
+            "nfs",
+            "photonPersistentDisk",
+            "portworxVolume",
+            "quobyte",
+            "rbd",
+            "scaleIO",
+            "storageos",
+            "vsphereVolume",
+        ]
+    },
+    "spec.volumes[].ephemeral": Asked(
+        "a PersistentVolumeClaim would be created for every pod",
+        _never,
+        Right("create", "persistentvolumeclaims"),
+    ),
+    "spec.volumes[].hostPath": Asked("the pods would see this folder of their node", _never),
+    "spec.volumes[].projected.sources[].podCertificate": Asked(
+        "the pods would get a certificate from this signer", _never
+    ),
+    "spec.volumes[].projected.sources[].secret.name": SECRET,
+    "spec.volumes[].projected.sources[].serviceAccountToken": Asked(
+        "the pods would hold a token of their service account",
+        _never,
+        Right("create", "serviceaccounts/token"),
+    ),
+    "spec.volumes[].secret.secretName": SECRET,
+    "spec.workloadRef": Asked("the pods would join this workload", _never),
+    **{
+        f"spec.{kind}[].{path}": asked
+        for kind in CONTAINER_LISTS
+        for path, asked in _CONTAINER_ASKED.items()
+    },
+}

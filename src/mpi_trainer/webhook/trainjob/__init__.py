@@ -1,0 +1,1 @@
+"""Admission of TrainJobs and their runtimes."""
