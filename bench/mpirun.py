@@ -16,7 +16,7 @@ import msgspec
 
 from mpi_trainer.layout.agent import paths
 from mpi_trainer.local.execute.key_pairs import Keymaker
-from mpi_trainer.local.execute.plan import Keys, Place, Planner
+from mpi_trainer.local.execute.plan import Keys, Planner, PodLocation
 from mpi_trainer.local.execute.prepare import LocalRun, prepare
 from mpi_trainer.local.execute.settings import here
 from mpi_trainer.local.mpi.distributions import named
@@ -79,7 +79,7 @@ def _in_pods(build: str, workers: int, command: tuple[str, ...], agent: bool) ->
 def _planner(local: LocalRun, host: Sandbox) -> Planner:
     own, hosts = Keymaker(2).pairs()
     places = {
-        pod.name: Place(host.address(i), sshd.PORT, host.paths(pod.name))
+        pod.name: PodLocation(host.address(i), sshd.PORT, host.paths(pod.name))
         for i, pod in enumerate(local.layout.pods)
     }
     return Planner(local.layout, local.order().site, places, Keys(own, hosts))

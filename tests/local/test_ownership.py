@@ -16,7 +16,7 @@ import pytest
 from mpi_trainer.api.defaults import with_defaults
 from mpi_trainer.local import paths
 from mpi_trainer.local.errors import LocalError
-from mpi_trainer.local.execute.settings import Settings
+from mpi_trainer.local.execute.settings import LocalSettings
 from mpi_trainer.local.jobs import private_files
 from mpi_trainer.local.jobs.jobdir import Damaged, JobDir, State
 from mpi_trainer.local.pods import loopback
@@ -97,7 +97,7 @@ def store(shared: Path) -> Path:
         folder = JobDir(base / paths.PRODUCT / "jobs/default/trap")
         folder.path.mkdir(parents=True)
         folder.write_job(with_defaults(NewJob("trap", ("true",)).mpijob()))
-        folder.write_settings(Settings(cwd="/", env=()))
+        folder.write_settings(LocalSettings(cwd="/", env=()))
         folder.write_state(STATE)
         for name in (".state.json.new", "edit.lock", "events.jsonl"):
             (folder.path / name).symlink_to(shared / "precious")
@@ -211,7 +211,7 @@ def test_the_folder_of_jobs_is_closed_to_others_whatever_the_umask(
     before = os.umask(0)
     try:
         job = with_defaults(NewJob("job", ("true",)).mpijob())
-        with store._prepared(folder, job, Settings(cwd="/", env=())):
+        with store._prepared(folder, job, LocalSettings(cwd="/", env=())):
             modes = [p.stat().st_mode & 0o777 for p in (folder.path.parent, paths.jobs_dir())]
     finally:
         os.umask(before)

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from mpi_trainer.webhook.endpoints import Door, app
-from mpi_trainer.webhook.mpijob.server_checks import Asks
-from mpi_trainer.webhook.trainjob.server_checks import TrainAsks
+from mpi_trainer.webhook.endpoints import Endpoints, app
+from mpi_trainer.webhook.mpijob.server_checks import ServerChecks
+from mpi_trainer.webhook.trainjob.server_checks import TrainServerChecks
 from tests.unit.api.building import job as mpi_job
 
 KIND = {"group": "kubeflow.org", "version": "v2beta1", "kind": "MPIJob"}
@@ -34,7 +34,9 @@ def asked(
 
     async def run() -> tuple[int, Any]:
         nobody = cast(Any, None)
-        door = Door(cast(Asks, nobody), cast(TrainAsks, nobody), lambda: False, "us")
+        door = Endpoints(
+            cast(ServerChecks, nobody), cast(TrainServerChecks, nobody), lambda: False, "us"
+        )
         async with TestClient(TestServer(app(door))) as client:
             body = io.BytesIO(msgspec.json.encode({"request": request}))
             async with client.post(path, data=body) as answer:

@@ -9,9 +9,9 @@ import pytest
 
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.resources import CLUSTER_TRAINING_RUNTIMES
-from mpi_trainer.webhook.mpijob.server_checks import Asks, Findings
+from mpi_trainer.webhook.mpijob.server_checks import Findings, ServerChecks
 from mpi_trainer.webhook.review import User
-from mpi_trainer.webhook.trainjob.server_checks import TrainAsks
+from mpi_trainer.webhook.trainjob.server_checks import TrainServerChecks
 from tests.sim.faults import Fault
 from tests.sim.server import Server
 from tests.unit.api.traincases import PATCHES
@@ -27,7 +27,7 @@ def asked(*faults: Fault, there: bool = True, **pod: str) -> Findings:
         async with Server(faults) as server, Client(server.config) as client:
             if there:
                 server.put(CLUSTER_TRAINING_RUNTIMES, runtime())
-            asks = TrainAsks(client, Asks(client, seconds=SECONDS), SECONDS)
+            asks = TrainServerChecks(client, ServerChecks(client, seconds=SECONDS), SECONDS)
             job = loaded(train_job((PATCHES, [patch("node", **pod)])))
             return await asks.about(job, User(username="eve"))
 

@@ -41,9 +41,9 @@ from mpi_trainer.controller.statusserver import log_progress
 from mpi_trainer.decide import (
     End,
     Failure,
-    PodSeen,
+    Observed,
+    ObservedPod,
     Record,
-    Seen,
     agent_summary,
     history,
     permanent_failures,
@@ -144,8 +144,8 @@ READERS: dict[str, Reader] = {
         Record(), Record(failures=(Failure(1, "a", f"rank {t}"),)), NOON
     ),
     "permanent.reason": lambda t: permanent_failures.reason(
-        PodSeen("a", "worker", "1", "Failed", end=End(code=2, reason="StartError", message=t)),
-        Seen(),
+        ObservedPod("a", "worker", "1", "Failed", end=End(code=2, reason="StartError", message=t)),
+        Observed(),
     ),
     "history.added": lambda t: history.added((), Attempt(1, message=t, words=(Words("a", t),))),
     "lastwords.words": lambda t: spoken.words("a", t, (1, 2), [("PASSWORD", "hunter2")]),

@@ -13,13 +13,13 @@ from mpi_trainer.cli import program, target
 
 if TYPE_CHECKING:
     from mpi_trainer.cli.quick import Quick
-    from mpi_trainer.local.execute.settings import Settings
+    from mpi_trainer.local.execute.settings import LocalSettings
     from mpi_trainer.sdk.backends.backend import Backend, JobSummary
 
 T = TypeVar("T")
 
 
-def connect(settings: Settings | None = None) -> Backend:
+def connect(settings: LocalSettings | None = None) -> Backend:
     """Where this command's jobs are; `settings` are for jobs of this machine.
 
     On a cluster, where a kind was typed, jobs of no other are seen.

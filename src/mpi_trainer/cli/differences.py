@@ -49,7 +49,7 @@ class Difference(msgspec.Struct, frozen=True):
     changes: tuple[Change, ...] = ()
 
 
-class Found(msgspec.Struct, frozen=True):
+class FoundObject(msgspec.Struct, frozen=True):
     """The job's objects on the cluster; None for what is not there."""
 
     job: Object | None
@@ -59,13 +59,13 @@ class Found(msgspec.Struct, frozen=True):
     workers: dict[str, Object] = {}
 
 
-async def found(client: Client, namespace: str, name: str) -> Found:
+async def found(client: Client, namespace: str, name: str) -> FoundObject:
     job = await read(client, MPIJOBS, namespace, name)
     if job is None:
-        return Found(None)
+        return FoundObject(None)
     labels = f"{LABEL_JOB}={name},{LABEL_ROLE}=worker"
     listed: Object = await client.call(requests.list_page(PODS, namespace, labels, limit=0))
-    return Found(
+    return FoundObject(
         job,
         await read(client, SERVICES, namespace, names.service(name)),
         await read(client, CONFIGMAPS, namespace, names.config_map(name)),
@@ -89,7 +89,7 @@ async def read(client: Client, resource: Resource, namespace: str, name: str) ->
     return answer
 
 
-def differences(planned: Planned, domain: str, seen: Found) -> Iterator[Difference]:
+def differences(planned: Planned, domain: str, seen: FoundObject) -> Iterator[Difference]:
     """Nothing where applying the file would change nothing."""
     job = _as_queued(planned.job, seen.job)
     if seen.job is None:

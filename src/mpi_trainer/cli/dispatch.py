@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from mpi_trainer.cli import target
 from mpi_trainer.cli.output import terminal
 from mpi_trainer.cli.program import MPIJOB
-from mpi_trainer.cli.target import Place
+from mpi_trainer.cli.target import Target
 
 if TYPE_CHECKING:
     from mpi_trainer.api.kinds.mpijob import MPIJob
@@ -32,7 +32,7 @@ _WHERE = {
 }
 _FILE = ("-f", "--file")
 _PLAIN = (MPIJOB, "create")
-_MORE = ("", Place())
+_MORE = ("", Target())
 
 
 def answer(args: list[str]) -> int | None:
@@ -44,13 +44,13 @@ def answer(args: list[str]) -> int | None:
     return None if ready is None else _sent(*ready)
 
 
-def _understood(args: list[str]) -> tuple[str, Place]:
+def _understood(args: list[str]) -> tuple[str, Target]:
     """The file, and what is said about where; no file where there is more to understand.
 
     kubectl's options may stand before the kind or after the verb, each with its value.
     """
     said: list[str] = []
-    path, where = "", Place()
+    path, where = "", Target()
     rest = iter(args)
     for word in rest:
         name, equals, value = word.partition("=")
@@ -73,7 +73,7 @@ def _understood(args: list[str]) -> tuple[str, Place]:
     return (path, where) if plain else _MORE
 
 
-def _ready(path: str, where: Place) -> tuple[Quick, list[MPIJob], JobFile] | None:
+def _ready(path: str, where: Target) -> tuple[Quick, list[MPIJob], JobFile] | None:
     """Everything before the first request; None where there is something to say about it."""
     _import_msgspec()
     from mpi_trainer.cli import job_files, sending

@@ -32,7 +32,7 @@ _FIELDS = {
 }
 
 
-class Place(NamedTuple):
+class Target(NamedTuple):
     """What was said about where; empty where nothing was."""
 
     backend: str = ""
@@ -87,17 +87,17 @@ def placed(function: F) -> F:
     return function
 
 
-def said(ctx: click.Context | None = None) -> Place:
+def said(ctx: click.Context | None = None) -> Target:
     """What the command line says so far."""
     import click
 
     ctx = ctx or click.get_current_context(silent=True)
-    found = ctx.meta.get(_KEY, Place()) if ctx else Place()
-    assert isinstance(found, Place)
+    found = ctx.meta.get(_KEY, Target()) if ctx else Target()
+    assert isinstance(found, Target)
     return found
 
 
-def told_by(ctx: click.Context, words: list[str]) -> Place:
+def told_by(ctx: click.Context, words: list[str]) -> Target:
     """What the command line says, with words that no command has read yet."""
     place = said(ctx)
     pairs = zip(words, [*words[1:], ""], strict=True)
@@ -108,7 +108,7 @@ def told_by(ctx: click.Context, words: list[str]) -> Place:
     return place
 
 
-def on_cluster(place: Place, environ: Mapping[str, str] = os.environ) -> bool:
+def on_cluster(place: Target, environ: Mapping[str, str] = os.environ) -> bool:
     """Whether a cluster is meant. What was typed counts before the environment."""
     if place.backend:
         return place.backend == CLUSTER
@@ -118,13 +118,13 @@ def on_cluster(place: Place, environ: Mapping[str, str] = os.environ) -> bool:
     return chosen == CLUSTER if chosen else configured(environ)
 
 
-def config(place: Place | None = None) -> Config:
+def config(place: Target | None = None) -> Config:
     """The cluster's address and our account there; ConfigError says what is missing."""
     return _loaded((said() if place is None else place)._replace(backend=""))
 
 
 @lru_cache(maxsize=4)
-def _loaded(place: Place) -> Config:
+def _loaded(place: Target) -> Config:
     from mpi_trainer.sdk.client.connect import cluster_config
 
     return cluster_config(

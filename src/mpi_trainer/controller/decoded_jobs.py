@@ -28,7 +28,7 @@ J = TypeVar("J", MPIJob, TrainJob)
 replace = msgspec.structs.replace
 
 
-class Found(Protocol):
+class StoredObject(Protocol):
     """What `api.yaml.load` makes of plain data."""
 
     @property
@@ -53,7 +53,7 @@ class Jobs(Generic[J]):
     def __init__(
         self,
         kind: type[J],
-        read: Callable[[Mapping[str, Any]], Found],
+        read: Callable[[Mapping[str, Any]], StoredObject],
         memories: JobMemories,
         filled: Callable[[J], J] = lambda job: job,
     ) -> None:

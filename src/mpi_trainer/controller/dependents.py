@@ -61,7 +61,7 @@ class _KeyNames(Partial, frozen=True, gc=False):
     data: Mapping[str, msgspec.Raw] = {}
 
 
-class Furnished(msgspec.Struct):
+class MadeDependents(msgspec.Struct):
     """What stands of one job: for which attempt, and the Secret with this uid and name."""
 
     attempt: int | None = None
@@ -69,7 +69,7 @@ class Furnished(msgspec.Struct):
     secret_name: str = ""
 
 
-class Furniture:
+class Dependents:
     """Remembers which jobs' furniture stands, so that a look need not ask; for jobs of `kind`."""
 
     def __init__(
@@ -86,8 +86,8 @@ class Furniture:
     def stands(self, uid: str) -> bool:
         return self._of(uid).attempt is not None
 
-    def _of(self, uid: str) -> Furnished:
-        return self._memories.of(uid, Furnished)
+    def _of(self, uid: str) -> MadeDependents:
+        return self._memories.of(uid, MadeDependents)
 
     async def provide(self, owner: Meta, wanted: Pieces, attempt: int) -> None:
         """All of it; raises NameTaken before any pod exists."""

@@ -6,7 +6,7 @@ import contextlib
 from typing import Any
 
 from mpi_trainer.controller.objects import Answer
-from mpi_trainer.controller.write_concurrency import Pace
+from mpi_trainer.controller.write_concurrency import WriteConcurrency
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import NotFound
@@ -21,7 +21,7 @@ class JobWrites:
         client: Client,
         resource: Resource,
         freshness: Freshness[Key, Resource],
-        pace: Pace,
+        pace: WriteConcurrency,
     ) -> None:
         self._client = client
         self._resource = resource

@@ -44,7 +44,7 @@ class Unstored(msgspec.Struct):
     words: tuple[Words, ...] = ()
 
 
-class Tails:
+class LogTails:
     """`on` is the administrator's switch; a job can switch its own off."""
 
     def __init__(self, logs: PodLogs, memories: JobMemories, on: bool = True) -> None:

@@ -18,12 +18,12 @@ from mpi_trainer.controller import flags as command_line
 from mpi_trainer.controller import other_controllers, stored_job, stored_pods, warmup
 from mpi_trainer.controller.agent_scripts import AgentScripts, Times
 from mpi_trainer.controller.decoded_jobs import Jobs, timed
-from mpi_trainer.controller.dependents import Furniture
+from mpi_trainer.controller.dependents import Dependents
 from mpi_trainer.controller.events import of_unreadable
 from mpi_trainer.controller.flags import Flags
 from mpi_trainer.controller.job_memory import JobMemories
-from mpi_trainer.controller.log_tail import Tails
-from mpi_trainer.controller.mpijob.apply import Hands
+from mpi_trainer.controller.log_tail import LogTails
+from mpi_trainer.controller.mpijob.apply import Writer
 from mpi_trainer.controller.mpijob.reconcile import MPIJobs, Stores, Tools
 from mpi_trainer.controller.mpijob.release import release_all
 from mpi_trainer.controller.mpijob.wakeups import Wakeups
@@ -32,7 +32,7 @@ from mpi_trainer.controller.pod_logs import PodLogs
 from mpi_trainer.controller.statusserver import server
 from mpi_trainer.controller.trainjob import served, wiring
 from mpi_trainer.controller.trainjob.wiring import Shared
-from mpi_trainer.controller.write_concurrency import Pace
+from mpi_trainer.controller.write_concurrency import WriteConcurrency
 from mpi_trainer.kube import config
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import KubeError
@@ -51,7 +51,7 @@ from mpi_trainer.runtime.probes import Probes
 from mpi_trainer.runtime.recorder import Recorder
 from mpi_trainer.runtime.reflector import Reflector
 from mpi_trainer.runtime.shared_certificates import KeptChain
-from mpi_trainer.runtime.workers import Settings, Workers
+from mpi_trainer.runtime.workers import Workers, WorkerSettings
 from mpi_trainer.runtime.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
@@ -109,7 +109,7 @@ async def _run(flags: Flags) -> int:
             writer=writer,
             metrics=metrics,
             recorder=Recorder(writer, COMPONENT, identity, metrics),
-            pace=Pace(),
+            pace=WriteConcurrency(),
             scripts=_scripts(flags, writer, metrics),
             endpoint=_endpoint(flags, chain),
         )
@@ -197,7 +197,7 @@ def _mpijobs(
         {MPIJOBS: stores.mpijobs, PODS: stores.pods, JOBS: stores.jobs}, time.monotonic
     )
     memories = JobMemories()
-    furniture = Furniture(shared.writer, memories, shared.scripts)
+    furniture = Dependents(shared.writer, memories, shared.scripts)
     loop = MPIJobs(
         stores,
         Tools(
@@ -205,8 +205,8 @@ def _mpijobs(
             scripts=shared.scripts,
             jobs=Jobs(MPIJob, load.job, memories, timed(flags.schedule_timeout)),
             furniture=furniture,
-            hands=Hands(shared.writer, furniture, freshness, shared.pace),
-            tails=Tails(PodLogs(client), memories, flags.log_tail),
+            hands=Writer(shared.writer, furniture, freshness, shared.pace),
+            tails=LogTails(PodLogs(client), memories, flags.log_tail),
             recorder=shared.recorder,
             metrics=JobMetrics(metrics.registry),
             pace=shared.pace,
@@ -220,7 +220,7 @@ def _mpijobs(
         loop.reconcile,
         metrics,
         fresh=freshness.fresh,
-        settings=Settings(workers=flags.workers),
+        settings=WorkerSettings(workers=flags.workers),
     )
     return workers, _reflectors(flags, shared, stores, Wakeups(queue, stores.mpijobs, stores.pods))
 

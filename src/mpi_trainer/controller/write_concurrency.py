@@ -28,7 +28,7 @@ _LONGEST_REST: Final = 8.0
 _LATELY: Final = 10.0
 
 
-class Pace:
+class WriteConcurrency:
     """Shared by all jobs of a controller."""
 
     def __init__(

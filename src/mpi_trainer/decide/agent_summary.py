@@ -10,7 +10,7 @@ import signal
 from msgspec.structs import replace
 
 from mpi_trainer.decide import reasons
-from mpi_trainer.decide.observed import End, RankSeen
+from mpi_trainer.decide.observed import End, ObservedRank
 from mpi_trainer.layout.agent.launcher_log import Abort, NoProgram, NoScript, PeerLost, Word
 from mpi_trainer.layout.agent.summary import BadRank, Cause, Summary
 
@@ -22,7 +22,7 @@ _UNEXPLAINED = frozenset({"RanksLost", "CommandFailed"})
 _FOLLOWS = _UNEXPLAINED | {"StartFailed", "DaemonLost", "DaemonFailed", "ConnectionLost"}
 
 
-def ranks(summary: Summary, attempt: int) -> tuple[RankSeen, ...]:
+def ranks(summary: Summary, attempt: int) -> tuple[ObservedRank, ...]:
     """Every rank that the summary names, in order of rank; none where it names none."""
     unseen = {rank for group in (*summary.lost, *summary.open) for rank in group.ranks}
     foreign = {rank for group in summary.foreign for rank in group.ranks}
@@ -30,12 +30,12 @@ def ranks(summary: Summary, attempt: int) -> tuple[RankSeen, ...]:
     found = {}
     for host in (*summary.hosts, *summary.lost, *summary.open):
         for rank in host.ranks:
-            seen = RankSeen(rank=rank, size=summary.size, pod=host.pod, attempt=attempt)
+            seen = ObservedRank(rank=rank, size=summary.size, pod=host.pod, attempt=attempt)
             if rank not in unseen:
                 seen = replace(seen, end=End(code=0), ended=float(len(bad)))
             found[rank] = replace(seen, foreign=rank in foreign)
     for rank, (order, b) in bad.items():
-        seen = RankSeen(rank, summary.size, b.pod, attempt, b.pid, _end(b), float(order))
+        seen = ObservedRank(rank, summary.size, b.pod, attempt, b.pid, _end(b), float(order))
         found[rank] = replace(seen, foreign=rank in foreign)
     return tuple(seen for _, seen in sorted(found.items()))
 

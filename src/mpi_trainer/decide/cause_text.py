@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 
-from mpi_trainer.decide.observed import End, PodSeen, RankSeen, Seen
+from mpi_trainer.decide.observed import End, Observed, ObservedPod, ObservedRank
 
 # What a program says is told as far as a status or a record has room for it.
 LONGEST_DETAIL = 512
@@ -16,7 +16,7 @@ def verdict(end: End) -> str:
     return f"{words[0].upper()}{words[1:]}; so the agent has ended the launcher."
 
 
-def culprit(seen: Seen, said: str = "") -> str:
+def culprit(seen: Observed, said: str = "") -> str:
     """The rank that ended badly before the others, which mpirun then took down.
 
     Empty where `said` names one already, or another worker: SIGTERM is what mpirun sends to those
@@ -43,11 +43,11 @@ def culprit(seen: Seen, said: str = "") -> str:
     return f"; rank {first.rank} on {first.pod} was the first to fail, with {words}"
 
 
-def _ended_by_mpirun(rank: RankSeen) -> bool:
+def _ended_by_mpirun(rank: ObservedRank) -> bool:
     return rank.end is not None and rank.end.signal == signal.SIGTERM
 
 
-def words(role: str, pod: PodSeen) -> str:
+def words(role: str, pod: ObservedPod) -> str:
     end = pod.end or End()
     detail = f": {end.message[:LONGEST_DETAIL]}" if end.message else ""
     return f"{role} {pod.name} ended with {end.words()}{detail}"

@@ -46,7 +46,7 @@ def _signal_name(number: int) -> str:
         return "unknown signal"
 
 
-class PodSeen(msgspec.Struct, frozen=True):
+class ObservedPod(msgspec.Struct, frozen=True):
     """One pod. `why` is what its scheduler, kubelet or evictor says of it, where it is not running.
 
     `disrupted` means that the cluster takes it away, not its job or a person. `preparing`: its init
@@ -83,7 +83,7 @@ class PodSeen(msgspec.Struct, frozen=True):
         return self.phase != "Pending" or self.preparing
 
 
-class RankSeen(msgspec.Struct, frozen=True):
+class ObservedRank(msgspec.Struct, frozen=True):
     """One rank, as its wrapper reported it. `end` is None while it runs, or when it was lost.
 
     `foreign`: it used another MPI than the one that started it, so its world was itself alone.
@@ -120,24 +120,24 @@ class Record(msgspec.Struct, frozen=True):
     retry_at: datetime | None = None
 
 
-class Seen(msgspec.Struct, frozen=True):
+class Observed(msgspec.Struct, frozen=True):
     """`refused` is what the API server said when it last refused a pod that is missing."""
 
-    pods: tuple[PodSeen, ...] = ()
-    ranks: tuple[RankSeen, ...] = ()
+    pods: tuple[ObservedPod, ...] = ()
+    ranks: tuple[ObservedRank, ...] = ()
     record: Record = Record()
     has_key: bool = False
     refused: str = ""
 
     @property
-    def workers(self) -> tuple[PodSeen, ...]:
+    def workers(self) -> tuple[ObservedPod, ...]:
         return tuple(p for p in self.pods if p.role == "worker")
 
     @property
-    def launchers(self) -> tuple[PodSeen, ...]:
+    def launchers(self) -> tuple[ObservedPod, ...]:
         return tuple(p for p in self.pods if p.role == "launcher")
 
-    def launcher(self) -> PodSeen | None:
+    def launcher(self) -> ObservedPod | None:
         """The launcher of the current attempt; one of an earlier attempt is only waste."""
         return next(
             (p for p in self.launchers if p.attempt == self.record.attempt and not p.terminating),

@@ -13,7 +13,7 @@ import re
 from msgspec.structs import replace
 
 from mpi_trainer.decide import cause_text, reasons
-from mpi_trainer.decide.observed import End, Failure, PodSeen, RankSeen, Seen
+from mpi_trainer.decide.observed import End, Failure, Observed, ObservedPod, ObservedRank
 
 # POSIX: found but not to be run, and not found.
 _OF_SHELLS = frozenset({126, 127})
@@ -28,7 +28,7 @@ _NO_SCRIPT = re.compile(r"can't open file '[^']{1,400}': \[Errno (?:2|13)\]")
 _EXIT = "raised sys.exit(2)"
 
 
-def image(pod: PodSeen) -> bool:
+def image(pod: ObservedPod) -> bool:
     """Whether the pod waits for an image that no registry can have."""
     return pod.phase == "Pending" and pod.why.startswith(reasons.IMAGE_INVALID)
 
@@ -43,13 +43,13 @@ def told(failure: Failure, *, retries: bool) -> Failure:
     return replace(failure, message=". ".join(sentences) + "." * (len(sentences) > 1))
 
 
-def no_image(pod: PodSeen) -> str:
+def no_image(pod: ObservedPod) -> str:
     why = pod.why.removeprefix(reasons.IMAGE_INVALID).removeprefix(": ")
     detail = f": {why[: cause_text.LONGEST_DETAIL].rstrip('.')}" if why else ""
     return f"Pod {pod.name} has no valid image name{detail}; correct `image` in its template."
 
 
-def reason(pod: PodSeen, seen: Seen) -> str:
+def reason(pod: ObservedPod, seen: Observed) -> str:
     """Why the failed pod's end would be the same again; empty where it might not."""
     end = pod.end or End()
     ranks = [r for r in seen.ranks if r.attempt == pod.attempt]
@@ -64,7 +64,7 @@ def reason(pod: PodSeen, seen: Seen) -> str:
     return ""
 
 
-def _first(ranks: list[RankSeen]) -> End | None:
+def _first(ranks: list[ObservedRank]) -> End | None:
     """The end of the rank that failed before the others."""
     bad = [r for r in ranks if r.end is not None and not r.end.well]
     return min(bad, key=lambda r: (r.ended is None, r.ended, r.rank)).end if bad else None

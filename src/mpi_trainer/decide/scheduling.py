@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.mpijob import JobStatus, MPIJob
-from mpi_trainer.decide.observed import Seen
+from mpi_trainer.decide.observed import Observed
 
 WAIT_FOR_WORKERS = "WaitForWorkersReady"
 _LONGEST_CAUSE = 300
@@ -29,7 +29,7 @@ def launches_late(job: MPIJob) -> bool:
     return job.spec.launcher_creation_policy == WAIT_FOR_WORKERS
 
 
-def missing(job: MPIJob, seen: Seen) -> tuple[str, ...]:
+def missing(job: MPIJob, seen: Observed) -> tuple[str, ...]:
     """The pods that do not run yet; a late launcher comes when the workers do."""
     begun = {p.index for p in seen.workers if p.begun}
     workers = tuple(f"{job.name}-worker-{i}" for i in range(job.workers) if i not in begun)
@@ -39,7 +39,7 @@ def missing(job: MPIJob, seen: Seen) -> tuple[str, ...]:
     return (*workers, launcher.name)
 
 
-def remaining(job: MPIJob, status: JobStatus, seen: Seen, now: datetime) -> timedelta | None:
+def remaining(job: MPIJob, status: JobStatus, seen: Observed, now: datetime) -> timedelta | None:
     policy = job.spec.run_policy.scheduling_policy
     seconds = policy.schedule_timeout_seconds if policy else None
     begun = since(status, seen)
@@ -48,7 +48,7 @@ def remaining(job: MPIJob, status: JobStatus, seen: Seen, now: datetime) -> time
     return timedelta(seconds=seconds) - (now - begun)
 
 
-def since(status: JobStatus, seen: Seen) -> datetime | None:
+def since(status: JobStatus, seen: Observed) -> datetime | None:
     """When the attempt began that does not run yet; None where none is under way."""
     if seen.record.retry_at is not None or c.holds(status.conditions, c.RUNNING):
         return None
@@ -58,7 +58,7 @@ def since(status: JobStatus, seen: Seen) -> datetime | None:
     return status.start_time
 
 
-def message(job: MPIJob, seen: Seen) -> str:
+def message(job: MPIJob, seen: Observed) -> str:
     policy = job.spec.run_policy.scheduling_policy
     seconds = policy.schedule_timeout_seconds if policy else 0
     waiting = missing(job, seen)

@@ -13,10 +13,10 @@ from collections import Counter
 import msgspec
 
 from mpi_trainer.decide import reasons
-from mpi_trainer.decide.observed import Failure, RankSeen, Seen
+from mpi_trainer.decide.observed import Failure, Observed, ObservedRank
 
 
-class Cast(msgspec.Struct, frozen=True):
+class ExpectedRanks(msgspec.Struct, frozen=True):
     """Where ranks are meant to run: so many workers of so many slots each, and perhaps the
     launcher."""
 
@@ -26,13 +26,13 @@ class Cast(msgspec.Struct, frozen=True):
     launcher_works: bool
 
 
-def claimed(seen: Seen) -> bool:
+def claimed(seen: Observed) -> bool:
     """Whether the launcher of the current attempt returned 0."""
     launcher = seen.launcher()
     return launcher is not None and launcher.phase == "Succeeded"
 
 
-def objection(cast: Cast, seen: Seen) -> Failure | None:
+def objection(cast: ExpectedRanks, seen: Observed) -> Failure | None:
     """Why the attempt failed although its launcher returned 0; None when it did not."""
     if not claimed(seen):
         return None
@@ -66,7 +66,7 @@ def objection(cast: Cast, seen: Seen) -> Failure | None:
     return None
 
 
-def surprise(cast: Cast, seen: Seen) -> str:
+def surprise(cast: ExpectedRanks, seen: Observed) -> str:
     """What is odd about where the ranks of a success ran, though it may be meant so."""
     ranks = tuple(r for r in seen.ranks if r.attempt == seen.record.attempt)
     if not ranks or not cast.workers:
@@ -86,7 +86,7 @@ def surprise(cast: Cast, seen: Seen) -> str:
     return ""
 
 
-def _worlds_of_one(foreign: tuple[RankSeen, ...]) -> str:
+def _worlds_of_one(foreign: tuple[ObservedRank, ...]) -> str:
     return (
         f"{len(foreign)} ranks used another MPI library than the mpirun that started them, so each "
         "was rank 0 in a world of its own and none has met another. Use the mpirun of the MPI that "
@@ -94,14 +94,14 @@ def _worlds_of_one(foreign: tuple[RankSeen, ...]) -> str:
     )
 
 
-def _ended_badly(bad: tuple[RankSeen, ...]) -> str:
+def _ended_badly(bad: tuple[ObservedRank, ...]) -> str:
     first = bad[0]
     words = first.end.words() if first.end else ""
     more = f", and {len(bad) - 1} more" if len(bad) > 1 else ""
     return f"Rank {first.rank} on {first.pod} ended with {words}{more}; the launcher returned 0."
 
 
-def _all_on_launcher(cast: Cast, ranks: tuple[RankSeen, ...]) -> bool:
+def _all_on_launcher(cast: ExpectedRanks, ranks: tuple[ObservedRank, ...]) -> bool:
     return bool(
         cast.workers and not cast.launcher_works and all(r.pod == cast.launcher for r in ranks)
     )

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from mpi_trainer.api.yaml import plainyaml, typed
-from mpi_trainer.api.yaml.yaml_events import Event
+from mpi_trainer.api.yaml.yaml_events import YamlEvent
 from mpi_trainer.kube.errors import ConfigError
 
 _WORDS = {"": None, "null": None, "true": True, "false": False}
@@ -174,7 +174,7 @@ class _Doubtful(Exception):
     """A word that may be more than text: a number, a date, a boolean of YAML 1.1."""
 
 
-def _value(events: Iterator[Event]) -> Any:
+def _value(events: Iterator[YamlEvent]) -> Any:
     event = next(events)
     if event.kind == "scalar":
         return _scalar(event)
@@ -184,14 +184,14 @@ def _value(events: Iterator[Event]) -> Any:
     return dict(zip(items[::2], items[1::2], strict=True))
 
 
-def _items(events: Iterator[Event]) -> Iterator[Any]:
+def _items(events: Iterator[YamlEvent]) -> Iterator[Any]:
     for event in events:
         if event.kind == "end":
             return
         yield _value(chain((event,), events))
 
 
-def _scalar(event: Event) -> Any:
+def _scalar(event: YamlEvent) -> Any:
     if not event.plain:
         return event.value
     if event.value in _WORDS:

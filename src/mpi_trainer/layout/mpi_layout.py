@@ -28,7 +28,7 @@ from mpi_trainer.layout.model import (
     Part,
     PodLayout,
 )
-from mpi_trainer.layout.mpi import MpiImpl, Settings, implementation
+from mpi_trainer.layout.mpi import MpiImpl, MpiSettings, implementation
 
 SSHD = ("/usr/sbin/sshd", "-De")
 ROOT_SSH = "/root/.ssh"
@@ -124,7 +124,7 @@ def _before(agent: Choice) -> tuple[str, ...]:
 def _mpi_env(who: Ensemble, mpi: MpiImpl, agent: Choice) -> Pairs:
     ssh_args = f"{SSH_RETRIES} -F {paths.SSH_CONFIG}" if agent.managed else SSH_RETRIES
     names = (who.launcher.seats[0].name, *(host.address for host in who.hosts))
-    given = Settings(hostfile=HOSTFILE, slots=who.slots, ssh_args=ssh_args, hosts=names)
+    given = MpiSettings(hostfile=HOSTFILE, slots=who.slots, ssh_args=ssh_args, hosts=names)
     return (
         *mpi.launcher_env(given),
         *(mpi.keyless_env if agent.managed else ()),

@@ -41,12 +41,12 @@ class Terminal(Exception):
     """Trying again is of no use until something changes."""
 
 
-class Settings(msgspec.Struct, frozen=True):
+class WorkerSettings(msgspec.Struct, frozen=True):
     workers: int = 8
     timeout: float = 60.0
 
 
-_DEFAULTS = Settings()
+_DEFAULTS = WorkerSettings()
 
 
 class Workers(Generic[K]):
@@ -60,7 +60,7 @@ class Workers(Generic[K]):
         metrics: Metrics,
         *,
         fresh: Callable[[K], bool] = lambda _: True,
-        settings: Settings = _DEFAULTS,
+        settings: WorkerSettings = _DEFAULTS,
     ) -> None:
         self.name = name
         self.queue = queue

@@ -49,7 +49,7 @@ class Configuration(ApiValue, frozen=True):
     webhooks: tuple[Hook, ...] = ()
 
 
-class Place(msgspec.Struct, frozen=True):
+class SecretLocation(msgspec.Struct, frozen=True):
     """Where the webhook is known: its Secret, its Service, its configurations' common name.
 
     Configurations are called in the order of their names; ours must come before `kueue…`, which
@@ -71,7 +71,7 @@ class Keeper:
     def __init__(
         self,
         client: Client,
-        place: Place,
+        place: SecretLocation,
         shown: Shown,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:

@@ -23,10 +23,10 @@ from mpi_trainer.api.yaml import nesting, typed
 from mpi_trainer.runtime.off_loop import LongWork
 from mpi_trainer.webhook import review
 from mpi_trainer.webhook.mpijob import judge as mpijob
-from mpi_trainer.webhook.mpijob.server_checks import Asks
+from mpi_trainer.webhook.mpijob.server_checks import ServerChecks
 from mpi_trainer.webhook.resource_demand import Questions
 from mpi_trainer.webhook.trainjob import judge as trainjob
-from mpi_trainer.webhook.trainjob.server_checks import TrainAsks
+from mpi_trainer.webhook.trainjob.server_checks import TrainServerChecks
 
 LARGEST = 8 * 1024 * 1024
 
@@ -39,11 +39,15 @@ JOB_CONTROLLERS = frozenset(
 )
 
 
-class Door:
+class Endpoints:
     """Who may come in. `queues` tells whether Kueue is there; `maker` makes our children."""
 
     def __init__(
-        self, asks: Asks, train_asks: TrainAsks, queues: Callable[[], bool], maker: str
+        self,
+        asks: ServerChecks,
+        train_asks: TrainServerChecks,
+        queues: Callable[[], bool],
+        maker: str,
     ) -> None:
         self._asks = asks
         self._train_asks = train_asks
@@ -106,7 +110,7 @@ class Door:
         return review.refused(request, (FieldError(path, FORBIDDEN, rule=rule, remedy=remedy),))
 
 
-def app(door: Door) -> web.Application:
+def app(door: Endpoints) -> web.Application:
     served = web.Application(client_max_size=LARGEST)
     served.router.add_post("/mutate-mpijob", _handler(door.mutate))
     served.router.add_post("/validate-mpijob", _handler(door.validate))

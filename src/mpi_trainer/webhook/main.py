@@ -28,11 +28,11 @@ from mpi_trainer.runtime.metrics import Metrics
 from mpi_trainer.runtime.probes import Probes
 from mpi_trainer.runtime.tls import Shown
 from mpi_trainer.webhook import concurrency
-from mpi_trainer.webhook.certificate_renewal import Keeper, Place
-from mpi_trainer.webhook.endpoints import Door, app
+from mpi_trainer.webhook.certificate_renewal import Keeper, SecretLocation
+from mpi_trainer.webhook.endpoints import Endpoints, app
 from mpi_trainer.webhook.metrics import middleware
-from mpi_trainer.webhook.mpijob.server_checks import SECONDS, Asks
-from mpi_trainer.webhook.trainjob.server_checks import TrainAsks
+from mpi_trainer.webhook.mpijob.server_checks import SECONDS, ServerChecks
+from mpi_trainer.webhook.trainjob.server_checks import TrainServerChecks
 
 _KUEUE = Request("GET", "/apis/kueue.x-k8s.io", timeout=5.0, tries=1)
 _LOOK_SECONDS = 60.0
@@ -94,9 +94,9 @@ async def _serve(flags: argparse.Namespace) -> None:
             else Keeper(client, _place(flags, client), shown).run()
         )
         background = [tasks.create_task(kept), tasks.create_task(queues.run())]
-        asks = Asks(client, flags.cluster_domain, flags.ask_seconds)
-        train_asks = TrainAsks(client, asks, flags.ask_seconds)
-        door = Door(asks, train_asks, lambda: queues.there, flags.maker)
+        asks = ServerChecks(client, flags.cluster_domain, flags.ask_seconds)
+        train_asks = TrainServerChecks(client, asks, flags.ask_seconds)
+        door = Endpoints(asks, train_asks, lambda: queues.there, flags.maker)
         served = app(door)
         served.middlewares.append(middleware(metrics.registry))
         if flags.client_ca:
@@ -135,8 +135,8 @@ def _parting(stop: asyncio.Event) -> Middleware:
     return part
 
 
-def _place(flags: argparse.Namespace, client: Client) -> Place:
-    return Place(
+def _place(flags: argparse.Namespace, client: Client) -> SecretLocation:
+    return SecretLocation(
         flags.namespace or client.config.namespace,
         service=flags.service,
         more_names=tuple(flags.host_name),

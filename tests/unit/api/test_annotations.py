@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mpi_trainer.api.kinds.annotations import BOUNDS, NETWORK_POLICY, seconds
-from mpi_trainer.layout.agent.settings import Settings, settings
+from mpi_trainer.layout.agent.settings import AgentSettings, settings
 from tests.unit.api.building import POD, errors, warnings
 
 META = ("metadata", "annotations")
@@ -13,9 +13,9 @@ DOMAIN = "mpi-trainer.opendatahub.io"
 
 
 def test_every_bound_of_the_agent_has_its_annotation() -> None:
-    assert Settings.__struct_fields__ == BOUNDS
+    assert AgentSettings.__struct_fields__ == BOUNDS
     given = {f"{DOMAIN}/{name}-seconds": str(n) for n, name in enumerate(BOUNDS, 1)}
-    assert settings(given) == Settings(1, 2, 3, 4, 5)
+    assert settings(given) == AgentSettings(1, 2, 3, 4, 5)
     assert errors((META, given)) == []
 
 
@@ -23,7 +23,7 @@ def test_every_bound_of_the_agent_has_its_annotation() -> None:
 def test_what_is_no_number_of_seconds_is_refused_and_never_used(text: str) -> None:
     given = {f"{DOMAIN}/wait-seconds": text}
     assert seconds(text) is None
-    assert settings(given) == Settings()
+    assert settings(given) == AgentSettings()
     assert "must be whole seconds" in errors((META, given))[0]
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mpi_trainer.api.yaml import plainyaml, yaml_events
-from mpi_trainer.api.yaml.yaml_events import Event
+from mpi_trainer.api.yaml.yaml_events import YamlEvent
 
 ROOT = Path(__file__).parents[3]
 FILES = sorted(
@@ -41,7 +41,7 @@ ODD = st.sampled_from(
 TEXTS = st.lists(st.one_of(LINES, LINES, LINES, ODD), max_size=7).map("\n".join)
 
 
-def told(events: Iterable[Event]) -> list[list[object]]:
+def told(events: Iterable[YamlEvent]) -> list[list[object]]:
     """Documents that hold anything, as what matters in their events."""
     documents: list[list[object]] = []
     for event in events:
@@ -54,7 +54,7 @@ def told(events: Iterable[Event]) -> list[list[object]]:
 
 def _empty(document: list[object]) -> bool:
     only = document[0]
-    return len(document) == 1 and isinstance(only, Event) and only.plain and not only.value
+    return len(document) == 1 and isinstance(only, YamlEvent) and only.plain and not only.value
 
 
 def agrees(text: str) -> bool:

@@ -7,36 +7,36 @@ from pathlib import Path
 import click
 import pytest
 
-from mpi_trainer.cli.target import Place, on_cluster, told_by
+from mpi_trainer.cli.target import Target, on_cluster, told_by
 from mpi_trainer.sdk.client.detection import configured
 
 
 @pytest.mark.parametrize(
     ("place", "environ", "cluster"),
     [
-        (Place(), {}, False),
-        (Place(), {"KUBECONFIG": "/nowhere"}, True),
-        (Place(), {"OPENSHIFT_API_URL": "https://api"}, True),
-        (Place(), {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, False),
-        (Place(), {"KUBECONFIG": "/nowhere", "MPI_TRAINER_BACKEND": "local"}, False),
-        (Place(), {"MPI_TRAINER_BACKEND": "cluster"}, True),
-        (Place(backend="local"), {"KUBECONFIG": "/nowhere"}, False),
-        (Place(backend="cluster"), {"MPI_TRAINER_BACKEND": "local"}, True),
-        (Place(context="c"), {}, True),
-        (Place(kubeconfig="f"), {}, True),
-        (Place(as_user="u"), {}, True),
-        (Place(namespace="n"), {}, False),
+        (Target(), {}, False),
+        (Target(), {"KUBECONFIG": "/nowhere"}, True),
+        (Target(), {"OPENSHIFT_API_URL": "https://api"}, True),
+        (Target(), {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, False),
+        (Target(), {"KUBECONFIG": "/nowhere", "MPI_TRAINER_BACKEND": "local"}, False),
+        (Target(), {"MPI_TRAINER_BACKEND": "cluster"}, True),
+        (Target(backend="local"), {"KUBECONFIG": "/nowhere"}, False),
+        (Target(backend="cluster"), {"MPI_TRAINER_BACKEND": "local"}, True),
+        (Target(context="c"), {}, True),
+        (Target(kubeconfig="f"), {}, True),
+        (Target(as_user="u"), {}, True),
+        (Target(namespace="n"), {}, False),
     ],
 )
 def test_what_is_said_wins_over_what_is_found(
-    place: Place, environ: dict[str, str], cluster: bool
+    place: Target, environ: dict[str, str], cluster: bool
 ) -> None:
     assert on_cluster(place, environ) is cluster
 
 
 def test_what_was_typed_counts_before_the_environment() -> None:
-    assert on_cluster(Place(context="prod"), {"MPI_TRAINER_BACKEND": "local"})
-    assert not on_cluster(Place(context="prod", backend="local"), {})
+    assert on_cluster(Target(context="prod"), {"MPI_TRAINER_BACKEND": "local"})
+    assert not on_cluster(Target(context="prod", backend="local"), {})
 
 
 def test_a_kubeconfig_in_the_home_folder_is_found(tmp_path: Path) -> None:
@@ -49,11 +49,11 @@ def test_a_kubeconfig_in_the_home_folder_is_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "place"),
     [
-        (["list", "--context", "c"], Place(context="c")),
-        (["list", "--context=c", "--as=u"], Place(context="c", as_user="u")),
-        (["list", "--backend", "local", "x"], Place(backend="local")),
-        (["list", "--kubeconfig"], Place()),
+        (["list", "--context", "c"], Target(context="c")),
+        (["list", "--context=c", "--as=u"], Target(context="c", as_user="u")),
+        (["list", "--backend", "local", "x"], Target(backend="local")),
+        (["list", "--kubeconfig"], Target()),
     ],
 )
-def test_words_that_nobody_has_read_yet_count_too(words: list[str], place: Place) -> None:
+def test_words_that_nobody_has_read_yet_count_too(words: list[str], place: Target) -> None:
     assert told_by(click.Context(click.Command("x")), words) == place

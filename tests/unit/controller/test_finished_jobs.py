@@ -15,10 +15,10 @@ from mpi_trainer.api.yaml import load
 from mpi_trainer.controller import stored_job
 from mpi_trainer.controller.agent_scripts import AgentScripts
 from mpi_trainer.controller.decoded_jobs import Jobs, timed
-from mpi_trainer.controller.dependents import Furniture
+from mpi_trainer.controller.dependents import Dependents
 from mpi_trainer.controller.job_memory import JobMemories
-from mpi_trainer.controller.log_tail import Tails
-from mpi_trainer.controller.mpijob.apply import Hands
+from mpi_trainer.controller.log_tail import LogTails
+from mpi_trainer.controller.mpijob.apply import Writer
 from mpi_trainer.controller.mpijob.reconcile import MPIJobs, Stores, Tools
 from mpi_trainer.controller.mpijob.wakeups import Wakeups
 from mpi_trainer.controller.objects import StoredJob
@@ -37,7 +37,7 @@ from mpi_trainer.controller.trainjob.reconcile import (
     _Plan,
 )
 from mpi_trainer.controller.trainjob.runtimes import Runtimes
-from mpi_trainer.controller.write_concurrency import Pace
+from mpi_trainer.controller.write_concurrency import WriteConcurrency
 from mpi_trainer.kube.resources import JOBS, MPIJOBS, PODS, Resource
 from mpi_trainer.runtime.freshness import Freshness
 from mpi_trainer.runtime.job_metrics import JobMetrics
@@ -45,7 +45,7 @@ from mpi_trainer.runtime.metrics import Metrics
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.recorder import Recorder
 from mpi_trainer.runtime.train_metrics import TrainMetrics
-from mpi_trainer.runtime.workers import Result, Settings, Workers
+from mpi_trainer.runtime.workers import Result, Workers, WorkerSettings
 from mpi_trainer.runtime.workqueue import WorkQueue
 
 MANY = 600
@@ -97,7 +97,7 @@ class Scene:
             time.monotonic,
         )
         scripts = AgentScripts(server, WorkQueue())
-        furniture, pace = Furniture(server, self.memories, scripts), Pace()
+        furniture, pace = Dependents(server, self.memories, scripts), WriteConcurrency()
         self.loop = MPIJobs(
             self.stores,
             Tools(
@@ -105,8 +105,8 @@ class Scene:
                 jobs=Jobs(MPIJob, load.job, self.memories, timed(300)),
                 furniture=furniture,
                 scripts=scripts,
-                hands=Hands(server, furniture, freshness, pace),
-                tails=Tails(PodLogs(server), self.memories),
+                hands=Writer(server, furniture, freshness, pace),
+                tails=LogTails(PodLogs(server), self.memories),
                 recorder=Recorder(server, "x", "y", metrics),
                 metrics=JobMetrics(metrics.registry),
                 pace=pace,
@@ -115,7 +115,7 @@ class Scene:
         self.looks: list[str] = []
         self.queue: WorkQueue[Key] = WorkQueue()
         self.wake = Wakeups(self.queue, self.stores.mpijobs, self.stores.pods)
-        settings = Settings(workers=WORKERS)
+        settings = WorkerSettings(workers=WORKERS)
         self.workers = Workers("mpijob", self.queue, self.look, metrics, settings=settings)
 
     async def look(self, key: Key) -> Result:
@@ -158,9 +158,9 @@ def test_the_plan_of_a_trainjob_is_dropped_at_its_end() -> None:
         stores = TrainStores.beside(Stores.empty().mpijobs)
         memories, metrics = JobMemories(), Metrics()
         scripts = AgentScripts(server, WorkQueue())
-        furniture, runtimes = Furniture(server, memories, scripts), Runtimes(server, memories)
+        furniture, runtimes = Dependents(server, memories, scripts), Runtimes(server, memories)
         freshness: Freshness[Key, Resource] = Freshness({}, time.monotonic)
-        pace, all_pods = Pace(), AllPods(server)
+        pace, all_pods = WriteConcurrency(), AllPods(server)
         ownership = Ownership(server, memories)
         tools = TrainTools(
             memories=memories,

@@ -12,13 +12,13 @@ import pytest
 from mpi_trainer.api.kinds.conditions import Condition
 from mpi_trainer.api.kinds.mpijob import JobStatus
 from mpi_trainer.controller.agent_scripts import AgentScripts
-from mpi_trainer.controller.dependents import Furniture, Pieces
+from mpi_trainer.controller.dependents import Dependents, Pieces
 from mpi_trainer.controller.job_memory import JobMemories
-from mpi_trainer.controller.mpijob.apply import Hands, Work
+from mpi_trainer.controller.mpijob.apply import Work, Writer
 from mpi_trainer.controller.mpijob.observe import Look
 from mpi_trainer.controller.status import Leisure
-from mpi_trainer.controller.write_concurrency import Pace
-from mpi_trainer.decide import Decision, Record, Seen
+from mpi_trainer.controller.write_concurrency import WriteConcurrency
+from mpi_trainer.decide import Decision, Observed, Record
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Unreachable
 from mpi_trainer.runtime.freshness import Freshness
@@ -39,9 +39,9 @@ class Lab:
         self.paper = Paper()
         client, memories = cast(Client, self.paper), JobMemories()
         memories.begin(PI, OWNER.uid)
-        self.furniture = Furniture(client, memories, AgentScripts(client, WorkQueue()))
+        self.furniture = Dependents(client, memories, AgentScripts(client, WorkQueue()))
         freshness: Freshness[Key, Any] = Freshness({}, lambda: 0.0)
-        self.hands = Hands(client, self.furniture, freshness, Pace())
+        self.hands = Writer(client, self.furniture, freshness, WriteConcurrency())
 
     def owes(self, owner: Meta = OWNER, ended: datetime = T0 + timedelta(hours=1)) -> bool:
         """Long after the controller began, and after the job's end."""
@@ -60,7 +60,9 @@ def ending(lab: Lab) -> Coroutine[Any, Any, bool]:
     lab.paper.objects.create(collection, "ns", {"metadata": {"name": "pi"}})
     ended = JobStatus(conditions=(Condition(type="Failed", status="True"),))
     decision = Decision(ended, Record())
-    return lab.hands.store(Work(PI, mpijob(), OWNER, Look(Seen(), {}), decision, T0, Leisure(T0)))
+    return lab.hands.store(
+        Work(PI, mpijob(), OWNER, Look(Observed(), {}), decision, T0, Leisure(T0))
+    )
 
 
 def test_a_key_is_owed_though_the_answer_to_the_end_was_lost() -> None:

@@ -11,13 +11,13 @@ import pytest
 from mpi_trainer.controller import labels
 from mpi_trainer.controller.mpijob.observe import look, owned
 from mpi_trainer.controller.objects import Job, Pod
-from mpi_trainer.decide import PodSeen, Record
+from mpi_trainer.decide import ObservedPod, Record
 from tests.unit.controller.objects import batch_job, ended, launcher, mpijob, owner, worker
 
 GONE = {"deletionTimestamp": "2026-03-01T12:01:00Z"}
 
 
-def seen(*things: Pod | Job, record: Record | None = None) -> dict[str, PodSeen]:
+def seen(*things: Pod | Job, record: Record | None = None) -> dict[str, ObservedPod]:
     pods = [t for t in things if isinstance(t, Pod)]
     jobs = [t for t in things if isinstance(t, Job)]
     mine = owned(mpijob(), pods, jobs)

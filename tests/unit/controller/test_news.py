@@ -17,10 +17,10 @@ from mpi_trainer.controller.trainjob.status_throttle import (
     RUNS_WITHIN,
     TURNS_WITHIN,
     Due,
-    News,
+    StatusThrottle,
 )
-from mpi_trainer.decide.mpijob.decision import Event
-from mpi_trainer.decide.trainjob.observed import JobSetSeen, Step
+from mpi_trainer.decide.mpijob.decision import DecidedEvent
+from mpi_trainer.decide.trainjob.observed import ObservedJobSet, TrainJobDecision
 from mpi_trainer.decide.trainjob.status_annotations import Findings
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
@@ -32,35 +32,35 @@ JOB = TrainJob(
     status=TrainJobStatus(jobs_status=(JobStatus("node", active=1),)),
 )
 READY = (JobStatus("node", active=1, ready=1),)
-COUNTED = Step(replace(JOB.status, jobs_status=READY), Findings())
+COUNTED = TrainJobDecision(replace(JOB.status, jobs_status=READY), Findings())
 RUNS = replace(
     COUNTED,
     findings=Findings(phase="Running", start_time="2026-11-16T00:00:00Z"),
-    events=(Event("Normal", "Running", "TrainJob is running"),),
+    events=(DecidedEvent("Normal", "Running", "TrainJob is running"),),
 )
 
 
-def met(now: datetime = NOW) -> News:
+def met(now: datetime = NOW) -> StatusThrottle:
     """Of a job that has been there for a while."""
-    made = News()
+    made = StatusThrottle()
     made.dated(None, now - NEW)
     return made
 
 
 @pytest.fixture
-def news() -> News:
+def news() -> StatusThrottle:
     made = met()
     made.told(COUNTED, NOW)
     return made
 
 
-def test_a_change_of_counts_alone_waits_for_the_rest_of_the_moment(news: News) -> None:
+def test_a_change_of_counts_alone_waits_for_the_rest_of_the_moment(news: StatusThrottle) -> None:
     """CTL-13."""
     assert news.due(JOB, COUNTED, SOON, QUIET) == Due(None, COUNTS_EVERY - HALF)
     assert news.due(JOB, COUNTED, SOON, BUSY) == Due(None, COUNTS_EVERY + 3 * BUSY - HALF)
 
 
-def test_it_waits_no_longer_than_that(news: News) -> None:
+def test_it_waits_no_longer_than_that(news: StatusThrottle) -> None:
     assert news.due(JOB, COUNTED, NOW + COUNTS_EVERY, QUIET) == Due(COUNTED)
     assert news.due(JOB, COUNTED, NOW, VERY) == Due(None, COUNTS_WITHIN)
     assert news.due(JOB, COUNTED, NOW + COUNTS_WITHIN, VERY) == Due(COUNTED)
@@ -70,10 +70,12 @@ def test_it_waits_no_longer_than_that(news: News) -> None:
 
 def test_a_new_job_is_left_alone_unless_it_ends() -> None:
     """A client may change what it has just created (U-3)."""
-    news, job = News(), replace(JOB, status=TrainJobStatus())
-    held = Step(TrainJobStatus(conditions=(Condition("Suspended", "True"),)), Findings(), make=True)
-    ended = Step(TrainJobStatus(conditions=(Condition("Failed", "True"),)), Findings())
-    bare = Step(job.status, Findings(), make=True)
+    news, job = StatusThrottle(), replace(JOB, status=TrainJobStatus())
+    held = TrainJobDecision(
+        TrainJobStatus(conditions=(Condition("Suspended", "True"),)), Findings(), make=True
+    )
+    ended = TrainJobDecision(TrainJobStatus(conditions=(Condition("Failed", "True"),)), Findings())
+    bare = TrainJobDecision(job.status, Findings(), make=True)
     news.dated(None, NOW)
     assert news.due(job, held, NOW, QUIET) == Due(None, NEW)
     assert news.due(job, bare, NOW, QUIET) == Due(bare)
@@ -123,7 +125,7 @@ def test_beside_many_writes_the_first_active_is_one_write_of_counts_within_a_sec
     ],
 )
 def test_what_a_suspension_waits_for_is_told_at_once(
-    news: News, old: JobStatus, new: JobStatus
+    news: StatusThrottle, old: JobStatus, new: JobStatus
 ) -> None:
     """U-8; Kueue gives a job's quota to others once nothing of it is active."""
     job = replace(JOB, status=TrainJobStatus(jobs_status=(old,)))
@@ -131,7 +133,9 @@ def test_what_a_suspension_waits_for_is_told_at_once(
     assert news.due(job, step, SOON, QUIET) == Due(step)
 
 
-def test_that_a_job_runs_is_told_at_once_unless_there_is_much_to_write(news: News) -> None:
+def test_that_a_job_runs_is_told_at_once_unless_there_is_much_to_write(
+    news: StatusThrottle,
+) -> None:
     assert news.due(JOB, RUNS, NOW, QUIET) == Due(RUNS)
     news.told(RUNS, NOW)
     assert news.due(JOB, RUNS, SOON, BUSY) == Due(None, 3 * BUSY)
@@ -139,7 +143,7 @@ def test_that_a_job_runs_is_told_at_once_unless_there_is_much_to_write(news: New
     assert news.due(JOB, RUNS, SOON + 3 * BUSY, BUSY) == Due(RUNS)
 
 
-def test_a_clock_that_was_set_back_holds_nothing_up(news: News) -> None:
+def test_a_clock_that_was_set_back_holds_nothing_up(news: StatusThrottle) -> None:
     assert news.due(JOB, COUNTED, NOW - timedelta(hours=1), QUIET) == Due(COUNTED)
 
 
@@ -156,15 +160,17 @@ def test_a_clock_that_was_set_back_holds_nothing_up(news: News) -> None:
             replace(RUNS, status=replace(RUNS.status, conditions=(Condition("Complete", "True"),))),
             id="a-condition",
         ),
-        pytest.param(Step(JOB.status, Findings()), id="nothing"),
+        pytest.param(TrainJobDecision(JOB.status, Findings()), id="nothing"),
     ],
 )
-def test_whatever_else_there_is_to_do_is_done_now(news: News, step: Step) -> None:
+def test_whatever_else_there_is_to_do_is_done_now(
+    news: StatusThrottle, step: TrainJobDecision
+) -> None:
     assert news.due(JOB, step, SOON, VERY) == Due(step)
 
 
 def test_a_jobset_is_dated_by_its_last_change() -> None:
-    news, plain = News(), JobSetSeen("set")
+    news, plain = StatusThrottle(), ObservedJobSet("set")
     assert news.dated(None, NOW) is None
     assert news.dated(plain, NOW) == replace(plain, since=NOW)
     assert news.dated(plain, SOON) == replace(plain, since=NOW)

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from mpi_trainer.controller.write_concurrency import Pace
+from mpi_trainer.controller.write_concurrency import WriteConcurrency
 from mpi_trainer.kube.errors import NotFound, Status, TooManyRequests
 from mpi_trainer.kube.requests import Request
 
@@ -34,7 +34,7 @@ class Server:
 
 def test_every_write_arrives_though_the_server_takes_few_at_once() -> None:
     async def run() -> None:
-        server, pace = Server(room=3), Pace(first=32)
+        server, pace = Server(room=3), WriteConcurrency(first=32)
         answers = await pace.each([server.take] * 100)
         assert sorted(a for a in answers if isinstance(a, int)) == list(range(1, 101))
         assert pace.limit < 32
@@ -44,7 +44,7 @@ def test_every_write_arrives_though_the_server_takes_few_at_once() -> None:
 
 def test_a_willing_server_is_given_more() -> None:
     async def run() -> None:
-        server, pace = Server(room=1000), Pace(first=2, most=8)
+        server, pace = Server(room=1000), WriteConcurrency(first=2, most=8)
         await pace.each([server.take] * 200)
         assert pace.limit == 8
         assert server.most <= 8
@@ -59,19 +59,19 @@ def test_other_failures_are_returned_in_their_place() -> None:
     async def works() -> int:
         return 1
 
-    first, second = asyncio.run(Pace().each([fails, works]))
+    first, second = asyncio.run(WriteConcurrency().each([fails, works]))
     assert isinstance(first, NotFound)
     assert second == 1
 
 
 def test_patience_has_an_end() -> None:
     with pytest.raises(TooManyRequests):
-        asyncio.run(Pace(patience=0.0).send(Server(room=0).take))
+        asyncio.run(WriteConcurrency(patience=0.0).send(Server(room=0).take))
 
 
 def test_a_write_counts_less_with_every_second() -> None:
     now = [0.0]
-    pace = Pace(clock=lambda: now[0])
+    pace = WriteConcurrency(clock=lambda: now[0])
     asyncio.run(pace.each([Server(room=1000).take] * 50))
     counts = []
     for now[0] in (0.0, 5.0, 60.0):
@@ -79,7 +79,7 @@ def test_a_write_counts_less_with_every_second() -> None:
     assert counts == [50, 30, 0]
 
 
-class _Counted(Pace):
+class _Counted(WriteConcurrency):
     """Counts how often somebody looks whether there is room."""
 
     looks = 0
@@ -105,7 +105,7 @@ def test_a_job_of_thousands_does_not_hold_up_one_of_few() -> None:
     """S-15: writes that wait together take turns with the others'."""
 
     async def run() -> None:
-        server, pace = Server(room=10_000), Pace(first=4, most=4)
+        server, pace = Server(room=10_000), WriteConcurrency(first=4, most=4)
         large = asyncio.create_task(pace.each([server.take] * 3000))
         for _ in range(20):
             await asyncio.sleep(0)
@@ -121,7 +121,7 @@ def test_many_jobs_of_one_namespace_do_not_hold_up_another() -> None:
     """S-15: turns are by namespace first, then by job."""
 
     async def run() -> None:
-        server, pace = Server(room=10_000), Pace(first=4, most=4)
+        server, pace = Server(room=10_000), WriteConcurrency(first=4, most=4)
         flood = [asyncio.create_task(pace.each([server.take] * 300, "noisy")) for _ in range(32)]
         for _ in range(20):
             await asyncio.sleep(0)
@@ -137,7 +137,7 @@ def test_a_job_of_ten_thousand_does_not_hold_up_the_loop() -> None:
     """C-1: nor make as many tasks."""
 
     async def run() -> None:
-        server, pace = Server(room=10_000), Pace(first=4, most=16)
+        server, pace = Server(room=10_000), WriteConcurrency(first=4, most=16)
         large = asyncio.create_task(pace.each([server.take] * 10_000))
         await asyncio.sleep(0)
         assert len(asyncio.all_tasks()) <= 2 + 16
@@ -149,7 +149,7 @@ def test_a_job_of_ten_thousand_does_not_hold_up_the_loop() -> None:
 def test_one_that_is_cancelled_leaves_its_place_to_others() -> None:
     async def run() -> None:
         held: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        pace = Pace(first=1, most=1)
+        pace = WriteConcurrency(first=1, most=1)
 
         async def hold() -> int:
             await held

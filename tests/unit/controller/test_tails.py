@@ -13,7 +13,7 @@ from mpi_trainer.api.kinds.annotations import ATTEMPTS
 from mpi_trainer.api.kinds.conditions import Condition
 from mpi_trainer.api.kinds.mpijob import JobStatus
 from mpi_trainer.controller.job_memory import JobMemories
-from mpi_trainer.controller.log_tail import Tails
+from mpi_trainer.controller.log_tail import LogTails
 from mpi_trainer.controller.mpijob.observe import owned
 from mpi_trainer.controller.pod_logs import PodLogs
 from mpi_trainer.decide import Decision, Failure, Record, history
@@ -50,7 +50,7 @@ def kept(
     notes = {ATTEMPTS: history.wire(known) or ""}
     job = replace(job, metadata=replace(job.metadata, annotations=notes))
     mine = owned(job, pods, [batch_job()])
-    tails = Tails(PodLogs(kubelet), JobMemories())
+    tails = LogTails(PodLogs(kubelet), JobMemories())
     found = asyncio.run(tails.history(job, before or Record(), mine, decision, NOW))
     return found, kubelet.asked
 
@@ -71,7 +71,7 @@ def test_words_outlive_a_write_that_failed() -> None:
     kubelet: Any = Kubelet()
     memories, job = JobMemories(), mpijob()
     memories.begin(Key("lab", "pi"), job.metadata.uid)
-    tails = Tails(PodLogs(kubelet), memories)
+    tails = LogTails(PodLogs(kubelet), memories)
     decision = Decision(JobStatus(), Record(attempt=2, failures=(FAILED,), retry_at=NOW))
     for pods in ([launcher("Failed", containerStatuses=ended(1))], []):
         mine = owned(job, [*pods, worker()], [batch_job()])

@@ -10,7 +10,7 @@ from mpi_trainer.api.kinds.meta import ObjectMeta
 from mpi_trainer.api.kinds.trainjob import TrainJob, TrainJobStatus
 from mpi_trainer.controller.trainjob import transitions
 from mpi_trainer.decide.trainjob import status_annotations as f
-from mpi_trainer.decide.trainjob.observed import Step
+from mpi_trainer.decide.trainjob.observed import TrainJobDecision
 from mpi_trainer.runtime.train_metrics import TrainMetrics
 
 BORN = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -30,7 +30,9 @@ def counted(*told: f.Findings) -> dict[str, float]:
             creation_timestamp=BORN,
             annotations={k: v for k, v in f.changes(f.Findings(), notes).items() if v},
         )
-        transitions.tell(metrics, TrainJob(metadata=meta), "mpi", Step(TrainJobStatus(), found))
+        transitions.tell(
+            metrics, TrainJob(metadata=meta), "mpi", TrainJobDecision(TrainJobStatus(), found)
+        )
         notes = found
     where = {"namespace": "b", "framework": "mpi"}
     return {

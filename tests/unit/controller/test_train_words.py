@@ -24,13 +24,13 @@ from mpi_trainer.controller.trainjob.last_words import RESTART, TrainWords
 from mpi_trainer.controller.trainjob.objects import REPLICATED_JOB
 from mpi_trainer.decide import history
 from mpi_trainer.decide.history import History
-from mpi_trainer.decide.trainjob.observed import JobSetSeen, Step
+from mpi_trainer.decide.trainjob.observed import ObservedJobSet, TrainJobDecision
 from mpi_trainer.decide.trainjob.status_annotations import Findings
 from mpi_trainer.runtime.partial import Meta
 from tests.unit.decide.test_trainjob import make_job, whole
 
 T0 = datetime(2026, 1, 31, 12, tzinfo=UTC)
-UP = JobSetSeen(uid="set")
+UP = ObservedJobSet(uid="set")
 
 
 class Kubelet:
@@ -83,7 +83,7 @@ class Life:
         """Whether anything of it was new."""
         before = self.job.metadata.annotations.get(ATTEMPTS, "")
         self.kubelet.listed = pods
-        step = Step(self.job.status, Findings(), suspend=suspend)
+        step = TrainJobDecision(self.job.status, Findings(), suspend=suspend)
         now = T0 + timedelta(minutes=minute)
         if suspend:
             told = self.words.last(self.job, self.whole, UP, step, now)

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.mpijob import MPIJob
-from mpi_trainer.decide import Decision, End, PodSeen, RankSeen, Record, Seen, decide
+from mpi_trainer.decide import Decision, End, Observed, ObservedPod, ObservedRank, Record, decide
 from tests.unit.decide.world import T0, replace
 
 EVERY_STEP = 1_000
@@ -24,8 +24,8 @@ class World:
     def __init__(self, job: MPIJob) -> None:
         self.job = job
         self.record = Record()
-        self.pods: dict[str, PodSeen] = {}
-        self.ranks: list[RankSeen] = []
+        self.pods: dict[str, ObservedPod] = {}
+        self.ranks: list[ObservedRank] = []
         self.has_key = False
         self.deleted = False
         self.now: datetime = T0
@@ -33,9 +33,9 @@ class World:
         self.events: list[str] = []
         self._uids = 0
 
-    def seen(self) -> Seen:
+    def seen(self) -> Observed:
         pods = tuple(self.pods.values())
-        return Seen(pods, tuple(self.ranks), self.record, self.has_key)
+        return Observed(pods, tuple(self.ranks), self.record, self.has_key)
 
     @property
     def finished(self) -> bool:
@@ -47,7 +47,7 @@ class World:
         self.carry_out(decision, seen, self.job, crash_after)
         return decision
 
-    def carry_out(self, step: Decision, seen: Seen, job: MPIJob, crash_after: int) -> None:
+    def carry_out(self, step: Decision, seen: Observed, job: MPIJob, crash_after: int) -> None:
         if self.deleted or job != self.job or seen.record != self.record:
             return  # a conflict: nothing is stored, so nothing is done
         for number, act in enumerate(self._steps(step, seen)):
@@ -55,7 +55,7 @@ class World:
                 return
             act()
 
-    def _steps(self, step: Decision, seen: Seen) -> Iterator[Step]:
+    def _steps(self, step: Decision, seen: Observed) -> Iterator[Step]:
         uids = {p.name: p.uid for p in seen.pods}
         yield lambda: self._store_record(step.record)
         yield lambda: self._store_status(step)
@@ -89,7 +89,7 @@ class World:
         if name in self.pods:
             return
         self._uids += 1
-        self.pods[name] = PodSeen(
+        self.pods[name] = ObservedPod(
             name=name,
             role="worker" if role == "worker" else "launcher",
             uid=f"u{self._uids}",
@@ -112,7 +112,7 @@ class World:
         self.change(name, phase="Running", ready=True, scheduled=True)
         if pod.role == "launcher":
             pid = int(pod.uid[1:])
-            self.ranks.append(RankSeen(0, 1, "pi-worker-0", attempt=pod.attempt, pid=pid))
+            self.ranks.append(ObservedRank(0, 1, "pi-worker-0", attempt=pod.attempt, pid=pid))
 
     def end(self, name: str, code: int) -> None:
         pod = self.pods.get(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mpi_trainer.api.kinds import conditions as c
-from mpi_trainer.decide import End, Failure, PodSeen, RankSeen, Record, decide, reasons
+from mpi_trainer.decide import End, Failure, ObservedPod, ObservedRank, Record, decide, reasons
 from mpi_trainer.decide.mpijob import waiting
 from tests.unit.decide.world import (
     T0,
@@ -55,7 +55,7 @@ from tests.unit.decide.world import (
     ],
 )
 def test_a_failure_ends_the_attempt_and_names_the_pod(
-    pods: list[PodSeen], reason: str, blamed: str
+    pods: list[ObservedPod], reason: str, blamed: str
 ) -> None:
     job, _ = running_job()
     decision = decide(job, look_at(*pods), at(5))
@@ -76,7 +76,7 @@ def test_a_failure_ends_the_attempt_and_names_the_pod(
     ],
     ids=["all well", "worker exited", "deleted in time", "worker beyond replicas", "job grew"],
 )
-def test_an_attempt_goes_on_without_a_failure(pods: list[PodSeen]) -> None:
+def test_an_attempt_goes_on_without_a_failure(pods: list[ObservedPod]) -> None:
     job, _ = running_job()
     assert decide(job, look_at(*pods), at(5)).record == Record()
 
@@ -95,7 +95,7 @@ def test_an_attempt_goes_on_without_a_failure(pods: list[PodSeen]) -> None:
     ids=["deleted", "taken by the cluster", "gone unseen"],
 )
 def test_a_worker_taken_from_under_its_ranks_ends_the_attempt(
-    pods: list[PodSeen], reason: str, words: str
+    pods: list[ObservedPod], reason: str, words: str
 ) -> None:
     """CTL-11: mpirun may wait for its ranks for ever."""
     job, _ = running_job()
@@ -273,10 +273,10 @@ def test_the_rank_that_failed_first_is_named() -> None:
     """OBS-2: mpirun takes the others down afterwards, and their ends come later."""
     job, _ = running_job()
     ranks = (
-        RankSeen(0, 4, "pi-worker-0", end=End(signal=15), ended=10.5),
-        RankSeen(1, 4, "pi-worker-0", end=End(code=0), ended=9.0),
-        RankSeen(2, 4, "pi-worker-1", end=End(signal=9), ended=10.1),
-        RankSeen(3, 4, "pi-worker-1"),
+        ObservedRank(0, 4, "pi-worker-0", end=End(signal=15), ended=10.5),
+        ObservedRank(1, 4, "pi-worker-0", end=End(code=0), ended=9.0),
+        ObservedRank(2, 4, "pi-worker-1", end=End(signal=9), ended=10.1),
+        ObservedRank(3, 4, "pi-worker-1"),
     )
     seen = replace(look_at(launcher("Failed"), worker(0), worker(1)), ranks=ranks)
     (failure,) = decide(job, seen, at(5)).record.failures
@@ -286,7 +286,7 @@ def test_the_rank_that_failed_first_is_named() -> None:
 def test_the_rank_is_named_beside_the_launcher_s_own_words_unless_they_name_it() -> None:
     """OBS-2: on a cluster the end of the launcher's log is there too, and says less."""
     job, _ = running_job()
-    ranks = (RankSeen(2, 4, "pi-worker-1", end=End(code=1), ended=10.1),)
+    ranks = (ObservedRank(2, 4, "pi-worker-1", end=End(code=1), ended=10.1),)
     for said, named in (("MPI_ABORT was invoked", 1), ("rank 2 on pi-worker-1 raised E", 0)):
         pod = launcher("Failed", end=End(code=1, message=said))
         seen = replace(look_at(pod, worker(0), worker(1)), ranks=ranks)

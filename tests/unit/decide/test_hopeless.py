@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mpi_trainer.api.kinds import conditions as c
-from mpi_trainer.decide import End, RankSeen, decide, reasons
+from mpi_trainer.decide import End, ObservedRank, decide, reasons
 from tests.unit.decide.world import T0, at, condition, launcher, look_at, rank, running_job, worker
 
 NO_FILE = "python3: can't open file '/nosuch.py': [Errno 2] No such file or directory"
@@ -33,7 +33,7 @@ MISSING = "A program was not found or cannot be run: check the command."
         (End(code=101, reason="NoSsh", message="this image has no ssh"), (), "NoSsh"),
     ],
 )
-def test_no_further_attempt_is_made(end: End, ranks: tuple[RankSeen, ...], reason: str) -> None:
+def test_no_further_attempt_is_made(end: End, ranks: tuple[ObservedRank, ...], reason: str) -> None:
     job, _ = running_job()
     seen = look_at(launcher("Failed", end=end), worker(0), worker(1), ranks=ranks)
     over = decide(job, seen, at(5))
@@ -59,9 +59,13 @@ def test_no_further_attempt_is_made(end: End, ranks: tuple[RankSeen, ...], reaso
         (End(code=1), (rank(0, code=1), rank(1, code=127, ended=9.0))),
     ],
 )
-def test_whatever_may_be_different_is_tried_again(end: End, ranks: tuple[RankSeen, ...]) -> None:
+def test_whatever_may_be_different_is_tried_again(
+    end: End, ranks: tuple[ObservedRank, ...]
+) -> None:
     job, _ = running_job()
-    first = tuple(r if r.ended else RankSeen(r.rank, 2, r.pod, end=r.end, ended=1.0) for r in ranks)
+    first = tuple(
+        r if r.ended else ObservedRank(r.rank, 2, r.pod, end=r.end, ended=1.0) for r in ranks
+    )
     seen = look_at(launcher("Failed", end=end), worker(0), worker(1), ranks=first)
     step = decide(job, seen, at(5))
     assert not c.finished(step.status.conditions)

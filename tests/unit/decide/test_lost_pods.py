@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from mpi_trainer.decide import Decision, PodSeen, Seen, decide
+from mpi_trainer.decide import Decision, Observed, ObservedPod, decide
 from mpi_trainer.decide.mpijob import lost_pods
 from tests.unit.decide.world import (
     T0,
@@ -24,11 +24,11 @@ from tests.unit.decide.world import (
 MINUTES = lost_pods.RELEASED_AFTER / timedelta(seconds=1)
 
 
-def lost(index: int) -> PodSeen:
+def lost(index: int) -> ObservedPod:
     return worker(index, terminating=True, gone_by=at(30))
 
 
-def look(*pods: PodSeen, seconds: float) -> Decision:
+def look(*pods: ObservedPod, seconds: float) -> Decision:
     """At a job between two attempts."""
     job, record = failed_once()
     return decide(job, look_at(*pods, record=record), at(seconds))
@@ -72,7 +72,7 @@ def test_a_launcher_that_does_not_go_holds_nobody_either() -> None:
 
 
 def test_workers_of_a_job_that_has_not_begun_are_released_too() -> None:
-    seen: Seen = look_at(worker(0), lost(1))
+    seen: Observed = look_at(worker(0), lost(1))
     assert decide(make_job(), seen, T0).stop == ()
     assert decide(make_job(), seen, at(3600)).stop == ("pi-worker-0",)
 

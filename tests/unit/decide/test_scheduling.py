@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from mpi_trainer.api.kinds import conditions as c
-from mpi_trainer.decide import PodSeen, decide, reasons
+from mpi_trainer.decide import ObservedPod, decide, reasons
 from tests.unit.decide.world import (
     T0,
     at,
@@ -26,7 +26,7 @@ LATE = "WaitForWorkersReady"
 REMINDER = timedelta(seconds=30)
 
 
-def waiting(index: int, **fields: object) -> PodSeen:
+def waiting(index: int, **fields: object) -> ObservedPod:
     return worker(index, "Pending", scheduled=False, **fields)
 
 
@@ -55,7 +55,7 @@ def waiting(index: int, **fields: object) -> PodSeen:
         "launcher is being prepared",
     ],
 )
-def test_job_fails_when_its_pods_do_not_run_in_time(pods: list[PodSeen], over: bool) -> None:
+def test_job_fails_when_its_pods_do_not_run_in_time(pods: list[ObservedPod], over: bool) -> None:
     """AC-16, W-4."""
     job = make_job(timeout=30)
     job = stored(job, decide(job, look_at(), T0))
@@ -163,7 +163,7 @@ def test_a_late_launcher_is_not_timed() -> None:
     ],
 )
 def test_launcher_comes_when_its_policy_allows(
-    policy: str | None, pods: list[PodSeen], launched: bool
+    policy: str | None, pods: list[ObservedPod], launched: bool
 ) -> None:
     """AC-2."""
     job = make_job(launcher_creation_policy=policy)

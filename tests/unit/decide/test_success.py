@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from mpi_trainer.api.kinds import conditions as c
-from mpi_trainer.decide import RankSeen, decide, reasons
+from mpi_trainer.decide import ObservedRank, decide, reasons
 from tests.unit.decide.world import (
     at,
     condition,
@@ -33,7 +33,7 @@ DONE = (launcher("Succeeded"), worker(0), worker(1))
     ],
     ids=["none reported", "all well", "others of another attempt"],
 )
-def test_job_succeeds(ranks: tuple[RankSeen, ...]) -> None:
+def test_job_succeeds(ranks: tuple[ObservedRank, ...]) -> None:
     """AC-4."""
     job, _ = running_job()
     decision = decide(job, look_at(*DONE, ranks=ranks), at(5))
@@ -55,7 +55,7 @@ def test_job_succeeds(ranks: tuple[RankSeen, ...]) -> None:
     ],
 )
 def test_a_surprising_placement_is_a_warning_and_a_success(
-    ranks: tuple[RankSeen, ...], words: str
+    ranks: tuple[ObservedRank, ...], words: str
 ) -> None:
     """AC-4"""
     job, _ = running_job()
@@ -96,7 +96,9 @@ def test_a_surprising_placement_is_a_warning_and_a_success(
         ),
     ],
 )
-def test_exit_code_0_is_not_enough(ranks: tuple[RankSeen, ...], reason: str, words: str) -> None:
+def test_exit_code_0_is_not_enough(
+    ranks: tuple[ObservedRank, ...], reason: str, words: str
+) -> None:
     job, _ = running_job(backoff_limit=0)
     decision = decide(job, look_at(*DONE, ranks=ranks), at(5))
     failed = condition(decision.status, c.FAILED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, ReplicaStatus
-from mpi_trainer.decide import Decision, End, PodSeen, decide
+from mpi_trainer.decide import Decision, End, ObservedPod, decide
 from tests.unit.decide.world import (
     T0,
     at,
@@ -21,14 +21,14 @@ from tests.unit.decide.world import (
 )
 
 
-def theirs(pod: PodSeen, **more: Any) -> PodSeen:
+def theirs(pod: ObservedPod, **more: Any) -> ObservedPod:
     return replace(pod, foreign=True, workers=None, **more)
 
 
 LED = (theirs(launcher()), theirs(worker(0)), theirs(worker(1)))
 
 
-def settle(decision: Decision, *pods: PodSeen) -> Decision:
+def settle(decision: Decision, *pods: ObservedPod) -> Decision:
     """The next look, with what was decided stored."""
     seen = look_at(*pods, record=decision.record)
     return decide(stored(make_job(), decision), seen, at(2))

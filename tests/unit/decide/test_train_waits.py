@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from mpi_trainer.api.kinds.annotations import SCHEDULE_TIMEOUT
 from mpi_trainer.api.kinds.trainjob import JobStatus
-from mpi_trainer.decide import End, PodSeen, Seen, reasons
+from mpi_trainer.decide import End, Observed, ObservedPod, reasons
 from mpi_trainer.decide.trainjob import status_annotations
-from mpi_trainer.decide.trainjob.observed import Step
+from mpi_trainer.decide.trainjob.observed import TrainJobDecision
 from mpi_trainer.decide.trainjob.status import find, finished
 from tests.unit.decide.test_trainjob import T0, UP, at, look, make_job, pod, stored
 
@@ -20,11 +20,16 @@ WHY = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."
 LATE = pod("pi-node-0-1", "Pending", scheduled=False, why=WHY)
 
 
-def waiting(now: float, *pods: PodSeen, wish: str = "", **seen: Any) -> Step:
+def waiting(now: float, *pods: ObservedPod, wish: str = "", **seen: Any) -> TrainJobDecision:
     """A look at a job whose JobSet has been as it is since it was made."""
     job = make_job({SCHEDULE_TIMEOUT: wish} if wish else None)
     job = stored(job, look(job, at(10), job_set=replace(UP, since=T0)))
-    given = {"job_set": replace(UP, since=T0), "pods": Seen(pods), "asked": True, "patience": 300}
+    given = {
+        "job_set": replace(UP, since=T0),
+        "pods": Observed(pods),
+        "asked": True,
+        "patience": 300,
+    }
     return look(job, at(now), **{**given, **seen})
 
 
@@ -73,7 +78,7 @@ def test_the_job_then_its_runtime_then_the_administrator_say_how_long(
     ],
     ids=["no pod", "initializer runs", "init containers", "image does not come", "not ready"],
 )
-def test_only_pods_that_do_not_run_are_late(pods: tuple[PodSeen, ...], over: bool) -> None:
+def test_only_pods_that_do_not_run_are_late(pods: tuple[ObservedPod, ...], over: bool) -> None:
     looked = replace(UP, since=T0, jobs=(JobStatus(name="node", active=1),))
     assert finished(waiting(301, *pods, job_set=looked).status) is over
 
@@ -92,7 +97,7 @@ def test_the_time_counts_from_the_last_step_forward() -> None:
 
 def test_a_job_that_has_run_is_not_timed() -> None:
     job = make_job({status_annotations.PHASE: status_annotations.RUNNING})
-    seen: dict[str, Any] = {"pods": Seen((LATE,)), "asked": True, "patience": 300}
+    seen: dict[str, Any] = {"pods": Observed((LATE,)), "asked": True, "patience": 300}
     assert not finished(look(job, at(1e5), job_set=replace(UP, since=T0), **seen).status)
 
 
@@ -109,6 +114,6 @@ def test_a_job_that_has_run_is_not_timed() -> None:
         (pod("pi-node-0-0", "Pending", why="ErrImagePull: not found"), ""),
     ],
 )
-def test_what_every_try_would_repeat_ends_the_job(failed: PodSeen, reason: str) -> None:
+def test_what_every_try_would_repeat_ends_the_job(failed: ObservedPod, reason: str) -> None:
     told = find(waiting(20, failed).status, "Failed")
     assert (told.reason if told is not None else "") == reason

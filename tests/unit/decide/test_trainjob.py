@@ -27,15 +27,15 @@ from mpi_trainer.api.kinds.trainjob import (
     TrainJob,
     TrainJobSpec,
 )
-from mpi_trainer.decide import End, PodSeen, RankSeen, Seen
+from mpi_trainer.decide import End, Observed, ObservedPod, ObservedRank
 from mpi_trainer.decide.trainjob import status_annotations
 from mpi_trainer.decide.trainjob.decide import decide, needs_all_pods, over, refused, stalled
-from mpi_trainer.decide.trainjob.observed import JobSetSeen, Step, TrainSeen
+from mpi_trainer.decide.trainjob.observed import ObservedJobSet, ObservedTrainJob, TrainJobDecision
 from mpi_trainer.decide.trainjob.status import find
 from mpi_trainer.layout.agent.summary import OnHost, Summary, ranks
 
 T0 = datetime(2026, 3, 1, 12, tzinfo=UTC)
-UP = JobSetSeen("set", rendered="a")
+UP = ObservedJobSet("set", rendered="a")
 ALL_UP = replace(UP, jobs=tuple(JobStatus(name=n, active=1, ready=1) for n in ("node", "launcher")))
 REST = replace(UP, suspended=True)
 DONE = Condition(
@@ -83,20 +83,20 @@ def whole(job: TrainJob, torch: bool = False) -> Effective:
     return effective(job, runtime)
 
 
-def look(job: TrainJob, now: datetime = T0, torch: bool = False, **seen: Any) -> Step:
-    return decide(job, whole(job, torch), TrainSeen(wanted="a", **seen), now)
+def look(job: TrainJob, now: datetime = T0, torch: bool = False, **seen: Any) -> TrainJobDecision:
+    return decide(job, whole(job, torch), ObservedTrainJob(wanted="a", **seen), now)
 
 
-def pod(name: str, phase: Any = "Running", **more: Any) -> PodSeen:
+def pod(name: str, phase: Any = "Running", **more: Any) -> ObservedPod:
     role: Any = "launcher" if "launcher" in name else "worker"
-    return PodSeen(name=name, role=role, uid=name, phase=phase, **more)
+    return ObservedPod(name=name, role=role, uid=name, phase=phase, **more)
 
 
-def pods(phase: Any = "Running") -> tuple[PodSeen, ...]:
+def pods(phase: Any = "Running") -> tuple[ObservedPod, ...]:
     return tuple(pod(n, phase) for n in ("pi-launcher-0-0", "pi-node-0-0", "pi-node-0-1"))
 
 
-def stored(job: TrainJob, step: Step) -> TrainJob:
+def stored(job: TrainJob, step: TrainJobDecision) -> TrainJob:
     """The job after the step's status and findings were written."""
     notes = status_annotations.changes(
         status_annotations.read(job.metadata.annotations), step.findings
@@ -150,13 +150,13 @@ def test_a_job_that_comes_back_waits_for_the_pods_of_before() -> None:
     """Their ends would count as failures of the JobSet that goes on."""
     job = stored(make_job(), look(make_job(suspend=True)))
     first, *_ = pods()
-    going = Seen((replace(first, phase="Failed", terminating=True),))
+    going = Observed((replace(first, phase="Failed", terminating=True),))
     step = look(job, at(9), job_set=REST, pods=going)
     assert (step.suspend, step.renew, step.findings.cause) == (None, False, "")
     assert step.look_again is not None
     late = look(stored(job, step), at(30), job_set=REST, pods=going)
     assert "has not ended yet" in late.findings.cause
-    kept = Seen((replace(first, phase="Failed"),))
+    kept = Observed((replace(first, phase="Failed"),))
     assert look(stored(job, late), at(31), job_set=REST, pods=kept).suspend is False
 
 
@@ -177,10 +177,10 @@ def test_a_job_runs_once_jobset_says_so_of_launcher_and_nodes() -> None:
 def test_a_job_that_was_not_seen_to_run_has_run_since_its_launcher_began() -> None:
     launcher = pod("pi-launcher-0-0", "Succeeded", started=at(2), end=End(code=0))
     ended = replace(UP, completed=DONE)
-    late = look(make_job(), at(9), job_set=ended, pods=Seen((launcher,)))
+    late = look(make_job(), at(9), job_set=ended, pods=Observed((launcher,)))
     assert late.findings.start_time == "2026-03-01T12:00:02Z"
     node = pod("pi-node-0-0", "Failed", started=at(2), end=End(code=1))
-    never = look(make_job(), at(9), job_set=replace(UP, failed=BROKEN), pods=Seen((node,)))
+    never = look(make_job(), at(9), job_set=replace(UP, failed=BROKEN), pods=Observed((node,)))
     assert never.findings.start_time == ""
 
 
@@ -202,7 +202,7 @@ def test_nothing_is_active_of_a_job_that_has_ended() -> None:
 
 
 def test_a_job_says_what_it_waits_for_after_ten_seconds() -> None:
-    stuck = Seen((pod("pi-node-0-0", "Pending", why="0/3 nodes are available"),))
+    stuck = Observed((pod("pi-node-0-0", "Pending", why="0/3 nodes are available"),))
     early = look(make_job(), at(3), job_set=UP, pods=stuck)
     assert early.findings.cause == ""
     assert early.look_again == timedelta(seconds=7)
@@ -213,7 +213,7 @@ def test_a_job_says_what_it_waits_for_after_ten_seconds() -> None:
 
 def test_a_job_that_waits_for_a_pod_to_be_ready_says_so() -> None:
     """JobSet starts no launcher before; the pod itself may look well."""
-    nodes = Seen((pod("pi-node-0-0", ready=True), pod("pi-node-0-1")))
+    nodes = Observed((pod("pi-node-0-0", ready=True), pod("pi-node-0-1")))
     step = look(make_job(), at(10), job_set=UP, pods=nodes)
     assert step.findings.cause == "pi-node-0-1: it runs, but is not ready"
 
@@ -237,35 +237,35 @@ def test_a_job_that_waits_is_looked_at_ever_more_seldom() -> None:
     ids=["no JobSet", "starting", "slow", "running", "completed", "failed", "going on"],
 )
 def test_pods_that_have_not_ended_are_looked_at_only_where_they_matter(
-    job_set: JobSetSeen | None, seconds: float, needed: bool
+    job_set: ObservedJobSet | None, seconds: float, needed: bool
 ) -> None:
     job = make_job()
-    assert needs_all_pods(job, whole(job), TrainSeen(job_set), at(seconds)) is needed
+    assert needs_all_pods(job, whole(job), ObservedTrainJob(job_set), at(seconds)) is needed
 
 
 def test_a_job_whose_jobset_changes_goes_forward() -> None:
     """Where many start at once, each takes its time, and asking for pods would take more of it."""
     job, moved = make_job(), replace(UP, since=at(55))
-    assert not needs_all_pods(job, whole(job), TrainSeen(moved), at(60))
+    assert not needs_all_pods(job, whole(job), ObservedTrainJob(moved), at(60))
     assert look(job, at(60), job_set=moved).look_again == timedelta(seconds=5)
-    assert needs_all_pods(job, whole(job), TrainSeen(moved), at(65))
+    assert needs_all_pods(job, whole(job), ObservedTrainJob(moved), at(65))
 
 
 def test_a_job_that_ran_is_not_slow_to_start() -> None:
     job = stored(make_job(), look(make_job(), job_set=ALL_UP))
-    assert not needs_all_pods(job, whole(job), TrainSeen(UP), at(60))
+    assert not needs_all_pods(job, whole(job), ObservedTrainJob(UP), at(60))
     assert look(job, at(60), job_set=UP).look_again is None
 
 
-def complete(ranks: tuple[RankSeen, ...] = (), **more: Any) -> Step:
+def complete(ranks: tuple[ObservedRank, ...] = (), **more: Any) -> TrainJobDecision:
     ended = pod("pi-launcher-0-0", "Succeeded", end=End(code=0))
-    seen = Seen((ended,), ranks)
+    seen = Observed((ended,), ranks)
     return look(make_job(), at(1), job_set=replace(UP, completed=DONE), pods=seen, **more)
 
 
-def rank(number: int, where: str, code: int | None = 0) -> RankSeen:
+def rank(number: int, where: str, code: int | None = 0) -> ObservedRank:
     end = None if code is None else End(code=code)
-    return RankSeen(number, 2, where, end=end, ended=1.0)
+    return ObservedRank(number, 2, where, end=end, ended=1.0)
 
 
 def test_a_complete_jobset_is_a_complete_job() -> None:
@@ -287,7 +287,7 @@ def test_a_complete_jobset_is_a_complete_job() -> None:
     ],
 )
 def test_a_launcher_that_returned_0_proves_no_success(
-    ranks: tuple[RankSeen, ...], reason: str
+    ranks: tuple[ObservedRank, ...], reason: str
 ) -> None:
     """The JobSet is complete; the ranks say otherwise."""
     told = find(complete(ranks).status, "Failed")
@@ -308,11 +308,13 @@ def test_a_completed_jobset_is_believed_only_once_its_pods_were_asked_for(second
 
 
 def test_evidence_that_was_watched_is_not_asked_for_again() -> None:
-    job, ended = make_job(), Seen((pod("pi-launcher-0-0", "Succeeded", end=End(code=0)),))
-    seen = TrainSeen(replace(UP, completed=DONE), ended)
+    job, ended = make_job(), Observed((pod("pi-launcher-0-0", "Succeeded", end=End(code=0)),))
+    seen = ObservedTrainJob(replace(UP, completed=DONE), ended)
     assert not needs_all_pods(job, whole(job), seen, at(60))
-    bad = Seen((pod("pi-node-0-1", "Failed", end=End(code=9)),))
-    assert not needs_all_pods(job, whole(job), TrainSeen(replace(UP, failed=BROKEN), bad), at(60))
+    bad = Observed((pod("pi-node-0-1", "Failed", end=End(code=9)),))
+    assert not needs_all_pods(
+        job, whole(job), ObservedTrainJob(replace(UP, failed=BROKEN), bad), at(60)
+    )
 
 
 def test_who_failed_is_asked_for_once() -> None:
@@ -330,7 +332,7 @@ def test_who_failed_is_asked_for_once() -> None:
 def test_a_jobset_that_ended_and_is_being_deleted_has_ended(suspend: bool) -> None:
     """C-2: its time to live was over before we looked; the job is not to be run again."""
     ended = pod("pi-launcher-0-0", "Succeeded", end=End(code=0), terminating=True)
-    seen, going = Seen((ended,)), replace(UP, terminating=True)
+    seen, going = Observed((ended,)), replace(UP, terminating=True)
     job = make_job(suspend=suspend)
     step = look(job, at(1), job_set=replace(going, completed=DONE), pods=seen)
     assert find(step.status, "Complete") is not None
@@ -343,7 +345,7 @@ def test_a_jobset_that_ended_and_is_being_deleted_has_ended(suspend: bool) -> No
 def test_ranks_count_also_of_a_launcher_that_is_being_deleted() -> None:
     """C-2, C-11"""
     ended = pod("pi-launcher-0-0", "Succeeded", end=End(code=0), terminating=True)
-    seen = Seen((ended,), (rank(0, "pi-node-0-0", 9),))
+    seen = Observed((ended,), (rank(0, "pi-node-0-0", 9),))
     going = replace(UP, terminating=True, completed=DONE)
     told = find(look(make_job(), at(1), job_set=going, pods=seen).status, "Failed")
     assert told is not None
@@ -352,7 +354,7 @@ def test_ranks_count_also_of_a_launcher_that_is_being_deleted() -> None:
 
 def test_a_failure_tells_the_jobset_s_reason_and_the_pod_to_blame() -> None:
     bad = pod("pi-node-0-1", "Failed", end=End(code=137, reason="OOMKilled"))
-    step = look(make_job(), job_set=replace(UP, failed=BROKEN), pods=Seen((*pods()[:2], bad)))
+    step = look(make_job(), job_set=replace(UP, failed=BROKEN), pods=Observed((*pods()[:2], bad)))
     told = find(step.status, "Failed")
     assert told is not None
     cause = "Worker pi-node-0-1 ended with exit code 137 (OOMKilled)"

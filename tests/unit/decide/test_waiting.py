@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from mpi_trainer.api.kinds import conditions as c
-from mpi_trainer.decide import PodSeen, decide, reasons, refused
+from mpi_trainer.decide import ObservedPod, decide, reasons, refused
 from tests.unit.decide.world import (
     T0,
     at,
@@ -24,7 +24,7 @@ from tests.unit.decide.world import (
 NO_GPU = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."
 
 
-def pending(index: int, why: str = NO_GPU) -> PodSeen:
+def pending(index: int, why: str = NO_GPU) -> ObservedPod:
     return worker(index, "Pending", scheduled=False, why=why)
 
 
@@ -79,7 +79,7 @@ def test_a_wait_is_told_as_one_event_with_its_first_repetition() -> None:
         ((worker(0), worker(1, terminating=True)), "pi-worker-1: being deleted"),
     ],
 )
-def test_every_kind_of_wait_has_its_words(pods: tuple[PodSeen, ...], words: str) -> None:
+def test_every_kind_of_wait_has_its_words(pods: tuple[ObservedPod, ...], words: str) -> None:
     job = make_job()
     job = stored(job, decide(job, look_at(), T0))
     seen = look_at(*pods, refused="exceeded quota")

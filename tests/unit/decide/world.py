@@ -19,7 +19,16 @@ from mpi_trainer.api.kinds.mpijob import (
     RunPolicy,
     SchedulingPolicy,
 )
-from mpi_trainer.decide import Decision, End, Failure, PodSeen, RankSeen, Record, Seen, decide
+from mpi_trainer.decide import (
+    Decision,
+    End,
+    Failure,
+    Observed,
+    ObservedPod,
+    ObservedRank,
+    Record,
+    decide,
+)
 
 replace = msgspec.structs.replace
 T0 = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -62,34 +71,34 @@ def with_workers(job: MPIJob, workers: int) -> MPIJob:
     return replace(job, spec=replace(job.spec, mpi_replica_specs=specs))
 
 
-def worker(index: int = 0, phase: Any = "Running", **fields: Any) -> PodSeen:
+def worker(index: int = 0, phase: Any = "Running", **fields: Any) -> ObservedPod:
     up = phase == "Running"
     given = {"ready": up, "uid": f"w{index}", "index": index, **fields}
-    return PodSeen(name=f"pi-worker-{index}", role="worker", phase=phase, **given)
+    return ObservedPod(name=f"pi-worker-{index}", role="worker", phase=phase, **given)
 
 
-def launcher(phase: Any = "Running", **fields: Any) -> PodSeen:
-    return PodSeen(
+def launcher(phase: Any = "Running", **fields: Any) -> ObservedPod:
+    return ObservedPod(
         **{"name": "pi-launcher", "role": "launcher", "uid": "l", **fields, "phase": phase}
     )
 
 
 def rank(
     number: int = 0, *, code: int | None = 0, pod: str = "pi-worker-0", **more: Any
-) -> RankSeen:
+) -> ObservedRank:
     end = None if code is None else End(code=code)
-    return RankSeen(rank=number, size=2, pod=pod, end=end, **more)
+    return ObservedRank(rank=number, size=2, pod=pod, end=end, **more)
 
 
-def look_at(*pods: PodSeen, record: Record | None = None, **fields: Any) -> Seen:
-    return Seen(pods=pods, record=record or Record(), **{"has_key": True, **fields})
+def look_at(*pods: ObservedPod, record: Record | None = None, **fields: Any) -> Observed:
+    return Observed(pods=pods, record=record or Record(), **{"has_key": True, **fields})
 
 
 def stored(job: MPIJob, decision: Decision) -> MPIJob:
     return replace(job, status=decision.status)
 
 
-def running_job(**fields: Any) -> tuple[MPIJob, Seen]:
+def running_job(**fields: Any) -> tuple[MPIJob, Observed]:
     """Two workers and a launcher at work since T0, and the status that says so."""
     job, seen = make_job(**fields), look_at(launcher(), worker(0), worker(1))
     return stored(job, decide(job, seen, T0)), seen

@@ -118,7 +118,7 @@ def test_requests_and_configuration_load_no_event_loop() -> None:
     """The CLI builds requests before it knows whether it needs a transport."""
     program = (
         "import sys\n"
-        "from mpi_trainer.kube import requests, resources, errors, retries, config, accounts\n"
+        "from mpi_trainer.kube import requests, resources, errors, retries, config, users\n"
         "print([m for m in ('aiohttp', 'asyncio') if m in sys.modules])\n"
     )
     done = subprocess.run(

@@ -10,13 +10,13 @@ import pytest
 
 from mpi_trainer.api.validation.policies import IMPLEMENTATIONS
 from mpi_trainer.layout.model import Host
-from mpi_trainer.layout.mpi import RANK_MARK, REGISTRY, MpiImpl, Settings, implementation
+from mpi_trainer.layout.mpi import RANK_MARK, REGISTRY, MpiImpl, MpiSettings, implementation
 
 HOSTS = (
     Host("a-launcher", "a-launcher.a.ns.svc", 4),
     Host("a-worker-10", "a-worker-10.a.ns.svc", 16),
 )
-SETTINGS = Settings(hostfile="/etc/mpi/hostfile", slots=7, ssh_args="-o ConnectionAttempts=10")
+SETTINGS = MpiSettings(hostfile="/etc/mpi/hostfile", slots=7, ssh_args="-o ConnectionAttempts=10")
 INTERFACES = ("eth0", "lo")
 _LINE = re.compile(r"(\S+?)(?: slots=|:)(\d+)\n")
 
@@ -48,7 +48,7 @@ every = pytest.mark.parametrize("impl", REGISTRY, ids=lambda impl: impl.name)
 )
 def test_open_mpi_4_writes_long_host_names_in_full(host: str, plain: bool) -> None:
     """W-7: it copies a name up to its first digit into 50 bytes of its stack."""
-    given = dict(implementation("OpenMPI").launcher_env(Settings("h", 1, "", (host, "b"))))
+    given = dict(implementation("OpenMPI").launcher_env(MpiSettings("h", 1, "", (host, "b"))))
     assert given.get("OMPI_MCA_regx") == ("naive" if plain else None)
 
 

@@ -11,7 +11,7 @@ import pytest
 import mpi_trainer
 from mpi_trainer.api.kinds.runtime import MPI
 from mpi_trainer.api.validation.compatibility import RESERVED
-from mpi_trainer.layout.mpi import REGISTRY, Settings
+from mpi_trainer.layout.mpi import REGISTRY, MpiSettings
 
 ROOT = Path(mpi_trainer.__file__).parent
 Literals = frozenset[tuple[str, str]]
@@ -49,7 +49,7 @@ def test_no_other_code_names_an_implementation(strings: Literals) -> None:
 
 
 def test_no_other_code_names_a_variable_of_an_implementation(strings: Literals) -> None:
-    settings = Settings(hostfile="h", slots=1, ssh_args="s")
+    settings = MpiSettings(hostfile="h", slots=1, ssh_args="s")
     names = {
         name
         for impl in REGISTRY

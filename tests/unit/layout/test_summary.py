@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpi_trainer.decide import End, PodSeen, Seen, agent_summary, permanent_failures, reasons
+from mpi_trainer.decide import (
+    End,
+    Observed,
+    ObservedPod,
+    agent_summary,
+    permanent_failures,
+    reasons,
+)
 from mpi_trainer.layout.agent import launcher_log
 from mpi_trainer.layout.agent.summary import (
     BadRank,
@@ -248,6 +255,6 @@ def test_a_script_that_is_not_there_is_told_in_pythons_words() -> None:
     found = agent_summary.accused(said, launcher_log.first([line]))
     assert found.text == "can't open file '/nosuch.py': [Errno 2] No such file or directory"
     end = agent_summary.end(End(code=2), found)
-    pod = PodSeen("train-launcher", "launcher", "l", "Failed", end=end)
-    seen = Seen((pod,), agent_summary.ranks(found, 1))
+    pod = ObservedPod("train-launcher", "launcher", "l", "Failed", end=end)
+    seen = Observed((pod,), agent_summary.ranks(found, 1))
     assert permanent_failures.reason(pod, seen) == reasons.BAD_ARGUMENTS

@@ -13,8 +13,8 @@ import msgspec
 import pytest
 
 from mpi_trainer.api.defaults import with_defaults
-from mpi_trainer.local.execute.settings import Settings
-from mpi_trainer.local.jobs.jobdir import Damaged, Event, JobDir, State
+from mpi_trainer.local.execute.settings import LocalSettings
+from mpi_trainer.local.jobs.jobdir import Damaged, JobDir, State, StoredEvent
 from mpi_trainer.sdk.job.new import NewJob
 
 replace = msgspec.structs.replace
@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> JobDir:
     made = JobDir(tmp_path / "default" / "job")
     made.path.mkdir(parents=True)
     made.write_job(with_defaults(NewJob("job", ("true",)).mpijob()))
-    made.write_settings(Settings(cwd="/", env=(("SECRET", "x"),)))
+    made.write_settings(LocalSettings(cwd="/", env=(("SECRET", "x"),)))
     made.write_state(STATE)
     return made
 
@@ -108,7 +108,7 @@ def test_a_file_that_is_a_directory_is_damage(folder: JobDir) -> None:
 
 
 def test_a_torn_event_costs_itself_only(folder: JobDir) -> None:
-    event = Event(NOW, "Normal", "First", "")
+    event = StoredEvent(NOW, "Normal", "First", "")
     folder.add_event(event)
     with (folder.path / "events.jsonl").open("ab") as file:
         file.write(b'{"time": "2026')

@@ -12,7 +12,7 @@ from mpi_trainer.layout.model import File as LayoutFile
 from mpi_trainer.layout.model import Host, KeyFile, Layout, PodLayout
 from mpi_trainer.layout.mpi import REGISTRY
 from mpi_trainer.local.errors import CannotApply
-from mpi_trainer.local.execute.plan import Keys, Place, Planner, Site, limits
+from mpi_trainer.local.execute.plan import Keys, Planner, PodLocation, Site, limits
 from mpi_trainer.local.pods.environment import Materials
 from mpi_trainer.local.pods.pod import File, Limits, Mount, Paths, PodPlan
 from mpi_trainer.runtime.ssh_keys import KeyPair
@@ -87,7 +87,9 @@ def plans(
         ssh="managed",
     )
     places = {
-        name: Place(f"10.0.0.{n}", 2222, Paths(f"{prefix}/{name}" if prefix else "", "/s", "/tmp"))
+        name: PodLocation(
+            f"10.0.0.{n}", 2222, Paths(f"{prefix}/{name}" if prefix else "", "/s", "/tmp")
+        )
         for n, name in enumerate(NAMES, start=2)
     }
     planner = Planner(layout, SITE, places, Keys(JOB_KEY, HOST_KEY))

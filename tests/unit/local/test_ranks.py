@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mpi_trainer.decide import End, RankSeen
+from mpi_trainer.decide import End, ObservedRank
 from mpi_trainer.layout.agent import scripts
 from mpi_trainer.local.execute import ranks
 
@@ -24,13 +24,13 @@ def write(share: Path, name: str, text: str) -> None:
     (share / ranks.FOLDER / name).write_text(text)
 
 
-def read(share: Path) -> tuple[RankSeen, ...]:
+def read(share: Path) -> tuple[ObservedRank, ...]:
     return ranks.read({"pod": str(share)}, 2)
 
 
 def test_a_rank_that_runs_has_no_end(share: Path) -> None:
     write(share, "3.h.10.99.start", "rank=3\nsize=4\nhost=h\npid=11\nstart=99\n")
-    assert read(share) == (RankSeen(rank=3, size=4, pod="pod", attempt=2, pid=11),)
+    assert read(share) == (ObservedRank(rank=3, size=4, pod="pod", attempt=2, pid=11),)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_what_the_real_wrapper_writes_is_read(share: Path, script: str, end: End
 def test_only_a_kill_in_a_pod_out_of_memory_is_blamed_on_memory() -> None:
     killed, failed = End(signal=9), End(code=1)
     seen = tuple(
-        RankSeen(rank=i, size=4, pod=pod, end=end)
+        ObservedRank(rank=i, size=4, pod=pod, end=end)
         for i, (pod, end) in enumerate(
             [("full", killed), ("full", failed), ("full", None), ("other", killed)]
         )

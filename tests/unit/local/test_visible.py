@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mpi_trainer.local.execute.settings import Settings
+from mpi_trainer.local.execute.settings import LocalSettings
 from mpi_trainer.local.execute.site import site
 from mpi_trainer.local.mpi.distributions import Distribution
 from mpi_trainer.local.pods.pod import Mount
@@ -62,7 +62,7 @@ MPI = Distribution("openmpi", "OpenMPI", "Open MPI", "5", True, settings=(("OPAL
 def test_mpi_is_seen_at_a_plain_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Open MPI starts its daemons by a shell, and does not quote the path of its own."""
     monkeypatch.setenv("XDG_DATA_HOME", str(folder))
-    found = site(Settings(cwd="/", env=()), MPI, "eth0", {})
+    found = site(LocalSettings(cwd="/", env=()), MPI, "eth0", {})
     assert dict(found.mpi_paths)["PATH"] == "/run/mpi/openmpi-5/bin"
     assert found.mpi_env == (("OPAL_PREFIX", "/run/mpi/openmpi-5"),)
     assert found.mpi == Mount(f"{folder}/mpi-trainer/mpi/openmpi-5", "/run/mpi/openmpi-5", True)
@@ -70,6 +70,6 @@ def test_mpi_is_seen_at_a_plain_path(folder: Path, monkeypatch: pytest.MonkeyPat
 
 def test_mpi_with_a_plain_path_is_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", "/var/lib/x")
-    found = site(Settings(cwd="/", env=()), MPI, "eth0", {})
+    found = site(LocalSettings(cwd="/", env=()), MPI, "eth0", {})
     assert dict(found.mpi_paths)["PATH"] == "/var/lib/x/mpi-trainer/mpi/openmpi-5/bin"
     assert found.mpi is None

@@ -17,7 +17,7 @@ from mpi_trainer.runtime.partial import Meta, Partial
 from mpi_trainer.runtime.probes import Probes
 from mpi_trainer.runtime.reflector import Reflector
 from mpi_trainer.runtime.store import Store
-from mpi_trainer.runtime.workers import DONE, Result, Settings, Workers
+from mpi_trainer.runtime.workers import DONE, Result, Workers, WorkerSettings
 from mpi_trainer.runtime.workqueue import WorkQueue
 from tests.unit.runtime.faketime import FakeTime, now, play
 
@@ -33,7 +33,7 @@ class Scene:
         self.pods = Reflector(Client(Config("http://127.0.0.1:1")), PODS, Thing, Store[Thing]())
         self.queue: WorkQueue[str] = WorkQueue()
         workers = Workers(
-            "mpijob", self.queue, self.never, self.metrics, settings=Settings(timeout=1e9)
+            "mpijob", self.queue, self.never, self.metrics, settings=WorkerSettings(timeout=1e9)
         )
         self.manager = Manager(
             Parts(

@@ -12,7 +12,7 @@ from mpi_trainer.kube.requests import Request
 from mpi_trainer.runtime.backoff import Curve
 from mpi_trainer.runtime.metrics import Metrics
 from mpi_trainer.runtime.partial import Key
-from mpi_trainer.runtime.workers import DONE, Result, Settings, Terminal, Workers
+from mpi_trainer.runtime.workers import DONE, Result, Terminal, Workers, WorkerSettings
 from mpi_trainer.runtime.workqueue import WorkQueue
 from tests.unit.runtime.faketime import now, play
 
@@ -41,7 +41,7 @@ class Scene:
             self.reconcile,
             self.metrics,
             fresh=lambda _: self.fresh,
-            settings=Settings(workers=3),
+            settings=WorkerSettings(workers=3),
         )
 
     async def reconcile(self, key: str) -> Result:
@@ -228,7 +228,7 @@ def test_long_looks_of_one_namespace_leave_workers_to_others() -> None:
             return DONE
 
         queue: WorkQueue[Key] = WorkQueue()
-        workers = Workers("x", queue, reconcile, Metrics(), settings=Settings(workers=8))
+        workers = Workers("x", queue, reconcile, Metrics(), settings=WorkerSettings(workers=8))
         running = asyncio.ensure_future(workers.run())
         for number in range(20):
             queue.add(Key("flood", f"job-{number}"))

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mpi_trainer.sdk.backends.cluster.log_position import Place
+from mpi_trainer.sdk.backends.cluster.log_position import LogPosition
 
 START = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 steps = st.lists(st.sampled_from([0, 1, 300_000, 999_999, 1_000_000, 4_000_000]), max_size=40)
@@ -32,7 +32,7 @@ def test_lines_come_once_however_often_reading_breaks(
     if alike:
         # Lines of one time and one text cannot be told apart, but counted.
         lines = [*lines, *lines[-1:]]
-    place, got, gaps = Place(), 0, 0
+    place, got, gaps = LogPosition(), 0, 0
     for piece in [*pieces, len(lines) + 1]:
         fresh = 0
         place.resume()
@@ -48,7 +48,7 @@ def test_lines_come_once_however_often_reading_breaks(
 
 
 def test_rotation_is_a_gap_where_the_last_line_is_gone() -> None:
-    place = Place()
+    place = LogPosition()
     assert place.take(b"2026-01-31T12:00:00.5Z a") is not None
     place.resume()
     entry = place.take(b"2026-01-31T12:00:09.5Z z")
@@ -58,7 +58,7 @@ def test_rotation_is_a_gap_where_the_last_line_is_gone() -> None:
 
 
 def test_rotation_that_kept_the_last_line_is_no_gap() -> None:
-    place = Place()
+    place = LogPosition()
     for text in (b"00.5Z a", b"00.6Z b"):
         place.take(b"2026-01-31T12:00:" + text)
     place.resume()
@@ -68,5 +68,5 @@ def test_rotation_that_kept_the_last_line_is_no_gap() -> None:
 
 
 def test_line_without_a_time_is_not_lost() -> None:
-    entry = Place().take(b"unable to retrieve container logs")
+    entry = LogPosition().take(b"unable to retrieve container logs")
     assert entry is not None and entry.text == b"unable to retrieve container logs"

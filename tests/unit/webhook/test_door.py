@@ -13,11 +13,11 @@ import pytest
 from mpi_trainer.api.yaml import typed
 from mpi_trainer.kube.errors import KubeError
 from mpi_trainer.webhook import review
-from mpi_trainer.webhook.endpoints import Door
+from mpi_trainer.webhook.endpoints import Endpoints
 from mpi_trainer.webhook.mpijob import server_checks as asks_module
-from mpi_trainer.webhook.mpijob.server_checks import MOST_RIGHTS, Asks
+from mpi_trainer.webhook.mpijob.server_checks import MOST_RIGHTS, ServerChecks
 from mpi_trainer.webhook.trainjob import server_checks as trainasks_module
-from mpi_trainer.webhook.trainjob.server_checks import TrainAsks
+from mpi_trainer.webhook.trainjob.server_checks import TrainServerChecks
 from tests.unit.api.building import LAUNCHER_POD, POD, POLICY, job
 from tests.unit.api.traincases import KUEUE, PATCHES
 from tests.unit.api.trainers import patch, runtime, train_job
@@ -55,9 +55,9 @@ class Server:
 def answer(
     server: Server, kind: str, user: str, new: dict[str, Any], old: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    asks = Asks(server, seconds=0.05)  # type: ignore[arg-type]
-    trains = TrainAsks(server, asks, seconds=0.05)  # type: ignore[arg-type]
-    door = Door(asks, trains, lambda: True, "maker")
+    asks = ServerChecks(server, seconds=0.05)  # type: ignore[arg-type]
+    trains = TrainServerChecks(server, asks, seconds=0.05)  # type: ignore[arg-type]
+    door = Endpoints(asks, trains, lambda: True, "maker")
     judge = {
         "MPIJob": door.validate,
         "TrainJob": door.validate_trainjob,

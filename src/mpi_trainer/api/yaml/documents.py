@@ -25,7 +25,7 @@ from mpi_trainer.api.errors import (
     kind_of,
 )
 from mpi_trainer.api.yaml import plainyaml, scalars, yaml_events
-from mpi_trainer.api.yaml.yaml_events import Event, Malformed
+from mpi_trainer.api.yaml.yaml_events import Malformed, YamlEvent
 
 MAX_SIZE = 4 * 1024 * 1024
 MAX_NODES = 200_000
@@ -83,7 +83,7 @@ def parse(text: str, source: str) -> tuple[Document, ...]:
     return tuple(Document(source, root.value, root) for root in roots)
 
 
-def _events(text: str) -> Iterator[Event]:
+def _events(text: str) -> Iterator[YamlEvent]:
     found = plainyaml.events(text)
     return yaml_events.parsed(text) if found is None else iter(found)
 
@@ -91,7 +91,7 @@ def _events(text: str) -> Iterator[Event]:
 class _Composer:
     """Builds nodes from events. One pass, one instance."""
 
-    def __init__(self, events: Iterator[Event], source: str) -> None:
+    def __init__(self, events: Iterator[YamlEvent], source: str) -> None:
         self._events = events
         self._source = source
         self._anchors: dict[str, Node] = {}
@@ -102,7 +102,7 @@ class _Composer:
             self._anchors = {}
             yield self._node(next(self._events), 1)
 
-    def _node(self, event: Event, depth: int) -> Node:
+    def _node(self, event: YamlEvent, depth: int) -> Node:
         if depth > MAX_DEPTH:
             remedy = f"nest at most {MAX_DEPTH} levels"
             raise self._error(event, "the document is nested too deeply", remedy)
@@ -121,7 +121,7 @@ class _Composer:
             self._anchors[event.anchor] = node
         return node
 
-    def _alias(self, event: Event, depth: int) -> Node:
+    def _alias(self, event: YamlEvent, depth: int) -> Node:
         node = self._anchors.get(event.anchor or "")
         if node is None:
             rule = f"the alias *{event.anchor} has no finished anchor before it"
@@ -132,13 +132,13 @@ class _Composer:
         self._count(event, node.size)
         return node
 
-    def _count(self, event: Event, nodes: int) -> None:
+    def _count(self, event: YamlEvent, nodes: int) -> None:
         self._total += nodes
         if self._total > MAX_NODES:
             rule = f"the file expands to more than {MAX_NODES} values"
             raise self._error(event, rule, "use fewer aliases or a smaller file")
 
-    def _scalar(self, event: Event) -> Node:
+    def _scalar(self, event: YamlEvent) -> Node:
         value: scalars.Scalar = event.value
         if event.plain or event.tag in _SCALAR_TAGS:
             try:
@@ -149,12 +149,12 @@ class _Composer:
             self._check_tag(event, "str")
         return Node(value, event.line, event.column, 1, 1)
 
-    def _check_tag(self, event: Event, name: str) -> None:
+    def _check_tag(self, event: YamlEvent, name: str) -> None:
         if event.tag not in (None, "!", _CORE + name):
             shown = event.tag.replace(_CORE, "!!")
             raise self._error(event, f"the tag {shown} is not allowed here", "remove the tag")
 
-    def _sequence(self, start: Event, depth: int) -> Node:
+    def _sequence(self, start: YamlEvent, depth: int) -> Node:
         parts: dict[str | int, tuple[int, int, Node]] = {}
         event = next(self._events)
         while event.kind != "end":
@@ -162,7 +162,7 @@ class _Composer:
             event = next(self._events)
         return _branch(start, [part[2].value for part in parts.values()], parts)
 
-    def _mapping(self, start: Event, depth: int) -> Node:
+    def _mapping(self, start: YamlEvent, depth: int) -> Node:
         own: dict[str | int, tuple[int, int, Node]] = {}
         merged: dict[str | int, tuple[int, int, Node]] = {}
         event = next(self._events)
@@ -178,7 +178,7 @@ class _Composer:
         parts = {**merged, **own}
         return _branch(start, {name: part[2].value for name, part in parts.items()}, parts)
 
-    def _key(self, event: Event, key: object, taken: Mapping[str | int, object]) -> str:
+    def _key(self, event: YamlEvent, key: object, taken: Mapping[str | int, object]) -> str:
         if not isinstance(key, str):
             rule = f"a key must be a string, and this one is {kind_of(key)}"
             raise self._error(event, rule, _QUOTE)
@@ -187,7 +187,7 @@ class _Composer:
             raise self._error(event, rule, "keep one of the two", DUPLICATE)
         return key
 
-    def _merge(self, event: Event, node: Node) -> dict[str | int, tuple[int, int, Node]]:
+    def _merge(self, event: YamlEvent, node: Node) -> dict[str | int, tuple[int, int, Node]]:
         listed = isinstance(node.value, list)
         sources = [part[2] for part in node.parts.values()] if listed else [node]
         parts: dict[str | int, tuple[int, int, Node]] = {}
@@ -198,11 +198,11 @@ class _Composer:
             parts.update(source.parts)
         return parts
 
-    def _error(self, event: Event, rule: str, remedy: str, problem: str = SYNTAX) -> InvalidJob:
+    def _error(self, event: YamlEvent, rule: str, remedy: str, problem: str = SYNTAX) -> InvalidJob:
         return _refuse(self._source, event.line, event.column, rule, remedy, problem)
 
 
-def _branch(start: Event, value: Any, parts: Mapping[str | int, tuple[int, int, Node]]) -> Node:
+def _branch(start: YamlEvent, value: Any, parts: Mapping[str | int, tuple[int, int, Node]]) -> Node:
     inside = [part[2] for part in parts.values()]
     size = 1 + sum(node.size for node in inside)
     depth = 1 + max((node.depth for node in inside), default=0)

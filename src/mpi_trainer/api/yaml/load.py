@@ -33,7 +33,7 @@ from mpi_trainer.api.yaml import attachments, documents
 from mpi_trainer.api.yaml.attachments import CONFIG_MAP, SECRET, ConfigMap, Secret
 from mpi_trainer.api.yaml.decode import Decoded, decode
 from mpi_trainer.api.yaml.documents import Document
-from mpi_trainer.api.yaml.loaded import Found, beyond, located
+from mpi_trainer.api.yaml.loaded import LoadedObject, beyond, located
 
 if TYPE_CHECKING:
     from mpi_trainer.api.kinds.runtime import Runtime
@@ -62,63 +62,63 @@ def objects(text: str, source: str, runtimes: Sequence[Runtime] = ()) -> JobFile
     return _file(text, source, ANY_FILE, runtimes)
 
 
-def job(data: Mapping[str, Any]) -> Found:
+def job(data: Mapping[str, Any]) -> LoadedObject:
     """An MPIJob from plain data, such as an API object or an admission request; never raises."""
     return _one(data, KIND)
 
 
-def train_job(data: Mapping[str, Any]) -> Found:
+def train_job(data: Mapping[str, Any]) -> LoadedObject:
     """A TrainJob from plain data, judged without its runtime; never raises."""
     return _one(data, TRAIN_JOB)
 
 
-def runtime(data: Mapping[str, Any]) -> Found:
+def runtime(data: Mapping[str, Any]) -> LoadedObject:
     """A runtime of either kind from plain data; never raises."""
     return _one(data, *RUNTIMES)
 
 
-def _one(data: Mapping[str, Any], *kinds: str) -> Found:
+def _one(data: Mapping[str, Any], *kinds: str) -> LoadedObject:
     wrong = [*identity.errors(data, ANY_FILE), *size.errors(data)]
     if not wrong and data.get("kind") not in kinds:
         rule = f"must be {' or '.join(kinds)}"
         remedy = f"send {'an' if kinds[0] == KIND else 'a'} {kinds[0]}"
         wrong = [FieldError(("kind",), NOT_SUPPORTED, data["kind"], rule, remedy)]
-    return Found(None, tuple(wrong)) if wrong else _READERS[data["kind"]](data)
+    return LoadedObject(None, tuple(wrong)) if wrong else _READERS[data["kind"]](data)
 
 
-def _job(data: Mapping[str, Any]) -> Found:
+def _job(data: Mapping[str, Any]) -> LoadedObject:
     decoded = decode(MPIJob, data)
     value = with_defaults(decoded.value)
     errors = (*decoded.errors, *beyond(decoded, validation.errors(value)))
     wrong = [error.path for error in errors]
     suspicions = (w for w in validation.warnings(value) if not under(w.path, wrong))
-    return Found(value, errors, (*decoded.warnings, *beyond(decoded, suspicions)))
+    return LoadedObject(value, errors, (*decoded.warnings, *beyond(decoded, suspicions)))
 
 
-def _train_job(data: Mapping[str, Any]) -> Found:
+def _train_job(data: Mapping[str, Any]) -> LoadedObject:
     from mpi_trainer.api.yaml import load_trainer
 
     return load_trainer.train_job(data)
 
 
-def _runtime(data: Mapping[str, Any]) -> Found:
+def _runtime(data: Mapping[str, Any]) -> LoadedObject:
     from mpi_trainer.api.yaml import load_trainer
 
     return load_trainer.runtime(data)
 
 
-def _config_map(data: Mapping[str, Any]) -> Found:
+def _config_map(data: Mapping[str, Any]) -> LoadedObject:
     return _companion(ConfigMap, data)
 
 
-def _secret(data: Mapping[str, Any]) -> Found:
+def _secret(data: Mapping[str, Any]) -> LoadedObject:
     return _companion(Secret, data)
 
 
-def _companion(kind: type[ConfigMap] | type[Secret], data: Mapping[str, Any]) -> Found:
+def _companion(kind: type[ConfigMap] | type[Secret], data: Mapping[str, Any]) -> LoadedObject:
     decoded: Decoded[Any] = decode(kind, data)
     errors = (*decoded.errors, *beyond(decoded, attachments.errors(decoded.value)))
-    return Found(decoded.value, errors, decoded.warnings)
+    return LoadedObject(decoded.value, errors, decoded.warnings)
 
 
 _READERS = {
@@ -158,11 +158,11 @@ def _file(text: str, source: str, kinds: Kinds, runtimes: Sequence[Runtime] = ()
     )
 
 
-def _read(document: Document, kinds: Kinds) -> Found:
+def _read(document: Document, kinds: Kinds) -> LoadedObject:
     data = document.data
     wrong = [*identity.errors(data, kinds), *size.errors(data)]
-    found = Found(None, tuple(wrong)) if wrong else _READERS[data["kind"]](data)
-    return Found(
+    found = LoadedObject(None, tuple(wrong)) if wrong else _READERS[data["kind"]](data)
+    return LoadedObject(
         found.value,
         located(document, found.errors),
         located(document, found.warnings),
@@ -170,7 +170,7 @@ def _read(document: Document, kinds: Kinds) -> Found:
     )
 
 
-def _duplicates(read: Iterable[Found]) -> list[FieldError]:
+def _duplicates(read: Iterable[LoadedObject]) -> list[FieldError]:
     taken: set[tuple[str, str, str]] = set()
     errors = []
     for found in read:

@@ -16,27 +16,27 @@ from mpi_trainer.api.validation import runtime as runtime_rules
 from mpi_trainer.api.validation import trainjob as train_job_rules
 from mpi_trainer.api.yaml.decode import decode
 from mpi_trainer.api.yaml.documents import Document
-from mpi_trainer.api.yaml.loaded import Found, beyond, located
+from mpi_trainer.api.yaml.loaded import LoadedObject, beyond, located
 
 
-def train_job(data: Mapping[str, Any]) -> Found:
+def train_job(data: Mapping[str, Any]) -> LoadedObject:
     decoded = decode(TrainJob, data)
     value = trainer_defaults.of_job(decoded.value)
     errors = (*decoded.errors, *beyond(decoded, train_job_rules.errors(value)))
-    return Found(value, errors, decoded.warnings)
+    return LoadedObject(value, errors, decoded.warnings)
 
 
-def runtime(data: Mapping[str, Any]) -> Found:
+def runtime(data: Mapping[str, Any]) -> LoadedObject:
     decoded = decode(Runtime, data)
     value = trainer_defaults.of_runtime(decoded.value)
     errors = (*decoded.errors, *beyond(decoded, runtime_rules.errors(value)))
     suspicions = () if errors else runtime_rules.warnings(value)
-    return Found(value, errors, (*decoded.warnings, *suspicions))
+    return LoadedObject(value, errors, (*decoded.warnings, *suspicions))
 
 
 def fitted(
-    read: Sequence[Found], parsed: Sequence[Document], runtimes: Iterable[Runtime]
-) -> list[Found]:
+    read: Sequence[LoadedObject], parsed: Sequence[Document], runtimes: Iterable[Runtime]
+) -> list[LoadedObject]:
     """Sound TrainJobs judged with their runtimes, where those were read too or are given."""
     known = (*(f.value for f in read if isinstance(f.value, Runtime) and not f.errors), *runtimes)
     return [_judged(found, document, known) for found, document in zip(read, parsed, strict=True)]
@@ -50,7 +50,7 @@ def apart(values: Sequence[object]) -> tuple[tuple[TrainJob, ...], tuple[Runtime
     )
 
 
-def _judged(found: Found, document: Document, known: Iterable[Runtime]) -> Found:
+def _judged(found: LoadedObject, document: Document, known: Iterable[Runtime]) -> LoadedObject:
     job = found.value
     if found.errors or not isinstance(job, TrainJob):
         return found
@@ -59,4 +59,4 @@ def _judged(found: Found, document: Document, known: Iterable[Runtime]) -> Found
         return found
     errors = located(document, compatibility.errors(job, runtime))
     told = () if errors else located(document, compatibility.warnings(job, runtime))
-    return Found(job, errors, (*found.warnings, *told), found.named_at)
+    return LoadedObject(job, errors, (*found.warnings, *told), found.named_at)

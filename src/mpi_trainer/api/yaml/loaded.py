@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mpi_trainer.api.kinds.trainjob import TrainJob
 
 
-class Found(msgspec.Struct, frozen=True):
+class LoadedObject(msgspec.Struct, frozen=True):
     """One object read, and what was found on the way. Not to be used where there are errors."""
 
     value: MPIJob | TrainJob | Runtime | ConfigMap | Secret | None

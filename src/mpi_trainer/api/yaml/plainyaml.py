@@ -9,7 +9,7 @@ every mistake belong to the library.
 
 from __future__ import annotations
 
-from mpi_trainer.api.yaml.yaml_events import Event, Kind
+from mpi_trainer.api.yaml.yaml_events import Kind, YamlEvent
 
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_")
 _WORD = _LETTERS | frozenset("0123456789./-")
@@ -28,15 +28,15 @@ class _More(Exception):
     """There is more to the text than is read here."""
 
 
-def events(text: str) -> list[Event] | None:
+def events(text: str) -> list[YamlEvent] | None:
     """The events of every document that is not empty; None where the library must read it."""
     if not text.isascii() or not text.replace("\n", "").isprintable():
         return None
-    found: list[Event] = []
+    found: list[YamlEvent] = []
     try:
         whole = text.split("\n")
         for lines in _documents(whole):
-            found.append(Event("document", lines[0][0], 0))
+            found.append(YamlEvent("document", lines[0][0], 0))
             found += _Reader(lines, whole).read()
     except _More:
         return None
@@ -66,9 +66,9 @@ class _Reader:
         self._whole = whole
         self._at = 0
         self._depth = 0
-        self._found: list[Event] = []
+        self._found: list[YamlEvent] = []
 
-    def read(self) -> list[Event]:
+    def read(self) -> list[YamlEvent]:
         self._block(-1)
         if self._at < len(self._lines):
             raise _More
@@ -77,7 +77,7 @@ class _Reader:
     def _emit(
         self, kind: Kind, line: int, column: int, value: str = "", plain: bool = False
     ) -> None:
-        self._found.append(Event(kind, line, column, value, plain))
+        self._found.append(YamlEvent(kind, line, column, value, plain))
 
     def _indent(self) -> int:
         """That of the line that comes now; -1 at the end."""

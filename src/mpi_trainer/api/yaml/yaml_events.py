@@ -14,7 +14,7 @@ import msgspec
 Kind = Literal["document", "scalar", "sequence", "mapping", "end", "alias"]
 
 
-class Event(msgspec.Struct, frozen=True):
+class YamlEvent(msgspec.Struct, frozen=True):
     """`plain`: a scalar without quotes, whose text decides its type. Lines count from 0."""
 
     kind: Kind
@@ -36,7 +36,7 @@ class Malformed(Exception):
         self.column = column
 
 
-def parsed(text: str) -> Iterator[Event]:
+def parsed(text: str) -> Iterator[YamlEvent]:
     """The events of every document; raises Malformed where they end before their time."""
     import yaml
 
@@ -63,10 +63,10 @@ def parsed(text: str) -> Iterator[Event]:
         raise Malformed(problem, *((mark.line, mark.column) if mark else (0, 0))) from None
 
 
-def _event(kind: Kind, event: Any) -> Event:
+def _event(kind: Kind, event: Any) -> YamlEvent:
     tag, anchor = getattr(event, "tag", None), getattr(event, "anchor", None)
     mark = event.start_mark
     if kind != "scalar":
-        return Event(kind, mark.line, mark.column, tag=tag, anchor=anchor)
+        return YamlEvent(kind, mark.line, mark.column, tag=tag, anchor=anchor)
     plain = event.implicit[0] and tag != "!"
-    return Event(kind, mark.line, mark.column, event.value, plain, tag, anchor)
+    return YamlEvent(kind, mark.line, mark.column, event.value, plain, tag, anchor)

@@ -21,7 +21,7 @@ from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.execute import reports
 from mpi_trainer.local.execute.prepare import LocalRun, prepare, prepare_train
 from mpi_trainer.local.execute.run import run
-from mpi_trainer.local.execute.settings import Settings, here
+from mpi_trainer.local.execute.settings import LocalSettings, here
 from mpi_trainer.local.mpi import distributions
 from mpi_trainer.local.pods.environment import Materials
 from mpi_trainer.sdk.job.new import NewJob, name_for, with_additions
@@ -165,7 +165,7 @@ def _from_file(path: str, options: dict[str, Any]) -> LocalRun:
     return prepare(with_additions(file.jobs[0], options["env"], options["mounts"]), settings)
 
 
-def _settings(options: dict[str, Any], materials: Materials) -> Settings:
+def _settings(options: dict[str, Any], materials: Materials) -> LocalSettings:
     return replace(
         here(),
         distribution=options["mpi"],
@@ -189,7 +189,7 @@ class _Printer:
                 stream = sys.stderr if to_err else sys.stdout
                 tag = "" if report.rank is None else terminal.rank_tag(report.rank, stream) + " "
                 print(f"{tag}{report.text}", file=stream, flush=True)
-            case reports.Event() if not self._quiet and report.reason == reasons.RESTARTING:
+            case reports.EventReport() if not self._quiet and report.reason == reasons.RESTARTING:
                 terminal.say(terminal.faint(f"Restarting: {report.message}"))
             case reports.Note() if not self._quiet:
                 terminal.say(terminal.faint(report.text))

@@ -19,14 +19,14 @@ from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.controller import labels, record, status
 from mpi_trainer.controller.children import NameTaken, Predecessor, claim
-from mpi_trainer.controller.dependents import Furniture
+from mpi_trainer.controller.dependents import Dependents
 from mpi_trainer.controller.job_writes import JobWrites
 from mpi_trainer.controller.mpijob.desired import Desired
 from mpi_trainer.controller.mpijob.observe import Look, attempt, made_by
 from mpi_trainer.controller.mpijob.release import letting_go
 from mpi_trainer.controller.mpijob.takeover import TakeOver
 from mpi_trainer.controller.objects import Answer, Job, Pod
-from mpi_trainer.controller.write_concurrency import Pace
+from mpi_trainer.controller.write_concurrency import WriteConcurrency
 from mpi_trainer.decide import Decision
 from mpi_trainer.decide.history import History
 from mpi_trainer.kube import requests
@@ -62,11 +62,15 @@ class Work(msgspec.Struct, frozen=True):
     attempts: History | None = None
 
 
-class Hands:
+class Writer:
     """Stateless but for what `furniture` and `freshness` remember."""
 
     def __init__(
-        self, client: Client, furniture: Furniture, freshness: Freshness[Key, Resource], pace: Pace
+        self,
+        client: Client,
+        furniture: Dependents,
+        freshness: Freshness[Key, Resource],
+        pace: WriteConcurrency,
     ) -> None:
         self._client = client
         self._furniture = furniture

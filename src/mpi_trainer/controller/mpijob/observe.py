@@ -22,7 +22,7 @@ from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.controller import labels
 from mpi_trainer.controller.objects import Job, Pod, PodCondition
 from mpi_trainer.controller.pod_end import end_of, launcher_end
-from mpi_trainer.decide import End, PodSeen, RankSeen, Record, Seen, agent_summary
+from mpi_trainer.decide import End, Observed, ObservedPod, ObservedRank, Record, agent_summary
 from mpi_trainer.kube.resources import JOBS, MPIJOBS, Resource
 from mpi_trainer.layout.mpijob import LABEL_ROLE
 from mpi_trainer.render import names
@@ -66,7 +66,7 @@ class Look(msgspec.Struct, frozen=True):
     """What is seen, which object each seen name stands for, and the launcher's Job, if there is
     one: no other Job is ever to be touched."""
 
-    seen: Seen
+    seen: Observed
     by_name: dict[str, Pod | Job]
     job: Job | None = None
 
@@ -97,8 +97,8 @@ def look(job: MPIJob, record: Record, mine: Owned, tail: str | None = "") -> Loo
     None means that nothing that a program wrote may be shown.
     """
     by_name: dict[str, Pod | Job] = {}
-    seen: list[PodSeen] = []
-    ranks: list[RankSeen] = []
+    seen: list[ObservedPod] = []
+    ranks: list[ObservedRank] = []
     for pod in mine.launchers:
         current = attempt(pod) == record.attempt and f"{job.name}-launcher" not in by_name
         name = f"{job.name}-launcher" if current else pod.metadata.name
@@ -121,7 +121,7 @@ def look(job: MPIJob, record: Record, mine: Owned, tail: str | None = "") -> Loo
     for pod in mine.workers:
         by_name[pod.metadata.name] = pod
         seen.append(_silent(_worker(job, pod)) if tail is None else _worker(job, pod))
-    return Look(Seen(tuple(seen), tuple(ranks), record, has_key=bool(seen)), by_name, mine.job)
+    return Look(Observed(tuple(seen), tuple(ranks), record, has_key=bool(seen)), by_name, mine.job)
 
 
 def attempt(thing: Pod | Job) -> int:
@@ -140,7 +140,7 @@ def made_by(job: Job, pod: Pod) -> bool:
     return _owner(pod, JOBS) == job.metadata.uid
 
 
-def _worker(job: MPIJob, pod: Pod) -> PodSeen:
+def _worker(job: MPIJob, pod: Pod) -> ObservedPod:
     number = pod.metadata.name.removeprefix(f"{job.name}-worker-")
     seen = pod_seen(pod, pod.metadata.name, "worker")
     return replace(seen, index=int(number) if number.isdecimal() else 0)
@@ -159,7 +159,7 @@ def _followed(job: Job | None, launchers: list[Pod]) -> tuple[Pod, ...]:
     return (max(launchers, key=lambda p: p.metadata.creation_timestamp or born),)
 
 
-def _tried_again(seen: PodSeen, job: Job) -> PodSeen:
+def _tried_again(seen: ObservedPod, job: Job) -> ObservedPod:
     """A launcher whose Job tries again by itself: it has failed when the Job has, not before."""
     failed = _condition(job.status.conditions, "Failed", "True")
     if failed is not None:
@@ -169,11 +169,11 @@ def _tried_again(seen: PodSeen, job: Job) -> PodSeen:
     return seen
 
 
-def _silent(seen: PodSeen) -> PodSeen:
+def _silent(seen: ObservedPod) -> ObservedPod:
     return seen if seen.end is None else replace(seen, end=replace(seen.end, message=""))
 
 
-def _launcher(pod: Pod, job: Job | None, name: str) -> PodSeen:
+def _launcher(pod: Pod, job: Job | None, name: str) -> ObservedPod:
     seen = pod_seen(pod, name, "launcher")
     made_for = pod.metadata.annotations.get(labels.WORKERS, "")
     leaving = job.metadata.deletion_timestamp if job is not None else None
@@ -185,13 +185,15 @@ def _launcher(pod: Pod, job: Job | None, name: str) -> PodSeen:
     )
 
 
-def pod_seen(pod: Pod, name: str, role: Literal["launcher", "worker"], main: str = "") -> PodSeen:
+def pod_seen(
+    pod: Pod, name: str, role: Literal["launcher", "worker"], main: str = ""
+) -> ObservedPod:
     """A pod of any kind of job; `main` is its container that runs the job, "" the first."""
     status = pod.status
     phase = _PHASES.get(status.phase, "Running")
     disruption = _condition(status.conditions, "DisruptionTarget", "True")
     ended = phase in ("Succeeded", "Failed")
-    return PodSeen(
+    return ObservedPod(
         name=name,
         role=role,
         uid=pod.metadata.uid,
@@ -223,12 +225,12 @@ def _started(pod: Pod, main: str) -> datetime | None:
     return None
 
 
-def _launcher_without_pod(job: Job) -> PodSeen:
+def _launcher_without_pod(job: Job) -> ObservedPod:
     """The Job exists and its pod does not: not made yet, or gone after its end."""
     failed = _condition(job.status.conditions, "Failed", "True")
     done = _condition(job.status.conditions, "Complete", "True")
     phase: Phase = "Failed" if failed else "Succeeded" if done else "Pending"
-    return PodSeen(
+    return ObservedPod(
         name=job.metadata.name,
         role="launcher",
         uid=job.metadata.uid,

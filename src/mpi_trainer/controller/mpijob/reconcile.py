@@ -20,19 +20,19 @@ from mpi_trainer.controller import name_wait, record, status
 from mpi_trainer.controller.agent_scripts import AgentScripts, Whose
 from mpi_trainer.controller.children import NameTaken, Predecessor
 from mpi_trainer.controller.decoded_jobs import Jobs, Loaded
-from mpi_trainer.controller.dependents import Furniture
+from mpi_trainer.controller.dependents import Dependents
 from mpi_trainer.controller.events import cut, joined, tell
 from mpi_trainer.controller.job_memory import JobMemories
-from mpi_trainer.controller.log_tail import Tails
+from mpi_trainer.controller.log_tail import LogTails
 from mpi_trainer.controller.mpijob import transitions
-from mpi_trainer.controller.mpijob.apply import Hands, Refused, Work
+from mpi_trainer.controller.mpijob.apply import Refused, Work, Writer
 from mpi_trainer.controller.mpijob.desired import desired
 from mpi_trainer.controller.mpijob.observe import Owned, Proof, foreign, look, owned
 from mpi_trainer.controller.mpijob.wakeups import BY_JOB
 from mpi_trainer.controller.name_wait import NameWait
 from mpi_trainer.controller.objects import Job, Pod, StoredJob
-from mpi_trainer.controller.write_concurrency import Pace
-from mpi_trainer.decide import Decision, Seen, decide, ours, reasons, refused
+from mpi_trainer.controller.write_concurrency import WriteConcurrency
+from mpi_trainer.decide import Decision, Observed, decide, ours, reasons, refused
 from mpi_trainer.kube.errors import Forbidden
 from mpi_trainer.layout.mpijob import LABEL_JOB, choose
 from mpi_trainer.render.agent_scripts import used
@@ -77,12 +77,12 @@ class Tools(msgspec.Struct, frozen=True):
     memories: JobMemories
     jobs: Jobs[MPIJob]
     scripts: AgentScripts
-    furniture: Furniture
-    hands: Hands
-    tails: Tails
+    furniture: Dependents
+    hands: Writer
+    tails: LogTails
     recorder: Recorder
     metrics: JobMetrics
-    pace: Pace
+    pace: WriteConcurrency
     domain: str = ""
 
 
@@ -198,7 +198,7 @@ class MPIJobs:
         return told or any(foreign(pod) for pod in mine.workers)
 
     def _decision(
-        self, job: MPIJob, seen: Seen, verdict: Verdict | None, now: datetime
+        self, job: MPIJob, seen: Observed, verdict: Verdict | None, now: datetime
     ) -> Decision:
         if verdict is None or c.finished(job.status.conditions):
             return decide(job, seen, now)

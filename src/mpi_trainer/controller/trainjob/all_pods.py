@@ -16,7 +16,7 @@ from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.lists import whole
 from mpi_trainer.kube.resources import PODS
 from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
-from mpi_trainer.runtime.coalesce import Together
+from mpi_trainer.runtime.coalesce import Coalesce
 
 GATHER: Final = 0.2
 """seconds; who asks has waited for ten, or looks at a resumption every half a second"""
@@ -26,7 +26,7 @@ class AllPods:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._asked: defaultdict[str, set[str]] = defaultdict(set)
-        self._lists = Together(self._list, GATHER)
+        self._lists = Coalesce(self._list, GATHER)
 
     async def of(self, job: TrainJob) -> tuple[Pod, ...]:
         """As they are now, whatever the watch has told yet; one that cannot be read is left out."""

@@ -17,14 +17,14 @@ import msgspec
 from mpi_trainer.api.kinds.trainjob import KIND, TrainJob
 from mpi_trainer.controller import status
 from mpi_trainer.controller.children import claim
-from mpi_trainer.controller.dependents import Furniture
+from mpi_trainer.controller.dependents import Dependents
 from mpi_trainer.controller.job_writes import JobWrites
 from mpi_trainer.controller.objects import Answer
 from mpi_trainer.controller.trainjob.desired import Desired
 from mpi_trainer.controller.trainjob.runtimes import Runtimes, Superseded
-from mpi_trainer.controller.write_concurrency import Pace
+from mpi_trainer.controller.write_concurrency import WriteConcurrency
 from mpi_trainer.decide.trainjob import status_annotations
-from mpi_trainer.decide.trainjob.observed import JobSetSeen, Step
+from mpi_trainer.decide.trainjob.observed import ObservedJobSet, TrainJobDecision
 from mpi_trainer.decide.trainjob.status import finished
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
@@ -42,8 +42,8 @@ class Work(msgspec.Struct, frozen=True):
     key: Key
     job: TrainJob
     metadata: Meta
-    job_set: JobSetSeen | None
-    step: Step
+    job_set: ObservedJobSet | None
+    step: TrainJobDecision
     now: datetime
 
 
@@ -56,9 +56,9 @@ class TrainHands:
         self,
         client: Client,
         runtimes: Runtimes,
-        furniture: Furniture,
+        furniture: Dependents,
         freshness: Freshness[Key, Resource],
-        pace: Pace,
+        pace: WriteConcurrency,
     ) -> None:
         self._client = client
         self._runtimes = runtimes

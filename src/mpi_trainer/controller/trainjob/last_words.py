@@ -30,7 +30,7 @@ from mpi_trainer.controller.trainjob.objects import REPLICATED_JOB
 from mpi_trainer.controller.trainjob.pod_owners import Ownership
 from mpi_trainer.decide import cause_text, history, reasons
 from mpi_trainer.decide.history import Attempt, History
-from mpi_trainer.decide.trainjob.observed import JobSetSeen, Step
+from mpi_trainer.decide.trainjob.observed import ObservedJobSet, TrainJobDecision
 from mpi_trainer.decide.trainjob.status import finished, holds
 
 replace = msgspec.structs.replace
@@ -53,7 +53,12 @@ class TrainWords:
         self._on = on
 
     async def told(
-        self, job: TrainJob, whole: Effective, pods: Iterable[Pod], step: Step, now: datetime
+        self,
+        job: TrainJob,
+        whole: Effective,
+        pods: Iterable[Pod],
+        step: TrainJobDecision,
+        now: datetime,
     ) -> str:
         """What is to be stored of the job's attempts with this step; `pods` are its own."""
         known = history.read(job.metadata.annotations)
@@ -64,7 +69,12 @@ class TrainWords:
         return history.wire(known) or ""
 
     async def last(
-        self, job: TrainJob, whole: Effective, job_set: JobSetSeen, step: Step, now: datetime
+        self,
+        job: TrainJob,
+        whole: Effective,
+        job_set: ObservedJobSet,
+        step: TrainJobDecision,
+        now: datetime,
     ) -> str:
         """As `told`, with the attempt that runs while this step ends or suspends the job."""
         listed = await self._ownership.pods(job, job_set.uid, await self._all_pods.of(job))

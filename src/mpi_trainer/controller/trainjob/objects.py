@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from mpi_trainer.api.kinds.trainjob import Condition, JobStatus
-from mpi_trainer.decide.trainjob.observed import JobSetSeen
+from mpi_trainer.decide.trainjob.observed import ObservedJobSet
 from mpi_trainer.kube.resources import TRAINJOBS
 from mpi_trainer.render.trainjob.jobsets import RENDERED, RUNTIME
 from mpi_trainer.runtime.partial import Meta, Partial
@@ -47,12 +47,12 @@ class JobSet(Partial, frozen=True, gc=False):
     status: JobSetStatus = JobSetStatus()
 
 
-def seen(found: JobSet | None, uid: str) -> JobSetSeen | None:
+def seen(found: JobSet | None, uid: str) -> ObservedJobSet | None:
     """What is seen of the JobSet of the job with this uid; None where it is another's."""
     owner = found.metadata.controller() if found is not None else None
     if found is None or owner is None or owner.uid != uid or not owner.of(TRAINJOBS):
         return None
-    return JobSetSeen(
+    return ObservedJobSet(
         uid=found.metadata.uid,
         suspended=found.spec.suspend,
         terminating=found.metadata.deletion_timestamp is not None,

@@ -17,12 +17,12 @@ from mpi_trainer.controller.mpijob.observe import pod_seen
 from mpi_trainer.controller.objects import Pod
 from mpi_trainer.controller.pod_end import launcher_end
 from mpi_trainer.controller.trainjob.objects import REPLICATED_JOB
-from mpi_trainer.decide import PodSeen, RankSeen, Seen, agent_summary
+from mpi_trainer.decide import Observed, ObservedPod, ObservedRank, agent_summary
 from mpi_trainer.decide.trainjob.status_annotations import placement
 
 
 class Sight(msgspec.Struct, frozen=True):
-    seen: Seen = Seen()
+    seen: Observed = Observed()
     placement: str = ""
 
 
@@ -33,8 +33,8 @@ def look(pods: Iterable[Pod], mpi: bool, nodes: int) -> Sight:
         before = newest.get(_name(pod))
         if before is None or _born(before) <= _born(pod):
             newest[_name(pod)] = pod
-    found: list[PodSeen] = []
-    ranks: tuple[RankSeen, ...] = ()
+    found: list[ObservedPod] = []
+    ranks: tuple[ObservedRank, ...] = ()
     where = ""
     for name, pod in sorted(newest.items()):
         is_launcher = mpi and pod.metadata.labels.get(REPLICATED_JOB) == LAUNCHER
@@ -44,7 +44,7 @@ def look(pods: Iterable[Pod], mpi: bool, nodes: int) -> Sight:
             one = msgspec.structs.replace(one, end=end)
             ranks, where = agent_summary.ranks(said, one.attempt), placement(said)
         found.append(one)
-    return Sight(Seen(tuple(found), ranks), where)
+    return Sight(Observed(tuple(found), ranks), where)
 
 
 def _name(pod: Pod) -> str:

@@ -24,7 +24,7 @@ from mpi_trainer.controller import name_wait, status
 from mpi_trainer.controller.agent_scripts import AgentScripts, Whose
 from mpi_trainer.controller.children import NameTaken, Predecessor
 from mpi_trainer.controller.decoded_jobs import Jobs, Loaded
-from mpi_trainer.controller.dependents import Furniture
+from mpi_trainer.controller.dependents import Dependents
 from mpi_trainer.controller.events import cut, joined, tell
 from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.name_wait import NameWait
@@ -39,11 +39,11 @@ from mpi_trainer.controller.trainjob.objects import JobSet, seen
 from mpi_trainer.controller.trainjob.observe import look
 from mpi_trainer.controller.trainjob.pod_owners import Ownership
 from mpi_trainer.controller.trainjob.runtimes import BadRuntime, NoRuntime, Runtimes, Superseded
-from mpi_trainer.controller.trainjob.status_throttle import News
-from mpi_trainer.controller.write_concurrency import Pace
+from mpi_trainer.controller.trainjob.status_throttle import StatusThrottle
+from mpi_trainer.controller.write_concurrency import WriteConcurrency
 from mpi_trainer.decide import reasons
 from mpi_trainer.decide.trainjob.decide import decide, needs_all_pods, ours, over, refused, stalled
-from mpi_trainer.decide.trainjob.observed import JobSetSeen, Step, TrainSeen
+from mpi_trainer.decide.trainjob.observed import ObservedJobSet, ObservedTrainJob, TrainJobDecision
 from mpi_trainer.decide.trainjob.status import finished, holds
 from mpi_trainer.kube.errors import Forbidden
 from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
@@ -104,13 +104,13 @@ class TrainTools(msgspec.Struct, frozen=True):
     jobs: Jobs[TrainJob]
     scripts: AgentScripts
     runtimes: Runtimes
-    furniture: Furniture
+    furniture: Dependents
     all_pods: AllPods
     ownership: Ownership
     words: TrainWords
     reading: Reading
     hands: TrainHands
-    pace: Pace
+    pace: WriteConcurrency
     recorder: Recorder
     metrics: TrainMetrics
     facts: Facts = Facts()
@@ -191,7 +191,7 @@ class TrainJobs:
         only = self._tools.only
         return ours(job) and (not only or job.spec.runtime_ref.name in only)
 
-    def _note_scripts(self, key: Key, job: TrainJob, job_set: JobSetSeen | None) -> None:
+    def _note_scripts(self, key: Key, job: TrainJob, job_set: ObservedJobSet | None) -> None:
         """Whether the job's pods use the agent's scripts, or may be waiting for them."""
         whose, found = Whose(KIND, key), self._stores.jobsets.get(key)
         marks = {} if found is None or job_set is None else found.metadata.annotations
@@ -204,7 +204,7 @@ class TrainJobs:
     # --- what it should be -------------------------------------------------------------------
 
     async def _plan(
-        self, stored: StoredJob, loaded: Loaded[TrainJob], job_set: JobSetSeen | None
+        self, stored: StoredJob, loaded: Loaded[TrainJob], job_set: ObservedJobSet | None
     ) -> _Plan:
         meta, job = stored.metadata, loaded.job
         noted = self._noted(meta.uid)
@@ -245,8 +245,8 @@ class TrainJobs:
         )
 
     async def _step(
-        self, job: TrainJob, job_set: JobSetSeen | None, plan: _Plan, now: datetime
-    ) -> Step:
+        self, job: TrainJob, job_set: ObservedJobSet | None, plan: _Plan, now: datetime
+    ) -> TrainJobDecision:
         noted = self._noted(job.metadata.uid)
         verdict = noted.verdict
         if plan.desired is None:
@@ -260,7 +260,7 @@ class TrainJobs:
             )
             return stalled(job, "", now)
         whole = plan.desired.effective
-        everything = TrainSeen(
+        everything = ObservedTrainJob(
             job_set=job_set,
             wanted=plan.desired.rendered,
             wishes=plan.desired.wishes,
@@ -277,7 +277,7 @@ class TrainJobs:
         return await self._with_words(job, whole, job_set, own, step, now)
 
     async def _own(
-        self, job: TrainJob, job_set: JobSetSeen | None, pods: Iterable[Pod]
+        self, job: TrainJob, job_set: ObservedJobSet | None, pods: Iterable[Pod]
     ) -> tuple[Pod, ...]:
         """Those of `pods` that are the JobSet's."""
         return await self._tools.ownership.pods(job, "" if job_set is None else job_set.uid, pods)
@@ -286,11 +286,11 @@ class TrainJobs:
         self,
         job: TrainJob,
         whole: Effective,
-        job_set: JobSetSeen | None,
+        job_set: ObservedJobSet | None,
         own: tuple[Pod, ...],
-        step: Step,
+        step: TrainJobDecision,
         now: datetime,
-    ) -> Step:
+    ) -> TrainJobDecision:
         """The step with what became of the job's attempts, which is stored with it."""
         words = self._tools.words
         fails = holds(step.status, FAILED)
@@ -391,8 +391,8 @@ class TrainJobs:
     def _noted(self, uid: str) -> _Noted:
         return self._tools.memories.of(uid, _Noted)
 
-    def _news(self, uid: str) -> News:
-        return self._tools.memories.of(uid, News)
+    def _news(self, uid: str) -> StatusThrottle:
+        return self._tools.memories.of(uid, StatusThrottle)
 
 
 def _planned(job: TrainJob, runtime: Runtime, facts: Facts, generation: int) -> _Plan:
@@ -405,7 +405,7 @@ def _planned(job: TrainJob, runtime: Runtime, facts: Facts, generation: int) -> 
         return _Plan(generation, None, reasons.INVALID, cut(str(error)))
 
 
-def _with_pods(seen: TrainSeen, own: tuple[Pod, ...], whole: Effective) -> TrainSeen:
+def _with_pods(seen: ObservedTrainJob, own: tuple[Pod, ...], whole: Effective) -> ObservedTrainJob:
     sight = look(own, whole.policy == MPI, whole.nodes)
     return replace(seen, pods=sight.seen, placement=sight.placement)
 
@@ -416,7 +416,7 @@ def _nodes(job: TrainJob, runtime: Runtime) -> int:
     return job.trainer.num_nodes or (policy and policy.num_nodes) or 1
 
 
-def _next(step: Step) -> Result:
+def _next(step: TrainJobDecision) -> Result:
     """When to look again, should nothing happen before."""
     waits = [] if step.look_again is None else [step.look_again.total_seconds()]
     if step.acts:

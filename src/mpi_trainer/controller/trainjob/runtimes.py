@@ -34,7 +34,7 @@ from mpi_trainer.kube.resources import (
     TRAINING_RUNTIMES,
 )
 from mpi_trainer.render.trainjob import snapshots
-from mpi_trainer.runtime.coalesce import Together
+from mpi_trainer.runtime.coalesce import Coalesce
 from mpi_trainer.runtime.off_loop import LongWork
 from mpi_trainer.runtime.partial import Key, Meta, Partial
 
@@ -79,7 +79,7 @@ class Runtimes:
     def __init__(self, client: Client, memories: JobMemories) -> None:
         self._client = client
         self._memories = memories
-        self._live = Together(self._read)
+        self._live = Coalesce(self._read)
         self._latest: dict[Key, _Read] = {}
         self._long = LongWork()
 

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from mpi_trainer.api.kinds.trainjob import JobStatus, TrainJob
 from mpi_trainer.decide.trainjob import status_annotations as f
-from mpi_trainer.decide.trainjob.observed import JobSetSeen, Step
+from mpi_trainer.decide.trainjob.observed import ObservedJobSet, TrainJobDecision
 from mpi_trainer.decide.trainjob.status import finished
 
 NEW = timedelta(seconds=1)
@@ -39,11 +39,11 @@ WRITES = 3
 class Due(NamedTuple):
     """What of a step is to be stored now, and how long the rest of it may wait."""
 
-    step: Step | None
+    step: TrainJobDecision | None
     later: timedelta | None = None
 
 
-class News:
+class StatusThrottle:
     """Of one job: when it was first seen and when last told of, since when it runs or has turned
     untold, and its JobSet."""
 
@@ -52,9 +52,9 @@ class News:
         self._told: datetime | None = None
         self._runs: datetime | None = None
         self._turned: datetime | None = None
-        self._set: JobSetSeen | None = None
+        self._set: ObservedJobSet | None = None
 
-    def dated(self, job_set: JobSetSeen | None, now: datetime) -> JobSetSeen | None:
+    def dated(self, job_set: ObservedJobSet | None, now: datetime) -> ObservedJobSet | None:
         """The JobSet, with the time since when it was seen to be as it is."""
         self._seen = self._seen or now
         if job_set is None:
@@ -63,12 +63,12 @@ class News:
             self._set = replace(job_set, since=now)
         return self._set
 
-    def told(self, step: Step, now: datetime) -> None:
+    def told(self, step: TrainJobDecision, now: datetime) -> None:
         self._told, self._turned = now, None
         if step.findings.phase == f.RUNNING:
             self._runs = None
 
-    def due(self, job: TrainJob, step: Step, now: datetime, busy: timedelta) -> Due:
+    def due(self, job: TrainJob, step: TrainJobDecision, now: datetime, busy: timedelta) -> Due:
         """`busy` is how long the writes of late take."""
         old, new = f.read(job.metadata.annotations), step.findings
         before, counts = job.status.jobs_status, step.status.jobs_status

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.decide.trainjob import status_annotations as f
-from mpi_trainer.decide.trainjob.observed import Step
+from mpi_trainer.decide.trainjob.observed import TrainJobDecision
 from mpi_trainer.runtime.train_metrics import TrainMetrics
 
 
-def tell(metrics: TrainMetrics, job: TrainJob, framework: str, step: Step) -> None:
+def tell(metrics: TrainMetrics, job: TrainJob, framework: str, step: TrainJobDecision) -> None:
     """To be called once findings and status are stored; `job` has those before them."""
     old, new = f.read(job.metadata.annotations), step.findings
     where = (job.namespace, framework)

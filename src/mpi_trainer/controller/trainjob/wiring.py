@@ -12,7 +12,7 @@ from mpi_trainer.api.yaml import load
 from mpi_trainer.controller import stored_job, stored_pods
 from mpi_trainer.controller.agent_scripts import AgentScripts
 from mpi_trainer.controller.decoded_jobs import Jobs
-from mpi_trainer.controller.dependents import Furniture
+from mpi_trainer.controller.dependents import Dependents
 from mpi_trainer.controller.events import of_unreadable
 from mpi_trainer.controller.flags import Flags
 from mpi_trainer.controller.job_memory import JobMemories
@@ -28,7 +28,7 @@ from mpi_trainer.controller.trainjob.pod_owners import Ownership
 from mpi_trainer.controller.trainjob.reconcile import TrainJobs, TrainStores, TrainTools
 from mpi_trainer.controller.trainjob.runtimes import Runtimes
 from mpi_trainer.controller.trainjob.wakeups import TrainWakeups
-from mpi_trainer.controller.write_concurrency import Pace
+from mpi_trainer.controller.write_concurrency import WriteConcurrency
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.resources import JOBSETS, PODS, TRAINJOBS, Resource
 from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
@@ -40,7 +40,7 @@ from mpi_trainer.runtime.recorder import Recorder
 from mpi_trainer.runtime.reflector import Reflector
 from mpi_trainer.runtime.store import Store
 from mpi_trainer.runtime.train_metrics import TrainMetrics
-from mpi_trainer.runtime.workers import Settings, Workers
+from mpi_trainer.runtime.workers import Workers, WorkerSettings
 from mpi_trainer.runtime.workqueue import WorkQueue
 
 
@@ -52,7 +52,7 @@ class Shared(msgspec.Struct, frozen=True):
     writer: Client
     metrics: Metrics
     recorder: Recorder
-    pace: Pace
+    pace: WriteConcurrency
     scripts: AgentScripts
     endpoint: Endpoint | None = None
 
@@ -65,7 +65,7 @@ def parts(
         {TRAINJOBS: stores.trainjobs, JOBSETS: stores.jobsets}, time.monotonic
     )
     memories = JobMemories()
-    furniture = Furniture(writer, memories, shared.scripts, KIND)
+    furniture = Dependents(writer, memories, shared.scripts, KIND)
     runtimes = Runtimes(writer, memories)
     all_pods = AllPods(shared.client)
     ownership = Ownership(shared.client, memories)
@@ -98,7 +98,7 @@ def parts(
         loop.reconcile,
         shared.metrics,
         fresh=freshness.fresh,
-        settings=Settings(workers=flags.workers),
+        settings=WorkerSettings(workers=flags.workers),
     )
     return workers, _reflectors(flags, shared, stores, TrainWakeups(queue, stores.trainjobs))
 

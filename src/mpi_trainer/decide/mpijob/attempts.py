@@ -17,7 +17,7 @@ from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.decide import backoff, cause_text, permanent_failures, reasons
 from mpi_trainer.decide.mpijob import elastic, takeover
-from mpi_trainer.decide.observed import Failure, PodSeen, Record, Seen
+from mpi_trainer.decide.observed import Failure, Observed, ObservedPod, Record
 
 replace = msgspec.structs.replace
 
@@ -25,14 +25,14 @@ replace = msgspec.structs.replace
 TOLD_IN_FULL = 8
 
 
-def failure(job: MPIJob, seen: Seen) -> Failure | None:
+def failure(job: MPIJob, seen: Observed) -> Failure | None:
     """Why the running attempt is over, if it is: workers first, they are the likelier cause."""
     if seen.record.retry_at is not None:
         return None
     return _no_image(seen) or _worker_failure(job, seen) or _launcher_failure(job, seen)
 
 
-def _no_image(seen: Seen) -> Failure | None:
+def _no_image(seen: Observed) -> Failure | None:
     pod = next((p for p in seen.pods if not p.terminating and permanent_failures.image(p)), None)
     if pod is None:
         return None
@@ -40,7 +40,7 @@ def _no_image(seen: Seen) -> Failure | None:
     return Failure(attempt, reasons.IMAGE_INVALID, text, pod.name)
 
 
-def _worker_failure(job: MPIJob, seen: Seen) -> Failure | None:
+def _worker_failure(job: MPIJob, seen: Observed) -> Failure | None:
     launcher = seen.launcher()
     launched = launcher is not None and launcher.phase != "Pending"
     needed = elastic.needed(job, seen)
@@ -62,7 +62,7 @@ def _worker_failure(job: MPIJob, seen: Seen) -> Failure | None:
     return _vanished(job, seen) if launched else None
 
 
-def _taken(seen: Seen, pod: PodSeen) -> Failure:
+def _taken(seen: Observed, pod: ObservedPod) -> Failure:
     """A worker is removed from under its ranks; mpirun may never notice, so it is not asked."""
     reason = reasons.EVICTED if pod.disrupted else reasons.WORKER_FAILED
     detail = f": {pod.why[: cause_text.LONGEST_DETAIL]}" if pod.why else ""
@@ -70,7 +70,7 @@ def _taken(seen: Seen, pod: PodSeen) -> Failure:
     return Failure(seen.record.attempt, reason, text, pod.name)
 
 
-def _vanished(job: MPIJob, seen: Seen) -> Failure | None:
+def _vanished(job: MPIJob, seen: Observed) -> Failure | None:
     """A worker that ran is gone without its end having been seen; a job that grew lost none."""
     launcher = seen.launcher()
     if launcher is None or not c.holds(job.status.conditions, c.RUNNING):
@@ -84,7 +84,7 @@ def _vanished(job: MPIJob, seen: Seen) -> Failure | None:
     return Failure(seen.record.attempt, reasons.WORKER_FAILED, text, name)
 
 
-def _launcher_failure(job: MPIJob, seen: Seen) -> Failure | None:
+def _launcher_failure(job: MPIJob, seen: Observed) -> Failure | None:
     attempt = seen.record.attempt
     launcher = next((p for p in seen.launchers if p.attempt == attempt), None)
     if launcher is None:
@@ -111,7 +111,7 @@ def _launcher_failure(job: MPIJob, seen: Seen) -> Failure | None:
     return Failure(attempt, reasons.LAUNCHER_FAILED, text, name)
 
 
-def _of_job(launcher: PodSeen) -> str:
+def _of_job(launcher: ObservedPod) -> str:
     """Why another controller's Job has failed, which has made all attempts of the job's budget."""
     late = launcher.end is not None and launcher.end.reason == reasons.DEADLINE
     return reasons.DEADLINE if late else reasons.BACKOFF_LIMIT
@@ -140,7 +140,7 @@ def verdict(record: Record) -> Failure | None:
     return last if last is not None and last.attempt == record.attempt else None
 
 
-def broken_off(job: MPIJob, seen: Seen, now: datetime) -> Record:
+def broken_off(job: MPIJob, seen: Observed, now: datetime) -> Record:
     """The record of a suspended job: a launcher that was stopped has used its attempt up.
 
     It costs nothing of the budget, but what its ranks reported is not the next launcher's.
@@ -170,7 +170,7 @@ def final(job: MPIJob, record: Record, failure: Failure) -> Failure:
     return replace(failure, reason=reasons.BACKOFF_LIMIT, message=text)
 
 
-def waste(job: MPIJob, seen: Seen) -> tuple[str, ...]:
+def waste(job: MPIJob, seen: Observed) -> tuple[str, ...]:
     """Pods of no use: other attempts' launchers, ended workers, workers beyond `replicas`."""
     between = seen.record.retry_at is not None
     current, kept = seen.launcher(), elastic.kept(job, seen)

@@ -9,7 +9,7 @@ Unlike upstream, `All` includes the launcher, which is what its users expect of 
 from __future__ import annotations
 
 from mpi_trainer.api.kinds.mpijob import MPIJob
-from mpi_trainer.decide.observed import PodSeen, Seen
+from mpi_trainer.decide.observed import Observed, ObservedPod
 
 NONE = "None"
 RUNNING = "Running"
@@ -17,12 +17,12 @@ ALL = "All"
 POLICIES = (NONE, RUNNING, ALL)
 
 
-def surplus(job: MPIJob, seen: Seen) -> tuple[str, ...]:
+def surplus(job: MPIJob, seen: Observed) -> tuple[str, ...]:
     policy = job.spec.run_policy.clean_pod_policy or NONE
     return tuple(p.name for p in seen.pods if not p.terminating and _goes(policy, p))
 
 
-def _goes(policy: str, pod: PodSeen) -> bool:
+def _goes(policy: str, pod: ObservedPod) -> bool:
     if policy == ALL or pod.phase == "Pending":
         return True
     return pod.phase == "Running" and (policy == RUNNING or pod.role == "launcher")

@@ -31,21 +31,21 @@ from mpi_trainer.decide.mpijob import (
     waiting,
 )
 from mpi_trainer.decide.mpijob.decision import Decision
-from mpi_trainer.decide.mpijob.status import Story
-from mpi_trainer.decide.observed import Failure, Record, Seen
+from mpi_trainer.decide.mpijob.status import StatusBuilder
+from mpi_trainer.decide.observed import Failure, Observed, Record
 
 replace = msgspec.structs.replace
 
 NOW = timedelta(0)
 
 
-def decide(job: MPIJob, seen: Seen, now: datetime) -> Decision:
+def decide(job: MPIJob, seen: Observed, now: datetime) -> Decision:
     """The next step of a job that was validated and defaulted."""
     if not ours(job) or job.metadata.deletion_timestamp is not None:
         return Decision(job.status, seen.record)
     if c.finished(job.status.conditions):
         return _finished(job, seen, now)
-    story = Story(job, now, job.status).created()
+    story = StatusBuilder(job, now, job.status).created()
     lost = attempts.verdict(seen.record)
     if lost is not None:
         return _lost(story, seen, lost)
@@ -58,7 +58,7 @@ def decide(job: MPIJob, seen: Seen, now: datetime) -> Decision:
     return _active(story.resumed().started(), seen, objection)
 
 
-def _active(story: Story, seen: Seen, objection: Failure | None) -> Decision:
+def _active(story: StatusBuilder, seen: Observed, objection: Failure | None) -> Decision:
     over = _time_is_up(story, seen)
     if over is not None:
         return _lost(story, seen, over)
@@ -74,8 +74,8 @@ def _active(story: Story, seen: Seen, objection: Failure | None) -> Decision:
 
 def refused(job: MPIJob, record: Record, reason: str, message: str, now: datetime) -> Decision:
     """The end of a job that cannot be carried out at all, whatever is tried."""
-    story = Story(job, now, job.status).created()
-    return _lost(story, Seen(record=record), Failure(record.attempt, reason, message))
+    story = StatusBuilder(job, now, job.status).created()
+    return _lost(story, Observed(record=record), Failure(record.attempt, reason, message))
 
 
 def ours(job: MPIJob) -> bool:
@@ -83,12 +83,12 @@ def ours(job: MPIJob) -> bool:
     return job.spec.run_policy.managed_by in (None, "", OPERATOR_NAME)
 
 
-def _cast(job: MPIJob) -> success.Cast:
+def _cast(job: MPIJob) -> success.ExpectedRanks:
     works = bool(job.spec.run_launcher_as_worker)
-    return success.Cast(f"{job.name}-launcher", job.workers, job.slots, works)
+    return success.ExpectedRanks(f"{job.name}-launcher", job.workers, job.slots, works)
 
 
-def _finished(job: MPIJob, seen: Seen, now: datetime) -> Decision:
+def _finished(job: MPIJob, seen: Observed, now: datetime) -> Decision:
     left = ttl.remaining(job, now)
     if left is not None and left <= NOW:
         return Decision(job.status, seen.record, delete_job=True)
@@ -98,12 +98,12 @@ def _finished(job: MPIJob, seen: Seen, now: datetime) -> Decision:
         counted = replicas.settled(status.replica_statuses, seen)
         status = replace(status, replica_statuses=counted)
     return _closed(
-        Story(job, now, status),
+        StatusBuilder(job, now, status),
         Decision(status, seen.record, stop=cleanup.surplus(job, seen), look_again=left),
     )
 
 
-def _suspended(story: Story, seen: Seen) -> Decision:
+def _suspended(story: StatusBuilder, seen: Observed) -> Decision:
     told = story.suspended()
     step = Decision(
         told.status,
@@ -115,7 +115,7 @@ def _suspended(story: Story, seen: Seen) -> Decision:
     return _closed(told, _with_counts(step, seen))
 
 
-def _time_is_up(story: Story, seen: Seen) -> Failure | None:
+def _time_is_up(story: StatusBuilder, seen: Observed) -> Failure | None:
     job, started = story.job, story.status.start_time or story.now
     attempt = seen.record.attempt
     left = deadline.remaining(job, started, story.now)
@@ -127,7 +127,7 @@ def _time_is_up(story: Story, seen: Seen) -> Failure | None:
     return None
 
 
-def _failed(story: Story, seen: Seen, failure: Failure) -> Decision:
+def _failed(story: StatusBuilder, seen: Observed, failure: Failure) -> Decision:
     """An attempt is over: recorded now, acted upon at the next look."""
     job, limit = story.job, backoff.limit(story.job)
     if failure.reason in reasons.PERMANENT:
@@ -139,18 +139,18 @@ def _failed(story: Story, seen: Seen, failure: Failure) -> Decision:
     return _ended(told.restarting(record, limit), seen, record)
 
 
-def _lost(story: Story, seen: Seen, failure: Failure) -> Decision:
+def _lost(story: StatusBuilder, seen: Observed, failure: Failure) -> Decision:
     record = attempts.closed(seen.record, failure)
     return _ended(story.failed(attempts.final(story.job, record, failure)), seen, record)
 
 
-def _ended(story: Story, seen: Seen, record: Record) -> Decision:
+def _ended(story: StatusBuilder, seen: Observed, record: Record) -> Decision:
     """The last decision of an attempt or a job; clearing away is the next look's business."""
     step = Decision(story.status, record, events=story.events, look_again=NOW)
     return _closed(story, _with_counts(step, seen))
 
 
-def _between(story: Story, seen: Seen, retry_at: datetime) -> Decision:
+def _between(story: StatusBuilder, seen: Observed, retry_at: datetime) -> Decision:
     """Rest and clear away, until nothing is left of the last attempt but its healthy workers."""
     job, limit = story.job, backoff.limit(story.job)
     record = attempts.rested(seen.record, story.now)
@@ -166,7 +166,7 @@ def _between(story: Story, seen: Seen, retry_at: datetime) -> Decision:
     return _under_way(told.retrying(record, limit), seen, replace(record, retry_at=None))
 
 
-def _under_way(story: Story, seen: Seen, record: Record) -> Decision:
+def _under_way(story: StatusBuilder, seen: Observed, record: Record) -> Decision:
     """Start what is missing: workers, then, when they are ready for it, the launcher."""
     job = story.job
     if attempts.waste(job, seen) or lost_pods.leaving(job, seen):
@@ -188,7 +188,7 @@ def _under_way(story: Story, seen: Seen, record: Record) -> Decision:
     return _onward(_alive(story, seen), seen, step)
 
 
-def _clearing(story: Story, seen: Seen, step: Decision) -> Decision:
+def _clearing(story: StatusBuilder, seen: Observed, step: Decision) -> Decision:
     """Stop what is of no use; what holds resources in vain for long, too."""
     job = story.job
     held = lost_pods.held(job, seen, story.now)
@@ -200,13 +200,13 @@ def _clearing(story: Story, seen: Seen, step: Decision) -> Decision:
     return _onward(story, seen, replace(step, stop=stop, look_again=min(waits, default=None)))
 
 
-def _may_launch(job: MPIJob, seen: Seen) -> bool:
+def _may_launch(job: MPIJob, seen: Observed) -> bool:
     if not scheduling.launches_late(job):
         return True
     return sum(1 for p in seen.workers if p.ready) == job.workers
 
 
-def _alive(story: Story, seen: Seen) -> Story:
+def _alive(story: StatusBuilder, seen: Observed) -> StatusBuilder:
     launcher = seen.launcher()
     up = sum(1 for p in seen.workers if p.phase == "Running")
     if launcher is None or launcher.phase != "Running" or up < story.job.workers:
@@ -214,7 +214,7 @@ def _alive(story: Story, seen: Seen) -> Story:
     return story.running()
 
 
-def _onward(story: Story, seen: Seen, step: Decision) -> Decision:
+def _onward(story: StatusBuilder, seen: Observed, step: Decision) -> Decision:
     """The step with the story's words, the counts, and the next moment that time alone decides."""
     after = replace(seen, record=step.record)
     wait = waiting.remaining(story.job, story.status, after, story.now)
@@ -232,12 +232,12 @@ def _onward(story: Story, seen: Seen, step: Decision) -> Decision:
     return _closed(story, _with_counts(told, seen))
 
 
-def _with_counts(step: Decision, seen: Seen) -> Decision:
+def _with_counts(step: Decision, seen: Observed) -> Decision:
     counted = replicas.counts(seen, step.record)
     return replace(step, status=replace(step.status, replica_statuses=counted))
 
 
-def _closed(story: Story, step: Decision) -> Decision:
+def _closed(story: StatusBuilder, step: Decision) -> Decision:
     """Stamps the look, but only where the status says something new: a stamp alone is no news.
 
     Were it stamped for every act, an act that takes a while would be a storm of writes.

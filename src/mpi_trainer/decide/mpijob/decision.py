@@ -17,7 +17,7 @@ from mpi_trainer.api.kinds.mpijob import JobStatus
 from mpi_trainer.decide.observed import Record
 
 
-class Event(msgspec.Struct, frozen=True):
+class DecidedEvent(msgspec.Struct, frozen=True):
     type: Literal["Normal", "Warning"]
     reason: str
     message: str
@@ -41,7 +41,7 @@ class Decision(msgspec.Struct, frozen=True):
     free: tuple[str, ...] = ()
     delete_job: bool = False
     resize: bool = False
-    events: tuple[Event, ...] = ()
+    events: tuple[DecidedEvent, ...] = ()
     look_again: timedelta | None = None
 
     @property

@@ -8,10 +8,10 @@ hears first, and the workers go then. Ranks are moved by nobody but the program,
 from __future__ import annotations
 
 from mpi_trainer.api.kinds.mpijob import MPIJob
-from mpi_trainer.decide.observed import Seen
+from mpi_trainer.decide.observed import Observed
 
 
-def due(job: MPIJob, seen: Seen) -> bool:
+def due(job: MPIJob, seen: Observed) -> bool:
     """Whether the files that name the hosts are to change now."""
     told = _told(seen)
     if told is None or told == job.workers:
@@ -20,18 +20,18 @@ def due(job: MPIJob, seen: Seen) -> bool:
     return told > job.workers or all(index in up for index in range(job.workers))
 
 
-def kept(job: MPIJob, seen: Seen) -> int:
+def kept(job: MPIJob, seen: Observed) -> int:
     """How many workers are kept: those that the launcher counts on, even if fewer are wanted."""
     return max(job.workers, _told(seen) or 0)
 
 
-def needed(job: MPIJob, seen: Seen) -> int:
+def needed(job: MPIJob, seen: Observed) -> int:
     """How many workers the attempt depends on: of those that are to come, none yet."""
     told = _told(seen)
     return job.workers if told is None else min(job.workers, told)
 
 
-def _told(seen: Seen) -> int | None:
+def _told(seen: Observed) -> int | None:
     """How many workers the files name; None where no launcher of ours reads them now."""
     launcher = seen.launcher()
     if launcher is None or launcher.foreign or launcher.ended or seen.record.retry_at is not None:

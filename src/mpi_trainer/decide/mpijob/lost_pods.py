@@ -11,13 +11,13 @@ from datetime import datetime, timedelta
 
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.decide.mpijob import elastic
-from mpi_trainer.decide.observed import PodSeen, Seen
+from mpi_trainer.decide.observed import Observed, ObservedPod
 
 RELEASED_AFTER = timedelta(minutes=5)
 """after the time at which the pod was to be gone, its grace included"""
 
 
-def leaving(job: MPIJob, seen: Seen) -> tuple[PodSeen, ...]:
+def leaving(job: MPIJob, seen: Observed) -> tuple[ObservedPod, ...]:
     """The pods on their way out that an attempt has to wait for: their names are needed again.
 
     A worker beyond `replicas` is not one of them, nor one that the launcher does not count on.
@@ -28,13 +28,13 @@ def leaving(job: MPIJob, seen: Seen) -> tuple[PodSeen, ...]:
     )
 
 
-def remaining(job: MPIJob, seen: Seen, now: datetime) -> timedelta | None:
+def remaining(job: MPIJob, seen: Observed, now: datetime) -> timedelta | None:
     """Until the healthy workers are given back; None where no pod is on its way out."""
     late = [now - p.gone_by for p in leaving(job, seen) if p.gone_by is not None]
     return RELEASED_AFTER - max(late) if late else None
 
 
-def held(job: MPIJob, seen: Seen, now: datetime) -> tuple[str, ...]:
+def held(job: MPIJob, seen: Observed, now: datetime) -> tuple[str, ...]:
     """The workers to give back now."""
     left = remaining(job, seen, now)
     if left is None or left > timedelta(0):
@@ -42,7 +42,7 @@ def held(job: MPIJob, seen: Seen, now: datetime) -> tuple[str, ...]:
     return tuple(p.name for p in seen.workers if not p.terminating)
 
 
-def message(job: MPIJob, seen: Seen, count: int) -> str:
+def message(job: MPIJob, seen: Observed, count: int) -> str:
     dated = [p for p in leaving(job, seen) if p.gone_by is not None]
     lost = min(dated, key=lambda p: (p.gone_by, p.name))
     minutes = RELEASED_AFTER // timedelta(minutes=1)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, ReplicaStatus
-from mpi_trainer.decide.observed import PodSeen, Record, Seen
+from mpi_trainer.decide.observed import Observed, ObservedPod, Record
 
 
-def counts(seen: Seen, record: Record) -> Mapping[str, ReplicaStatus]:
+def counts(seen: Observed, record: Record) -> Mapping[str, ReplicaStatus]:
     """While a job lives. A launcher's failures are remembered; its failed pods may be gone.
 
     A launcher that returned 0 while its ranks failed has not succeeded.
@@ -30,7 +30,7 @@ def counts(seen: Seen, record: Record) -> Mapping[str, ReplicaStatus]:
     }
 
 
-def settled(before: Mapping[str, ReplicaStatus], seen: Seen) -> Mapping[str, ReplicaStatus]:
+def settled(before: Mapping[str, ReplicaStatus], seen: Observed) -> Mapping[str, ReplicaStatus]:
     """After the end: how it ended stays true when the pods are cleaned up; only `active` moves."""
     active = {
         LAUNCHER: _in_phase(seen.launchers, "Running"),
@@ -42,5 +42,5 @@ def settled(before: Mapping[str, ReplicaStatus], seen: Seen) -> Mapping[str, Rep
     }
 
 
-def _in_phase(pods: tuple[PodSeen, ...], phase: str) -> int:
+def _in_phase(pods: tuple[ObservedPod, ...], phase: str) -> int:
     return sum(1 for p in pods if p.phase == phase and not p.terminating)

@@ -14,36 +14,36 @@ import msgspec
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.mpijob import JobStatus, MPIJob
 from mpi_trainer.decide import reasons
-from mpi_trainer.decide.mpijob.decision import Event
+from mpi_trainer.decide.mpijob.decision import DecidedEvent
 from mpi_trainer.decide.observed import Failure, Record
 
 replace = msgspec.structs.replace
 
 
-class Story(msgspec.Struct, frozen=True):
+class StatusBuilder(msgspec.Struct, frozen=True):
     job: MPIJob
     now: datetime
     status: JobStatus
-    events: tuple[Event, ...] = ()
+    events: tuple[DecidedEvent, ...] = ()
 
-    def created(self) -> Story:
+    def created(self) -> StatusBuilder:
         if c.find(self.status.conditions, c.CREATED):
             return self
         return self._tell(c.CREATED, reasons.CREATED, f"{self._name} is created.")
 
-    def started(self) -> Story:
+    def started(self) -> StatusBuilder:
         if self.status.start_time is not None:
             return self
         return replace(self, status=replace(self.status, start_time=self.now))
 
-    def running(self) -> Story:
+    def running(self) -> StatusBuilder:
         if c.holds(self.status.conditions, c.RUNNING):
             return self
         return self._tell(c.RUNNING, reasons.RUNNING, f"{self._name} is running.")._drop(
             c.RESTARTING, reasons.RESTARTED, "The new attempt is running."
         )
 
-    def waiting(self, text: str) -> Story:
+    def waiting(self, text: str) -> StatusBuilder:
         """Not running yet, and why. The condition is told again and again; an event once, with its
         first repetition, so that a job that is merely slow to start costs none."""
         before = c.find(self.status.conditions, c.RUNNING)
@@ -53,30 +53,30 @@ class Story(msgspec.Struct, frozen=True):
             return story
         return story._event("Warning", reasons.WAITING, text)
 
-    def restarting(self, record: Record, limit: int) -> Story:
+    def restarting(self, record: Record, limit: int) -> StatusBuilder:
         """Between two attempts. After a suspension there is no failure to tell of."""
         text = _retry(record, limit, "follows")
         story = self._drop(c.RUNNING, reasons.RESTARTING, "A new attempt will start.")
         return story._tell(c.RESTARTING, reasons.RESTARTING, text, "Warning") if text else story
 
-    def retrying(self, record: Record, limit: int) -> Story:
+    def retrying(self, record: Record, limit: int) -> StatusBuilder:
         """The rest is over. Still Restarting, until the new attempt runs."""
         text = _retry(record, limit, "has begun")
         return self._set(c.RESTARTING, c.TRUE, reasons.RESTARTING, text) if text else self
 
-    def blaming(self, failure: Failure) -> Story:
+    def blaming(self, failure: Failure) -> StatusBuilder:
         """Tells what ended an attempt, to whoever reads events only."""
         return self._event("Warning", failure.reason, failure.message)
 
-    def surprised(self, text: str) -> Story:
+    def surprised(self, text: str) -> StatusBuilder:
         """Warns of what is odd but no failure; nothing where nothing is."""
         return self._event("Warning", reasons.PLACEMENT_SURPRISING, text) if text else self
 
-    def releasing(self, text: str) -> Story:
+    def releasing(self, text: str) -> StatusBuilder:
         """Tells that healthy workers are given back, and what an administrator can do."""
         return self._event("Warning", reasons.RELEASED, text)
 
-    def suspended(self) -> Story:
+    def suspended(self) -> StatusBuilder:
         if c.holds(self.status.conditions, c.SUSPENDED) and self.status.start_time is None:
             return self
         text = f"{self._name} is suspended."
@@ -85,24 +85,24 @@ class Story(msgspec.Struct, frozen=True):
         story = story._drop(c.RESTARTING, reasons.SUSPENDED, text)
         return replace(story, status=replace(story.status, start_time=None))
 
-    def resumed(self) -> Story:
+    def resumed(self) -> StatusBuilder:
         if not c.holds(self.status.conditions, c.SUSPENDED):
             return self
         story = self._set(c.SUSPENDED, c.FALSE, reasons.RESUMED, "MPIJob resumed")
         return story._event("Normal", reasons.RESUMED, "MPIJob resumed")
 
-    def succeeded(self) -> Story:
+    def succeeded(self) -> StatusBuilder:
         text = f"{self._name} successfully completed."
         return self._tell(c.SUCCEEDED, reasons.SUCCEEDED, text)._ended()
 
-    def failed(self, failure: Failure) -> Story:
+    def failed(self, failure: Failure) -> StatusBuilder:
         return self._tell(c.FAILED, failure.reason, failure.message, "Warning")._ended()
 
     @property
     def _name(self) -> str:
         return f"MPIJob {self.job.namespace}/{self.job.name}"
 
-    def _ended(self) -> Story:
+    def _ended(self) -> StatusBuilder:
         story = self._drop(c.RUNNING, reasons.RUNNING, f"{self._name} has ended.")
         waited = c.find(story.status.conditions, c.RUNNING)
         if waited is not None and waited.reason == reasons.WAITING:
@@ -113,17 +113,17 @@ class Story(msgspec.Struct, frozen=True):
 
     def _tell(
         self, kind: str, reason: str, text: str, weight: Literal["Normal", "Warning"] = "Normal"
-    ) -> Story:
+    ) -> StatusBuilder:
         story = self._set(kind, c.TRUE, reason, text)
         return self if story is self else story._event(weight, reason, text)
 
-    def _drop(self, kind: str, reason: str, text: str) -> Story:
+    def _drop(self, kind: str, reason: str, text: str) -> StatusBuilder:
         """The condition no longer holds; where it never did, it is not mentioned."""
         if not c.holds(self.status.conditions, kind):
             return self
         return self._set(kind, c.FALSE, reason, text)
 
-    def _set(self, kind: str, truth: str, reason: str, text: str) -> Story:
+    def _set(self, kind: str, truth: str, reason: str, text: str) -> StatusBuilder:
         new = c.Condition(type=kind, status=truth, reason=reason, message=text)
         after = c.with_condition(self.status.conditions, new, self.now)
         if after is self.status.conditions:
@@ -132,8 +132,8 @@ class Story(msgspec.Struct, frozen=True):
         after = tuple(sorted(after, key=lambda x: x.status == c.TRUE))
         return replace(self, status=replace(self.status, conditions=after))
 
-    def _event(self, weight: Literal["Normal", "Warning"], reason: str, text: str) -> Story:
-        return replace(self, events=(*self.events, Event(weight, reason, text)))
+    def _event(self, weight: Literal["Normal", "Warning"], reason: str, text: str) -> StatusBuilder:
+        return replace(self, events=(*self.events, DecidedEvent(weight, reason, text)))
 
 
 def _retry(record: Record, limit: int, how: str) -> str:

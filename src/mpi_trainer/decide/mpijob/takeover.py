@@ -11,10 +11,10 @@ from datetime import datetime
 
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.mpijob import WORKER, MPIJob
-from mpi_trainer.decide.observed import PodSeen, Record, Seen
+from mpi_trainer.decide.observed import Observed, ObservedPod, Record
 
 
-def unfit(job: MPIJob, seen: Seen) -> bool:
+def unfit(job: MPIJob, seen: Observed) -> bool:
     """Whether there are pods of another's that nobody leads, or not all that its launcher needs."""
     if not any(p.foreign for p in seen.pods):
         return False
@@ -24,12 +24,12 @@ def unfit(job: MPIJob, seen: Seen) -> bool:
     return not c.holds(job.status.conditions, c.RUNNING) and bool(missing(job, seen))
 
 
-def missing(job: MPIJob, seen: Seen) -> tuple[int, ...]:
+def missing(job: MPIJob, seen: Observed) -> tuple[int, ...]:
     present = {p.index for p in seen.workers}
     return tuple(i for i in range(job.workers) if i not in present)
 
 
-def workers_of(job: MPIJob, launcher: PodSeen) -> int:
+def workers_of(job: MPIJob, launcher: ObservedPod) -> int:
     """How many workers a launcher was made for; another's does not say, but its status does."""
     if not launcher.foreign:
         return launcher.workers or 0

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.mpijob import JobStatus, MPIJob
 from mpi_trainer.decide import reasons, scheduling
-from mpi_trainer.decide.observed import PodSeen, Seen
+from mpi_trainer.decide.observed import Observed, ObservedPod
 
 FIRST = timedelta(seconds=10)
 EVERY = timedelta(seconds=30)
@@ -22,7 +22,7 @@ _CAUSES_TOLD = 3
 _LONGEST_CAUSE = 300
 
 
-def remaining(job: MPIJob, status: JobStatus, seen: Seen, now: datetime) -> timedelta | None:
+def remaining(job: MPIJob, status: JobStatus, seen: Observed, now: datetime) -> timedelta | None:
     """Time until the next message; None where the job waits for no pod."""
     since = _since(status, seen)
     if since is None or next(_waits(job, seen), None) is None:
@@ -34,7 +34,7 @@ def remaining(job: MPIJob, status: JobStatus, seen: Seen, now: datetime) -> time
     return timedelta(0) if elapsed < timedelta(0) else EVERY - elapsed
 
 
-def message(job: MPIJob, status: JobStatus, seen: Seen, now: datetime) -> str:
+def message(job: MPIJob, status: JobStatus, seen: Observed, now: datetime) -> str:
     causes: dict[str, list[str]] = {}
     for name, why in _waits(job, seen):
         causes.setdefault(why[:_LONGEST_CAUSE], []).append(name)
@@ -47,11 +47,11 @@ def message(job: MPIJob, status: JobStatus, seen: Seen, now: datetime) -> str:
     return f"{count} of {job.workers + 1} pods do not run after {seconds} s; {'; '.join(parts)}"
 
 
-def _since(status: JobStatus, seen: Seen) -> datetime | None:
+def _since(status: JobStatus, seen: Observed) -> datetime | None:
     return seen.record.retry_at or scheduling.since(status, seen)
 
 
-def _waits(job: MPIJob, seen: Seen) -> Iterator[tuple[str, str]]:
+def _waits(job: MPIJob, seen: Observed) -> Iterator[tuple[str, str]]:
     """Each pod that is waited for, and why."""
     workers = {p.index: p for p in seen.workers}
     late = scheduling.launches_late(job)
@@ -67,7 +67,7 @@ def _waits(job: MPIJob, seen: Seen) -> Iterator[tuple[str, str]]:
             yield f"{job.name}-launcher", why
 
 
-def _why(pod: PodSeen | None, seen: Seen, must_be_ready: bool) -> str:
+def _why(pod: ObservedPod | None, seen: Observed, must_be_ready: bool) -> str:
     """Empty where the pod is as it should be."""
     if pod is None:
         return seen.refused or "not made yet"

@@ -21,11 +21,11 @@ from mpi_trainer.api.kinds.trainjob import (
     TrainJob,
 )
 from mpi_trainer.decide import cause_text, deadline, permanent_failures, reasons, success
-from mpi_trainer.decide.observed import Failure, Seen
+from mpi_trainer.decide.observed import Failure, Observed
 from mpi_trainer.decide.trainjob import status_annotations as f
 from mpi_trainer.decide.trainjob import waiting
-from mpi_trainer.decide.trainjob.observed import JobSetSeen, Step, TrainSeen
-from mpi_trainer.decide.trainjob.status import Story, find, finished
+from mpi_trainer.decide.trainjob.observed import ObservedJobSet, ObservedTrainJob, TrainJobDecision
+from mpi_trainer.decide.trainjob.status import StatusBuilder, find, finished
 
 replace = msgspec.structs.replace
 
@@ -41,12 +41,14 @@ UNPROVEN = (
 )
 
 
-def decide(job: TrainJob, effective: Effective, seen: TrainSeen, now: datetime) -> Step:
+def decide(
+    job: TrainJob, effective: Effective, seen: ObservedTrainJob, now: datetime
+) -> TrainJobDecision:
     """The next step of a job that fits its runtime."""
     found, begun = f.read(job.metadata.annotations), _begun(effective, seen.pods)
-    story = Story(job, now, job.status, found, begun=begun)
+    story = StatusBuilder(job, now, job.status, found, begun=begun)
     if not ours(job) or job.metadata.deletion_timestamp is not None:
-        return Step(story.status, story.findings)
+        return TrainJobDecision(story.status, story.findings)
     if finished(job.status):
         return over(job, seen.job_set, now)
     # An end is honoured first, also of a JobSet that its time to live takes away: nothing else
@@ -61,7 +63,9 @@ def decide(job: TrainJob, effective: Effective, seen: TrainSeen, now: datetime) 
     return _active(story.resumed(), effective, seen)
 
 
-def needs_all_pods(job: TrainJob, effective: Effective, seen: TrainSeen, now: datetime) -> bool:
+def needs_all_pods(
+    job: TrainJob, effective: Effective, seen: ObservedTrainJob, now: datetime
+) -> bool:
     """Whether `decide` must see the job's pods as the API server has them now, not as they were
     watched. A job that goes on waits for those of before, one that is slow to start tells what
     they wait for, and one whose JobSet has ended is judged by their ends."""
@@ -76,24 +80,24 @@ def needs_all_pods(job: TrainJob, effective: Effective, seen: TrainSeen, now: da
         return False
     if job_set.suspended:
         return True
-    story = Story(job, now, job.status, f.read(job.metadata.annotations)).resumed()
+    story = StatusBuilder(job, now, job.status, f.read(job.metadata.annotations)).resumed()
     return _slow(story, job_set) and not _all_run(effective, job_set)
 
 
-def refused(job: TrainJob, reason: str, message: str, now: datetime) -> Step:
+def refused(job: TrainJob, reason: str, message: str, now: datetime) -> TrainJobDecision:
     """The end of a job that cannot be carried out at all, whatever is tried."""
-    story = Story(job, now, job.status, f.read(job.metadata.annotations))
-    return _ended(story.failed(reason, message, message), TrainSeen())
+    story = StatusBuilder(job, now, job.status, f.read(job.metadata.annotations))
+    return _ended(story.failed(reason, message, message), ObservedTrainJob())
 
 
-def stalled(job: TrainJob, why: str, now: datetime) -> Step:
+def stalled(job: TrainJob, why: str, now: datetime) -> TrainJobDecision:
     """A job that cannot go on for now, and why; what runs of it is left alone."""
-    story = Story(job, now, job.status, f.read(job.metadata.annotations))
+    story = StatusBuilder(job, now, job.status, f.read(job.metadata.annotations))
     if job.spec.suspend:
         story = story.suspended()
     if why:
         story = story.waiting(why)
-    return Step(story.status, story.findings, events=story.events)
+    return TrainJobDecision(story.status, story.findings, events=story.events)
 
 
 def ours(job: TrainJob) -> bool:
@@ -101,26 +105,28 @@ def ours(job: TrainJob) -> bool:
     return job.spec.managed_by in (None, "", CONTROLLER_NAME)
 
 
-def over(job: TrainJob, job_set: JobSetSeen | None, now: datetime) -> Step:
+def over(job: TrainJob, job_set: ObservedJobSet | None, now: datetime) -> TrainJobDecision:
     """A job that has ended needs nothing but itself to be looked at: not even its runtime."""
     found = f.read(job.metadata.annotations)
     left = deadline.left(_seconds(found.ttl), _end(job, found), now)
     if left is not None and left <= NOW:
-        return Step(job.status, found, delete_job=True)
+        return TrainJobDecision(job.status, found, delete_job=True)
     present = job_set is not None and not job_set.terminating
     running = job_set is not None and job_set.ended is None
-    return Step(
+    return TrainJobDecision(
         job.status, found, remove=present and (running or found.clean == ALL), look_again=left
     )
 
 
-def _completed(story: Story, effective: Effective, seen: TrainSeen, told: Condition) -> Step:
+def _completed(
+    story: StatusBuilder, effective: Effective, seen: ObservedTrainJob, told: Condition
+) -> TrainJobDecision:
     if effective.policy != MPI:
         return _ended(story.complete(told.reason, told.message), seen)
     ends = _ends(seen.pods)
     if ends.launcher() is None:
         if not seen.asked:
-            return Step(story.status, story.findings, look_again=SOON)
+            return TrainJobDecision(story.status, story.findings, look_again=SOON)
         story = story.warned(reasons.UNPROVEN, UNPROVEN)
     story = replace(story, findings=replace(story.findings, placement=seen.placement))
     objection = success.objection(_cast(effective), ends)
@@ -131,21 +137,23 @@ def _completed(story: Story, effective: Effective, seen: TrainSeen, told: Condit
     return _ended(story.complete(told.reason, told.message), seen)
 
 
-def _failed(story: Story, effective: Effective, seen: TrainSeen, told: Condition) -> Step:
+def _failed(
+    story: StatusBuilder, effective: Effective, seen: ObservedTrainJob, told: Condition
+) -> TrainJobDecision:
     cause = _cause(effective, seen.pods)
     if not cause and not seen.asked:
-        return Step(story.status, story.findings, look_again=SOON)
+        return TrainJobDecision(story.status, story.findings, look_again=SOON)
     text = f"{told.message}; {cause}" if cause else told.message
     return _ended(story.failed(told.reason, text, cause or told.message), seen)
 
 
-def _ends(pods: Seen) -> Seen:
+def _ends(pods: Observed) -> Observed:
     """Those that have ended, which says as much while they are being deleted."""
     ended = tuple(replace(p, terminating=False) for p in pods.pods if p.ended)
     return replace(pods, pods=ended)
 
 
-def _ended(story: Story, seen: TrainSeen) -> Step:
+def _ended(story: StatusBuilder, seen: ObservedTrainJob) -> TrainJobDecision:
     """The last decision of a job. Its runtime's wishes become its own, since they outlive it, and
     its counts are those at the end: what still runs is on its way out."""
     found = story.findings
@@ -159,7 +167,7 @@ def _ended(story: Story, seen: TrainSeen) -> Step:
     return replace(step, status=replace(step.status, jobs_status=_idle(step.status.jobs_status)))
 
 
-def _suspended(story: Story, seen: TrainSeen) -> Step:
+def _suspended(story: StatusBuilder, seen: ObservedTrainJob) -> TrainJobDecision:
     job_set = seen.job_set
     if job_set is None:
         return _told(story, seen, make=True)
@@ -168,7 +176,7 @@ def _suspended(story: Story, seen: TrainSeen) -> Step:
     return _told(story, seen, suspend=True)
 
 
-def _active(story: Story, effective: Effective, seen: TrainSeen) -> Step:
+def _active(story: StatusBuilder, effective: Effective, seen: ObservedTrainJob) -> TrainJobDecision:
     seconds = story.job.spec.active_deadline_seconds
     left = deadline.left(seconds, _since(story), story.now)
     if left is not None and left <= NOW:
@@ -182,7 +190,7 @@ def _active(story: Story, effective: Effective, seen: TrainSeen) -> Step:
     return replace(step, look_again=min(waits, default=None))
 
 
-def _permanent(effective: Effective, pods: Seen) -> tuple[str, str, str] | None:
+def _permanent(effective: Effective, pods: Observed) -> tuple[str, str, str] | None:
     """The end of a job whose JobSet would only repeat it: reason, message, cause."""
     for pod in pods.pods:
         if permanent_failures.image(pod):
@@ -196,7 +204,7 @@ def _permanent(effective: Effective, pods: Seen) -> tuple[str, str, str] | None:
     return None
 
 
-def _onward(story: Story, effective: Effective, seen: TrainSeen) -> Step:
+def _onward(story: StatusBuilder, effective: Effective, seen: ObservedTrainJob) -> TrainJobDecision:
     job_set = seen.job_set
     if job_set is not None and job_set.terminating:
         return _told(story, seen)
@@ -215,7 +223,9 @@ def _onward(story: Story, effective: Effective, seen: TrainSeen) -> Step:
     return replace(step, look_again=min(waits, default=None))
 
 
-def _stopped(story: Story, effective: Effective, seen: TrainSeen, job_set: JobSetSeen) -> Step:
+def _stopped(
+    story: StatusBuilder, effective: Effective, seen: ObservedTrainJob, job_set: ObservedJobSet
+) -> TrainJobDecision:
     """Not all of it runs: a pod has failed, and its Job makes another, or something is waited for.
 
     A failure is not told before the JobSet had the time to end by it, which says the same.
@@ -229,13 +239,15 @@ def _stopped(story: Story, effective: Effective, seen: TrainSeen, job_set: JobSe
     return _told(story.retried(f"{failed}; its Job tries again"), seen, look_again=TOLD_AGAIN)
 
 
-def _time_left(story: Story, seen: TrainSeen) -> timedelta | None:
+def _time_left(story: StatusBuilder, seen: ObservedTrainJob) -> timedelta | None:
     if story.findings.phase == f.RUNNING:
         return None
     return waiting.left(story.job.metadata.annotations, seen, _waited(story, seen.job_set))
 
 
-def _resumed(story: Story, seen: TrainSeen, job_set: JobSetSeen) -> Step:
+def _resumed(
+    story: StatusBuilder, seen: ObservedTrainJob, job_set: ObservedJobSet
+) -> TrainJobDecision:
     """Not before the pods of before are gone: their ends would count against what goes on."""
     going = [pod for pod in seen.pods.pods if pod.terminating or not pod.ended]
     if going:
@@ -246,20 +258,24 @@ def _resumed(story: Story, seen: TrainSeen, job_set: JobSetSeen) -> Step:
     return _told(story, seen, renew=True)
 
 
-def _told(story: Story, seen: TrainSeen, look_again: timedelta | None = None, **acts: bool) -> Step:
+def _told(
+    story: StatusBuilder, seen: ObservedTrainJob, look_again: timedelta | None = None, **acts: bool
+) -> TrainJobDecision:
     counts = _counts(story.status.jobs_status, seen.job_set)
     status = replace(story.status, jobs_status=counts)
-    return Step(status, story.findings, events=story.events, look_again=look_again, **acts)
+    return TrainJobDecision(
+        status, story.findings, events=story.events, look_again=look_again, **acts
+    )
 
 
-def _since(story: Story) -> datetime:
+def _since(story: StatusBuilder) -> datetime:
     """From when a job is active: its creation, or its last resumption."""
     held = find(story.status, SUSPENDED)
     moved = held.last_transition_time if held is not None else None
     return moved or story.job.metadata.creation_timestamp or story.now
 
 
-def _counts(before: tuple[JobStatus, ...], job_set: JobSetSeen | None) -> tuple[JobStatus, ...]:
+def _counts(before: tuple[JobStatus, ...], job_set: ObservedJobSet | None) -> tuple[JobStatus, ...]:
     """The JobSet's own; where it is gone nothing is active any more."""
     if job_set is not None and job_set.jobs:
         return job_set.jobs
@@ -270,7 +286,7 @@ def _idle(counts: tuple[JobStatus, ...]) -> tuple[JobStatus, ...]:
     return tuple(replace(one, active=0, ready=0, suspended=0) for one in counts)
 
 
-def _all_run(effective: Effective, job_set: JobSetSeen) -> bool:
+def _all_run(effective: Effective, job_set: ObservedJobSet) -> bool:
     """By JobSet's counts, in which a Job is ready once all its pods are, or have ended well."""
     up = {one.name: one.ready + one.succeeded for one in job_set.jobs}
     wanted = _working(effective)
@@ -283,7 +299,7 @@ def _working(effective: Effective) -> list[ReplicatedJob]:
     return [one for one in effective.jobs if one.role in roles and one.count]
 
 
-def _begun(effective: Effective, pods: Seen) -> datetime | None:
+def _begun(effective: Effective, pods: Observed) -> datetime | None:
     """When the last pod began, once all have, or a launcher has: when it has ended, the others may
     be gone."""
     starts = [p.started for p in pods.pods if p.started is not None]
@@ -293,23 +309,23 @@ def _begun(effective: Effective, pods: Seen) -> datetime | None:
     return max(starts) if starts and (led or len(starts) >= wanted) else None
 
 
-def _late(story: Story, job_set: JobSetSeen | None, why: str) -> Story:
+def _late(story: StatusBuilder, job_set: ObservedJobSet | None, why: str) -> StatusBuilder:
     """Told once it takes long enough to wonder."""
     return story.waiting(why) if _slow(story, job_set) else story
 
 
-def _slow(story: Story, job_set: JobSetSeen | None) -> bool:
+def _slow(story: StatusBuilder, job_set: ObservedJobSet | None) -> bool:
     return story.findings.phase != f.RUNNING and _waited(story, job_set) >= TOLD_AFTER
 
 
-def _waited(story: Story, job_set: JobSetSeen | None) -> timedelta:
+def _waited(story: StatusBuilder, job_set: ObservedJobSet | None) -> timedelta:
     """Since the last sign that it goes forward: where many jobs start, each may take its time."""
     since = _since(story)
     moved = job_set.since if job_set is not None else None
     return story.now - max(since, moved or since)
 
 
-def _patience(story: Story, job_set: JobSetSeen) -> timedelta | None:
+def _patience(story: StatusBuilder, job_set: ObservedJobSet) -> timedelta | None:
     """How long to leave a job alone that does not run yet: the longer it waits the longer."""
     waited = _waited(story, job_set)
     if waited < TOLD_AFTER:
@@ -317,7 +333,7 @@ def _patience(story: Story, job_set: JobSetSeen) -> timedelta | None:
     return min(max(waited / 4, TOLD_AFTER), TOLD_AGAIN) if _slow(story, job_set) else None
 
 
-def _waiting(story: Story, seen: TrainSeen) -> Story:
+def _waiting(story: StatusBuilder, seen: ObservedTrainJob) -> StatusBuilder:
     """What the scheduler and the kubelets say, once it takes long enough to wonder."""
     if seen.trouble:
         return story.waiting(seen.trouble)
@@ -325,7 +341,7 @@ def _waiting(story: Story, seen: TrainSeen) -> Story:
     return _late(story, seen.job_set, why) if why else story
 
 
-def _cause(effective: Effective, pods: Seen) -> str:
+def _cause(effective: Effective, pods: Observed) -> str:
     """The launcher's own account where it has one, else the first pod that failed."""
     failed = [p for p in pods.pods if p.phase == "Failed"]
     launcher = next((p for p in failed if p.role == "launcher"), None)
@@ -338,11 +354,11 @@ def _cause(effective: Effective, pods: Seen) -> str:
     return cause_text.words(name, failed[0]) if failed else ""
 
 
-def _cast(effective: Effective) -> success.Cast:
+def _cast(effective: Effective) -> success.ExpectedRanks:
     nodes = effective.job(NODE)
     workers = 0 if nodes is None else nodes.count * nodes.replicas
     launcher = f"{effective.name}-launcher-0-0"
-    return success.Cast(launcher, workers, effective.slots, effective.run_launcher_as_node)
+    return success.ExpectedRanks(launcher, workers, effective.slots, effective.run_launcher_as_node)
 
 
 def _end(job: TrainJob, found: f.Findings) -> datetime | None:

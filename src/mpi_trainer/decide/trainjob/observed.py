@@ -13,12 +13,12 @@ from datetime import datetime, timedelta
 import msgspec
 
 from mpi_trainer.api.kinds.trainjob import Condition, JobStatus, TrainJobStatus
-from mpi_trainer.decide.mpijob.decision import Event
-from mpi_trainer.decide.observed import Seen
+from mpi_trainer.decide.mpijob.decision import DecidedEvent
+from mpi_trainer.decide.observed import Observed
 from mpi_trainer.decide.trainjob.status_annotations import Findings
 
 
-class JobSetSeen(msgspec.Struct, frozen=True):
+class ObservedJobSet(msgspec.Struct, frozen=True):
     """`rendered` is the mark of what it was made from, `runtime` of the snapshot of its job's
     runtime; both are empty where another controller made it. `since`: from when on it was seen to
     be as it is."""
@@ -43,13 +43,13 @@ class JobSetSeen(msgspec.Struct, frozen=True):
         return any(job.active for job in self.jobs)
 
 
-class TrainSeen(msgspec.Struct, frozen=True):
+class ObservedTrainJob(msgspec.Struct, frozen=True):
     """`pods` are by host name: those that have ended or, where the API server was `asked` for them
     just now, all. `wanted` is the mark of what would be rendered now. `wishes` are the annotations
     of the runtime, `patience` the administrator's seconds until a job's pods run, 0 without end."""
 
-    job_set: JobSetSeen | None = None
-    pods: Seen = Seen()
+    job_set: ObservedJobSet | None = None
+    pods: Observed = Observed()
     asked: bool = False
     placement: str = ""
     wanted: str = ""
@@ -58,7 +58,7 @@ class TrainSeen(msgspec.Struct, frozen=True):
     patience: int = 0
 
 
-class Step(msgspec.Struct, frozen=True):
+class TrainJobDecision(msgspec.Struct, frozen=True):
     """`renew` is of a suspended JobSet that is not what it should be: to be changed, or replaced
     where it may not be."""
 
@@ -69,7 +69,7 @@ class Step(msgspec.Struct, frozen=True):
     renew: bool = False
     remove: bool = False
     delete_job: bool = False
-    events: tuple[Event, ...] = ()
+    events: tuple[DecidedEvent, ...] = ()
     look_again: timedelta | None = None
 
     @property

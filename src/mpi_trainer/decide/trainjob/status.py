@@ -20,7 +20,7 @@ from mpi_trainer.api.kinds.trainjob import (
     TrainJob,
     TrainJobStatus,
 )
-from mpi_trainer.decide.mpijob.decision import Event
+from mpi_trainer.decide.mpijob.decision import DecidedEvent
 from mpi_trainer.decide.trainjob import status_annotations as f
 from mpi_trainer.decide.trainjob.status_annotations import Findings
 
@@ -43,24 +43,24 @@ def finished(status: TrainJobStatus) -> bool:
     return holds(status, COMPLETE) or holds(status, FAILED)
 
 
-class Story(msgspec.Struct, frozen=True):
+class StatusBuilder(msgspec.Struct, frozen=True):
     """`begun` is when the last of the job's pods began, where that is known."""
 
     job: TrainJob
     now: datetime
     status: TrainJobStatus
     findings: Findings
-    events: tuple[Event, ...] = ()
+    events: tuple[DecidedEvent, ...] = ()
     begun: datetime | None = None
 
-    def suspended(self) -> Story:
+    def suspended(self) -> StatusBuilder:
         story = self._set(SUSPENDED, TRUE, SUSPENDED, "TrainJob is suspended")
         if story is not self:
             story = story._event("Normal", SUSPENDED, "TrainJob is suspended")
         cleared = Findings(phase=f.SUSPENDED, ttl=self.findings.ttl, clean=self.findings.clean)
         return replace(story, findings=cleared)
 
-    def resumed(self) -> Story:
+    def resumed(self) -> StatusBuilder:
         """Pending, unless it runs already."""
         story = self
         if holds(self.status, SUSPENDED):
@@ -70,37 +70,37 @@ class Story(msgspec.Struct, frozen=True):
             return story
         return replace(story, findings=replace(story.findings, phase=f.PENDING))
 
-    def waiting(self, why: str) -> Story:
+    def waiting(self, why: str) -> StatusBuilder:
         if self.findings.phase == f.RUNNING or why == self.findings.cause:
             return self
         return replace(self, findings=replace(self.findings, phase=f.PENDING, cause=why))
 
-    def retried(self, why: str) -> Story:
+    def retried(self, why: str) -> StatusBuilder:
         """It goes on, and what failed is told."""
         if why == self.findings.cause:
             return self
         story = replace(self, findings=replace(self.findings, cause=why))
         return story._event("Warning", RETRIED, why)
 
-    def running(self) -> Story:
+    def running(self) -> StatusBuilder:
         if self.findings.phase == f.RUNNING:
             return replace(self, findings=replace(self.findings, cause=""))
         since = f.time(self.begun or self.now)
         found = replace(self.findings, phase=f.RUNNING, start_time=since, cause="")
         return replace(self, findings=found)._event("Normal", f.RUNNING, "TrainJob is running")
 
-    def complete(self, reason: str, message: str) -> Story:
+    def complete(self, reason: str, message: str) -> StatusBuilder:
         """Told by the condition alone: the JobSet has an event of its own for it."""
         return self._set(COMPLETE, TRUE, reason, message)._over(f.SUCCEEDED, "")
 
-    def failed(self, reason: str, message: str, cause: str) -> Story:
+    def failed(self, reason: str, message: str, cause: str) -> StatusBuilder:
         story = self._set(FAILED, TRUE, reason, message)._over(f.FAILED, cause)
         return story._event("Warning", reason, message)
 
-    def warned(self, reason: str, message: str) -> Story:
+    def warned(self, reason: str, message: str) -> StatusBuilder:
         return self._event("Warning", reason, message) if message else self
 
-    def _over(self, phase: str, cause: str) -> Story:
+    def _over(self, phase: str, cause: str) -> StatusBuilder:
         """That it ran may not have been told yet."""
         found = self.findings
         since = found.start_time or (f.time(self.begun) if self.begun is not None else "")
@@ -108,7 +108,7 @@ class Story(msgspec.Struct, frozen=True):
         found = replace(found, phase=phase, start_time=since, completion_time=ended, cause=cause)
         return replace(self, findings=found)
 
-    def _set(self, kind: str, truth: str, reason: str, message: str) -> Story:
+    def _set(self, kind: str, truth: str, reason: str, message: str) -> StatusBuilder:
         old = find(self.status, kind)
         if old is not None and (old.status, old.reason, old.message) == (truth, reason, message):
             return self
@@ -120,5 +120,5 @@ class Story(msgspec.Struct, frozen=True):
         others = tuple(c for c in self.status.conditions if c.type != kind)
         return replace(self, status=replace(self.status, conditions=(*others, new)))
 
-    def _event(self, weight: Literal["Normal", "Warning"], reason: str, text: str) -> Story:
-        return replace(self, events=(*self.events, Event(weight, reason, text)))
+    def _event(self, weight: Literal["Normal", "Warning"], reason: str, text: str) -> StatusBuilder:
+        return replace(self, events=(*self.events, DecidedEvent(weight, reason, text)))

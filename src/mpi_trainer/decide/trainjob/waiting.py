@@ -12,25 +12,27 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from mpi_trainer.api.kinds.annotations import SCHEDULE_TIMEOUT, seconds
-from mpi_trainer.decide.observed import PodSeen
-from mpi_trainer.decide.trainjob.observed import TrainSeen
+from mpi_trainer.decide.observed import ObservedPod
+from mpi_trainer.decide.trainjob.observed import ObservedTrainJob
 
 _LONGEST_CAUSE = 300
 
 
-def allowed(annotations: Mapping[str, str], seen: TrainSeen) -> int:
+def allowed(annotations: Mapping[str, str], seen: ObservedTrainJob) -> int:
     """The seconds that the job's pods have, 0 without end."""
     asked = (seconds(given.get(SCHEDULE_TIMEOUT, "")) for given in (annotations, seen.wishes))
     return next((chosen for chosen in asked if chosen is not None), seen.patience)
 
 
-def left(annotations: Mapping[str, str], seen: TrainSeen, waited: timedelta) -> timedelta | None:
+def left(
+    annotations: Mapping[str, str], seen: ObservedTrainJob, waited: timedelta
+) -> timedelta | None:
     """None where nothing is waited for that could be seen, or for as long as it takes."""
     limit = allowed(annotations, seen)
     return timedelta(seconds=limit) - waited if limit and _waits(seen) else None
 
 
-def message(annotations: Mapping[str, str], seen: TrainSeen) -> str:
+def message(annotations: Mapping[str, str], seen: ObservedTrainJob) -> str:
     late = _late(seen)
     first = f"{late[0].name}: {late[0].why or 'no cause is known'}" if late else seen.trouble
     first = first or "no pod was made; `kubectl describe job` says why"
@@ -42,7 +44,7 @@ def message(annotations: Mapping[str, str], seen: TrainSeen) -> str:
     )
 
 
-def told(seen: TrainSeen) -> str:
+def told(seen: ObservedTrainJob) -> str:
     """What the scheduler and the kubelets say, first of those that do not run at all."""
     ordered = sorted(seen.pods.pods, key=lambda p: p.begun)
     stuck = [(p.name, why) for p in ordered if (why := _hindrance(p))]
@@ -53,13 +55,13 @@ def told(seen: TrainSeen) -> str:
     return f"{name}{more}: {why}"
 
 
-def _hindrance(pod: PodSeen) -> str:
+def _hindrance(pod: ObservedPod) -> str:
     if pod.phase == "Running" and not pod.ready:
         return pod.why or "it runs, but is not ready"
     return pod.why if pod.phase == "Pending" else ""
 
 
-def _waits(seen: TrainSeen) -> bool:
+def _waits(seen: ObservedTrainJob) -> bool:
     """Whether pods are there that do not run, or none at all where JobSet has looked at the job: an
     initializer that runs is one that does, and what comes after it is not late."""
     if seen.job_set is None:
@@ -69,5 +71,5 @@ def _waits(seen: TrainSeen) -> bool:
     return bool(_late(seen)) if seen.pods.pods else bool(seen.job_set.jobs)
 
 
-def _late(seen: TrainSeen) -> list[PodSeen]:
+def _late(seen: ObservedTrainJob) -> list[ObservedPod]:
     return [p for p in seen.pods.pods if not p.begun and not p.terminating]

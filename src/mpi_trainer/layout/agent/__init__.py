@@ -9,6 +9,6 @@ from __future__ import annotations
 
 from mpi_trainer.layout.agent.choice import Choice, Level, Ssh, choice
 from mpi_trainer.layout.agent.scripts import files
-from mpi_trainer.layout.agent.settings import Settings, settings
+from mpi_trainer.layout.agent.settings import AgentSettings, settings
 
-__all__ = ["Choice", "Level", "Settings", "Ssh", "choice", "files", "settings"]
+__all__ = ["AgentSettings", "Choice", "Level", "Ssh", "choice", "files", "settings"]

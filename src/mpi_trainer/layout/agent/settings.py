@@ -13,7 +13,7 @@ import msgspec
 from mpi_trainer.api.kinds.annotations import BOUNDS, bound, seconds
 
 
-class Settings(msgspec.Struct, frozen=True):
+class AgentSettings(msgspec.Struct, frozen=True):
     """One field for each of `BOUNDS`."""
 
     wait: int = 110
@@ -27,6 +27,6 @@ class Settings(msgspec.Struct, frozen=True):
         return "".join(f"{name}_seconds={getattr(self, name)}\n" for name in BOUNDS)
 
 
-def settings(annotations: Mapping[str, str]) -> Settings:
+def settings(annotations: Mapping[str, str]) -> AgentSettings:
     given = {name: seconds(annotations.get(bound(name), "")) for name in BOUNDS}
-    return Settings(**{name: value for name, value in given.items() if value is not None})
+    return AgentSettings(**{name: value for name, value in given.items() if value is not None})

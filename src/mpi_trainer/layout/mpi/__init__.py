@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mpi_trainer.layout.mpi import intel, mpich, openmpi
-from mpi_trainer.layout.mpi.model import RANK_MARK, MpiImpl, Settings
+from mpi_trainer.layout.mpi.model import RANK_MARK, MpiImpl, MpiSettings
 
 REGISTRY: tuple[MpiImpl, ...] = (openmpi.IMPL, intel.IMPL, mpich.IMPL)
 
@@ -13,4 +13,4 @@ def implementation(name: str) -> MpiImpl:
     return next(impl for impl in REGISTRY if impl.name == name)
 
 
-__all__ = ["RANK_MARK", "REGISTRY", "MpiImpl", "Settings", "implementation"]
+__all__ = ["RANK_MARK", "REGISTRY", "MpiImpl", "MpiSettings", "implementation"]

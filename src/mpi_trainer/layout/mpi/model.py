@@ -16,7 +16,7 @@ RANK_MARK = r"\[[^,\]\s]+,(?P<rank>\d+)\]<std(?:out|err)>:"
 HYDRA_MARK = "-prepend-pattern=[1,%r]<stdout>:"
 
 
-class Settings(msgspec.Struct, frozen=True):
+class MpiSettings(msgspec.Struct, frozen=True):
     """What the launcher's variables are made from; `hosts` are the names that the MPI meets."""
 
     hostfile: str
@@ -37,7 +37,7 @@ class MpiImpl(msgspec.Struct, frozen=True):
 
     name: str
     hostfile: Callable[[tuple[Host, ...]], str]
-    launcher_env: Callable[[Settings], Pairs]
+    launcher_env: Callable[[MpiSettings], Pairs]
     shared_machine_env: Callable[[str], Pairs]
     wrapper_env: Callable[[str], Pairs]
     tag_option: str

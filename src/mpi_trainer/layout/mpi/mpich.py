@@ -8,14 +8,14 @@ before every rank, so its mpiexec is stood in for by the agent's shim.
 from __future__ import annotations
 
 from mpi_trainer.layout.model import Host, Pairs
-from mpi_trainer.layout.mpi.model import HYDRA_MARK, MpiImpl, Settings
+from mpi_trainer.layout.mpi.model import HYDRA_MARK, MpiImpl, MpiSettings
 
 
 def hostfile(hosts: tuple[Host, ...]) -> str:
     return "".join(f"{h.address}:{h.slots}\n" for h in hosts)
 
 
-def launcher_env(settings: Settings) -> Pairs:
+def launcher_env(settings: MpiSettings) -> Pairs:
     return (
         ("HYDRA_HOST_FILE", settings.hostfile),
         ("HYDRA_LAUNCHER_EXTRA_ARGS", settings.ssh_args),

@@ -7,7 +7,7 @@ and runs every rank on the launcher. Both families are set side by side; each ig
 from __future__ import annotations
 
 from mpi_trainer.layout.model import Host, Pairs
-from mpi_trainer.layout.mpi.model import MpiImpl, Settings
+from mpi_trainer.layout.mpi.model import MpiImpl, MpiSettings
 
 
 def hostfile(hosts: tuple[Host, ...]) -> str:
@@ -18,7 +18,7 @@ def hostfile(hosts: tuple[Host, ...]) -> str:
 LONGEST_COPIED = 40
 
 
-def launcher_env(settings: Settings) -> Pairs:
+def launcher_env(settings: MpiSettings) -> Pairs:
     return (
         *_plain_names(settings.hosts),
         ("OMPI_MCA_orte_keep_fqdn_hostnames", "true"),

@@ -23,7 +23,7 @@ import msgspec
 
 from mpi_trainer.api.kinds import conditions
 from mpi_trainer.api.kinds.mpijob import MPIJob
-from mpi_trainer.decide import Seen
+from mpi_trainer.decide import Observed
 from mpi_trainer.decide.mpijob import replicas
 from mpi_trainer.diagnose.progress import Tracker
 from mpi_trainer.local.errors import LocalError
@@ -107,10 +107,10 @@ class Desk:
                 self._warn_once()
         when = datetime.fromtimestamp(now, UTC)
         for event in told:
-            if isinstance(event, reports.Event):
+            if isinstance(event, reports.EventReport):
                 with suppress(OSError):
                     self._dir.add_event(
-                        jobdir.Event(when, event.weight, event.reason, event.message)
+                        jobdir.StoredEvent(when, event.weight, event.reason, event.message)
                     )
         self._last.see(lines)
         self._follow_progress(lines, now)
@@ -122,7 +122,9 @@ class Desk:
         text = f"Output of the job cannot be kept in {self._dir.path}: {self._log.missing.why}."
         with suppress(OSError):
             self._write(self._state)
-            self._dir.add_event(jobdir.Event(datetime.now(UTC), "Warning", "OutputLost", text))
+            self._dir.add_event(
+                jobdir.StoredEvent(datetime.now(UTC), "Warning", "OutputLost", text)
+            )
 
     def _follow_progress(self, lines: Sequence[reports.Line], now: float) -> None:
         for line in lines:
@@ -139,7 +141,7 @@ class Desk:
         """Every pod is gone: those that ended by themselves are remembered, the others not."""
         ended = tuple(replace(p, pid=0) for p in self._state.pods if p.end)
         progress = self._tracker.progress
-        counted = replicas.settled(self._state.status.replica_statuses, Seen())
+        counted = replicas.settled(self._state.status.replica_statuses, Observed())
         found = _with_words(self._state.status.conditions, self._log.missing)
         status = replace(self._state.status, replica_statuses=counted, conditions=found)
         state = replace(self._state, status=status, pods=ended, progress=progress)

@@ -16,7 +16,7 @@ from mpi_trainer.api.kinds.pods import Container
 from mpi_trainer.layout.agent import paths, scripts
 from mpi_trainer.layout.hosts import DISCOVER_HOSTS, HOSTFILE
 from mpi_trainer.layout.model import Layout, Pairs, Part, PodLayout
-from mpi_trainer.layout.mpi import Settings, implementation
+from mpi_trainer.layout.mpi import MpiSettings, implementation
 from mpi_trainer.local.pods import volumes
 from mpi_trainer.local.pods.environment import Materials, PodFacts, environment, expanded
 from mpi_trainer.local.pods.pod import File, Limits, Mount, Paths, PodPlan
@@ -46,7 +46,7 @@ class Site(msgspec.Struct, frozen=True):
     mpi: Mount | None = None
 
 
-class Place(msgspec.Struct, frozen=True):
+class PodLocation(msgspec.Struct, frozen=True):
     """Where one pod is."""
 
     address: str
@@ -68,7 +68,7 @@ class Keys(msgspec.Struct, frozen=True):
 class Planner(msgspec.Struct, frozen=True):
     layout: Layout
     site: Site
-    places: Mapping[str, Place]
+    places: Mapping[str, PodLocation]
     keys: Keys
 
     def pod(self, pod: PodLayout) -> PodPlan:
@@ -93,7 +93,7 @@ class Planner(msgspec.Struct, frozen=True):
             limits=limits(container),
         )
 
-    def _own_env(self, pod: PodLayout, container: Container, place: Place) -> dict[str, str]:
+    def _own_env(self, pod: PodLayout, container: Container, place: PodLocation) -> dict[str, str]:
         """What the job itself says: the template's variables, and the layout's over them."""
         meta = pod.template.view.metadata
         facts = PodFacts(
@@ -106,7 +106,7 @@ class Planner(msgspec.Struct, frozen=True):
         )
         return {**environment(container, (), facts, self.site.materials), **dict(pod.env)}
 
-    def _env(self, pod: PodLayout, own: Mapping[str, str], place: Place) -> dict[str, str]:
+    def _env(self, pod: PodLayout, own: Mapping[str, str], place: PodLocation) -> dict[str, str]:
         """The machine's variables, the job's over them, and what this MPI needs here over all."""
         site, impl = self.site, implementation(self.layout.implementation)
         at = place.paths.file
@@ -135,19 +135,19 @@ class Planner(msgspec.Struct, frozen=True):
             env[name] = f"{folder}:{env[name]}" if env.get(name) else folder
         return env
 
-    def _of_mpi(self, text: str, place: Place) -> str:
+    def _of_mpi(self, text: str, place: PodLocation) -> str:
         """A value that names the path of the MPI, as this pod sees it."""
         shown = self.site.mpi
         return (
             text if shown is None else text.replace(shown.target, place.paths.common + shown.target)
         )
 
-    def _launcher_env(self, place: Place) -> dict[str, str]:
+    def _launcher_env(self, place: PodLocation) -> dict[str, str]:
         """The layout's own variables with the paths of this pod, and marks on ranks' lines."""
         impl, at = implementation(self.layout.implementation), place.paths.file
         config = f"{place.paths.share}/ssh/config"
         names = (self.layout.launcher.name, *(host.address for host in self.layout.hosts))
-        given = Settings(at(HOSTFILE), self.layout.slots, f"-F {config}", names)
+        given = MpiSettings(at(HOSTFILE), self.layout.slots, f"-F {config}", names)
         full = self.layout.agent == "full"
         return {
             **dict(impl.launcher_env(given)),
@@ -157,7 +157,9 @@ class Planner(msgspec.Struct, frozen=True):
             "MPI_TRAINER_TAG_OPTION": impl.tag_option,
         }
 
-    def _command(self, pod: PodLayout, place: Place, own: Mapping[str, str]) -> tuple[str, ...]:
+    def _command(
+        self, pod: PodLayout, place: PodLocation, own: Mapping[str, str]
+    ) -> tuple[str, ...]:
         """Where the agent does not run the launcher's command, it still has to prepare for it."""
         at = place.paths.file
         words = tuple(expanded(word, own) for word in pod.command)
@@ -180,7 +182,7 @@ class Planner(msgspec.Struct, frozen=True):
         short = f"{pod.hostname}.{pod.subdomain}"
         return (f"{short}.{self.layout.namespace}.svc", short, pod.name)
 
-    def _files(self, pod: PodLayout, place: Place) -> Iterator[File]:
+    def _files(self, pod: PodLayout, place: PodLocation) -> Iterator[File]:
         for file in pod.files:
             text = self._workers() if file.path == scripts.HOSTS else file.text
             if file.path == DISCOVER_HOSTS:

@@ -26,7 +26,7 @@ from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.execute import ineffective, preflight
 from mpi_trainer.local.execute.description import description
 from mpi_trainer.local.execute.run import Order
-from mpi_trainer.local.execute.settings import Settings
+from mpi_trainer.local.execute.settings import LocalSettings
 from mpi_trainer.local.execute.site import site
 from mpi_trainer.local.jobs import trainjob
 from mpi_trainer.local.mpi.distributions import DISTRIBUTIONS, Distribution, default_for, named
@@ -47,7 +47,7 @@ class LocalRun(msgspec.Struct, frozen=True):
     layout: Layout
     distribution: Distribution
     isolation: Isolation
-    settings: Settings
+    settings: LocalSettings
     claims: Mapping[str, str]
     notes: tuple[str, ...]
 
@@ -72,7 +72,7 @@ class LocalRun(msgspec.Struct, frozen=True):
         return {**description(self.layout), "here": {k: v for k, v in here.items() if v}}
 
 
-def prepare(job: MPIJob, settings: Settings) -> LocalRun:
+def prepare(job: MPIJob, settings: LocalSettings) -> LocalRun:
     """Defaults, validation and choices; raises InvalidJob or LocalError with everything found."""
     job = defaults.with_defaults(_named(job))
     errors = () if settings.train else validation.errors(job)
@@ -95,7 +95,7 @@ def prepare(job: MPIJob, settings: Settings) -> LocalRun:
     )
 
 
-def prepare_train(job: TrainJob, runtime: Runtime, settings: Settings) -> LocalRun:
+def prepare_train(job: TrainJob, runtime: Runtime, settings: LocalSettings) -> LocalRun:
     """The same for a TrainJob with this runtime."""
     job = _named(job)
     errors = compatibility.errors(job, runtime)
@@ -110,7 +110,7 @@ def prepare_train(job: TrainJob, runtime: Runtime, settings: Settings) -> LocalR
     return prepare(trainjob.stand_in(job, runtime), settings)
 
 
-def _layout(job: MPIJob, settings: Settings) -> Layout:
+def _layout(job: MPIJob, settings: LocalSettings) -> Layout:
     if settings.train is None:
         return layout(job, chosen=_agent(job))
     return trainjob.layout(settings.train, _agent(job), job.spec.mpi_implementation or "")
@@ -185,7 +185,7 @@ def _claims(job: MPIJob, given: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _notes(job: MPIJob, settings: Settings, isolated: Isolation) -> tuple[str, ...]:
+def _notes(job: MPIJob, settings: LocalSettings, isolated: Isolation) -> tuple[str, ...]:
     notes = []
     if isolated.kind == "loopback":
         notes.append(f"workers share this machine's network and files: {isolated.reason}")

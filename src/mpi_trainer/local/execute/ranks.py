@@ -13,7 +13,7 @@ from signal import SIGKILL
 
 from msgspec.structs import replace
 
-from mpi_trainer.decide import End, RankSeen
+from mpi_trainer.decide import End, ObservedRank
 
 FOLDER = "ranks"
 DONE = "done"
@@ -21,9 +21,9 @@ DONE = "done"
 OOM_KILLED = "OOMKilled"
 
 
-def read(shares: Mapping[str, str], attempt: int) -> tuple[RankSeen, ...]:
+def read(shares: Mapping[str, str], attempt: int) -> tuple[ObservedRank, ...]:
     """The ranks of every pod, given each pod's shared directory; in order of rank."""
-    found: dict[int, tuple[float, RankSeen]] = {}
+    found: dict[int, tuple[float, ObservedRank]] = {}
     for pod, share in shares.items():
         folders = (Path(share, FOLDER), Path(share, FOLDER, DONE))
         begun, ended = (
@@ -38,7 +38,9 @@ def read(shares: Mapping[str, str], attempt: int) -> tuple[RankSeen, ...]:
     return tuple(rank for _, (_, rank) in sorted(found.items()))
 
 
-def blamed(ranks: tuple[RankSeen, ...], out_of_memory: Collection[str]) -> tuple[RankSeen, ...]:
+def blamed(
+    ranks: tuple[ObservedRank, ...], out_of_memory: Collection[str]
+) -> tuple[ObservedRank, ...]:
     """Ranks that were killed in a pod where the kernel killed for memory, with that reason.
 
     Only the rank dies so, not its worker: without this it would seem that somebody killed it.
@@ -70,14 +72,14 @@ def _record(path: Path) -> tuple[float, dict[str, str]]:
     return written, {key: value for key, _, value in pairs}
 
 
-def _rank(record: Mapping[str, str], pod: str, attempt: int, written: float) -> RankSeen | None:
+def _rank(record: Mapping[str, str], pod: str, attempt: int, written: float) -> ObservedRank | None:
     rank = _number(record.get("rank"))
     if rank is None:
         return None
     end = None
     if "status" in record or "signal" in record:
         end = End(code=_number(record.get("status")), signal=_number(record.get("signal")))
-    return RankSeen(
+    return ObservedRank(
         rank=rank,
         size=_number(record.get("size")) or 0,
         pod=pod,

@@ -35,7 +35,7 @@ class Moved(msgspec.Struct, frozen=True, tag="moved"):
     message: str
 
 
-class Event(msgspec.Struct, frozen=True, tag="event"):
+class EventReport(msgspec.Struct, frozen=True, tag="event"):
     """What a cluster would record as an Event of the job."""
 
     weight: str
@@ -81,7 +81,7 @@ class Broken(msgspec.Struct, frozen=True, tag="broken"):
     hint: str = ""
 
 
-Report = Line | Moved | Event | Note | Ended | Broken
+Report = Line | Moved | EventReport | Note | Ended | Broken
 
 _ENCODER = msgspec.json.Encoder()
 _DECODER: msgspec.json.Decoder[Report] = typed.decoder(Report)

@@ -30,7 +30,7 @@ class Train(msgspec.Struct, frozen=True):
     runtime: Mapping[str, Any]
 
 
-class Settings(msgspec.Struct, frozen=True):
+class LocalSettings(msgspec.Struct, frozen=True):
     """`distribution` None lets the job's own implementation choose. `train` is the TrainJob that
     the job stands in for, where there is one."""
 
@@ -43,9 +43,9 @@ class Settings(msgspec.Struct, frozen=True):
     train: Train | None = None
 
 
-def here() -> Settings:
+def here() -> LocalSettings:
     """The caller's directory and the variables that programs need."""
-    return Settings(cwd=_directory(), env=tuple(python_environment(os.environ).items()))
+    return LocalSettings(cwd=_directory(), env=tuple(python_environment(os.environ).items()))
 
 
 def _directory() -> str:

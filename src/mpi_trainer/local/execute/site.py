@@ -11,7 +11,7 @@ from typing import Final
 
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.execute.plan import Site
-from mpi_trainer.local.execute.settings import Settings
+from mpi_trainer.local.execute.settings import LocalSettings
 from mpi_trainer.local.mpi.distributions import Distribution
 from mpi_trainer.local.pods import sshd
 from mpi_trainer.local.pods.pod import SHOWN_MPI, Mount
@@ -20,7 +20,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_./+-]+")
 
 
 def site(
-    settings: Settings, distribution: Distribution, interface: str, claims: Mapping[str, str]
+    settings: LocalSettings, distribution: Distribution, interface: str, claims: Mapping[str, str]
 ) -> Site:
     server = sshd.find_sshd()
     if server is None:

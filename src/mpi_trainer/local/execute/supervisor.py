@@ -22,10 +22,10 @@ from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.decide import (
     Decision,
     End,
-    PodSeen,
-    RankSeen,
+    Observed,
+    ObservedPod,
+    ObservedRank,
     Record,
-    Seen,
     agent_summary,
     decide,
     reasons,
@@ -36,7 +36,7 @@ from mpi_trainer.local.execute import ranks, reports
 from mpi_trainer.local.execute.follower import Follower, Look
 from mpi_trainer.local.execute.key_pairs import Keymaker
 from mpi_trainer.local.execute.output import Stream
-from mpi_trainer.local.execute.plan import SUMMARY, Keys, Place, Planner, Site
+from mpi_trainer.local.execute.plan import SUMMARY, Keys, Planner, PodLocation, Site
 from mpi_trainer.local.jobs.jobdir import PodState
 from mpi_trainer.local.pods import sshd
 from mpi_trainer.local.pods.pod import PodHost, PodPlan, RunningPod
@@ -60,8 +60,8 @@ class Held:
         self.end: End | None = None
         self.last_words = ""
 
-    def seen(self) -> PodSeen:
-        return PodSeen(
+    def seen(self) -> ObservedPod:
+        return ObservedPod(
             name=self.layout.name,
             role=self.layout.role,
             uid=str(self.running.pid),
@@ -96,7 +96,7 @@ class Supervisor:
         self._planner: Planner | None = None
         self._held: dict[str, Held] = {}
         self._launcher_waits: int | None = None  # the attempt whose launcher waits for workers
-        self._ranks: tuple[RankSeen, ...] = ()
+        self._ranks: tuple[ObservedRank, ...] = ()
         self._said = summary.Summary()
         self._log = launcher_log.Listener()
         self._selector = selectors.DefaultSelector()
@@ -144,19 +144,19 @@ class Supervisor:
             self._look_at = 0.0
         self._carry_out(decision)
 
-    def _seen(self) -> Seen:
+    def _seen(self) -> Observed:
         pods = self._pods()
         if self._launcher_waits is not None:
             name, attempt = self._layout.launcher.name, self._launcher_waits
-            pods.append(PodSeen(name, "launcher", "", "Pending", attempt=attempt))
-        return Seen(
+            pods.append(ObservedPod(name, "launcher", "", "Pending", attempt=attempt))
+        return Observed(
             pods=tuple(pods),
             ranks=self._ranks,
             record=self._record,
             has_key=self._planner is not None,
         )
 
-    def _pods(self) -> list[PodSeen]:
+    def _pods(self) -> list[ObservedPod]:
         """Without MPI every pod does a part of the work: none has ended before all have."""
         pods = [held.seen() for held in self._held.values()]
         done = [pod for pod in pods if pod.phase == "Succeeded"]
@@ -178,7 +178,7 @@ class Supervisor:
             self._follower.keep(
                 Look(self._job, self._record, self._pod_states(), self._rank_rows())
             )
-        self._pending += [reports.Event(e.type, e.reason, e.message) for e in decision.events]
+        self._pending += [reports.EventReport(e.type, e.reason, e.message) for e in decision.events]
         now = decision.status.conditions
         current = conditions.find(now, conditions.state(now))
         if current is not None and current.type != before:
@@ -235,7 +235,9 @@ class Supervisor:
 
     def _make_keys(self) -> None:
         places = {
-            pod.name: Place(self._host.address(i), self._host.port, self._host.paths(pod.name))
+            pod.name: PodLocation(
+                self._host.address(i), self._host.port, self._host.paths(pod.name)
+            )
             for i, pod in enumerate(self._layout.pods)
         }
         self._planner = Planner(self._layout, self._site, places, Keys(*self._keymaker.pairs()))
@@ -339,7 +341,7 @@ class Supervisor:
         if held.terminating:
             self._forget(held)
 
-    def _read_ranks(self, attempt: int, said: summary.Summary) -> tuple[RankSeen, ...]:
+    def _read_ranks(self, attempt: int, said: summary.Summary) -> tuple[ObservedRank, ...]:
         """As their records say, which tell more than a summary has room for."""
         shares = {name: h.running.share for name, h in self._held.items()}
         hungry = {name for name, h in self._held.items() if h.running.oom_kills()}
@@ -433,7 +435,7 @@ class Supervisor:
                 self._read_to_end(descriptor)
 
 
-def _end_of(rank: RankSeen) -> str:
+def _end_of(rank: ObservedRank) -> str:
     if rank.end is None:
         return "not seen"
     return "0" if rank.end.well else rank.end.words()

@@ -31,7 +31,7 @@ from mpi_trainer.decide import Record
 from mpi_trainer.decide.history import History
 from mpi_trainer.diagnose.progress import Progress
 from mpi_trainer.local.execute.reports import RankRow
-from mpi_trainer.local.execute.settings import Settings
+from mpi_trainer.local.execute.settings import LocalSettings
 from mpi_trainer.local.jobs.logfile import Missing
 from mpi_trainer.local.jobs.private_files import open_unlinked
 
@@ -75,7 +75,7 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     missing: Missing = Missing()
 
 
-class Event(msgspec.Struct, frozen=True):
+class StoredEvent(msgspec.Struct, frozen=True):
     time: datetime
     type: str
     reason: str
@@ -107,11 +107,11 @@ class JobDir(msgspec.Struct, frozen=True):
     def state(self) -> State:
         return self._read("state.json", State)
 
-    def settings(self) -> Settings:
-        return self._read("settings.json", Settings)
+    def settings(self) -> LocalSettings:
+        return self._read("settings.json", LocalSettings)
 
-    def events(self) -> tuple[Event, ...]:
-        decoder = typed.decoder(Event)
+    def events(self) -> tuple[StoredEvent, ...]:
+        decoder = typed.decoder(StoredEvent)
         found = []
         with suppress(FileNotFoundError):
             with self._opened("events.jsonl", os.O_RDONLY) as file:
@@ -128,7 +128,7 @@ class JobDir(msgspec.Struct, frozen=True):
     def write_state(self, state: State) -> None:
         self._write("state.json", msgspec.json.encode(state))
 
-    def write_settings(self, settings: Settings) -> None:
+    def write_settings(self, settings: LocalSettings) -> None:
         self._write("settings.json", msgspec.json.encode(settings))
 
     def keep_reserve(self) -> None:
@@ -140,7 +140,7 @@ class JobDir(msgspec.Struct, frozen=True):
         """For the last words of a job that has ended."""
         (self.path / "reserve").unlink(missing_ok=True)
 
-    def add_event(self, event: Event) -> None:
+    def add_event(self, event: StoredEvent) -> None:
         with self._opened("events.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND) as file:
             # The first newline closes a line that a kill or a full disk has torn.
             file.write(b"\n" + msgspec.json.encode(event) + b"\n")

@@ -26,9 +26,9 @@ import msgspec
 
 from mpi_trainer.api.kinds import conditions
 from mpi_trainer.api.kinds.mpijob import JobStatus, MPIJob
-from mpi_trainer.local.execute.settings import Settings
+from mpi_trainer.local.execute.settings import LocalSettings
 from mpi_trainer.local.jobs import queue
-from mpi_trainer.local.jobs.jobdir import Damaged, Event, JobDir, State
+from mpi_trainer.local.jobs.jobdir import Damaged, JobDir, State, StoredEvent
 from mpi_trainer.local.jobs.private_files import open_unlinked
 from mpi_trainer.local.paths import jobs_dir
 
@@ -48,7 +48,7 @@ class JobTaken(ValueError):
     """There is a job of that name."""
 
 
-def submit(job: MPIJob, settings: Settings) -> MPIJob:
+def submit(job: MPIJob, settings: LocalSettings) -> MPIJob:
     """Stores a validated and defaulted job and starts its supervisor; the job as stored."""
     folder = JobDir(jobs_dir() / job.namespace / job.name)
     with _prepared(folder, job, settings) as (fresh, alive):
@@ -97,7 +97,7 @@ def _exchange(fresh: Path, path: Path) -> None:
 
 
 @contextmanager
-def _prepared(folder: JobDir, job: MPIJob, settings: Settings) -> Iterator[tuple[JobDir, int]]:
+def _prepared(folder: JobDir, job: MPIJob, settings: LocalSettings) -> Iterator[tuple[JobDir, int]]:
     """A new job's directory, complete but hidden, and its life. What is there under the hidden
     name in the end is removed."""
     for place in (jobs_dir(), folder.path.parent):  # `parents` would not have this mode
@@ -339,7 +339,7 @@ def _mourn(folder: JobDir, held: JobDir) -> None:
         return
     held.write_state(failed(state, LOST, LOST_MESSAGE))
     with suppress(OSError):
-        held.add_event(Event(datetime.now(UTC), "Warning", LOST, LOST_MESSAGE))
+        held.add_event(StoredEvent(datetime.now(UTC), "Warning", LOST, LOST_MESSAGE))
 
 
 def _sweep() -> None:

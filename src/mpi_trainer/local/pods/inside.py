@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from mpi_trainer.decide import RankSeen
+from mpi_trainer.decide import ObservedRank
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.execute import ranks
 from mpi_trainer.local.jobs.jobdir import PodState
@@ -23,7 +23,7 @@ from mpi_trainer.local.pods import rootfs
 STACK_SECONDS = 20
 
 
-def pod_ranks(pods: Sequence[PodState]) -> tuple[RankSeen, ...]:
+def pod_ranks(pods: Sequence[PodState]) -> tuple[ObservedRank, ...]:
     """The ranks that have started so far."""
     shares = {p.name: f"/proc/{p.pid}/root{rootfs.SHARE}" for p in pods if p.pid}
     with suppress(OSError):  # a pod that is just ending, or another user's

@@ -23,7 +23,7 @@ from mpi_trainer.api.kinds.runtime import Runtime
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.execute.prepare import LocalRun, prepare, prepare_train
-from mpi_trainer.local.execute.settings import Settings, Train, here
+from mpi_trainer.local.execute.settings import LocalSettings, Train, here
 from mpi_trainer.local.jobs import logfile, shipped_runtimes, store, trainjob, trainjob_status
 from mpi_trainer.local.jobs.jobdir import Damaged, JobDir, PodState, State
 from mpi_trainer.local.mpi import distributions
@@ -52,7 +52,7 @@ DAMAGED = "JobDirectoryDamaged"
 class LocalBackend:
     """Jobs of this machine. `settings` None takes the caller's at every submission."""
 
-    def __init__(self, settings: Settings | None = None) -> None:
+    def __init__(self, settings: LocalSettings | None = None) -> None:
         self._settings = settings
 
     @property
@@ -271,7 +271,7 @@ def _train(key: Key) -> Train | None:
         return _find(key).settings().train
 
 
-def _inside(settings: Settings, workdir: str) -> Settings:
+def _inside(settings: LocalSettings, workdir: str) -> LocalSettings:
     return replace(settings, cwd=str(Path(workdir).resolve()))
 
 
@@ -365,7 +365,7 @@ def _running_pod(key: Key, name: str) -> PodState:
     raise JobError(f"pod {name} does not run", f"Pods that run: {running}.")
 
 
-def _kept(job: MPIJob, settings: Settings, path: str) -> Path:
+def _kept(job: MPIJob, settings: LocalSettings, path: str) -> Path:
     """Where a file of an ended job is: what it wrote to volumes and shared directories."""
     for replica in (job.launcher, job.worker):
         spec = replica.template.view.spec

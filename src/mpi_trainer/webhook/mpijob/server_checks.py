@@ -64,7 +64,7 @@ class QuotaList(ApiValue, frozen=True):
     items: tuple[quota.ResourceQuota, ...] = ()
 
 
-class Found(Partial, frozen=True):
+class ExistingObject(Partial, frozen=True):
     metadata: Meta = Meta()
 
 
@@ -76,10 +76,10 @@ class Page(Partial, frozen=True):
     """Of metadata alone, where the API server writes an empty list as null."""
 
     metadata: ListMeta = ListMeta()
-    items: tuple[Found, ...] | None = None
+    items: tuple[ExistingObject, ...] | None = None
 
 
-class Asks:
+class ServerChecks:
     """The questions about MPIJobs, over one client, and those that other kinds share."""
 
     def __init__(self, client: Client, domain: str = "", seconds: float = SECONDS) -> None:
@@ -115,7 +115,7 @@ class Asks:
                     if owner is None or not owner.of(resource):
                         return False
                     asked = requests.brief(requests.get(resource, request.namespace, owner.name))
-                    found: Meta = (await self._call(asked, Found)).metadata
+                    found: Meta = (await self._call(asked, ExistingObject)).metadata
                     if found.uid != owner.uid:
                         return False
                     owner = found.controller()

@@ -29,7 +29,7 @@ from mpi_trainer.render.trainjob import children as render
 from mpi_trainer.runtime.off_loop import LONG
 from mpi_trainer.webhook import refusals, resource_demand
 from mpi_trainer.webhook.borrowed_rights import Claim
-from mpi_trainer.webhook.mpijob.server_checks import SECONDS, Asks, Findings, together
+from mpi_trainer.webhook.mpijob.server_checks import SECONDS, Findings, ServerChecks, together
 from mpi_trainer.webhook.review import User
 from mpi_trainer.webhook.trainjob import borrowed_rights
 from mpi_trainer.webhook.trainjob.changes import patches_changed
@@ -45,10 +45,10 @@ class Plan(msgspec.Struct, frozen=True):
     pods: bool = False
 
 
-class TrainAsks:
+class TrainServerChecks:
     """The questions about TrainJobs, over one client; `asks` knows those that all kinds share."""
 
-    def __init__(self, client: Client, asks: Asks, seconds: float = SECONDS) -> None:
+    def __init__(self, client: Client, asks: ServerChecks, seconds: float = SECONDS) -> None:
         self._client = client
         self._asks = asks
         self._seconds = seconds

@@ -12,7 +12,7 @@ from mpi_trainer.cli.output.verbosity import voiced
 from mpi_trainer.cli.parameters import Pair
 from mpi_trainer.cli.verbs.mpijob import options, submit
 from mpi_trainer.cli.verbs.mpijob.overrides import Overrides, clone, split_command
-from mpi_trainer.local.execute.settings import Settings, here
+from mpi_trainer.local.execute.settings import LocalSettings, here
 from mpi_trainer.sdk.backends.backend import Key
 
 
@@ -61,7 +61,7 @@ def command(**given: Any) -> int:
     return submit.submitted([job], _settings_of(key), order)
 
 
-def _settings_of(key: Key) -> Settings:
+def _settings_of(key: Key) -> LocalSettings:
     """The copy runs as the original did: in its directory, with its MPI and its materials."""
     from mpi_trainer.local.jobs import store
 

@@ -24,7 +24,7 @@ from mpi_trainer.sdk.job.specs import LOCAL_IMAGE
 
 if TYPE_CHECKING:
     from mpi_trainer.api.yaml.load import JobFile
-    from mpi_trainer.local.execute.settings import Settings
+    from mpi_trainer.local.execute.settings import LocalSettings
 
 OF_COMMANDS = (
     "workers",
@@ -224,7 +224,7 @@ def _with_policies(job: MPIJob, given: dict[str, Any]) -> MPIJob:
     return msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, run_policy=policy))
 
 
-def _settings(given: dict[str, Any], file: JobFile | None) -> Settings:
+def _settings(given: dict[str, Any], file: JobFile | None) -> LocalSettings:
     from mpi_trainer.local.execute.settings import here
     from mpi_trainer.local.pods.environment import Materials
 

@@ -36,7 +36,7 @@ def completed_names(
     return []
 
 
-def _jobs(said: target.Place, kind: str) -> list[JobSummary]:
+def _jobs(said: target.Target, kind: str) -> list[JobSummary]:
     from mpi_trainer.cli.backend import summaries
 
     if not target.on_cluster(said):

@@ -21,7 +21,7 @@ from mpi_trainer.cli.output.verbosity import detail, say
 
 if TYPE_CHECKING:
     from mpi_trainer.api.kinds.trainjob import TrainJob
-    from mpi_trainer.local.execute.settings import Settings
+    from mpi_trainer.local.execute.settings import LocalSettings
     from mpi_trainer.sdk.backends.backend import Backend, Key
 
 
@@ -120,7 +120,7 @@ def train_to_the_cluster(job: TrainJob, others: list[dict[str, Any]], order: Ord
     return _afterwards(connect, stored, order)
 
 
-def submitted(jobs: list[MPIJob], settings: Settings, order: Order) -> int:
+def submitted(jobs: list[MPIJob], settings: LocalSettings, order: Order) -> int:
     """The jobs as jobs of this machine."""
     from mpi_trainer.cli.installing import ensure
     from mpi_trainer.local.execute.prepare import prepare

@@ -41,7 +41,7 @@ from mpi_trainer.sdk.backends.cluster.connections import Home, Homes
 from mpi_trainer.sdk.backends.cluster.defaults import IMAGE, for_cluster
 from mpi_trainer.sdk.backends.cluster.details import details
 from mpi_trainer.sdk.backends.cluster.errors import told
-from mpi_trainer.sdk.backends.cluster.find import Found, find, summaries
+from mpi_trainer.sdk.backends.cluster.find import FoundJob, find, summaries
 from mpi_trainer.sdk.backends.cluster.kinds import KINDS, MPIJOB, Kind
 from mpi_trainer.sdk.backends.cluster.outages import Say
 from mpi_trainer.sdk.code.bundle import bundle
@@ -303,7 +303,7 @@ def _kept(manifest: dict[str, Any]) -> Path:
 
 
 async def _anew(
-    home: Home, key: Key, found: Found, shipped: Mapping[str, str], kept: Path
+    home: Home, key: Key, found: FoundJob, shipped: Mapping[str, str], kept: Path
 ) -> MPIJob:
     """The job deleted and made again; `kept` holds it meanwhile, and stays where that fails."""
     hint = f"It is kept in {kept}; make it with `kubectl create -f {kept}`."

@@ -32,7 +32,7 @@ from mpi_trainer.kube.resources import CONFIGMAPS, MPIJOBS
 from mpi_trainer.sdk.backends.backend import Key
 from mpi_trainer.sdk.backends.cluster import code, namespace_limits, observed
 from mpi_trainer.sdk.backends.cluster.connections import Home
-from mpi_trainer.sdk.backends.cluster.find import Found
+from mpi_trainer.sdk.backends.cluster.find import FoundJob
 from mpi_trainer.sdk.backends.cluster.kinds import Kind
 
 replace = msgspec.structs.replace
@@ -107,7 +107,7 @@ async def shipped(home: Home, key: Key, job: MPIJob) -> dict[str, str]:
     return dict(found.get("binaryData") or {})
 
 
-async def rehearse(home: Home, found: Found) -> None:
+async def rehearse(home: Home, found: FoundJob) -> None:
     """Raises what the server has against this job by now, while the old one is still there.
 
     It is asked for another name of the same length. A quota that the old job fills is no obstacle.
@@ -124,7 +124,7 @@ async def rehearse(home: Home, found: Found) -> None:
             raise
 
 
-async def again(home: Home, key: Key, found: Found, shipped: Mapping[str, str]) -> MPIJob:
+async def again(home: Home, key: Key, found: FoundJob, shipped: Mapping[str, str]) -> MPIJob:
     """The job, which is gone by now, once more; asked for until there is an answer."""
     body = successor(key, found)
     async with asyncio.timeout(_PATIENCE):
@@ -137,7 +137,7 @@ async def again(home: Home, key: Key, found: Found, shipped: Mapping[str, str]) 
 
 
 async def _made_again(
-    home: Home, key: Key, found: Found, body: dict[str, Any]
+    home: Home, key: Key, found: FoundJob, body: dict[str, Any]
 ) -> dict[str, Any] | None:
     """None where nobody knows yet whether it was made."""
     resource = found.kind.resource
@@ -153,7 +153,7 @@ async def _made_again(
     return made
 
 
-def successor(key: Key, found: Found) -> dict[str, Any]:
+def successor(key: Key, found: FoundJob) -> dict[str, Any]:
     """The same job as a new one: what the server and controllers wrote is left behind."""
     meta: dict[str, Any] = found.data["metadata"]
     notes = {k: v for k, v in (meta.get("annotations") or {}).items() if k not in LIFE}

@@ -23,15 +23,15 @@ from mpi_trainer.sdk.backends.backend import EventInfo, JobDetails, Key
 from mpi_trainer.sdk.backends.cluster import observed
 from mpi_trainer.sdk.backends.cluster.connections import Home
 from mpi_trainer.sdk.backends.cluster.evidence import gathered, waits
-from mpi_trainer.sdk.backends.cluster.find import Found
+from mpi_trainer.sdk.backends.cluster.find import FoundJob
 from mpi_trainer.sdk.backends.cluster.job_logs import pods_of
 from mpi_trainer.sdk.backends.cluster.kinds import MPIJOB, Kind
-from mpi_trainer.sdk.backends.cluster.log_position import Place
+from mpi_trainer.sdk.backends.cluster.log_position import LogPosition
 
 LINES: Final = 200
 
 
-async def details(home: Home, key: Key, found: Found) -> JobDetails:
+async def details(home: Home, key: Key, found: FoundJob) -> JobDetails:
     job, kind = found.job, found.kind
     pods, events = await asyncio.gather(_pods(home, key, kind), _events(home, key, found.uid))
     return JobDetails(
@@ -70,7 +70,7 @@ async def _events(home: Home, key: Key, uid: str) -> tuple[EventInfo, ...]:
     about = f"involvedObject.uid={uid}"
     try:
         page = await lists.whole(
-            home.client, EVENTS, observed.Event, namespace=key.namespace, fields=about
+            home.client, EVENTS, observed.ClusterEvent, namespace=key.namespace, fields=about
         )
     except Forbidden:
         return ()
@@ -89,7 +89,7 @@ async def _progress(home: Home, pods: tuple[observed.Pod, ...]) -> Progress | No
         text = await home.client.fetch(request)
     except KubeError:
         return None
-    tracker, place = Tracker(), Place()
+    tracker, place = Tracker(), LogPosition()
     stream = Stream(newest.name, "launcher", "stdout")
     for line in text.split(b"\n"):
         entry = place.take(line) if line else None

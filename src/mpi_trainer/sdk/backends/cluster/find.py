@@ -25,7 +25,7 @@ from mpi_trainer.sdk.backends.cluster.kinds import MPIJOB, Kind
 _PASSED_OVER: Final = (NotFound, Forbidden)
 
 
-class Found(msgspec.Struct, frozen=True):
+class FoundJob(msgspec.Struct, frozen=True):
     """A job as it is stored, and as what it stands for."""
 
     kind: Kind
@@ -44,7 +44,7 @@ class Found(msgspec.Struct, frozen=True):
         return c.finished(self.job.status.conditions)
 
 
-async def find(home: Home, key: Key) -> Found:
+async def find(home: Home, key: Key) -> FoundJob:
     """The first job of that name; the answer about the first kind where there is none."""
     known = home.kinds.get(key, home.served[0])
     answers: list[ApiError] = []
@@ -60,8 +60,8 @@ async def find(home: Home, key: Key) -> Found:
     raise answers[0]
 
 
-async def _get(home: Home, key: Key, kind: Kind) -> Found:
-    return Found(kind, await home.call(requests.get(kind.resource, key.namespace, key.name)))
+async def _get(home: Home, key: Key, kind: Kind) -> FoundJob:
+    return FoundJob(kind, await home.call(requests.get(kind.resource, key.namespace, key.name)))
 
 
 async def summaries(home: Home, namespace: str) -> list[JobSummary]:

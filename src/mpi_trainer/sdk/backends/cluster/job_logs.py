@@ -29,7 +29,7 @@ from mpi_trainer.sdk.backends.backend import Key, LogLine, LogQuery
 from mpi_trainer.sdk.backends.cluster import observed
 from mpi_trainer.sdk.backends.cluster.attempts import Speaker, numbered
 from mpi_trainer.sdk.backends.cluster.connections import Home
-from mpi_trainer.sdk.backends.cluster.find import Found
+from mpi_trainer.sdk.backends.cluster.find import FoundJob
 from mpi_trainer.sdk.backends.cluster.kinds import Kind
 from mpi_trainer.sdk.backends.cluster.log_position import Entry
 from mpi_trainer.sdk.backends.cluster.pod_logs import PodLog
@@ -164,7 +164,9 @@ def _noted(mark: str) -> tuple[str, ...]:
     return (mark,) if mark else ()
 
 
-async def lines(home: Home, key: Key, job: Found, query: LogQuery) -> AsyncGenerator[LogLine, None]:
+async def lines(
+    home: Home, key: Key, job: FoundJob, query: LogQuery
+) -> AsyncGenerator[LogLine, None]:
     """`job` is as it was a moment ago."""
     wanted = _filter(query)
     readers: Readers = {}
@@ -188,7 +190,7 @@ async def lines(home: Home, key: Key, job: Found, query: LogQuery) -> AsyncGener
 
 
 async def _followed(
-    home: Home, key: Key, job: Found, wanted: _Filter, readers: Readers
+    home: Home, key: Key, job: FoundJob, wanted: _Filter, readers: Readers
 ) -> AsyncGenerator[LogLine, None]:
     states = home.watches.follow(job.kind.resource, key)
     changed = asyncio.ensure_future(anext(states))
@@ -200,7 +202,7 @@ async def _followed(
                 found, pause = changed.result(), FIRST_LOOK
                 over = found is None or found["metadata"]["uid"] != job.uid
                 if found is not None and not over:
-                    job = Found(job.kind, dict(found))
+                    job = FoundJob(job.kind, dict(found))
                     over = job.finished
                 changed = asyncio.ensure_future(anext(states))
             ended = over
@@ -264,7 +266,9 @@ class _Pumps:
                 await self._lines.put(line)
 
 
-async def _new(home: Home, key: Key, job: Found, wanted: _Filter, readers: Readers) -> list[Source]:
+async def _new(
+    home: Home, key: Key, job: FoundJob, wanted: _Filter, readers: Readers
+) -> list[Source]:
     """Readers for what has come since, oldest attempt first."""
     pods, headless = await pods_of(home, key, job.kind), job.kind.headless(job.data)
     ended = history.read(job.job.metadata.annotations)

@@ -26,7 +26,7 @@ class Entry(msgspec.Struct, frozen=True):
     gap: bool = False
 
 
-class Place:
+class LogPosition:
     def __init__(self) -> None:
         self._newest = _BEGINNING
         self._given: deque[tuple[datetime, int]] = deque()

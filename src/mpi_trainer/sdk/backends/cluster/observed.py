@@ -149,7 +149,7 @@ class _Series(ApiValue, frozen=True):
     last_observed_time: datetime | None = None
 
 
-class Event(ApiValue, frozen=True):
+class ClusterEvent(ApiValue, frozen=True):
     """Of both event APIs: the older has first and last timestamps, the newer an event time."""
 
     metadata: Meta = Meta()
@@ -254,7 +254,7 @@ def ranks(pods: Iterable[Pod]) -> tuple[RankInfo, ...]:
     )
 
 
-def events(found: Iterable[Event]) -> tuple[EventInfo, ...]:
+def events(found: Iterable[ClusterEvent]) -> tuple[EventInfo, ...]:
     """In the order of their making, which the times alone, in whole seconds, do not tell."""
     ordered = sorted(found, key=lambda e: (e.time, _number(e.metadata.resource_version)))
     return tuple(EventInfo(e.time, e.type, e.reason, e.message) for e in ordered)

@@ -19,7 +19,7 @@ from mpi_trainer.kube.errors import ApiError, KubeError, NotFound, ServerFault
 from mpi_trainer.kube.requests import LogOptions
 from mpi_trainer.kube.resources import PODS
 from mpi_trainer.sdk.backends.cluster.connections import Home
-from mpi_trainer.sdk.backends.cluster.log_position import Entry, Place
+from mpi_trainer.sdk.backends.cluster.log_position import Entry, LogPosition
 from mpi_trainer.sdk.backends.cluster.observed import Pod
 
 replace = msgspec.structs.replace
@@ -35,7 +35,7 @@ class PodLog:
         self._home = home
         self._pod = pod
         self._since = since
-        self._place = Place()
+        self._place = LogPosition()
         self._restarts = 0
         self.over = False
 
@@ -110,7 +110,7 @@ class PodLog:
             return
         missed = count - self._restarts > 1
         if missed:
-            self._place = Place()
+            self._place = LogPosition()
         try:
             async with aclosing(self._part(follow=False, previous=True)) as lines:
                 async for entry in lines:
@@ -118,7 +118,7 @@ class PodLog:
                     missed = False
         except ApiError:
             missed = True  # the node has thrown it away
-        self._restarts, self._place = count, Place()
+        self._restarts, self._place = count, LogPosition()
         if missed:
             self._place.lose()
 
