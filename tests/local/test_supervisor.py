@@ -277,8 +277,8 @@ def test_an_idle_supervisor_is_small() -> None:
 ON_A_FULL_DISK = """
 import asyncio, sys, time
 from pathlib import Path
-from mpi_trainer.api import conditions as c
-from mpi_trainer.local import store
+from mpi_trainer.api.kinds import conditions as c
+from mpi_trainer.local.jobs import store
 from mpi_trainer.sdk.backends.backend import LogQuery
 from mpi_trainer.sdk.backends.local import LocalBackend
 from tests.local.test_supervisor import comes_to, job, key

@@ -25,11 +25,11 @@ MANY = 400
 HURRIED = """
 from datetime import timedelta
 from mpi_trainer.runtime import certificates
-from mpi_trainer.webhook import keeper, main
+from mpi_trainer.webhook import certificate_renewal, main
 certificates.AUTHORITY_LIFE = certificates.SERVER_LIFE = timedelta(seconds=30)
 certificates.SPREAD = timedelta(seconds=3)
 certificates._BACKDATED = timedelta(0)
-keeper.EVERY_SECONDS = 0.5
+certificate_renewal.EVERY_SECONDS = 0.5
 main.main()
 """
 
