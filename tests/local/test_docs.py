@@ -15,11 +15,8 @@ from tests.local.odh import ODH, run
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("README.md", "docs/local.md", "examples/README.md")
-ALL = (*PAGES, "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/requirements.md")
 BLOCK = re.compile(r"```sh\n(.*?)```", re.DOTALL)
 IN_TABLE = re.compile(r"\[(?P<folder>\w+)\]\(\w+\).*")
-TARGET = re.compile(r"`make ([a-z0-9-]+)`|^make ([a-z0-9-]+)", re.MULTILINE)
-TEST = re.compile(r"`(tests/[\w/.-]+\.py)(?:::(\w+))?`")
 LONGEST = 110
 
 pytestmark = pytest.mark.timeout(LONGEST)
@@ -79,28 +76,6 @@ def test_a_documented_command_works(project: Path, folder: str, line: str) -> No
         else:
             ended = run(*words[1:], cwd=project / folder)
         assert ended.returncode == 0, ended.stdout + ended.stderr
-
-
-@pytest.mark.parametrize("page", ALL)
-def test_every_make_target_that_is_named_exists(page: str) -> None:
-    targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    named = {a or b for a, b in TARGET.findall((ROOT / page).read_text())}
-    assert named <= targets
-
-
-def test_every_test_named_for_a_requirement_exists() -> None:
-    named = TEST.findall((ROOT / "docs/requirements.md").read_text())
-    assert len(named) > 10
-    for path, name in named:
-        text = (ROOT / path).read_text()
-        assert not name or f"def {name}(" in text, f"{path} has no {name}"
-
-
-def test_every_link_between_pages_leads_somewhere() -> None:
-    for page in ALL:
-        folder = (ROOT / page).parent
-        for target in re.findall(r"\]\(([^)#:\s]+)\)", (ROOT / page).read_text()):
-            assert (folder / target).exists(), f"{page} links to {target}"
 
 
 def test_the_python_in_the_readme_works(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
