@@ -8,7 +8,7 @@ from typing import Any
 from mpi_trainer.api.kinds.meta import ObjectMeta
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.controller.objects import Pod
-from mpi_trainer.controller.trainjob.all_pods import AllPods
+from mpi_trainer.controller.trainjob.pods import AllPods
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.config import load
 from mpi_trainer.kube.requests import Request

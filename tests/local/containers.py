@@ -30,7 +30,7 @@ from mpi_trainer.local.mpi.distributions import Distribution
 from mpi_trainer.local.pods import rootfs
 from mpi_trainer.local.pods.pod import File, Mount, PodPlan, RunningPod
 from mpi_trainer.local.pods.sandbox import Sandbox
-from mpi_trainer.runtime.ssh_keys import KeyPair
+from mpi_trainer.runtime.key_pairs import KeyPair
 from tests.local.scenario import in_sandbox
 
 PROGRAM = Path(__file__).with_name("kubelet.py")

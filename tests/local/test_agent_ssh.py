@@ -13,8 +13,8 @@ import pytest
 
 from mpi_trainer.layout.agent import scripts
 from mpi_trainer.local.pods import sshd
-from mpi_trainer.runtime import ssh_keys
-from mpi_trainer.runtime.ssh_keys import KeyPair
+from mpi_trainer.runtime import key_pairs
+from mpi_trainer.runtime.key_pairs import KeyPair
 from tests.local.agentnames import assigned
 
 SHELLS = [s for s in (["dash"], ["busybox", "sh"], ["bash", "--posix"]) if shutil.which(s[0])]
@@ -40,7 +40,7 @@ def shell(request: pytest.FixtureRequest) -> list[str]:
 
 @pytest.fixture(scope="module")
 def pairs() -> tuple[KeyPair, KeyPair]:
-    return ssh_keys.generate(), ssh_keys.generate()
+    return key_pairs.generate_ssh(), key_pairs.generate_ssh()
 
 
 class Pod:

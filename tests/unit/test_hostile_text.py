@@ -30,13 +30,12 @@ from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.kinds.annotations import ATTEMPTS, RECORD, seconds
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.api.yaml import documents, load, nesting, typed
-from mpi_trainer.controller import last_words as spoken
+from mpi_trainer.controller import log_tail as spoken
 from mpi_trainer.controller import record, redact, status, stored_job
-from mpi_trainer.controller.decoded_jobs import Jobs
+from mpi_trainer.controller.decoded_jobs import DecodedJobs
 from mpi_trainer.controller.job_memory import JobMemories
-from mpi_trainer.controller.mpijob.observe import pod_seen
 from mpi_trainer.controller.objects import Pod, StoredJob
-from mpi_trainer.controller.pod_end import launcher_end
+from mpi_trainer.controller.observed_pods import launcher_end, observed_pod
 from mpi_trainer.controller.statusserver import log_progress
 from mpi_trainer.decide import (
     End,
@@ -97,7 +96,7 @@ def stored(text: str) -> Any:
         kept = stored_job.mpijob(typed.decode(body, StoredJob))
     except typed.TooDeep:
         kept = stored_job.mpijob(typed.decode(typed.shallow(body), StoredJob))
-    return Jobs(MPIJob, load.job, JobMemories()).load(kept)
+    return DecodedJobs(MPIJob, load.job, JobMemories()).load(kept)
 
 
 def reviewed(text: str) -> Any:
@@ -110,13 +109,13 @@ def ended(text: str, role: str) -> Any:
     said = {"phase": "Failed", "containerStatuses": [last]}
     pod = msgspec.convert({"spec": {"containers": [{"name": "c"}]}, "status": said}, Pod)
     redact.words.cache_clear()
-    return launcher_end(pod, 2) if role == "launcher" else pod_seen(pod, "w", "worker")
+    return launcher_end(pod, 2) if role == "launcher" else observed_pod(pod, "w", "worker")
 
 
 def pending(text: str) -> Any:
     why = {"type": "PodScheduled", "status": "False", "reason": text, "message": text}
     pod = msgspec.convert({"status": {"phase": "Pending", "conditions": [why]}}, Pod)
-    return pod_seen(pod, "w", "worker")
+    return observed_pod(pod, "w", "worker")
 
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -230,7 +229,7 @@ def benign(size: int) -> str:
 
 def taken(reader: Reader, text: str) -> None:
     """What a reader says of it is another test's business."""
-    with contextlib.suppress(ValueError, InvalidJob, record.Unreadable):
+    with contextlib.suppress(ValueError, InvalidJob, record.UnreadableRecord):
         reader(text)
 
 

@@ -45,7 +45,7 @@ class Times(msgspec.Struct, frozen=True):
     keep: float = 600.0
 
 
-class Whose(NamedTuple):
+class ScriptsUser(NamedTuple):
     """A job, as far as it uses scripts."""
 
     kind: str
@@ -70,16 +70,16 @@ class _Place(msgspec.Struct):
     unused: float = 0.0
     there: set[str] = msgspec.field(default_factory=set)
     gone: set[str] = msgspec.field(default_factory=set)
-    users: dict[Whose, set[str]] = msgspec.field(default_factory=dict)
+    users: dict[ScriptsUser, set[str]] = msgspec.field(default_factory=dict)
     counts: Counter[str] = msgspec.field(default_factory=Counter)
-    waiting: set[Whose] = msgspec.field(default_factory=set)
+    waiting: set[ScriptsUser] = msgspec.field(default_factory=set)
 
     def unneeded(self) -> list[str]:
         if self.counts[UNKNOWN]:
             return []
         return [name for name in self.there if not self.counts[name]]
 
-    def add(self, whose: Whose, name: str) -> None:
+    def add(self, whose: ScriptsUser, name: str) -> None:
         names = self.users.setdefault(whose, set())
         if name in names:
             return
@@ -89,7 +89,7 @@ class _Place(msgspec.Struct):
             self.there.add(name)
             self.gone.discard(name)
 
-    def drop(self, whose: Whose) -> bool:
+    def drop(self, whose: ScriptsUser) -> bool:
         """Whether it was one of them."""
         names = self.users.pop(whose, set())
         self.counts.subtract(names)
@@ -125,7 +125,7 @@ class AgentScripts:
 
     # --- what the loops of jobs say ------------------------------------------------------------
 
-    async def provide(self, whose: Whose) -> None:
+    async def provide(self, whose: ScriptsUser) -> None:
         """Before any pod of the job: this version's scripts are there, and are what they should be.
 
         `Predecessor` where another ConfigMap of the name is still on its way out.
@@ -135,7 +135,7 @@ class AgentScripts:
         async with place.lock:
             await self._check(whose.key.namespace, place)
 
-    def using(self, whose: Whose, marks: Mapping[str, str], waits: bool) -> None:
+    def using(self, whose: ScriptsUser, marks: Mapping[str, str], waits: bool) -> None:
         """An unfinished job has pods; `marks` are the annotations of the object that makes them,
         and `waits` that some have not started."""
         place = self._place(whose.key.namespace)
@@ -151,7 +151,7 @@ class AgentScripts:
             place.waiting.add(whose)
             self.queue.add_after(Key(whose.key.namespace, ""), self._times.check)
 
-    def done(self, whose: Whose, marks: Mapping[str, str] | None = None) -> None:
+    def done(self, whose: ScriptsUser, marks: Mapping[str, str] | None = None) -> None:
         """The job has no pods and will make none for now: it has ended, rests or is gone."""
         name = agent_scripts.used(marks or {})
         place = self._places.get(whose.key.namespace)

@@ -7,8 +7,10 @@ is waited for; anybody else's object is never touched.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Final
 
 import msgspec
 
@@ -18,6 +20,7 @@ from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import AlreadyExists, NotFound
 from mpi_trainer.kube.resources import MPIJOBS, TRAINJOBS, Resource
+from mpi_trainer.runtime.backoff import Chance, Curve
 from mpi_trainer.runtime.partial import Meta
 
 _OWNERS = {one.kind: one for one in (MPIJOBS, TRAINJOBS)}
@@ -31,7 +34,7 @@ class Predecessor(Exception):
     """An object of an earlier job of this name is still there; it goes by itself."""
 
 
-async def claim(
+async def get_or_create(
     client: Client,
     resource: Resource,
     owner: Meta,
@@ -51,10 +54,10 @@ async def claim(
         found = await client.call(get, Answer)
     except NotFound:
         raise Predecessor(f"{resource.kind} {name} was there a moment ago") from None
-    return check(resource, owner, found.metadata, kind), False
+    return check_owner(resource, owner, found.metadata, kind), False
 
 
-def check(resource: Resource, owner: Meta, found: Meta, kind: str = KIND) -> Meta:
+def check_owner(resource: Resource, owner: Meta, found: Meta, kind: str = KIND) -> Meta:
     """`found`, if it is a child of `owner`: by its kind, its group and its uid."""
     holder = found.controller()
     if holder is not None and not holder.of(_OWNERS[kind]):
@@ -68,4 +71,34 @@ def check(resource: Resource, owner: Meta, found: Meta, kind: str = KIND) -> Met
     raise NameTaken(
         f"{resource.kind} {found.name} already exists and is not managed by this {kind}; "
         "delete it, or give the job another name"
+    )
+
+
+_CURVE: Final = Curve(first=0.5, cap=30.0, spread=0.1, both_ways=True)
+_PATIENCE: Final = timedelta(minutes=5)
+_LONGEST: Final = timedelta(seconds=40)
+"""that a wait for the next try takes, with some time for the try itself"""
+
+
+class NameWait(msgspec.Struct):
+    waited: timedelta = timedelta()
+    tries: int = 0
+    last: datetime | None = None
+
+    def again(self, now: datetime, chance: Chance = random.random) -> float | None:
+        """The seconds until the next try; None: it has waited long enough."""
+        passed = now - (self.last or now)
+        self.waited += max(min(passed, _LONGEST), timedelta())
+        self.last = now
+        if self.waited >= _PATIENCE:
+            return None
+        self.tries += 1
+        return _CURVE.delay(self.tries - 1, chance)
+
+
+def name_taken_text(error: Exception) -> str:
+    """Why the name counts as taken, and what to do."""
+    return (
+        f"{error}, though it has had {_PATIENCE // timedelta(minutes=1)} minutes to go; see what "
+        "keeps it (`kubectl get -o yaml`, metadata.finalizers), or give the job another name"
     )

@@ -21,7 +21,7 @@ from mpi_trainer.api.validation import size
 from mpi_trainer.controller import status
 from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.objects import StoredJob
-from mpi_trainer.runtime.off_loop import LongWork
+from mpi_trainer.runtime.off_loop import OffLoop
 from mpi_trainer.runtime.partial import Meta
 
 J = TypeVar("J", MPIJob, TrainJob)
@@ -47,7 +47,7 @@ class _Reading(msgspec.Struct):
     loaded: Loaded[Any] | None = None
 
 
-class Jobs(Generic[J]):
+class DecodedJobs(Generic[J]):
     """`read` is the kind's own in `api.yaml.load`; `filled` adds what the administrator has set."""
 
     def __init__(
@@ -61,7 +61,7 @@ class Jobs(Generic[J]):
         self._read_data = read
         self._filled: Callable[[J], J] = filled
         self._memories = memories
-        self._long = LongWork()
+        self._long = OffLoop()
 
     async def prepare(self, stored: StoredJob) -> None:
         """Reads a long spec beside the event loop, before `load` is asked for it."""
@@ -118,7 +118,7 @@ def _is_of(known: _Reading, meta: Meta) -> bool:
     return known.loaded is not None and 0 < known.generation == meta.generation
 
 
-def timed(seconds: int) -> Callable[[MPIJob], MPIJob]:
+def with_schedule_timeout(seconds: int) -> Callable[[MPIJob], MPIJob]:
     """The administrator's scheduleTimeoutSeconds where a job sets none; 0 means no limit."""
 
     def filled(job: MPIJob) -> MPIJob:

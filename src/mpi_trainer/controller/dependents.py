@@ -18,8 +18,8 @@ from typing import Any, Final
 import msgspec
 
 from mpi_trainer.api.kinds.mpijob import KIND
-from mpi_trainer.controller.agent_scripts import AgentScripts, Whose
-from mpi_trainer.controller.children import NameTaken, Predecessor, check, claim
+from mpi_trainer.controller.agent_scripts import AgentScripts, ScriptsUser
+from mpi_trainer.controller.children import NameTaken, Predecessor, check_owner, get_or_create
 from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.objects import Answer
 from mpi_trainer.kube import requests
@@ -27,7 +27,7 @@ from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Conflict, KubeError, NotFound
 from mpi_trainer.kube.resources import CONFIGMAPS, SECRETS, Resource
 from mpi_trainer.render.secrets import Part
-from mpi_trainer.runtime import curve_keys, ssh_keys
+from mpi_trainer.runtime import key_pairs
 from mpi_trainer.runtime.partial import Key, Meta, Partial
 
 Object = dict[str, Any]
@@ -41,7 +41,7 @@ SKEW: Final = timedelta(seconds=30)
 """by which the clock of the controller before may have been ahead of ours"""
 
 
-class Pieces(msgspec.Struct, frozen=True):
+class WantedDependents(msgspec.Struct, frozen=True):
     """What a job needs. `secret` makes its Secret from the `parts` of its keys; None: no keys.
     `scripts`: its pods read the agent's, and are to start now."""
 
@@ -89,14 +89,14 @@ class Dependents:
     def _of(self, uid: str) -> MadeDependents:
         return self._memories.of(uid, MadeDependents)
 
-    async def provide(self, owner: Meta, wanted: Pieces, attempt: int) -> None:
+    async def provide(self, owner: Meta, wanted: WantedDependents, attempt: int) -> None:
         """All of it; raises NameTaken before any pod exists."""
         if wanted.scripts:
             await self.give_scripts(owner)
         if self._of(owner.uid).attempt == attempt:
             return
         made = await asyncio.gather(
-            *(claim(self._client, *self._mine(r, owner, one)) for r, one in wanted.others),
+            *(get_or_create(self._client, *self._mine(r, owner, one)) for r, one in wanted.others),
             self._config_map(owner, wanted.config_map),
             self._secret(owner, wanted),
             return_exceptions=True,
@@ -108,9 +108,9 @@ class Dependents:
 
     async def give_scripts(self, owner: Meta) -> None:
         """The agent's scripts, before any pod of this job starts."""
-        await self._scripts.provide(Whose(self._kind, Key(owner.namespace, owner.name)))
+        await self._scripts.provide(ScriptsUser(self._kind, Key(owner.namespace, owner.name)))
 
-    async def follow(self, owner: Meta, wanted: Pieces) -> None:
+    async def follow(self, owner: Meta, wanted: WantedDependents) -> None:
         """The job's hosts have changed under its launcher: so do the files that name them."""
         known = self._of(owner.uid)
         attempt, known.attempt = known.attempt, None  # it does not stand while it is replaced
@@ -156,7 +156,7 @@ class Dependents:
             if not uid:
                 get = requests.brief(requests.get(SECRETS, place, name))
                 secret = await self._client.call(get, Answer)
-                uid = check(SECRETS, owner, secret.metadata, self._kind).uid
+                uid = check_owner(SECRETS, owner, secret.metadata, self._kind).uid
             await self._client.call(requests.delete(SECRETS, place, name, uid=uid), None)
         except (NotFound, NameTaken, Predecessor, Conflict):
             return
@@ -166,18 +166,18 @@ class Dependents:
     ) -> tuple[Resource, Meta, Object, str]:
         return resource, owner, desired, self._kind
 
-    async def _secret(self, owner: Meta, wanted: Pieces) -> None:
+    async def _secret(self, owner: Meta, wanted: WantedDependents) -> None:
         if self._of(owner.uid).secret or wanted.secret is None:
             return
         parts = await asyncio.to_thread(_key_parts, wanted.parts)
         secret = wanted.secret(parts)
         mine = self._mine(SECRETS, owner, secret)
-        found, new = await claim(self._client, *mine)
+        found, new = await get_or_create(self._client, *mine)
         if not new and not await self._has_keys(found, secret["data"]):
             # Another controller's: no pod of ours could start with it, and none of its own is left.
             gone = requests.delete(SECRETS, found.namespace, found.name, uid=found.uid)
             await self._client.call(gone, None)
-            found, _ = await claim(self._client, *mine)
+            found, _ = await get_or_create(self._client, *mine)
         self._of(owner.uid).secret, self._of(owner.uid).secret_name = found.uid, found.name
 
     async def _has_keys(self, found: Meta, wanted: Iterable[str]) -> bool:
@@ -189,7 +189,7 @@ class Dependents:
 
     async def _config_map(self, owner: Meta, desired: Object) -> None:
         mine = self._mine(CONFIGMAPS, owner, desired)
-        _, fresh = await claim(self._client, *mine)
+        _, fresh = await get_or_create(self._client, *mine)
         if fresh:
             return
         name = desired["metadata"]["name"]
@@ -198,18 +198,18 @@ class Dependents:
             return
         uid = found.metadata.uid
         await self._client.call(requests.delete(CONFIGMAPS, owner.namespace, name, uid), None)
-        await claim(self._client, *mine)
+        await get_or_create(self._client, *mine)
 
 
 def _key_parts(wanted: frozenset[Part]) -> dict[Part, str]:
     """One pair opens the workers; the other, where asked for, proves that they are the job's. Flux
     has one pair of its own kind."""
     if "curve-private" in wanted:
-        curve = curve_keys.generate()
+        curve = key_pairs.generate_curve()
         return {"curve-private": curve.private, "curve-public": curve.public}
-    pair = ssh_keys.generate()
+    pair = key_pairs.generate_ssh()
     parts: dict[Part, str] = {"private": pair.private.decode(), "public": pair.public}
     if wanted & {"host-private", "host-public"}:
-        host = ssh_keys.generate()
+        host = key_pairs.generate_ssh()
         parts |= {"host-private": host.private.decode(), "host-public": host.public}
     return parts

@@ -15,7 +15,7 @@ from mpi_trainer.runtime.recorder import About, Recorder
 _LONGEST = 8192
 
 
-def tell(
+def record_event(
     recorder: Recorder, job: MPIJob | TrainJob, weight: str, reason: str, message: str
 ) -> None:
     """An event about the job; any other weight than Normal is a Warning."""
@@ -23,7 +23,7 @@ def tell(
     recorder.record(about, "Normal" if weight == "Normal" else "Warning", reason, message)
 
 
-def of_unreadable(recorder: Recorder) -> Callable[[Resource, Meta, str], None]:
+def record_unreadable(recorder: Recorder) -> Callable[[Resource, Meta, str], None]:
     """Tells the owner of an object that nothing can be done for it as long as it is like this."""
 
     def told(resource: Resource, whose: Meta, why: str) -> None:

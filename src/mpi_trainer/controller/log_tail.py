@@ -1,153 +1,118 @@
-"""The last words of a launcher that failed, and of every attempt that ends (OBS-4, W-7).
+"""What an attempt has last printed, taken when it ends and before its pods are stopped (W-7).
 
-Status and events show a line of it, the record of attempts keeps more. Both can be switched off, by
-the administrator for all jobs and by a job for itself.
+The words go into the job together with the record of the attempt, in one write. Of a launcher they
+are the last lines of its log, and before them the last ones of ranks that failed, where others have
+printed much since. Of a worker that failed by itself they are its own.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
+from collections.abc import Iterable
 from datetime import datetime
 
 import msgspec
 
-from mpi_trainer.api.kinds import conditions as c
-from mpi_trainer.api.kinds.annotations import LOG_TAIL, OFF
-from mpi_trainer.api.kinds.mpijob import MPIJob
-from mpi_trainer.controller import last_words, redact
-from mpi_trainer.controller.job_memory import JobMemories
-from mpi_trainer.controller.last_words import NOTE, Environment, Speaker
-from mpi_trainer.controller.mpijob.observe import Owned, attempt
+from mpi_trainer.api import bounds
+from mpi_trainer.controller import redact
 from mpi_trainer.controller.objects import Pod
-from mpi_trainer.controller.pod_end import launcher_end
-from mpi_trainer.controller.pod_logs import PodLogs, Unreadable
-from mpi_trainer.decide import Decision, Record, agent_summary, history
-from mpi_trainer.decide.history import Attempt, History, Words
-from mpi_trainer.layout.agent import launcher_log as agentwords
+from mpi_trainer.controller.pod_logs import PodLogs, UnreadableLog
+from mpi_trainer.decide.history import SWITCHED_OFF, Attempt, Words
+from mpi_trainer.layout.agent.summary import Summary
+from mpi_trainer.layout.mpi import RANK_MARK
 
-WORKERS = 2
-"""workers that failed by themselves whose words are kept"""
+replace = msgspec.structs.replace
 
+# The agent's notes of what ranks do, for machines; they leave no room for the program's words.
+NOTE = "mpi-agent| "
+LINES = 80
+OF_RANK = 12
+"""lines of a rank that failed, where they are not among the last ones"""
+RANKS = 3
+LONGEST_LINE = 1000
+CHARACTERS = 12 * 1024
+_MARK = re.compile(RANK_MARK)
 
-class Tail(msgspec.Struct):
-    """The last words of the pod with this uid, in one line."""
-
-    pod: str = ""
-    text: str = ""
-
-
-class Unstored(msgspec.Struct):
-    """What an attempt said that is not stored yet: should the write fail, its log may be gone by
-    the next one."""
-
-    attempt: int = 0
-    words: tuple[Words, ...] = ()
+Environment = list[tuple[str, str]]
 
 
-class LogTails:
-    """`on` is the administrator's switch; a job can switch its own off."""
+class Speaker(msgspec.Struct, frozen=True):
+    """A pod whose words are wanted; `main` is its container that runs the job, "" the first."""
 
-    def __init__(self, logs: PodLogs, memories: JobMemories, on: bool = True) -> None:
-        self._logs = logs
-        self._memories = memories
-        self._on = on
-
-    def shows(self, job: MPIJob) -> bool:
-        """Whether anything that the job's programs wrote may be shown."""
-        return self._on and job.metadata.annotations.get(LOG_TAIL) != OFF
-
-    async def of(self, job: MPIJob, memory: Record, mine: Owned) -> str | None:
-        """Empty where the launcher of this attempt has not failed, or nothing can be had.
-
-        None where tails are switched off.
-        """
-        if not self.shows(job):
-            return None
-        pod = _launcher(memory, mine)
-        if pod is None or pod.status.phase != "Failed" or memory.retry_at is not None:
-            return ""
-        if c.finished(job.status.conditions):
-            return ""
-        known = self._memories.of(job.metadata.uid, Tail)
-        if known.pod != pod.metadata.uid:
-            known.text = await self._fetch(job, pod)
-            known.pod = pod.metadata.uid
-        return known.text
-
-    async def history(
-        self, job: MPIJob, memory: Record, mine: Owned, decision: Decision, now: datetime
-    ) -> History | None:
-        """What is to be stored of the job's attempts with this decision; None: as it is."""
-        known = history.read(job.metadata.annotations)
-        if c.holds(decision.status.conditions, c.SUCCEEDED):
-            quiet = history.silenced(known)
-            return None if quiet == known else quiet
-        ended = history.ended(memory, decision.record, now)
-        if ended is None or (not mine.pods and not known and memory.attempt == 1):
-            return None
-        pod = _launcher(memory, mine)
-        ended = _blamed(ended, pod, job.workers)
-        if not self.shows(job):
-            return history.added(known, last_words.unspoken(ended))
-        unstored = self._memories.of(job.metadata.uid, Unstored)
-        if unstored.attempt == ended.attempt and unstored.words:
-            ended = msgspec.structs.replace(ended, words=unstored.words)
-        else:
-            speakers = _speakers(memory, mine, job.workers)
-            ended = await last_words.spoken(self._logs, ended, speakers, _environment(job))
-            unstored.attempt, unstored.words = ended.attempt, ended.words
-        return history.added(known, ended)
-
-    async def _fetch(self, job: MPIJob, pod: Pod) -> str:
-        end, summary = launcher_end(pod, job.workers)
-        said, charge = end.message, ""
-        if not said:
-            try:
-                said = _words(await self._logs.end(pod))
-            except Unreadable:
-                return ""
-            charge = agent_summary.accused(summary, agentwords.first(said.splitlines())).text
-        # Some milliseconds for a long log, and many for a hostile one.
-        shown = await asyncio.to_thread(redact.tail, said, _environment(job))
-        return "\n".join(filter(None, (charge, shown)))
+    pod: Pod
+    main: str = ""
+    ranks: tuple[int, ...] = ()
 
 
-def _blamed(ended: Attempt, pod: Pod | None, workers: int) -> Attempt:
-    """With when it began, and whose fault its end was."""
-    ended = msgspec.structs.replace(ended, began=last_words.began(pod))
+def failed_ranks(summary: Summary) -> tuple[int, ...]:
+    """Those that ended the others, the likeliest cause first."""
+    first = [] if summary.cause is None or summary.cause.rank is None else [summary.cause.rank]
+    bad = [*first, *(r.rank for r in summary.raised), *(b.rank for b in summary.bad)]
+    return tuple(dict.fromkeys(bad))[:RANKS]
+
+
+async def spoken(
+    logs: PodLogs, attempt: Attempt, speakers: Iterable[Speaker], environment: Environment
+) -> Attempt:
+    """The attempt with what the speakers said, or why nothing of it could be had."""
+    asked = tuple(speakers)
+    if not asked:
+        return replace(attempt, silence="the launcher's pod was gone before its log could be read")
+    found = await asyncio.gather(*(_heard(logs, one, environment) for one in asked))
+    words = tuple(one for one in found if isinstance(one, Words) and one.text)
+    silence = next((one for one in found if isinstance(one, str)), "it printed nothing")
+    return replace(attempt, words=words, silence="" if words else silence)
+
+
+def unspoken(attempt: Attempt) -> Attempt:
+    """Where nothing that a program wrote may be kept."""
+    return replace(attempt, silence=SWITCHED_OFF)
+
+
+async def _heard(logs: PodLogs, speaker: Speaker, environment: Environment) -> Words | str:
+    try:
+        said = await logs.end(speaker.pod, speaker.main)
+    except UnreadableLog as error:
+        return str(error)
+    # Some milliseconds for a long log, and many for a hostile one.
+    return await asyncio.to_thread(
+        words, speaker.pod.metadata.name, said, speaker.ranks, environment
+    )
+
+
+def words(pod: str, log: str, ranks: Iterable[int], environment: Environment) -> Words:
+    """The end of a log as lines that may be kept. Pure."""
+    plain = redact.plain(log, environment, bounds.LOG_TAIL)
+    lines = [line.rstrip()[:LONGEST_LINE] for line in plain.split("\n")]
+    lines = [line for line in lines if line and not line.startswith(NOTE)]
+    kept = _with_ranks(lines, ranks)
+    while kept and sum(map(len, kept)) + len(kept) > CHARACTERS:
+        kept = kept[1 + len(kept) // 16 :]
+    return Words(pod, "\n".join(kept), cut=len(kept) < len(lines) or len(log) >= bounds.LOG_TAIL)
+
+
+def _with_ranks(lines: list[str], ranks: Iterable[int]) -> list[str]:
+    last, before = lines[-LINES:], lines[:-LINES]
+    chosen: set[int] = set()
+    for rank in ranks:
+        if not any(_rank(line) == rank for line in last):
+            said = [n for n, line in enumerate(before) if _rank(line) == rank]
+            chosen.update(said[-OF_RANK:])
+    return [*(before[n] for n in sorted(chosen)), *last]
+
+
+def _rank(line: str) -> int | None:
+    mark = _MARK.match(line)
+    return int(mark["rank"]) if mark is not None and len(mark["rank"]) < 8 else None
+
+
+def began(pod: Pod | None, main: str = "") -> datetime | None:
+    """When its container began, else when it was made."""
     if pod is None:
-        return ended
-    ended = msgspec.structs.replace(ended, pod=pod.metadata.name)
-    _, said = launcher_end(pod, workers)
-    if said.cause is None or ended.reason == history.SUSPENDED:
-        return ended
-    return msgspec.structs.replace(ended, rank=said.cause.rank, host=said.cause.pod)
-
-
-def _launcher(memory: Record, mine: Owned) -> Pod | None:
-    return next((p for p in mine.launchers if attempt(p) == memory.attempt), None)
-
-
-def _speakers(memory: Record, mine: Owned, workers: int) -> list[Speaker]:
-    """The launcher, and workers that failed by themselves."""
-    pod = _launcher(memory, mine)
-    failed = [Speaker(p) for p in mine.workers if p.status.phase == "Failed"][:WORKERS]
-    if pod is None:
-        return failed
-    _, said = launcher_end(pod, workers)
-    return [Speaker(pod, ranks=last_words.failed_ranks(said)), *failed]
-
-
-def _words(log: str) -> str:
-    return "\n".join(line for line in log.splitlines() if not line.startswith(NOTE))
-
-
-def _environment(job: MPIJob) -> Environment:
-    """Every variable that the job's templates set outright."""
-    return [
-        (variable.name, variable.value)
-        for replica in (job.launcher, job.worker)
-        for container in replica.template.view.spec.containers
-        for variable in container.env
-        if variable.value
-    ]
+        return None
+    for one in pod.status.container_statuses:
+        state = one.state.running or one.state.terminated
+        if state is not None and main in ("", one.name) and state.started_at is not None:
+            return state.started_at
+    return pod.metadata.creation_timestamp

@@ -17,20 +17,20 @@ from mpi_trainer.api.yaml import load
 from mpi_trainer.controller import flags as command_line
 from mpi_trainer.controller import other_controllers, stored_job, stored_pods, warmup
 from mpi_trainer.controller.agent_scripts import AgentScripts, Times
-from mpi_trainer.controller.decoded_jobs import Jobs, timed
+from mpi_trainer.controller.decoded_jobs import DecodedJobs, with_schedule_timeout
 from mpi_trainer.controller.dependents import Dependents
-from mpi_trainer.controller.events import of_unreadable
+from mpi_trainer.controller.events import record_unreadable
 from mpi_trainer.controller.flags import Flags
 from mpi_trainer.controller.job_memory import JobMemories
-from mpi_trainer.controller.log_tail import LogTails
 from mpi_trainer.controller.mpijob.apply import Writer
-from mpi_trainer.controller.mpijob.reconcile import MPIJobs, Stores, Tools
+from mpi_trainer.controller.mpijob.log_tail import LogTails
+from mpi_trainer.controller.mpijob.reconcile import Reconciler, Stores, Tools
 from mpi_trainer.controller.mpijob.release import release_all
 from mpi_trainer.controller.mpijob.wakeups import Wakeups
 from mpi_trainer.controller.objects import POD_SECONDS, Job, Pod, StoredJob
 from mpi_trainer.controller.pod_logs import PodLogs
 from mpi_trainer.controller.statusserver import server
-from mpi_trainer.controller.trainjob import served, wiring
+from mpi_trainer.controller.trainjob import discovery, wiring
 from mpi_trainer.controller.trainjob.wiring import Shared
 from mpi_trainer.controller.write_concurrency import WriteConcurrency
 from mpi_trainer.kube import config
@@ -42,7 +42,7 @@ from mpi_trainer.render.frame import Endpoint
 from mpi_trainer.runtime import logs, metrics_server, shared_certificates
 from mpi_trainer.runtime.certificates import Chain
 from mpi_trainer.runtime.freshness import Freshness
-from mpi_trainer.runtime.job_metrics import JobMetrics
+from mpi_trainer.runtime.job_metrics import MPIJobMetrics
 from mpi_trainer.runtime.leases import Claim, Elector
 from mpi_trainer.runtime.manager import Manager, Parts
 from mpi_trainer.runtime.metrics import Metrics
@@ -50,7 +50,7 @@ from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.probes import Probes
 from mpi_trainer.runtime.recorder import Recorder
 from mpi_trainer.runtime.reflector import Reflector
-from mpi_trainer.runtime.shared_certificates import KeptChain
+from mpi_trainer.runtime.shared_certificates import SharedChain
 from mpi_trainer.runtime.workers import Workers, WorkerSettings
 from mpi_trainer.runtime.workqueue import WorkQueue
 
@@ -94,7 +94,7 @@ async def _run(flags: Flags) -> int:
             return await release_all(client, flags.namespaces)
         if not flags.beside_upstream:
             await other_controllers.check(client, flags.lock_namespace)
-        lacking = await served.missing(client) if flags.trainjobs else ()
+        lacking = await discovery.missing(client) if flags.trainjobs else ()
         _tell(lacking)
         if flags.trainjobs and not lacking:
             await other_controllers.check_trainer(client, flags.lock_namespace)
@@ -114,8 +114,10 @@ async def _run(flags: Flags) -> int:
             endpoint=_endpoint(flags, chain),
         )
         manager = Manager(_parts(flags, shared, elector, flags.trainjobs and not lacking))
-        warmup.play()
-        waiting = asyncio.create_task(served.until_served(aside, manager.stop)) if lacking else None
+        warmup.run()
+        waiting = (
+            asyncio.create_task(discovery.until_served(aside, manager.stop)) if lacking else None
+        )
         try:
             async with (
                 _secure_metrics(flags, metrics, client),
@@ -133,16 +135,16 @@ async def _secure_metrics(flags: Flags, metrics: Metrics, client: Client) -> Asy
         yield
         return
     async with (
-        metrics_server.certificate(flags.metrics_cert_dir) as context,
-        metrics_server.served(metrics, client, context, flags.secure_metrics),
+        metrics_server.server_context(flags.metrics_cert_dir) as context,
+        metrics_server.serve(metrics, client, context, flags.secure_metrics),
     ):
         yield
 
 
-def _certificates(flags: Flags, client: Client) -> KeptChain:
+def _certificates(flags: Flags, client: Client) -> SharedChain:
     """Of the status endpoint; pods trust its authority for as long as they live."""
     place, service = flags.lock_namespace, flags.status_service
-    return KeptChain(client, place, f"{service}-cert", (f"{service}.{place}.svc",))
+    return SharedChain(client, place, f"{service}-cert", (f"{service}.{place}.svc",))
 
 
 def _endpoint(flags: Flags, chain: Chain | None) -> Endpoint | None:
@@ -153,11 +155,14 @@ def _endpoint(flags: Flags, chain: Chain | None) -> Endpoint | None:
 
 
 @asynccontextmanager
-async def _reports(client: Client, kept: KeptChain, port: int) -> AsyncIterator[None]:
+async def _reports(client: Client, kept: SharedChain, port: int) -> AsyncIterator[None]:
     if not port:
         yield
         return
-    async with shared_certificates.shown(kept) as context, server.served(client, context, port):
+    async with (
+        shared_certificates.server_context(kept) as context,
+        server.serve(client, context, port),
+    ):
         yield
 
 
@@ -198,17 +203,19 @@ def _mpijobs(
     )
     memories = JobMemories()
     furniture = Dependents(shared.writer, memories, shared.scripts)
-    loop = MPIJobs(
+    loop = Reconciler(
         stores,
         Tools(
             memories=memories,
             scripts=shared.scripts,
-            jobs=Jobs(MPIJob, load.job, memories, timed(flags.schedule_timeout)),
+            jobs=DecodedJobs(
+                MPIJob, load.job, memories, with_schedule_timeout(flags.schedule_timeout)
+            ),
             furniture=furniture,
             hands=Writer(shared.writer, furniture, freshness, shared.pace),
             tails=LogTails(PodLogs(client), memories, flags.log_tail),
             recorder=shared.recorder,
-            metrics=JobMetrics(metrics.registry),
+            metrics=MPIJobMetrics(metrics.registry),
             pace=shared.pace,
             domain=flags.cluster_domain,
         ),
@@ -251,7 +258,7 @@ def _reflectors(
                 stores.mpijobs,
                 namespace=place,
                 on_change=wake.mpijob,
-                on_unreadable=of_unreadable(shared.recorder),
+                on_unreadable=record_unreadable(shared.recorder),
                 keep=stored_job.mpijob,
             ),
             Reflector(

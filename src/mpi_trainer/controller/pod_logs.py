@@ -38,7 +38,7 @@ _GONE: Final = b"unable to retrieve container logs for "
 """the kubelet's word, in place of a log, for a container that it has removed"""
 
 
-class Unreadable(Exception):
+class UnreadableLog(Exception):
     """Why there is no log, in words for a person."""
 
 
@@ -53,13 +53,13 @@ class PodLogs:
         """Of the container `main`, "" the first."""
         container = main or (pod.spec.containers[0].name if pod.spec.containers else "")
         if not _begun(pod, container):
-            raise Unreadable("it had not started")
+            raise UnreadableLog("it had not started")
         self._check(pod.spec.node_name)
         try:
             async with asyncio.timeout(TURN):
                 await self._room.acquire()
         except TimeoutError:
-            raise Unreadable("too many others were to be read at the same time") from None
+            raise UnreadableLog("too many others were to be read at the same time") from None
         try:
             self._check(pod.spec.node_name)
             return await self._asked(pod, container)
@@ -70,7 +70,7 @@ class PodLogs:
         now = self._clock()
         self._silent = {name: until for name, until in self._silent.items() if until > now}
         if node in self._silent:
-            raise Unreadable(f"node {node} does not answer")
+            raise UnreadableLog(f"node {node} does not answer")
 
     async def _asked(self, pod: Pod, container: str) -> str:
         node, now = pod.spec.node_name, self._clock()
@@ -80,9 +80,9 @@ class PodLogs:
         except (TimeoutError, KubeError) as error:
             log.info("no log of %s: %s", pod.metadata.name, error or "no answer")
             if isinstance(error, ApiError) and not isinstance(error, ServerFault):
-                raise Unreadable("its log was gone before it could be read") from None
+                raise UnreadableLog("its log was gone before it could be read") from None
             self._silent[node] = now + SILENT
-            raise Unreadable(f"node {node} did not give its log") from None
+            raise UnreadableLog(f"node {node} did not give its log") from None
 
     async def _read(self, pod: Pod, container: str) -> str:
         place = pod.metadata.namespace, pod.metadata.name
@@ -96,7 +96,7 @@ class PodLogs:
             if len(text) < bounds.LOG_TAIL:
                 break
         if len(text) < len(_GONE) + 200 and text.startswith(_GONE):
-            raise Unreadable("its log was gone before it could be read")
+            raise UnreadableLog("its log was gone before it could be read")
         return text.decode(errors="replace")
 
 

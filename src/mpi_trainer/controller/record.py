@@ -12,19 +12,18 @@ from datetime import UTC, datetime
 import msgspec
 
 from mpi_trainer.api import bounds
-from mpi_trainer.api.kinds.annotations import ATTEMPTS
+from mpi_trainer.api.kinds.annotations import ATTEMPTS, RECORD
 from mpi_trainer.api.yaml import typed
-from mpi_trainer.controller import labels
 from mpi_trainer.decide import Record, history
 from mpi_trainer.decide.history import History
 
 
-class Unreadable(Exception):
+class UnreadableRecord(Exception):
     """The annotation is not what this controller wrote."""
 
 
 def read(annotations: Mapping[str, str]) -> Record:
-    text = annotations.get(labels.RECORD)
+    text = annotations.get(RECORD)
     if not text:
         return Record()
     try:
@@ -33,8 +32,8 @@ def read(annotations: Mapping[str, str]) -> Record:
         found = typed.decode(text, Record)
         return found if found.retry_at is None else _in_utc(found, found.retry_at)
     except (ValueError, OverflowError) as error:
-        raise Unreadable(
-            f"metadata.annotations[{labels.RECORD}]: cannot be read ({error}); remove the "
+        raise UnreadableRecord(
+            f"metadata.annotations[{RECORD}]: cannot be read ({error}); remove the "
             "annotation to begin anew, or delete the job"
         ) from None
 
@@ -50,7 +49,7 @@ def patch(
     """A merge patch that stores it, if the job is still the one that was looked at; with it, where
     they are given, what became of earlier attempts."""
     text = None if record == Record() else msgspec.json.encode(record).decode()
-    annotations = {labels.RECORD: text}
+    annotations = {RECORD: text}
     if attempts is not None:
         annotations[ATTEMPTS] = history.wire(attempts)
     return {"metadata": {"resourceVersion": resource_version, "annotations": annotations}}

@@ -20,7 +20,7 @@ from mpi_trainer.api.yaml import load
 from mpi_trainer.controller.mpijob import desired as of_mpijob
 from mpi_trainer.controller.trainjob import desired as of_trainjob
 from mpi_trainer.render.trainjob import snapshots
-from mpi_trainer.runtime import ssh_keys
+from mpi_trainer.runtime import key_pairs
 
 Object = Mapping[str, Any]
 _TRAINER: Final = "trainer.kubeflow.org/v1alpha1"
@@ -28,7 +28,7 @@ _POD: Final = {"spec": {"containers": [{"name": "node", "image": "x", "command":
 _META: Final = {"name": "rehearsal", "namespace": "rehearsal", "uid": "0"}
 
 
-def play() -> None:
+def run() -> None:
     """Sends nothing and keeps nothing."""
     job = load.job(_mpijob()).value
     assert isinstance(job, MPIJob)
@@ -39,7 +39,7 @@ def play() -> None:
     assert not compatibility.errors(train_job, runtime)
     msgspec.json.encode(of_trainjob.desired(train_job, runtime, "").children)
     msgspec.json.encode(snapshots.snapshot(train_job, runtime))
-    ssh_keys.generate()
+    key_pairs.generate_ssh()
 
 
 def _mpijob() -> Object:

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Hashable, Iterable
 from typing import Final, TypeVar
 
 from mpi_trainer.kube.errors import TooManyRequests
-from mpi_trainer.runtime.fair_queue import NestedTurns
+from mpi_trainer.runtime.fair_queue import NestedFairQueue
 
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ class WriteConcurrency:
         self._clock = clock
         self._on_the_way = 0
         self._writes, self._counted = 0.0, 0.0
-        self._waiting: NestedTurns[asyncio.Future[None], None] = NestedTurns()
+        self._waiting: NestedFairQueue[asyncio.Future[None], None] = NestedFairQueue()
 
     @property
     def limit(self) -> int:

@@ -9,7 +9,7 @@ write by `patch` or `apply`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 from urllib.parse import urlencode
 
 import msgspec
@@ -308,3 +308,10 @@ def _present(**fields: str) -> Query:
 
 def _dry(dry_run: bool) -> Query:
     return (("dryRun", "All"),) if dry_run else ()
+
+
+class Caller(Protocol):
+    """The API client as far as single requests go; `kube.client.Client` is one."""
+
+    async def call(self, request: Request, kind: Any = ...) -> Any:
+        """The decoded answer; raises `KubeError`."""

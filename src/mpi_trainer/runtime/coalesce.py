@@ -16,7 +16,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Coalesce(Generic[K, V]):
+class CoalescedReads(Generic[K, V]):
     """For one event loop; nothing is kept once it has been read. `gather`: seconds that a read
     waits for others who want it."""
 

@@ -42,7 +42,7 @@ class _Inside(msgspec.Struct, frozen=True):
     end: _End
 
 
-class Entrance:
+class ConnectionLimit:
     """Of the server of one runner, which is set up."""
 
     def __init__(

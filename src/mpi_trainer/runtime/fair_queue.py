@@ -15,7 +15,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Turns(Generic[K, V]):
+class FairQueue(Generic[K, V]):
     """Each key waits once, with a value beside it."""
 
     def __init__(self) -> None:
@@ -59,11 +59,11 @@ class Turns(Generic[K, V]):
         return found
 
 
-class NestedTurns(Generic[K, V]):
+class NestedFairQueue(Generic[K, V]):
     """Groups of groups: the outer ones take turns, and within each its inner ones do."""
 
     def __init__(self) -> None:
-        self._outer: OrderedDict[Hashable, Turns[K, V]] = OrderedDict()
+        self._outer: OrderedDict[Hashable, FairQueue[K, V]] = OrderedDict()
 
     def __bool__(self) -> bool:
         return bool(self._outer)
@@ -72,7 +72,7 @@ class NestedTurns(Generic[K, V]):
         return outer in self._outer and self._outer[outer].holds(inner, key)
 
     def put(self, outer: Hashable, inner: Hashable, key: K, value: V) -> None:
-        self._outer.setdefault(outer, Turns()).put(inner, key, value)
+        self._outer.setdefault(outer, FairQueue()).put(inner, key, value)
 
     def remove(self, outer: Hashable, inner: Hashable, key: K) -> V:
         value = self._outer[outer].remove(inner, key)

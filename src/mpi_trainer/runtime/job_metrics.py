@@ -14,7 +14,7 @@ _RUN = "training_operator_mpijob_"
 _UPSTREAM = "mpi_operator_"
 
 
-class JobMetrics:
+class MPIJobMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         def count(name: str, text: str, *labels: str) -> Counter:
             return Counter(name, text, labels, registry=registry)
@@ -80,3 +80,24 @@ class JobMetrics:
     def _lasted(self, namespace: str, seconds: float | None) -> None:
         if seconds is not None:
             self._duration.labels(namespace).observe(seconds)
+
+
+_PREFIX = "kubeflow_trainer_trainjob_"
+_LABELS = ("namespace", "framework")
+
+
+class TrainJobMetrics:
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def count(name: str, text: str) -> Counter:
+            return Counter(f"{_PREFIX}{name}_total", text, _LABELS, registry=registry)
+
+        def histogram(name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
+            return Histogram(f"{_PREFIX}{name}", text, _LABELS, buckets=buckets, registry=registry)
+
+        self.created = count("created", "TrainJobs that got a JobSet.")
+        self.suspended = count("suspended", "Suspensions of TrainJobs.")
+        self.running = count("running", "TrainJobs all of whose pods ran.")
+        self.succeeded = count("succeeded", "TrainJobs that succeeded.")
+        self.failed = count("failed", "TrainJobs that failed.")
+        self.duration = histogram("duration_seconds", "From running to the end.", DURATIONS)
+        self.to_running = histogram("time_to_running_seconds", "Creation to running.", STARTS)

@@ -22,9 +22,9 @@ import msgspec
 
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
+from mpi_trainer.kube.requests import Caller
 from mpi_trainer.kube.resources import LEASES
 from mpi_trainer.runtime.backoff import Chance
-from mpi_trainer.runtime.caller import Caller
 from mpi_trainer.runtime.metrics import Metrics
 from mpi_trainer.runtime.partial import Meta, Partial
 

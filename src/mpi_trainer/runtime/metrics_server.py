@@ -19,18 +19,18 @@ from typing import Final
 from aiohttp import web
 
 from mpi_trainer.kube.client import Client
-from mpi_trainer.runtime import certificate_files, certificates
+from mpi_trainer.runtime import certificates
 from mpi_trainer.runtime.metrics import Metrics
 from mpi_trainer.runtime.metrics_access import OK, PATH, UNKNOWN, Access
 from mpi_trainer.runtime.probes import as_text
-from mpi_trainer.runtime.tls import Shown
+from mpi_trainer.runtime.tls import ServerCertificate, follow_folder
 
 PORT: Final = 8443
 _LOOK_SECONDS: Final = 3600.0
 
 
 @asynccontextmanager
-async def served(
+async def serve(
     metrics: Metrics, client: Client, context: ssl.SSLContext, port: int, host: str | None = None
 ) -> AsyncIterator[int]:
     """Serves while entered; gives the port. `host` None means every address."""
@@ -55,11 +55,11 @@ async def served(
 
 
 @asynccontextmanager
-async def certificate(cert_dir: str) -> AsyncIterator[ssl.SSLContext]:
+async def server_context(cert_dir: str) -> AsyncIterator[ssl.SSLContext]:
     """A server's context while entered; its certificate is kept current."""
-    shown = Shown()
+    shown = ServerCertificate()
     keeping = asyncio.create_task(
-        certificate_files.follow(Path(cert_dir), shown) if cert_dir else _self_made(shown)
+        follow_folder(Path(cert_dir), shown) if cert_dir else _self_made(shown)
     )
     try:
         yield shown.context
@@ -68,7 +68,7 @@ async def certificate(cert_dir: str) -> AsyncIterator[ssl.SSLContext]:
         await asyncio.wait([keeping])
 
 
-async def _self_made(shown: Shown) -> None:
+async def _self_made(shown: ServerCertificate) -> None:
     names = (socket.gethostname(),)
     chain = certificates.first(names, datetime.now(UTC))
     while True:

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, ParamSpec, TypeVar
 
 from mpi_trainer.api import bounds
-from mpi_trainer.runtime.fair_queue import Turns
+from mpi_trainer.runtime.fair_queue import FairQueue
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -27,13 +27,13 @@ LONG: Final = bounds.SHORT_TEXT + 1
 """of what nobody knows how long it takes"""
 
 
-class LongWork:
+class OffLoop:
     """For one event loop."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "long-work")
         self._busy = False
-        self._waiting: Turns[asyncio.Future[None], None] = Turns()
+        self._waiting: FairQueue[asyncio.Future[None], None] = FairQueue()
 
     async def on(
         self, namespace: str, size: int, act: Callable[P, T], *args: P.args, **names: P.kwargs

@@ -20,8 +20,8 @@ import msgspec
 from mpi_trainer.api import bounds
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.errors import AlreadyExists, ApiError, KubeError, NotFound, TooManyRequests
+from mpi_trainer.kube.requests import Caller
 from mpi_trainer.kube.resources import EVENTS
-from mpi_trainer.runtime.caller import Caller
 from mpi_trainer.runtime.logs import redacted
 from mpi_trainer.runtime.metrics import Metrics
 

@@ -21,7 +21,7 @@ from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
 from mpi_trainer.kube.resources import SECRETS
 from mpi_trainer.runtime.certificates import Chain, Pair, first, renewed
-from mpi_trainer.runtime.tls import Shown
+from mpi_trainer.runtime.tls import ServerCertificate
 
 log = logging.getLogger(__name__)
 
@@ -29,12 +29,12 @@ EVERY_SECONDS: Final = 600.0
 _SEPARATOR: Final = b"-----END CERTIFICATE-----\n"
 
 
-class KeptSecret(ApiValue, frozen=True):
+class SharedSecret(ApiValue, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     data: Mapping[str, str] = {}
 
 
-class KeptChain:
+class SharedChain:
     """In the Secret `name`, for a server that is called by `names`."""
 
     def __init__(
@@ -56,7 +56,7 @@ class KeptChain:
         while True:
             try:
                 asked = requests.get(SECRETS, namespace, name)
-                kept = await self._client.call(asked, KeptSecret)
+                kept = await self._client.call(asked, SharedSecret)
             except NotFound:
                 made = first(self._names, self._now())
                 try:
@@ -100,9 +100,9 @@ class KeptChain:
 
 
 @asynccontextmanager
-async def shown(kept: KeptChain) -> AsyncIterator[ssl.SSLContext]:
+async def server_context(kept: SharedChain) -> AsyncIterator[ssl.SSLContext]:
     """A server's context while entered; its certificate is kept current."""
-    context = Shown()
+    context = ServerCertificate()
     keeping = asyncio.create_task(_keep(kept, context))
     try:
         yield context.context
@@ -111,7 +111,7 @@ async def shown(kept: KeptChain) -> AsyncIterator[ssl.SSLContext]:
         await asyncio.wait([keeping])
 
 
-async def _keep(kept: KeptChain, context: Shown) -> None:
+async def _keep(kept: SharedChain, context: ServerCertificate) -> None:
     while True:
         try:
             chain = await kept.current()

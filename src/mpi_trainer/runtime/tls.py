@@ -6,11 +6,14 @@ Private keys reach the TLS library through memory, never through a disk.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
 import ssl
+from pathlib import Path
 
 
-class Shown:
+class ServerCertificate:
     """A server context whose certificate can be replaced."""
 
     def __init__(self) -> None:
@@ -33,3 +36,23 @@ class Shown:
             self.context.load_cert_chain(f"/proc/self/fd/{file.fileno()}")
         self._pair = pair
         return True
+
+
+EVERY_SECONDS = 5.0
+
+log = logging.getLogger(__name__)
+
+
+async def follow_folder(folder: Path, shown: ServerCertificate) -> None:
+    """Until cancelled. Two files never change in one instant: a pair that does not fit waits."""
+    said = ""
+    while True:
+        try:
+            pair = (folder / "tls.crt").read_bytes(), (folder / "tls.key").read_bytes()
+            if shown.show(*pair):
+                log.info("showing the certificate of %s", folder)
+        except (OSError, ssl.SSLError) as error:
+            if str(error) != said:
+                log.warning("the certificate in %s cannot be used yet: %s", folder, error)
+            said = str(error)
+        await asyncio.sleep(EVERY_SECONDS if shown.ready else 0.5)

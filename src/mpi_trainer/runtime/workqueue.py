@@ -20,7 +20,7 @@ from collections.abc import Callable, Hashable
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from mpi_trainer.runtime.backoff import KEYS, Chance, Curve
-from mpi_trainer.runtime.fair_queue import Turns
+from mpi_trainer.runtime.fair_queue import FairQueue
 
 K = TypeVar("K", bound=Hashable)
 
@@ -69,8 +69,8 @@ class WorkQueue(Generic[K]):
         self._observer = observer
         self._chance = chance
         self._group = group
-        self._urgent: Turns[K, float] = Turns()
-        self._calm: Turns[K, float] = Turns()
+        self._urgent: FairQueue[K, float] = FairQueue()
+        self._calm: FairQueue[K, float] = FairQueue()
         self._working: dict[K, tuple[float, bool]] = {}
         self._held: Counter[Hashable] = Counter()
         self._dirty: dict[K, bool] = {}

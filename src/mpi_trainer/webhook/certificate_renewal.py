@@ -20,8 +20,8 @@ from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import KubeError, NotFound
 from mpi_trainer.kube.resources import Resource
-from mpi_trainer.runtime.shared_certificates import KeptChain
-from mpi_trainer.runtime.tls import Shown
+from mpi_trainer.runtime.shared_certificates import SharedChain
+from mpi_trainer.runtime.tls import ServerCertificate
 
 EVERY_SECONDS = 30.0
 _GROUP = "admissionregistration.k8s.io"
@@ -72,13 +72,13 @@ class Keeper:
         self,
         client: Client,
         place: SecretLocation,
-        shown: Shown,
+        shown: ServerCertificate,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._client = client
         self._place = place
         self._shown = shown
-        self._kept = KeptChain(client, place.namespace, place.secret, place.names, now)
+        self._kept = SharedChain(client, place.namespace, place.secret, place.names, now)
 
     async def run(self) -> None:
         """Until cancelled; a failure is told and tried again."""

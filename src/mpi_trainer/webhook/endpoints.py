@@ -20,7 +20,7 @@ from mpi_trainer.api.errors import FORBIDDEN, FieldError
 from mpi_trainer.api.kinds.annotations import DOMAIN
 from mpi_trainer.api.kinds.mpijob import LABEL_OPERATOR, OPERATOR
 from mpi_trainer.api.yaml import nesting, typed
-from mpi_trainer.runtime.off_loop import LongWork
+from mpi_trainer.runtime.off_loop import OffLoop
 from mpi_trainer.webhook import review
 from mpi_trainer.webhook.mpijob import judge as mpijob
 from mpi_trainer.webhook.mpijob.server_checks import ServerChecks
@@ -53,7 +53,7 @@ class Endpoints:
         self._train_asks = train_asks
         self._queues = queues
         self._maker = maker
-        self._long = LongWork()
+        self._long = OffLoop()
 
     async def mutate(self, request: review.Request) -> dict[str, Any]:
         there, place = self._queues(), request.namespace

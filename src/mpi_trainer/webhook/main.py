@@ -23,10 +23,10 @@ from mpi_trainer.kube import config
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import KubeError, NotFound
 from mpi_trainer.kube.requests import Request
-from mpi_trainer.runtime import certificate_files, logs, metrics_server
+from mpi_trainer.runtime import logs, metrics_server
 from mpi_trainer.runtime.metrics import Metrics
 from mpi_trainer.runtime.probes import Probes
-from mpi_trainer.runtime.tls import Shown
+from mpi_trainer.runtime.tls import ServerCertificate, follow_folder
 from mpi_trainer.webhook import concurrency
 from mpi_trainer.webhook.certificate_renewal import Keeper, SecretLocation
 from mpi_trainer.webhook.endpoints import Endpoints, app
@@ -73,7 +73,7 @@ async def _serve(flags: argparse.Namespace) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    metrics, shown = Metrics(), Shown()
+    metrics, shown = Metrics(), ServerCertificate()
     server = config.load(flags.kubeconfig)
     async with (
         Client(server, observe=metrics.observe_call(server.server)) as client,
@@ -85,11 +85,11 @@ async def _serve(flags: argparse.Namespace) -> None:
         if flags.secure_metrics:
             port = flags.metrics_port
             await more.enter_async_context(
-                metrics_server.served(metrics, client, shown.context, port)
+                metrics_server.serve(metrics, client, shown.context, port)
             )
         queues = Queues(client)
         kept = (
-            certificate_files.follow(Path(flags.cert_dir), shown)
+            follow_folder(Path(flags.cert_dir), shown)
             if flags.cert_dir
             else Keeper(client, _place(flags, client), shown).run()
         )

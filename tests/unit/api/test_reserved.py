@@ -11,7 +11,7 @@ from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.api.kinds.runtime import Runtime
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.api.yaml import load
-from mpi_trainer.controller.decoded_jobs import Jobs
+from mpi_trainer.controller.decoded_jobs import DecodedJobs
 from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.mpijob.desired import desired
 from mpi_trainer.controller.objects import StoredJob
@@ -68,7 +68,7 @@ def test_a_job_that_was_taken_before_the_rule_runs_on_without_the_marks() -> Non
     stored = msgspec.structs.replace(
         stored, metadata=msgspec.convert({"name": "pi"}, type(stored.metadata))
     )
-    loaded = Jobs(MPIJob, load.job, JobMemories()).load(stored)
+    loaded = DecodedJobs(MPIJob, load.job, JobMemories()).load(stored)
     assert loaded.errors == ()
     (worker, *_) = desired(loaded.job, 1, "").children.workers
     meta = worker["metadata"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from mpi_trainer.controller.agent_scripts import AgentScripts, Whose
+from mpi_trainer.controller.agent_scripts import AgentScripts, ScriptsUser
 from mpi_trainer.kube.client import Client
 from mpi_trainer.render.agent_scripts import NAME, USED
 from mpi_trainer.runtime.partial import Key
@@ -13,7 +13,7 @@ from tests.unit.runtime.faketime import play
 from tests.unit.runtime.paper import Paper
 
 OLD = {USED: "0123456789ab"}
-PI = Whose("MPIJob", Key("team", "pi"))
+PI = ScriptsUser("MPIJob", Key("team", "pi"))
 PLACE = Key("team", "")
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from mpi_trainer.controller.mpijob.apply import to_stop
-from mpi_trainer.controller.mpijob.observe import Look, look, owned
+from mpi_trainer.controller.mpijob.observe import Observation, observe, owned_objects
 from mpi_trainer.controller.objects import Job, Pod
 from mpi_trainer.decide import Record
 from mpi_trainer.kube.resources import JOBS, PODS
 from tests.unit.controller.objects import batch_job, launcher, mpijob, owner, worker
 
 
-def seen(pods: list[Pod], jobs: list[Job], proven: frozenset[str] = frozenset()) -> Look:
-    return look(mpijob(), Record(), owned(mpijob(), pods, jobs, proven))
+def seen(pods: list[Pod], jobs: list[Job], proven: frozenset[str] = frozenset()) -> Observation:
+    return observe(mpijob(), Record(), owned_objects(mpijob(), pods, jobs, proven))
 
 
 def test_a_launcher_goes_with_its_job_and_a_worker_alone() -> None:

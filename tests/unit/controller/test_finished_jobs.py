@@ -14,37 +14,29 @@ from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.api.yaml import load
 from mpi_trainer.controller import stored_job
 from mpi_trainer.controller.agent_scripts import AgentScripts
-from mpi_trainer.controller.decoded_jobs import Jobs, timed
+from mpi_trainer.controller.decoded_jobs import DecodedJobs, with_schedule_timeout
 from mpi_trainer.controller.dependents import Dependents
 from mpi_trainer.controller.job_memory import JobMemories
-from mpi_trainer.controller.log_tail import LogTails
-from mpi_trainer.controller.mpijob.apply import Writer
-from mpi_trainer.controller.mpijob.reconcile import MPIJobs, Stores, Tools
+from mpi_trainer.controller.mpijob import apply as mpijob_apply
+from mpi_trainer.controller.mpijob import log_tail as mpijob_log_tail
+from mpi_trainer.controller.mpijob import reconcile as mpijob_reconcile
 from mpi_trainer.controller.mpijob.wakeups import Wakeups
 from mpi_trainer.controller.objects import StoredJob
 from mpi_trainer.controller.pod_logs import PodLogs
-from mpi_trainer.controller.statusserver.log_progress import Reading
-from mpi_trainer.controller.statusserver.writes import Writes
-from mpi_trainer.controller.trainjob.all_pods import AllPods
-from mpi_trainer.controller.trainjob.apply import TrainHands
-from mpi_trainer.controller.trainjob.last_words import TrainWords
-from mpi_trainer.controller.trainjob.pod_owners import Ownership
-from mpi_trainer.controller.trainjob.reconcile import (
-    TrainJobs,
-    TrainStores,
-    TrainTools,
-    _Noted,
-    _Plan,
-)
+from mpi_trainer.controller.statusserver.log_progress import LogProgress
+from mpi_trainer.controller.statusserver.writes import ReportWrites
+from mpi_trainer.controller.trainjob import apply as trainjob_apply
+from mpi_trainer.controller.trainjob import log_tail as trainjob_log_tail
+from mpi_trainer.controller.trainjob import reconcile as trainjob_reconcile
+from mpi_trainer.controller.trainjob.pods import AllPods, PodOwners
 from mpi_trainer.controller.trainjob.runtimes import Runtimes
 from mpi_trainer.controller.write_concurrency import WriteConcurrency
 from mpi_trainer.kube.resources import JOBS, MPIJOBS, PODS, Resource
 from mpi_trainer.runtime.freshness import Freshness
-from mpi_trainer.runtime.job_metrics import JobMetrics
+from mpi_trainer.runtime.job_metrics import MPIJobMetrics, TrainJobMetrics
 from mpi_trainer.runtime.metrics import Metrics
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.recorder import Recorder
-from mpi_trainer.runtime.train_metrics import TrainMetrics
 from mpi_trainer.runtime.workers import Result, Workers, WorkerSettings
 from mpi_trainer.runtime.workqueue import WorkQueue
 
@@ -89,7 +81,11 @@ class Nobody:
 
 class Scene:
     def __init__(self) -> None:
-        self.stores, self.memories, metrics = Stores.empty(), JobMemories(), Metrics()
+        self.stores, self.memories, metrics = (
+            mpijob_reconcile.Stores.empty(),
+            JobMemories(),
+            Metrics(),
+        )
         self.server = Nobody()
         server: Any = self.server
         freshness: Freshness[Key, Resource] = Freshness(
@@ -98,17 +94,17 @@ class Scene:
         )
         scripts = AgentScripts(server, WorkQueue())
         furniture, pace = Dependents(server, self.memories, scripts), WriteConcurrency()
-        self.loop = MPIJobs(
+        self.loop = mpijob_reconcile.Reconciler(
             self.stores,
-            Tools(
+            mpijob_reconcile.Tools(
                 memories=self.memories,
-                jobs=Jobs(MPIJob, load.job, self.memories, timed(300)),
+                jobs=DecodedJobs(MPIJob, load.job, self.memories, with_schedule_timeout(300)),
                 furniture=furniture,
                 scripts=scripts,
-                hands=Writer(server, furniture, freshness, pace),
-                tails=LogTails(PodLogs(server), self.memories),
+                hands=mpijob_apply.Writer(server, furniture, freshness, pace),
+                tails=mpijob_log_tail.LogTails(PodLogs(server), self.memories),
                 recorder=Recorder(server, "x", "y", metrics),
-                metrics=JobMetrics(metrics.registry),
+                metrics=MPIJobMetrics(metrics.registry),
                 pace=pace,
             ),
         )
@@ -155,31 +151,31 @@ def test_the_plan_of_a_trainjob_is_dropped_at_its_end() -> None:
 
     async def run() -> None:
         server: Any = Nobody()
-        stores = TrainStores.beside(Stores.empty().mpijobs)
+        stores = trainjob_reconcile.Stores.beside(mpijob_reconcile.Stores.empty().mpijobs)
         memories, metrics = JobMemories(), Metrics()
         scripts = AgentScripts(server, WorkQueue())
         furniture, runtimes = Dependents(server, memories, scripts), Runtimes(server, memories)
         freshness: Freshness[Key, Resource] = Freshness({}, time.monotonic)
         pace, all_pods = WriteConcurrency(), AllPods(server)
-        ownership = Ownership(server, memories)
-        tools = TrainTools(
+        ownership = PodOwners(server, memories)
+        tools = trainjob_reconcile.Tools(
             memories=memories,
-            jobs=Jobs(TrainJob, load.train_job, memories),
+            jobs=DecodedJobs(TrainJob, load.train_job, memories),
             scripts=scripts,
             runtimes=runtimes,
             furniture=furniture,
             all_pods=all_pods,
             ownership=ownership,
-            words=TrainWords(PodLogs(server), all_pods, ownership),
-            reading=Reading(server, PodLogs(server), ownership, memories, Writes(server)),
-            hands=TrainHands(server, runtimes, furniture, freshness, pace),
+            words=trainjob_log_tail.LogTails(PodLogs(server), all_pods, ownership),
+            reading=LogProgress(server, PodLogs(server), ownership, memories, ReportWrites(server)),
+            hands=trainjob_apply.Writer(server, runtimes, furniture, freshness, pace),
             pace=pace,
             recorder=Recorder(server, "x", "y", metrics),
-            metrics=TrainMetrics(metrics.registry),
+            metrics=TrainJobMetrics(metrics.registry),
         )
         key = Key("lab", "train")
         memories.begin(key, "u")
-        memories.of("u", _Noted).plan = _Plan(1, None)
+        memories.of("u", trainjob_reconcile._Noted).plan = trainjob_reconcile._Plan(1, None)
         told = [{"type": "Complete", "status": "True", "lastTransitionTime": T0}]
         raw = {
             "metadata": {"name": "train", "namespace": "lab", "uid": "u", "generation": 1},
@@ -188,7 +184,7 @@ def test_the_plan_of_a_trainjob_is_dropped_at_its_end() -> None:
         }
         whole = msgspec.json.decode(msgspec.json.encode(raw), type=StoredJob)
         stores.trainjobs.put(stored_job.trainjob(whole))
-        await TrainJobs(stores, tools).reconcile(key)
+        await trainjob_reconcile.Reconciler(stores, tools).reconcile(key)
         assert len(memories) == 0
         assert server.asked == []
 

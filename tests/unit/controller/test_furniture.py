@@ -12,10 +12,10 @@ import pytest
 from mpi_trainer.api.kinds.conditions import Condition
 from mpi_trainer.api.kinds.mpijob import JobStatus
 from mpi_trainer.controller.agent_scripts import AgentScripts
-from mpi_trainer.controller.dependents import Dependents, Pieces
+from mpi_trainer.controller.dependents import Dependents, WantedDependents
 from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.mpijob.apply import Work, Writer
-from mpi_trainer.controller.mpijob.observe import Look
+from mpi_trainer.controller.mpijob.observe import Observation
 from mpi_trainer.controller.status import Leisure
 from mpi_trainer.controller.write_concurrency import WriteConcurrency
 from mpi_trainer.decide import Decision, Observed, Record
@@ -49,9 +49,9 @@ class Lab:
         return self.furniture.owes_key(owner, ended, T0 + timedelta(hours=2))
 
 
-def pieces(*hosts: str) -> Pieces:
+def pieces(*hosts: str) -> WantedDependents:
     meta = {"name": "pi-config", "namespace": "ns", "ownerReferences": [REF | {"controller": True}]}
-    return Pieces({"metadata": meta, "data": {"hosts": " ".join(hosts)}})
+    return WantedDependents({"metadata": meta, "data": {"hosts": " ".join(hosts)}})
 
 
 def ending(lab: Lab) -> Coroutine[Any, Any, bool]:
@@ -61,7 +61,7 @@ def ending(lab: Lab) -> Coroutine[Any, Any, bool]:
     ended = JobStatus(conditions=(Condition(type="Failed", status="True"),))
     decision = Decision(ended, Record())
     return lab.hands.store(
-        Work(PI, mpijob(), OWNER, Look(Observed(), {}), decision, T0, Leisure(T0))
+        Work(PI, mpijob(), OWNER, Observation(Observed(), {}), decision, T0, Leisure(T0))
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.api.yaml import load
 from mpi_trainer.controller import record
-from mpi_trainer.controller.decoded_jobs import Jobs, timed
+from mpi_trainer.controller.decoded_jobs import DecodedJobs, with_schedule_timeout
 from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.objects import StoredJob
 from mpi_trainer.decide import Failure, Record
@@ -32,21 +32,21 @@ GOOD = {
 
 
 def test_a_good_job_has_its_defaults() -> None:
-    loaded = Jobs(MPIJob, load.job, JobMemories()).load(stored(GOOD))
+    loaded = DecodedJobs(MPIJob, load.job, JobMemories()).load(stored(GOOD))
     assert loaded.errors == ()
     assert (loaded.job.slots, loaded.job.launcher.replicas) == (1, 1)
 
 
 @pytest.mark.parametrize("spec", [[], None, "x", {"mpiReplicaSpecs": 5}, {"slotsPerWorker": "a"}])
 def test_nonsense_has_errors_and_does_not_raise(spec: Any) -> None:
-    assert Jobs(MPIJob, load.job, JobMemories()).load(stored(spec)).errors
+    assert DecodedJobs(MPIJob, load.job, JobMemories()).load(stored(spec)).errors
 
 
 def test_the_administrators_limit_is_for_jobs_without_one() -> None:
     def limit(policy: dict[str, Any]) -> int | None:
         spec = {**GOOD, "runPolicy": policy}
         found = (
-            Jobs(MPIJob, load.job, JobMemories(), timed(300))
+            DecodedJobs(MPIJob, load.job, JobMemories(), with_schedule_timeout(300))
             .load(stored(spec))
             .job.spec.run_policy.scheduling_policy
         )
@@ -61,7 +61,7 @@ def test_the_administrators_limit_is_for_jobs_without_one() -> None:
 def test_a_change_is_read_anew() -> None:
     memories = JobMemories()
     memories.begin(Key("lab", "pi"), "u")
-    jobs = Jobs(MPIJob, load.job, memories)
+    jobs = DecodedJobs(MPIJob, load.job, memories)
     assert jobs.load(stored(GOOD)).job.slots == 1
     assert jobs.load(stored({**GOOD, "slotsPerWorker": 4}, generation=2)).job.slots == 4
 
@@ -75,7 +75,7 @@ def test_a_record_survives_its_annotation() -> None:
 
 
 def test_a_mangled_record_is_not_guessed() -> None:
-    with pytest.raises(record.Unreadable, match="remove the annotation"):
+    with pytest.raises(record.UnreadableRecord, match="remove the annotation"):
         record.read({"mpi-trainer.opendatahub.io/record": "{"})
 
 
@@ -83,7 +83,9 @@ def test_an_annotation_that_another_version_knows_stops_no_job() -> None:
     """Strictness is admission's: here the job may have begun long ago."""
     meta = {"name": "pi", "annotations": {"mpi-trainer.opendatahub.io/unknown": "x"}}
     raw = msgspec.json.encode({"metadata": meta, "spec": GOOD})
-    loaded = Jobs(MPIJob, load.job, JobMemories()).load(msgspec.json.decode(raw, type=StoredJob))
+    loaded = DecodedJobs(MPIJob, load.job, JobMemories()).load(
+        msgspec.json.decode(raw, type=StoredJob)
+    )
     assert loaded.errors == ()
     assert loaded.job.metadata.annotations == meta["annotations"]
 
@@ -103,5 +105,5 @@ def test_an_annotation_that_another_version_knows_stops_no_job() -> None:
 )
 def test_a_record_that_nobody_of_us_wrote_is_unreadable(text: str) -> None:
     """A user can write the annotation: it is bounded, and nothing else is raised."""
-    with pytest.raises(record.Unreadable, match="cannot be read"):
+    with pytest.raises(record.UnreadableRecord, match="cannot be read"):
         record.read({"mpi-trainer.opendatahub.io/record": text})

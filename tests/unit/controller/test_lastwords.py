@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from mpi_trainer.api import bounds
-from mpi_trainer.controller import last_words, pod_logs
-from mpi_trainer.controller.last_words import Speaker, spoken, words
+from mpi_trainer.controller import log_tail, pod_logs
+from mpi_trainer.controller.log_tail import Speaker, spoken, words
 from mpi_trainer.controller.objects import (
     ContainerName,
     ContainerState,
@@ -20,7 +20,7 @@ from mpi_trainer.controller.objects import (
     PodStatus,
     Running,
 )
-from mpi_trainer.controller.pod_logs import PodLogs, Unreadable
+from mpi_trainer.controller.pod_logs import PodLogs, UnreadableLog
 from mpi_trainer.decide.history import SWITCHED_OFF, Attempt
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.errors import Status, from_status
@@ -99,13 +99,13 @@ def test_long_lines_do_not_hide_the_last_one() -> None:
     ],
 )
 def test_log_that_cannot_be_had_says_why(kubelet: Kubelet, why: str) -> None:
-    with pytest.raises(Unreadable, match=why):
+    with pytest.raises(UnreadableLog, match=why):
         asyncio.run(logs(kubelet).end(pod()))
 
 
 def test_container_that_never_began_is_not_asked() -> None:
     kubelet = Kubelet()
-    with pytest.raises(Unreadable, match="had not started"):
+    with pytest.raises(UnreadableLog, match="had not started"):
         asyncio.run(logs(kubelet).end(pod(begun=False)))
     assert kubelet.asked == []
 
@@ -119,7 +119,7 @@ def test_silent_node_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None
 
     async def script() -> None:
         for _ in range(3):
-            with pytest.raises(Unreadable, match="node n1"):
+            with pytest.raises(UnreadableLog, match="node n1"):
                 await reader.end(pod())
         assert len(kubelet.asked) == 1
         kubelet.hangs = False
@@ -155,7 +155,7 @@ def test_lost_node_with_many_jobs_holds_up_neither_calls_nor_other_nodes(
         assert not room.locked()
         assert await reader.end(pod("well", node="n2")) == "a"
         said = await asyncio.gather(*lost, return_exceptions=True)
-        assert all(isinstance(one, Unreadable) for one in said)
+        assert all(isinstance(one, UnreadableLog) for one in said)
 
     asyncio.run(asyncio.wait_for(script(), 5))
 
@@ -168,8 +168,8 @@ def test_words_are_whole_lines_without_secrets_and_agent_notes() -> None:
 
 def test_words_are_few() -> None:
     said = words("p", "\n".join(["y" * 5000] * 90), (), [])
-    assert said.cut and len(said.text) <= last_words.CHARACTERS
-    assert max(map(len, said.text.split("\n"))) == last_words.LONGEST_LINE
+    assert said.cut and len(said.text) <= log_tail.CHARACTERS
+    assert max(map(len, said.text.split("\n"))) == log_tail.LONGEST_LINE
 
 
 def test_failed_rank_is_heard_behind_those_that_talk_much() -> None:
@@ -177,8 +177,8 @@ def test_failed_rank_is_heard_behind_those_that_talk_much() -> None:
     chatter = [f"[1,0]<stdout>:step {n}" for n in range(200)]
     said = words("p", "\n".join([*cause, *chatter]), (2,), [])
     lines = said.text.split("\n")
-    assert lines[: last_words.OF_RANK] == cause[-last_words.OF_RANK :]
-    assert lines[last_words.OF_RANK :] == chatter[-last_words.LINES :]
+    assert lines[: log_tail.OF_RANK] == cause[-log_tail.OF_RANK :]
+    assert lines[log_tail.OF_RANK :] == chatter[-log_tail.LINES :]
     assert words("p", "\n".join(cause + chatter), (), []).text.startswith("[1,0]")
 
 
@@ -187,7 +187,7 @@ def test_ranks_that_failed_are_told_by_the_agent_s_summary() -> None:
         "mpi-agent 1\nlevel full\nended Command 1\ncause RankFailed 2 pi-worker-1\n"
         "bad 3 pi-worker-1 status=1\nbad 2 pi-worker-1 status=1\n"
     )
-    assert last_words.failed_ranks(said) == (2, 3)
+    assert log_tail.failed_ranks(said) == (2, 3)
 
 
 def test_speakers_that_cannot_be_heard_leave_the_reason() -> None:
@@ -198,7 +198,7 @@ def test_speakers_that_cannot_be_heard_leave_the_reason() -> None:
     assert "gone before its log could be read" in found.silence
     found = asyncio.run(spoken(logs(Kubelet()), Attempt(1), [Speaker(pod())], []))
     assert found.silence == "it printed nothing"
-    assert last_words.unspoken(Attempt(1)).silence == SWITCHED_OFF
+    assert log_tail.unspoken(Attempt(1)).silence == SWITCHED_OFF
 
 
 def test_a_key_whose_beginning_the_node_did_not_send_is_hidden() -> None:

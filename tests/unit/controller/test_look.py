@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from mpi_trainer.controller import labels
-from mpi_trainer.controller.mpijob.observe import look, owned
+from mpi_trainer.controller.mpijob.observe import observe, owned_objects
 from mpi_trainer.controller.objects import Job, Pod
 from mpi_trainer.decide import ObservedPod, Record
+from mpi_trainer.render import names
 from tests.unit.controller.objects import batch_job, ended, launcher, mpijob, owner, worker
 
 GONE = {"deletionTimestamp": "2026-03-01T12:01:00Z"}
@@ -20,8 +20,8 @@ GONE = {"deletionTimestamp": "2026-03-01T12:01:00Z"}
 def seen(*things: Pod | Job, record: Record | None = None) -> dict[str, ObservedPod]:
     pods = [t for t in things if isinstance(t, Pod)]
     jobs = [t for t in things if isinstance(t, Job)]
-    mine = owned(mpijob(), pods, jobs)
-    return {p.name: p for p in look(mpijob(), record or Record(), mine).seen.pods}
+    mine = owned_objects(mpijob(), pods, jobs)
+    return {p.name: p for p in observe(mpijob(), record or Record(), mine).seen.pods}
 
 
 def test_a_worker_has_its_index_and_its_attempt() -> None:
@@ -73,18 +73,18 @@ def test_a_launcher_whose_job_goes_is_going() -> None:
 
 def test_a_launcher_outlives_its_job_if_both_were_seen_together() -> None:
     """S-10."""
-    before = owned(mpijob(), [launcher()], [batch_job()])
-    assert owned(mpijob(), [launcher()], [], before.proof).launchers == (launcher(),)
+    before = owned_objects(mpijob(), [launcher()], [batch_job()])
+    assert owned_objects(mpijob(), [launcher()], [], before.proof).launchers == (launcher(),)
     orphan = msgspec.structs.replace(
         launcher(), metadata=msgspec.structs.replace(launcher().metadata, owner_references=())
     )
-    assert owned(mpijob(), [orphan], [], before.proof).launchers == (orphan,)
+    assert owned_objects(mpijob(), [orphan], [], before.proof).launchers == (orphan,)
 
 
 def test_a_launcher_first_seen_after_its_job_is_the_jobs_if_the_job_was_known() -> None:
     """S-10: the Job proves its pod even where the pod's watch was late."""
-    before = owned(mpijob(), [], [batch_job()])
-    assert owned(mpijob(), [launcher()], [], before.proof).launchers == (launcher(),)
+    before = owned_objects(mpijob(), [], [batch_job()])
+    assert owned_objects(mpijob(), [launcher()], [], before.proof).launchers == (launcher(),)
 
 
 @pytest.mark.parametrize("uid", ["job", "old"])
@@ -184,9 +184,9 @@ def test_an_unknown_phase_counts_as_running() -> None:
 
 def test_what_a_program_wrote_is_hidden_where_that_is_asked() -> None:
     failed = launcher("Failed", containerStatuses=ended(1, message="password=x"))
-    mine = owned(mpijob(), [failed], [batch_job()])
-    (shown,) = look(mpijob(), Record(), mine).seen.pods
-    (hidden,) = look(mpijob(), Record(), mine, tail=None).seen.pods
+    mine = owned_objects(mpijob(), [failed], [batch_job()])
+    (shown,) = observe(mpijob(), Record(), mine).seen.pods
+    (hidden,) = observe(mpijob(), Record(), mine, tail=None).seen.pods
     assert shown.end is not None
     assert shown.end.message == "password=[redacted]"
     assert hidden.end is not None
@@ -195,8 +195,8 @@ def test_what_a_program_wrote_is_hidden_where_that_is_asked() -> None:
 
 def test_a_mark_of_thousands_of_digits_is_no_number() -> None:
     """S-1: users may write annotations of pods, and every look at the job failed."""
-    pod = launcher(metadata={"annotations": {labels.WORKERS: "9" * 5000}})
-    view = look(mpijob(), Record(), owned(mpijob(), [pod], [batch_job()]))
+    pod = launcher(metadata={"annotations": {names.WORKERS: "9" * 5000}})
+    view = observe(mpijob(), Record(), owned_objects(mpijob(), [pod], [batch_job()]))
     assert view.seen.pods[0].workers is None
 
 

@@ -6,9 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mpi_trainer.controller import name_wait
-from mpi_trainer.controller.children import Predecessor
-from mpi_trainer.controller.name_wait import NameWait
+from mpi_trainer.controller.children import NameWait, Predecessor, name_taken_text
 
 T0 = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -38,7 +36,7 @@ def test_time_in_which_nobody_asked_does_not_count(leap: timedelta) -> None:
 
 
 def test_what_to_do_is_said() -> None:
-    text = name_wait.told(Predecessor("Service pi of an earlier pi is still there"))
+    text = name_taken_text(Predecessor("Service pi of an earlier pi is still there"))
     assert text.startswith(
         "Service pi of an earlier pi is still there, though it has had 5 minutes"
     )

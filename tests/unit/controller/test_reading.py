@@ -19,7 +19,7 @@ from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.objects import Pod
 from mpi_trainer.controller.statusserver import log_progress as reports_reading
 from mpi_trainer.controller.statusserver.log_progress import (
-    Reading,
+    LogProgress,
     _is_news,
     interval,
     read,
@@ -108,7 +108,7 @@ def seen_by(cluster: Cluster, job: TrainJob, *seconds: float) -> list[float | No
     memories = JobMemories()
     memories.begin(Key("team", "pi"), "u")
     double: Any = cluster
-    reading = Reading(double, double, double, memories, double)
+    reading = LogProgress(double, double, double, memories, double)
     trainer: Any = SimpleNamespace(jobs=(SimpleNamespace(ancestor="trainer", name="node"),))
 
     async def looks() -> list[float | None]:

@@ -7,7 +7,7 @@ from mpi_trainer.controller import warmup
 
 
 def test_each_kind_is_rehearsed_with_a_job_that_would_run() -> None:
-    warmup.play()
+    warmup.run()
     assert load.job(warmup._mpijob()).errors == ()
     assert load.runtime(warmup._runtime()).errors == ()
     assert load.train_job(warmup._trainjob()).errors == ()

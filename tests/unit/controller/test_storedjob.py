@@ -15,7 +15,7 @@ from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.api.yaml import load
 from mpi_trainer.controller import record, stored_job
-from mpi_trainer.controller.decoded_jobs import Jobs
+from mpi_trainer.controller.decoded_jobs import DecodedJobs
 from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.mpijob.wakeups import BY_JOB, Wakeups
 from mpi_trainer.controller.objects import Job, Pod, StoredJob
@@ -55,7 +55,7 @@ def test_of_a_job_that_has_ended_little_is_kept() -> None:
     kept = stored_job.mpijob(job("done", "Succeeded"))
     assert kept.finished
     assert len(msgspec.json.encode(kept)) < 1000
-    loaded = Jobs(MPIJob, load.job, JobMemories()).load(kept)
+    loaded = DecodedJobs(MPIJob, load.job, JobMemories()).load(kept)
     policy = loaded.job.spec.run_policy
     assert loaded.errors == ()
     assert (policy.clean_pod_policy, policy.ttl_seconds_after_finished) == ("Running", 60)
@@ -68,7 +68,7 @@ def test_of_a_trainjob_that_has_ended_its_runtime_is_known() -> None:
     spec = {"runtimeRef": {"name": "torch"}, "managedBy": "me", "trainer": {"env": ENV}}
     kept = stored_job.trainjob(job("done", "Complete", spec=spec))
     assert kept.finished
-    loaded = Jobs(TrainJob, load.train_job, JobMemories()).load(kept)
+    loaded = DecodedJobs(TrainJob, load.train_job, JobMemories()).load(kept)
     assert loaded.job.spec.runtime_ref.name == "torch"
     assert loaded.job.spec.managed_by == "me"
 
@@ -105,7 +105,7 @@ def test_of_a_spec_that_is_too_large_little_is_kept_and_the_job_is_invalid() -> 
     spec = {**SPEC, "x": "y" * 1_400_000}
     kept = stored_job.mpijob(job("large", spec=spec))
     assert len(msgspec.json.encode(kept)) < 1000
-    loaded = Jobs(MPIJob, load.job, JobMemories()).load(kept)
+    loaded = DecodedJobs(MPIJob, load.job, JobMemories()).load(kept)
     assert loaded.job.spec.run_policy.managed_by == "x", "another's job stays another's"
     (error,) = loaded.errors
     assert f"spec: Too long: has {len(msgspec.json.encode(spec))} bytes as JSON" in str(error)
@@ -116,7 +116,7 @@ def test_spec_nested_too_deeply_is_invalid_and_not_decoded() -> None:
     """S-3."""
     deep = msgspec.Raw(b'{"a":' * 500 + b"1" + b"}" * 500)
     kept = stored_job.mpijob(job("deep", spec={**SPEC, "x": deep}))
-    (error,) = Jobs(MPIJob, load.job, JobMemories()).load(kept).errors
+    (error,) = DecodedJobs(MPIJob, load.job, JobMemories()).load(kept).errors
     assert "is nested 501 levels deep, and at most 100 are read" in str(error)
 
 
@@ -130,7 +130,7 @@ def test_long_spec_is_read_beside_the_event_loop() -> None:
 
     async def run() -> None:
         memories = JobMemories()
-        jobs = Jobs(MPIJob, read, memories)
+        jobs = DecodedJobs(MPIJob, read, memories)
         for name, size in (("short", 10), ("long", 100_000)):
             meta = msgspec.structs.replace(job(name).metadata, generation=1)
             memories.begin(Key("lab", name), name)
@@ -151,7 +151,7 @@ def test_annotations_take_no_more_room_than_they_may() -> None:
         meta = msgspec.structs.replace(one.metadata, annotations=notes)
         kept = stored_job.mpijob(msgspec.structs.replace(one, metadata=meta))
         assert len(msgspec.json.encode(kept.metadata)) < 20_000
-    with pytest.raises(record.Unreadable, match="more than 16384 characters"):
+    with pytest.raises(record.UnreadableRecord, match="more than 16384 characters"):
         record.read(kept.metadata.annotations)
 
 

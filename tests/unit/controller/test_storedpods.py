@@ -8,9 +8,8 @@ import msgspec
 import pytest
 
 from mpi_trainer.controller import stored_pods
-from mpi_trainer.controller.mpijob.observe import pod_seen
 from mpi_trainer.controller.objects import Job, Pod
-from mpi_trainer.controller.pod_end import end_of
+from mpi_trainer.controller.observed_pods import end_of, observed_pod
 
 OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "j1", "controller": True}
 
@@ -38,7 +37,7 @@ def pod(name: str, phase: str, code: int = 0, **more: Any) -> Pod:
 def test_what_a_look_sees_of_a_pod_is_kept(phase: str) -> None:
     found = pod("a", phase, code=137)
     kept = stored_pods.pod(found)
-    assert pod_seen(kept, "a", "worker") == pod_seen(found, "a", "worker")
+    assert observed_pod(kept, "a", "worker") == observed_pod(found, "a", "worker")
     assert end_of(kept) == end_of(found)
     assert kept.metadata == found.metadata
     assert (kept == found) == (phase == "Running")

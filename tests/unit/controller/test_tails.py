@@ -13,8 +13,8 @@ from mpi_trainer.api.kinds.annotations import ATTEMPTS
 from mpi_trainer.api.kinds.conditions import Condition
 from mpi_trainer.api.kinds.mpijob import JobStatus
 from mpi_trainer.controller.job_memory import JobMemories
-from mpi_trainer.controller.log_tail import LogTails
-from mpi_trainer.controller.mpijob.observe import owned
+from mpi_trainer.controller.mpijob.log_tail import LogTails
+from mpi_trainer.controller.mpijob.observe import owned_objects
 from mpi_trainer.controller.pod_logs import PodLogs
 from mpi_trainer.decide import Decision, Failure, Record, history
 from mpi_trainer.decide.history import Attempt, History, Words
@@ -49,7 +49,7 @@ def kept(
     job = mpijob()
     notes = {ATTEMPTS: history.wire(known) or ""}
     job = replace(job, metadata=replace(job.metadata, annotations=notes))
-    mine = owned(job, pods, [batch_job()])
+    mine = owned_objects(job, pods, [batch_job()])
     tails = LogTails(PodLogs(kubelet), JobMemories())
     found = asyncio.run(tails.history(job, before or Record(), mine, decision, NOW))
     return found, kubelet.asked
@@ -74,7 +74,7 @@ def test_words_outlive_a_write_that_failed() -> None:
     tails = LogTails(PodLogs(kubelet), memories)
     decision = Decision(JobStatus(), Record(attempt=2, failures=(FAILED,), retry_at=NOW))
     for pods in ([launcher("Failed", containerStatuses=ended(1))], []):
-        mine = owned(job, [*pods, worker()], [batch_job()])
+        mine = owned_objects(job, [*pods, worker()], [batch_job()])
         found = asyncio.run(tails.history(job, Record(), mine, decision, NOW))
         assert found is not None and found[0].words[0].text == "the end"
     assert len(kubelet.asked) == 1

@@ -42,7 +42,7 @@ def test_plan_is_made_beside_the_loop_where_it_may_be_long(
     written = train_job(*job)
     whole = msgspec.json.decode(msgspec.json.encode(written), type=StoredJob)
     tools: Any = SimpleNamespace(facts=Facts())
-    loop = reconcile.TrainJobs(None, tools)  # type: ignore[arg-type]
+    loop = reconcile.Reconciler(None, tools)  # type: ignore[arg-type]
     given = stored_job.trainjob(whole), load.train_job(written).value, load.runtime(runtime(*held))
     plan = asyncio.run(loop._planned(*given[:2], given[2].value))  # type: ignore[arg-type]
     assert not plan.message

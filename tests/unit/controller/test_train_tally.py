@@ -11,7 +11,7 @@ from mpi_trainer.api.kinds.trainjob import TrainJob, TrainJobStatus
 from mpi_trainer.controller.trainjob import transitions
 from mpi_trainer.decide.trainjob import status_annotations as f
 from mpi_trainer.decide.trainjob.observed import TrainJobDecision
-from mpi_trainer.runtime.train_metrics import TrainMetrics
+from mpi_trainer.runtime.job_metrics import TrainJobMetrics
 
 BORN = datetime(2026, 11, 16, 12, tzinfo=UTC)
 START = "2026-11-16T12:00:07Z"
@@ -22,7 +22,7 @@ DONE = f.Findings(phase=f.SUCCEEDED, start_time=START, completion_time="2026-11-
 def counted(*told: f.Findings) -> dict[str, float]:
     """After these findings were stored, one after the other."""
     registry, notes = CollectorRegistry(), f.Findings()
-    metrics = TrainMetrics(registry)
+    metrics = TrainJobMetrics(registry)
     for found in told:
         meta = ObjectMeta(
             name="a",
@@ -30,7 +30,7 @@ def counted(*told: f.Findings) -> dict[str, float]:
             creation_timestamp=BORN,
             annotations={k: v for k, v in f.changes(f.Findings(), notes).items() if v},
         )
-        transitions.tell(
+        transitions.count_transitions(
             metrics, TrainJob(metadata=meta), "mpi", TrainJobDecision(TrainJobStatus(), found)
         )
         notes = found

@@ -20,7 +20,7 @@ from mpi_trainer.controller.objects import (
     Terminated,
 )
 from mpi_trainer.controller.pod_logs import PodLogs
-from mpi_trainer.controller.trainjob.last_words import RESTART, TrainWords
+from mpi_trainer.controller.trainjob.log_tail import RESTART, LogTails
 from mpi_trainer.controller.trainjob.objects import REPLICATED_JOB
 from mpi_trainer.decide import history
 from mpi_trainer.decide.history import History
@@ -71,7 +71,7 @@ class Life:
 
     def __init__(self, torch: bool = False) -> None:
         self.kubelet = kubelet = Kubelet()
-        self.words = TrainWords(PodLogs(kubelet), kubelet, kubelet)  # type: ignore[arg-type]
+        self.words = LogTails(PodLogs(kubelet), kubelet, kubelet)  # type: ignore[arg-type]
         self.job = make_job()
         self.whole = whole(self.job, torch)
 

@@ -15,7 +15,7 @@ from mpi_trainer.local.errors import CannotApply
 from mpi_trainer.local.execute.plan import Keys, Planner, PodLocation, Site, limits
 from mpi_trainer.local.pods.environment import Materials
 from mpi_trainer.local.pods.pod import File, Limits, Mount, Paths, PodPlan
-from mpi_trainer.runtime.ssh_keys import KeyPair
+from mpi_trainer.runtime.key_pairs import KeyPair
 
 JOB_KEY = KeyPair(b"job private", "ecdsa-sha2-nistp521 JOB")
 HOST_KEY = KeyPair(b"host private", "ecdsa-sha2-nistp521 HOST")

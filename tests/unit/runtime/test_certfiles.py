@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from mpi_trainer.runtime import certificate_files
+from mpi_trainer.runtime import tls
 from mpi_trainer.runtime.certificates import Pair, first
-from mpi_trainer.runtime.tls import Shown
+from mpi_trainer.runtime.tls import ServerCertificate, follow_folder
 from tests.sim.waiting import until
 
 
-class Watched(Shown):
+class Watched(ServerCertificate):
     """Tells which certificates were taken."""
 
     def __init__(self) -> None:
@@ -35,12 +35,12 @@ def pair() -> Pair:
 def test_a_pair_is_shown_when_it_is_whole_and_renewed_while_we_serve(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(certificate_files, "EVERY_SECONDS", 0.02)
+    monkeypatch.setattr(tls, "EVERY_SECONDS", 0.02)
     one, other = pair(), pair()
 
     async def script() -> None:
         shown = Watched()
-        following = asyncio.ensure_future(certificate_files.follow(tmp_path, shown))
+        following = asyncio.ensure_future(follow_folder(tmp_path, shown))
         (tmp_path / "tls.crt").write_bytes(one.certificate)
         (tmp_path / "tls.key").write_bytes(one.key)
         await until(lambda: shown.taken == [one.certificate])

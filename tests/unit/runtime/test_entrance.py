@@ -13,11 +13,11 @@ from aiohttp import web
 
 from mpi_trainer.controller.statusserver.callers import Callers
 from mpi_trainer.controller.statusserver.server import OF_A_JOB, Endpoint
-from mpi_trainer.controller.statusserver.writes import Writes
+from mpi_trainer.controller.statusserver.writes import ReportWrites
 from mpi_trainer.runtime import certificates
-from mpi_trainer.runtime.connection_limit import MOST, Entrance
+from mpi_trainer.runtime.connection_limit import MOST, ConnectionLimit
 from mpi_trainer.runtime.partial import Key
-from mpi_trainer.runtime.tls import Shown
+from mpi_trainer.runtime.tls import ServerCertificate
 
 Pair = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 A, B = "127.0.0.2", "127.0.0.3"
@@ -29,7 +29,7 @@ EMPTY = (
 
 def shown() -> ssl.SSLContext:
     chain = certificates.first(("localhost",), datetime.now(UTC))
-    context = Shown()
+    context = ServerCertificate()
     context.show(chain.server.certificate, chain.server.key)
     return context.context
 
@@ -44,7 +44,7 @@ async def entered(most: int, handler: Any = None) -> AsyncIterator[tuple[int, we
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     try:
-        async with Entrance(runner, shown(), most, 0.001).open("127.0.0.1", 0) as port:
+        async with ConnectionLimit(runner, shown(), most, 0.001).open("127.0.0.1", 0) as port:
             yield port, runner
     finally:
         await runner.cleanup()
@@ -108,7 +108,7 @@ def test_slow_bodies_of_one_job_leave_room_for_others() -> None:
                 return authorization
 
         nobody: Any = None
-        endpoint = Endpoint(Trusting(nobody), Writes(nobody))
+        endpoint = Endpoint(Trusting(nobody), ReportWrites(nobody))
 
         async def at_root(request: web.Request) -> web.Response:
             request.match_info.update(namespace="team", name="pi")

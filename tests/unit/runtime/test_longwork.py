@@ -6,12 +6,12 @@ import asyncio
 import threading
 import time
 
-from mpi_trainer.runtime.off_loop import LONG, LongWork
+from mpi_trainer.runtime.off_loop import LONG, OffLoop
 
 
 def test_short_work_is_done_at_once_and_long_work_beside_the_loop() -> None:
     async def run() -> None:
-        here, long = threading.get_ident(), LongWork()
+        here, long = threading.get_ident(), OffLoop()
         assert await long.on("a", 1, threading.get_ident) == here
         assert await long.on("a", LONG, threading.get_ident) != here
 
@@ -20,7 +20,7 @@ def test_short_work_is_done_at_once_and_long_work_beside_the_loop() -> None:
 
 def test_one_namespaces_large_objects_do_not_keep_anothers_waiting() -> None:
     async def run() -> None:
-        long, order = LongWork(), list[str]()
+        long, order = OffLoop(), list[str]()
         flood = [asyncio.create_task(long.on("a", LONG, order.append, "a")) for _ in range(20)]
         await asyncio.sleep(0)
         await long.on("b", LONG, order.append, "b")
@@ -45,7 +45,7 @@ def test_who_goes_away_leaves_no_second_thread_at_work() -> None:
             now -= 1
 
     async def run() -> None:
-        long = LongWork()
+        long = OffLoop()
         for _ in range(5):
             gone = asyncio.create_task(long.on("a", LONG, piece))
             await asyncio.sleep(0.005)

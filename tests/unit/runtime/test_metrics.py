@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from mpi_trainer.runtime.job_metrics import JobMetrics
+from mpi_trainer.runtime.job_metrics import MPIJobMetrics
 from mpi_trainer.runtime.metrics import Metrics
 from mpi_trainer.runtime.workers import DONE, Result, Workers
 from mpi_trainer.runtime.workqueue import WorkQueue
@@ -98,7 +98,7 @@ def test_calls_are_counted_by_code_and_those_without_an_answer_too() -> None:
 
 def test_jobs_are_counted_under_both_families_of_names() -> None:
     metrics = Metrics()
-    jobs = JobMetrics(metrics.registry)
+    jobs = MPIJobMetrics(metrics.registry)
     jobs.created("team")
     jobs.queued("team")
     jobs.running("team", 1.5)
@@ -114,7 +114,7 @@ def test_jobs_are_counted_under_both_families_of_names() -> None:
 
 def test_a_deleted_job_leaves_no_series() -> None:
     metrics = Metrics()
-    jobs = JobMetrics(metrics.registry)
+    jobs = MPIJobMetrics(metrics.registry)
     jobs.launcher("team", "train-launcher")
     jobs.deleted("team", "train-launcher")
     jobs.deleted("team", "never-seen")

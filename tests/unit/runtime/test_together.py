@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mpi_trainer.runtime.coalesce import Coalesce
+from mpi_trainer.runtime.coalesce import CoalescedReads
 
 
 class Shelf:
@@ -36,7 +36,7 @@ def run(life: Coroutine[Any, Any, None]) -> None:
 def test_all_who_ask_at_once_share_one_read() -> None:
     async def life() -> None:
         shelf = Shelf()
-        together = Coalesce(shelf.read)
+        together = CoalescedReads(shelf.read)
         assert await asyncio.gather(*(together.get("a") for _ in range(50))) == ["a: old"] * 50
         assert shelf.reads == 1
         assert await together.get("a") == "a: old"
@@ -48,7 +48,7 @@ def test_all_who_ask_at_once_share_one_read() -> None:
 def test_who_asks_while_a_read_is_on_its_way_gets_what_was_written_before_he_asked() -> None:
     async def life() -> None:
         shelf = Shelf()
-        together = Coalesce(shelf.read)
+        together = CoalescedReads(shelf.read)
         shelf.open.clear()
         first = asyncio.create_task(together.get("a"))
         await asyncio.sleep(0.01)
@@ -69,7 +69,7 @@ def test_who_asks_while_a_read_is_on_its_way_gets_what_was_written_before_he_ask
 def test_a_failure_is_its_readers_own_and_one_who_goes_away_ends_nothing() -> None:
     async def life() -> None:
         shelf = Shelf()
-        together = Coalesce(shelf.read)
+        together = CoalescedReads(shelf.read)
         shelf.open.clear()
         shelf.text = "bad"
         waiting = [asyncio.create_task(together.get("a")) for _ in range(2)]
@@ -89,7 +89,7 @@ def test_a_failure_is_its_readers_own_and_one_who_goes_away_ends_nothing() -> No
 def test_a_read_that_gathers_waits_for_those_who_ask_soon_after() -> None:
     async def life() -> None:
         shelf = Shelf()
-        together = Coalesce(shelf.read, gather=0.2)
+        together = CoalescedReads(shelf.read, gather=0.2)
         first = asyncio.create_task(together.get("a"))
         await asyncio.sleep(0.02)
         shelf.text = "new"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpi_trainer.runtime.fair_queue import Turns
+from mpi_trainer.runtime.fair_queue import FairQueue
 
 ARRIVALS = st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 30)), max_size=60)
 
 
 @given(ARRIVALS)
 def test_every_key_comes_once_and_groups_keep_their_order(arrivals: list[tuple[str, int]]) -> None:
-    turns: Turns[tuple[str, int], None] = Turns()
+    turns: FairQueue[tuple[str, int], None] = FairQueue()
     for key in arrivals:
         turns.put(key[0], key, None)
     wanted = list(dict.fromkeys(arrivals))
@@ -29,7 +29,7 @@ def test_a_groups_first_waits_for_one_of_each_other_group_at_most(
     before: list[tuple[str, int]], served: int, flood: list[tuple[str, int]]
 ) -> None:
     """S-15: however many wait before it, and however many come after it."""
-    turns: Turns[tuple[str, int], None] = Turns()
+    turns: FairQueue[tuple[str, int], None] = FairQueue()
     for key in before:
         turns.put(key[0], key, None)
     for _ in range(min(served, len(turns))):
@@ -51,7 +51,7 @@ def test_a_groups_first_waits_for_one_of_each_other_group_at_most(
 def test_what_is_removed_does_not_come_and_leaves_nothing(
     arrivals: list[tuple[str, int]],
 ) -> None:
-    turns: Turns[tuple[str, int], int] = Turns()
+    turns: FairQueue[tuple[str, int], int] = FairQueue()
     for key in arrivals:
         turns.put(key[0], key, key[1])
     for key in set(arrivals):

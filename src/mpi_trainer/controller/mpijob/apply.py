@@ -17,15 +17,16 @@ import msgspec
 
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.mpijob import MPIJob
-from mpi_trainer.controller import labels, record, status
-from mpi_trainer.controller.children import NameTaken, Predecessor, claim
+from mpi_trainer.controller import record, status
+from mpi_trainer.controller.children import NameTaken, Predecessor, get_or_create
 from mpi_trainer.controller.dependents import Dependents
-from mpi_trainer.controller.job_writes import JobWrites
+from mpi_trainer.controller.guarded_writes import GuardedWrites
 from mpi_trainer.controller.mpijob.desired import Desired
-from mpi_trainer.controller.mpijob.observe import Look, attempt, made_by
-from mpi_trainer.controller.mpijob.release import letting_go
+from mpi_trainer.controller.mpijob.observe import Observation, made_by
+from mpi_trainer.controller.mpijob.release import release_request
 from mpi_trainer.controller.mpijob.takeover import TakeOver
 from mpi_trainer.controller.objects import Answer, Job, Pod
+from mpi_trainer.controller.observed_pods import attempt
 from mpi_trainer.controller.write_concurrency import WriteConcurrency
 from mpi_trainer.decide import Decision
 from mpi_trainer.decide.history import History
@@ -55,7 +56,7 @@ class Work(msgspec.Struct, frozen=True):
     key: Key
     job: MPIJob
     metadata: Meta
-    look: Look
+    look: Observation
     decision: Decision
     now: datetime
     leisure: status.Leisure
@@ -76,7 +77,7 @@ class Writer:
         self._furniture = furniture
         self._freshness = freshness
         self._pace = pace
-        self._job = JobWrites(client, MPIJOBS, freshness, pace)
+        self._job = GuardedWrites(client, MPIJOBS, freshness, pace)
         self._takeover = TakeOver(client, freshness)
 
     # --- what is stored of the job -----------------------------------------------------------
@@ -161,7 +162,7 @@ class Writer:
 
     def _releasing(self, key: Key, pod: Pod) -> Act:
         meta = pod.metadata
-        request = letting_go(meta)
+        request = release_request(meta)
 
         async def act() -> None:
             try:
@@ -198,7 +199,7 @@ class Writer:
         has the kubelet bring them up to date at once instead of within a minute or two."""
         await self._furniture.follow(work.metadata, wanted.pieces)
         meta = work.look.by_name[f"{work.job.name}-launcher"].metadata
-        marked = {labels.WORKERS: str(work.job.workers)}
+        marked = {names.WORKERS: str(work.job.workers)}
         body = {"metadata": {"uid": meta.uid, "annotations": marked}}
         request = requests.patch(PODS, meta.namespace, meta.name, body, "merge")
         await self._all(work.key, [self._patching(work.key, request)])
@@ -218,7 +219,7 @@ class Writer:
     def _making(self, work: Work, resource: Resource, desired: dict[str, object]) -> Act:
         async def act() -> None:
             try:
-                made, new = await claim(self._client, resource, work.metadata, desired)
+                made, new = await get_or_create(self._client, resource, work.metadata, desired)
             except Invalid as error:
                 raise Refused(error.message, final=True) from None
             except Forbidden as error:
@@ -243,7 +244,7 @@ class Writer:
             raise min(wrong, key=_gravity)
 
 
-def to_stop(look: Look, name: str) -> tuple[Resource, Meta]:
+def to_stop(look: Observation, name: str) -> tuple[Resource, Meta]:
     """What to delete so that `name` ends: the launcher's Job in place of its pod, since the Job
     would only make another. Never a Job that is not this MPIJob's, whatever owner a pod names."""
     thing = look.by_name[name]

@@ -13,38 +13,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Literal
 
 import msgspec
 
 from mpi_trainer.api import bounds
 from mpi_trainer.api.kinds.mpijob import MPIJob
-from mpi_trainer.controller import labels
-from mpi_trainer.controller.objects import Job, Pod, PodCondition
-from mpi_trainer.controller.pod_end import end_of, launcher_end
+from mpi_trainer.controller.objects import Job, Pod
+from mpi_trainer.controller.observed_pods import (
+    Phase,
+    attempt,
+    condition,
+    foreign,
+    launcher_end,
+    observed_pod,
+)
 from mpi_trainer.decide import End, Observed, ObservedPod, ObservedRank, Record, agent_summary
 from mpi_trainer.kube.resources import JOBS, MPIJOBS, Resource
 from mpi_trainer.layout.mpijob import LABEL_ROLE
 from mpi_trainer.render import names
 
 replace = msgspec.structs.replace
-Phase = Literal["Pending", "Running", "Succeeded", "Failed"]
-
-_PHASES: dict[str, Phase] = {
-    "Pending": "Pending",
-    "Succeeded": "Succeeded",
-    "Failed": "Failed",
-    "": "Pending",
-}
-_DISRUPTIONS = frozenset({"Evicted", "Preempting", "NodeLost", "NodeShutdown", "Shutdown"})
-_FOLLOWS = (". preemption:", ". no new claims to deallocate")
 
 
 Proof = frozenset[str]
 """uids of launcher Jobs and launcher pods that were a job's at an earlier look"""
 
 
-class Owned(msgspec.Struct, frozen=True):
+class OwnedObjects(msgspec.Struct, frozen=True):
     """The objects of one MPIJob; `launchers` may outlive their Job."""
 
     workers: tuple[Pod, ...] = ()
@@ -62,7 +57,7 @@ class Owned(msgspec.Struct, frozen=True):
         return frozenset((*jobs, *(pod.metadata.uid for pod in self.launchers)))
 
 
-class Look(msgspec.Struct, frozen=True):
+class Observation(msgspec.Struct, frozen=True):
     """What is seen, which object each seen name stands for, and the launcher's Job, if there is
     one: no other Job is ever to be touched."""
 
@@ -71,9 +66,9 @@ class Look(msgspec.Struct, frozen=True):
     job: Job | None = None
 
 
-def owned(
+def owned_objects(
     job: MPIJob, pods: Iterable[Pod], jobs: Iterable[Job], proven: Proof = frozenset()
-) -> Owned:
+) -> OwnedObjects:
     """Those of `pods` and `jobs`, all of this job's name, that belong to this very job.
 
     A launcher pod whose Job is gone counts only if it, or its Job, was `proven` while the Job was
@@ -88,10 +83,10 @@ def owned(
                 workers.append(pod)
         elif pod.metadata.uid in believed or _owner(pod, JOBS) in believed:
             launchers.append(pod)
-    return Owned(tuple(workers), _followed(own, launchers), own)
+    return OwnedObjects(tuple(workers), _followed(own, launchers), own)
 
 
-def look(job: MPIJob, record: Record, mine: Owned, tail: str | None = "") -> Look:
+def observe(job: MPIJob, record: Record, mine: OwnedObjects, tail: str | None = "") -> Observation:
     """`tail` is the end of the failed launcher's log, where it is known.
 
     None means that nothing that a program wrote may be shown.
@@ -121,12 +116,9 @@ def look(job: MPIJob, record: Record, mine: Owned, tail: str | None = "") -> Loo
     for pod in mine.workers:
         by_name[pod.metadata.name] = pod
         seen.append(_silent(_worker(job, pod)) if tail is None else _worker(job, pod))
-    return Look(Observed(tuple(seen), tuple(ranks), record, has_key=bool(seen)), by_name, mine.job)
-
-
-def attempt(thing: Pod | Job) -> int:
-    text = thing.metadata.annotations.get(names.ATTEMPT, "")
-    return int(text) if text.isdecimal() and text.isascii() and len(text) < 10 else 1
+    return Observation(
+        Observed(tuple(seen), tuple(ranks), record, has_key=bool(seen)), by_name, mine.job
+    )
 
 
 def _owner(thing: Pod | Job, kind: Resource) -> str:
@@ -142,13 +134,8 @@ def made_by(job: Job, pod: Pod) -> bool:
 
 def _worker(job: MPIJob, pod: Pod) -> ObservedPod:
     number = pod.metadata.name.removeprefix(f"{job.name}-worker-")
-    seen = pod_seen(pod, pod.metadata.name, "worker")
+    seen = observed_pod(pod, pod.metadata.name, "worker")
     return replace(seen, index=int(number) if number.isdecimal() else 0)
-
-
-def foreign(thing: Pod | Job) -> bool:
-    """Whether another controller made it: ours says of each which attempt it belongs to."""
-    return names.ATTEMPT not in thing.metadata.annotations
 
 
 def _followed(job: Job | None, launchers: list[Pod]) -> tuple[Pod, ...]:
@@ -161,7 +148,7 @@ def _followed(job: Job | None, launchers: list[Pod]) -> tuple[Pod, ...]:
 
 def _tried_again(seen: ObservedPod, job: Job) -> ObservedPod:
     """A launcher whose Job tries again by itself: it has failed when the Job has, not before."""
-    failed = _condition(job.status.conditions, "Failed", "True")
+    failed = condition(job.status.conditions, "Failed", "True")
     if failed is not None:
         return replace(seen, phase="Failed", end=replace(seen.end or End(), reason=failed.reason))
     if seen.phase == "Failed":
@@ -174,8 +161,8 @@ def _silent(seen: ObservedPod) -> ObservedPod:
 
 
 def _launcher(pod: Pod, job: Job | None, name: str) -> ObservedPod:
-    seen = pod_seen(pod, name, "launcher")
-    made_for = pod.metadata.annotations.get(labels.WORKERS, "")
+    seen = observed_pod(pod, name, "launcher")
+    made_for = pod.metadata.annotations.get(names.WORKERS, "")
     leaving = job.metadata.deletion_timestamp if job is not None else None
     return replace(
         seen,
@@ -185,50 +172,10 @@ def _launcher(pod: Pod, job: Job | None, name: str) -> ObservedPod:
     )
 
 
-def pod_seen(
-    pod: Pod, name: str, role: Literal["launcher", "worker"], main: str = ""
-) -> ObservedPod:
-    """A pod of any kind of job; `main` is its container that runs the job, "" the first."""
-    status = pod.status
-    phase = _PHASES.get(status.phase, "Running")
-    disruption = _condition(status.conditions, "DisruptionTarget", "True")
-    ended = phase in ("Succeeded", "Failed")
-    return ObservedPod(
-        name=name,
-        role=role,
-        uid=pod.metadata.uid,
-        phase=phase,
-        attempt=attempt(pod),
-        ready=_condition(status.conditions, "Ready", "True") is not None,
-        scheduled=bool(pod.spec.node_name),
-        preparing=phase == "Pending" and _prepares(pod),
-        terminating=pod.metadata.deletion_timestamp is not None,
-        end=end_of(pod, main) if ended else None,
-        why="" if ended else _why(pod, disruption),
-        disrupted=disruption is not None or status.reason in _DISRUPTIONS,
-        started=_started(pod, main),
-        gone_by=pod.metadata.deletion_timestamp,
-        foreign=foreign(pod),
-    )
-
-
-def _prepares(pod: Pod) -> bool:
-    states = (one.state for one in pod.status.init_container_statuses)
-    return any(state.running or state.terminated for state in states)
-
-
-def _started(pod: Pod, main: str) -> datetime | None:
-    for one in pod.status.container_statuses:
-        state = one.state.running or one.state.terminated
-        if state is not None and main in ("", one.name):
-            return state.started_at
-    return None
-
-
 def _launcher_without_pod(job: Job) -> ObservedPod:
     """The Job exists and its pod does not: not made yet, or gone after its end."""
-    failed = _condition(job.status.conditions, "Failed", "True")
-    done = _condition(job.status.conditions, "Complete", "True")
+    failed = condition(job.status.conditions, "Failed", "True")
+    done = condition(job.status.conditions, "Complete", "True")
     phase: Phase = "Failed" if failed else "Succeeded" if done else "Pending"
     return ObservedPod(
         name=job.metadata.name,
@@ -243,29 +190,3 @@ def _launcher_without_pod(job: Job) -> ObservedPod:
         end=End(reason=failed.reason, message=failed.message[: bounds.MESSAGE]) if failed else None,
         why="its Job has not made the pod yet; `kubectl describe job` says why",
     )
-
-
-def _why(pod: Pod, disruption: PodCondition | None) -> str:
-    """What the scheduler, the kubelet or the evictor says of a pod that does not run as wanted."""
-    if disruption is not None:
-        return (disruption.message or disruption.reason)[: bounds.MESSAGE]
-    unplaced = _condition(pod.status.conditions, "PodScheduled", "False")
-    if unplaced is not None:
-        return _of_scheduler(unplaced.message or unplaced.reason)[: bounds.MESSAGE]
-    for one in (*pod.status.init_container_statuses, *pod.status.container_statuses):
-        waiting = one.state.waiting
-        if waiting is not None and waiting.reason not in ("", "PodInitializing"):
-            said = waiting.message[: bounds.MESSAGE]
-            return f"{waiting.reason}: {said}".removesuffix(": ")
-    return ""
-
-
-def _of_scheduler(text: str) -> str:
-    """Without what follows from it: that nobody can be made to give way."""
-    for mark in _FOLLOWS:
-        text = text.partition(mark)[0]
-    return text
-
-
-def _condition(conditions: Iterable[PodCondition], kind: str, status: str) -> PodCondition | None:
-    return next((c for c in conditions if c.type == kind and c.status == status), None)

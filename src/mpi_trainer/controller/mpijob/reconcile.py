@@ -16,28 +16,28 @@ from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.mpijob import KIND, MPIJob
 from mpi_trainer.api.validation import ineffective
-from mpi_trainer.controller import name_wait, record, status
-from mpi_trainer.controller.agent_scripts import AgentScripts, Whose
-from mpi_trainer.controller.children import NameTaken, Predecessor
-from mpi_trainer.controller.decoded_jobs import Jobs, Loaded
+from mpi_trainer.controller import record, status
+from mpi_trainer.controller.agent_scripts import AgentScripts, ScriptsUser
+from mpi_trainer.controller.children import NameTaken, NameWait, Predecessor, name_taken_text
+from mpi_trainer.controller.decoded_jobs import DecodedJobs, Loaded
 from mpi_trainer.controller.dependents import Dependents
-from mpi_trainer.controller.events import cut, joined, tell
+from mpi_trainer.controller.events import cut, joined, record_event
 from mpi_trainer.controller.job_memory import JobMemories
-from mpi_trainer.controller.log_tail import LogTails
 from mpi_trainer.controller.mpijob import transitions
 from mpi_trainer.controller.mpijob.apply import Refused, Work, Writer
 from mpi_trainer.controller.mpijob.desired import desired
-from mpi_trainer.controller.mpijob.observe import Owned, Proof, foreign, look, owned
+from mpi_trainer.controller.mpijob.log_tail import LogTails
+from mpi_trainer.controller.mpijob.observe import OwnedObjects, Proof, observe, owned_objects
 from mpi_trainer.controller.mpijob.wakeups import BY_JOB
-from mpi_trainer.controller.name_wait import NameWait
 from mpi_trainer.controller.objects import Job, Pod, StoredJob
+from mpi_trainer.controller.observed_pods import foreign
 from mpi_trainer.controller.write_concurrency import WriteConcurrency
 from mpi_trainer.decide import Decision, Observed, decide, ours, reasons, refused
 from mpi_trainer.kube.errors import Forbidden
 from mpi_trainer.layout.mpijob import LABEL_JOB, choose
 from mpi_trainer.render.agent_scripts import used
-from mpi_trainer.runtime.job_metrics import JobMetrics
-from mpi_trainer.runtime.off_loop import POD_BYTES, LongWork
+from mpi_trainer.runtime.job_metrics import MPIJobMetrics
+from mpi_trainer.runtime.off_loop import POD_BYTES, OffLoop
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.recorder import Recorder
 from mpi_trainer.runtime.store import Store, by_label
@@ -75,13 +75,13 @@ class Tools(msgspec.Struct, frozen=True):
     """What the loop works with. All that keep anything of a job keep it in `memories`."""
 
     memories: JobMemories
-    jobs: Jobs[MPIJob]
+    jobs: DecodedJobs[MPIJob]
     scripts: AgentScripts
     furniture: Dependents
     hands: Writer
     tails: LogTails
     recorder: Recorder
-    metrics: JobMetrics
+    metrics: MPIJobMetrics
     pace: WriteConcurrency
     domain: str = ""
 
@@ -105,7 +105,7 @@ class _Noted(msgspec.Struct):
     taken_over: bool = False
 
 
-class MPIJobs:
+class Reconciler:
     """`reconcile` is one pass over one job."""
 
     def __init__(
@@ -117,7 +117,7 @@ class MPIJobs:
         self._stores = stores
         self._tools = tools
         self._clock = clock
-        self._long = LongWork()
+        self._long = OffLoop()
 
     async def reconcile(self, key: Key) -> Result:
         pods, jobs = self._stores.children(key)
@@ -125,7 +125,7 @@ class MPIJobs:
         if stored is None:
             self._tools.memories.drop(key)
             self._tools.furniture.forget(key)
-            self._tools.scripts.done(Whose(KIND, key))
+            self._tools.scripts.done(ScriptsUser(KIND, key))
             self._tools.metrics.deleted(key.namespace, f"{key.name}-launcher")
             await self._tools.hands.release(key, _going(pods))
             return DONE
@@ -137,7 +137,7 @@ class MPIJobs:
         loaded = self._tools.jobs.load(stored)
         job = loaded.job
         noted = self._noted(stored.metadata.uid)
-        mine = owned(job, pods, jobs, noted.proof)
+        mine = owned_objects(job, pods, jobs, noted.proof)
         noted.proof = mine.proof or noted.proof
         kept = {p.metadata.uid for p in mine.launchers}
         strays = [p for p in _going(pods) if p.metadata.uid not in kept]
@@ -151,7 +151,7 @@ class MPIJobs:
         return await self._go_on(key, stored, loaded, mine)
 
     async def _go_on(
-        self, key: Key, stored: StoredJob, loaded: Loaded[MPIJob], mine: Owned
+        self, key: Key, stored: StoredJob, loaded: Loaded[MPIJob], mine: OwnedObjects
     ) -> Result:
         job = loaded.job
         if loaded.errors and (mine.pods or c.finished(job.status.conditions)):
@@ -160,7 +160,7 @@ class MPIJobs:
             return DONE
         try:
             memory = record.read(job.metadata.annotations)
-        except record.Unreadable as error:
+        except record.UnreadableRecord as error:
             self._tell(job, "Warning", reasons.INVALID, str(error))
             raise Terminal(str(error)) from None
         if self._may_be_anothers(job, mine):
@@ -171,7 +171,7 @@ class MPIJobs:
         verdict = self._verdict(loaded)
         tail = "" if verdict else await self._tools.tails.of(job, memory, mine)
         noted = self._noted(job.metadata.uid)
-        view = look(job, memory, mine, tail)
+        view = observe(job, memory, mine, tail)
         seen = replace(
             view.seen,
             has_key=view.seen.has_key or self._tools.furniture.stands(job.metadata.uid),
@@ -187,7 +187,7 @@ class MPIJobs:
         )
         return await self._carry_out(work, mine)
 
-    def _may_be_anothers(self, job: MPIJob, mine: Owned) -> bool:
+    def _may_be_anothers(self, job: MPIJob, mine: OwnedObjects) -> bool:
         """Whether a launcher Job may be there that is not seen. The public operator writes no time
         of its last look, and we do; so this is asked once, of jobs that were its."""
         if mine.job is not None or c.finished(job.status.conditions):
@@ -204,10 +204,10 @@ class MPIJobs:
             return decide(job, seen, now)
         return refused(job, seen.record, verdict.reason, verdict.message, now)
 
-    async def _carry_out(self, work: Work, mine: Owned) -> Result:
+    async def _carry_out(self, work: Work, mine: OwnedObjects) -> Result:
         hands, decision = self._tools.hands, work.decision
         if await hands.store(work):
-            transitions.tell(self._tools.metrics, work.job, decision.status)
+            transitions.count_transitions(self._tools.metrics, work.job, decision.status)
             for event in decision.events:
                 self._tell(work.job, event.type, event.reason, event.message)
             if not work.job.status.conditions:
@@ -242,7 +242,7 @@ class MPIJobs:
             if again is not None:
                 log.info("waiting: %s", error)
                 return Result(again)
-            noted.verdict = Verdict(reasons.NAME_TAKEN, name_wait.told(error))
+            noted.verdict = Verdict(reasons.NAME_TAKEN, name_taken_text(error))
         except Forbidden as error:
             if not error.has_cause(TERMINATING):
                 raise
@@ -270,11 +270,11 @@ class MPIJobs:
         self._tell(loaded.job, "Warning", reasons.INVALID, text)
 
     def _tell(self, job: MPIJob, weight: str, reason: str, message: str) -> None:
-        tell(self._tools.recorder, job, weight, reason, message)
+        record_event(self._tools.recorder, job, weight, reason, message)
 
-    def _note_scripts(self, key: Key, job: MPIJob, mine: Owned) -> None:
+    def _note_scripts(self, key: Key, job: MPIJob, mine: OwnedObjects) -> None:
         """Whether the job's pods use the agent's scripts, or may be waiting for them."""
-        whose = Whose(KIND, key)
+        whose = ScriptsUser(KIND, key)
         marks = {} if mine.job is None else mine.job.metadata.annotations
         rests = job.metadata.deletion_timestamp is not None or bool(job.spec.run_policy.suspend)
         over = rests or c.finished(job.status.conditions)

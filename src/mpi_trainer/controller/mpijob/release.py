@@ -53,12 +53,12 @@ async def release_all(client: Client, namespaces: Sequence[str]) -> int:
 
 async def _let_go(client: Client, meta: Meta) -> None:
     try:
-        await client.call(letting_go(meta), None)
+        await client.call(release_request(meta), None)
     except NotFound:
         return
 
 
-def letting_go(meta: Meta) -> requests.Request:
+def release_request(meta: Meta) -> requests.Request:
     """By name, since the Job controller takes its own finalizer away at the same moment. Who set
     which field of an ended pod serves nobody, and is half of what is stored of it."""
     gone = {

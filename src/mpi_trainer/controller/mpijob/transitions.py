@@ -5,10 +5,10 @@ from __future__ import annotations
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.mpijob import JobStatus, MPIJob
 from mpi_trainer.decide import reasons
-from mpi_trainer.runtime.job_metrics import JobMetrics
+from mpi_trainer.runtime.job_metrics import MPIJobMetrics
 
 
-def tell(metrics: JobMetrics, job: MPIJob, new: JobStatus) -> None:
+def count_transitions(metrics: MPIJobMetrics, job: MPIJob, new: JobStatus) -> None:
     """To be called once the status is stored. `job` has the one before it."""
     old, where = job.status, job.namespace
     if _begins(old, new, c.CREATED):

@@ -23,11 +23,11 @@ from mpi_trainer.api.kinds.annotations import TRACKING_INTERVAL
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.objects import Pod
-from mpi_trainer.controller.pod_logs import PodLogs, Unreadable
+from mpi_trainer.controller.pod_logs import PodLogs, UnreadableLog
 from mpi_trainer.controller.statusserver.report import Metric, Report, is_tracked
-from mpi_trainer.controller.statusserver.writes import OtherJob, Writes
+from mpi_trainer.controller.statusserver.writes import OtherJob, ReportWrites
 from mpi_trainer.controller.trainjob.objects import REPLICATED_JOB
-from mpi_trainer.controller.trainjob.pod_owners import Ownership
+from mpi_trainer.controller.trainjob.pods import PodOwners
 from mpi_trainer.decide.trainjob import status_annotations as f
 from mpi_trainer.diagnose.progress import Progress, Tracker
 from mpi_trainer.kube.client import Client
@@ -57,14 +57,14 @@ class _Read(msgspec.Struct):
     )
 
 
-class Reading:
+class LogProgress:
     def __init__(
         self,
         client: Client,
         logs: PodLogs,
-        ownership: Ownership,
+        ownership: PodOwners,
         memories: JobMemories,
-        writes: Writes,
+        writes: ReportWrites,
     ) -> None:
         self._client = client
         self._logs = logs
@@ -93,7 +93,7 @@ class Reading:
                 key = Key(job.namespace, job.name)
                 await self._writes.tell(key, job.metadata.uid, report)
                 known.said = report
-        except (KubeError, Unreadable, Busy, OtherJob):
+        except (KubeError, UnreadableLog, Busy, OtherJob):
             pass  # at the next time; nobody waits for it
         return every.total_seconds()
 

@@ -19,11 +19,11 @@ from aiohttp import web
 
 from mpi_trainer.controller.statusserver.callers import Callers
 from mpi_trainer.controller.statusserver.report import LARGEST, BadReport, Body, read
-from mpi_trainer.controller.statusserver.writes import OtherJob, Writes
+from mpi_trainer.controller.statusserver.writes import OtherJob, ReportWrites
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Conflict, Invalid, KubeError, NotFound
 from mpi_trainer.render.trainjob.reporting import path
-from mpi_trainer.runtime.connection_limit import Entrance
+from mpi_trainer.runtime.connection_limit import ConnectionLimit
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.token_reviews import Busy
 
@@ -46,7 +46,7 @@ class Refused(Exception):
 class Endpoint:
     """Answers requests."""
 
-    def __init__(self, callers: Callers, writes: Writes) -> None:
+    def __init__(self, callers: Callers, writes: ReportWrites) -> None:
         self._callers = callers
         self._writes = writes
         self._answering = 0
@@ -110,11 +110,11 @@ async def _body(request: web.Request) -> bytes:
 
 
 @asynccontextmanager
-async def served(
+async def serve(
     client: Client, context: ssl.SSLContext, port: int, host: str | None = None
 ) -> AsyncIterator[int]:
     """Serves while entered; gives the port. `host` None means every address."""
-    writes = Writes(client)
+    writes = ReportWrites(client)
     endpoint = Endpoint(Callers(client), writes)
     app = web.Application(client_max_size=LARGEST)
     app.router.add_post(path("{namespace}", "{name}"), endpoint.answer)
@@ -124,7 +124,7 @@ async def served(
     )
     await runner.setup()
     try:
-        async with Entrance(runner, context).open(host, port) as found:
+        async with ConnectionLimit(runner, context).open(host, port) as found:
             yield found
     finally:
         await runner.cleanup()

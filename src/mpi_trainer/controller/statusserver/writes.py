@@ -55,7 +55,7 @@ class _Told(msgspec.Struct):
         return self.waiting is not None or self.due > now or self.turn.locked()
 
 
-class Writes:
+class ReportWrites:
     """`clock` in seconds; `every` is the pause between two writes of one job."""
 
     def __init__(

@@ -16,9 +16,9 @@ import msgspec
 
 from mpi_trainer.api.kinds.trainjob import KIND, TrainJob
 from mpi_trainer.controller import status
-from mpi_trainer.controller.children import claim
+from mpi_trainer.controller.children import get_or_create
 from mpi_trainer.controller.dependents import Dependents
-from mpi_trainer.controller.job_writes import JobWrites
+from mpi_trainer.controller.guarded_writes import GuardedWrites
 from mpi_trainer.controller.objects import Answer
 from mpi_trainer.controller.trainjob.desired import Desired
 from mpi_trainer.controller.trainjob.runtimes import Runtimes, Superseded
@@ -51,7 +51,7 @@ class Refused(Exception):
     """The API server will not take the JobSet, however often it is asked."""
 
 
-class TrainHands:
+class Writer:
     def __init__(
         self,
         client: Client,
@@ -65,7 +65,7 @@ class TrainHands:
         self._furniture = furniture
         self._freshness = freshness
         self._pace = pace
-        self._job = JobWrites(client, TRAINJOBS, freshness, pace)
+        self._job = GuardedWrites(client, TRAINJOBS, freshness, pace)
 
     async def store(self, work: Work) -> bool:
         """Findings and status; whether the status or the phase was written."""
@@ -140,7 +140,8 @@ class TrainHands:
         desired = made_from(wanted.children.job_set, stored)
         try:
             made, _ = await self._pace.send(
-                lambda: claim(self._client, JOBSETS, owner, desired, KIND), work.key.namespace
+                lambda: get_or_create(self._client, JOBSETS, owner, desired, KIND),
+                work.key.namespace,
             )
         except Invalid as error:
             raise Refused(error.message) from None

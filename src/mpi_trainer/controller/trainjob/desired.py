@@ -11,7 +11,7 @@ from mpi_trainer.api.errors import FieldError
 from mpi_trainer.api.kinds.runtime import Runtime
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.api.validation import ineffective
-from mpi_trainer.controller.dependents import Pieces
+from mpi_trainer.controller.dependents import WantedDependents
 from mpi_trainer.kube.resources import CONFIGMAPS
 from mpi_trainer.layout.model import Layout
 from mpi_trainer.render import agent_scripts
@@ -38,13 +38,13 @@ class Desired(msgspec.Struct, frozen=True):
         return mark
 
     @property
-    def pieces(self) -> Pieces | None:
+    def pieces(self) -> WantedDependents | None:
         made = (self.children.config_map, self.children.trust)
         maps = [one for one in made if one is not None]
         if not maps:
             return None
         first, *others = maps
-        return Pieces(
+        return WantedDependents(
             config_map=first,
             others=tuple((CONFIGMAPS, one) for one in others),
             parts=frozenset() if self.keys is None else self.keys.parts,

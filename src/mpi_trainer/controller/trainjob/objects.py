@@ -47,7 +47,7 @@ class JobSet(Partial, frozen=True, gc=False):
     status: JobSetStatus = JobSetStatus()
 
 
-def seen(found: JobSet | None, uid: str) -> ObservedJobSet | None:
+def observed_job_set(found: JobSet | None, uid: str) -> ObservedJobSet | None:
     """What is seen of the JobSet of the job with this uid; None where it is another's."""
     owner = found.metadata.controller() if found is not None else None
     if found is None or owner is None or owner.uid != uid or not owner.of(TRAINJOBS):

@@ -13,20 +13,19 @@ import msgspec
 
 from mpi_trainer.api.effective.combine import LAUNCHER
 from mpi_trainer.api.effective.overrides import NODE_CONTAINER
-from mpi_trainer.controller.mpijob.observe import pod_seen
 from mpi_trainer.controller.objects import Pod
-from mpi_trainer.controller.pod_end import launcher_end
+from mpi_trainer.controller.observed_pods import launcher_end, observed_pod
 from mpi_trainer.controller.trainjob.objects import REPLICATED_JOB
 from mpi_trainer.decide import Observed, ObservedPod, ObservedRank, agent_summary
 from mpi_trainer.decide.trainjob.status_annotations import placement
 
 
-class Sight(msgspec.Struct, frozen=True):
+class Observation(msgspec.Struct, frozen=True):
     seen: Observed = Observed()
     placement: str = ""
 
 
-def look(pods: Iterable[Pod], mpi: bool, nodes: int) -> Sight:
+def observe(pods: Iterable[Pod], mpi: bool, nodes: int) -> Observation:
     """All `pods` are the job's own; `mpi`: one of them may be a launcher, of `nodes`."""
     newest: dict[str, Pod] = {}
     for pod in pods:
@@ -38,13 +37,13 @@ def look(pods: Iterable[Pod], mpi: bool, nodes: int) -> Sight:
     where = ""
     for name, pod in sorted(newest.items()):
         is_launcher = mpi and pod.metadata.labels.get(REPLICATED_JOB) == LAUNCHER
-        one = pod_seen(pod, name, "launcher" if is_launcher else "worker", NODE_CONTAINER)
+        one = observed_pod(pod, name, "launcher" if is_launcher else "worker", NODE_CONTAINER)
         if is_launcher and one.ended:
             end, said = launcher_end(pod, nodes, NODE_CONTAINER)
             one = msgspec.structs.replace(one, end=end)
             ranks, where = agent_summary.ranks(said, one.attempt), placement(said)
         found.append(one)
-    return Sight(Observed(tuple(found), ranks), where)
+    return Observation(Observed(tuple(found), ranks), where)
 
 
 def _name(pod: Pod) -> str:

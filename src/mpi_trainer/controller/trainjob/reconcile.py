@@ -20,24 +20,22 @@ from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.kinds.runtime import CLUSTER, MPI, Runtime
 from mpi_trainer.api.kinds.trainjob import FAILED, KIND, TrainJob
 from mpi_trainer.api.validation import compatibility
-from mpi_trainer.controller import name_wait, status
-from mpi_trainer.controller.agent_scripts import AgentScripts, Whose
-from mpi_trainer.controller.children import NameTaken, Predecessor
-from mpi_trainer.controller.decoded_jobs import Jobs, Loaded
+from mpi_trainer.controller import status
+from mpi_trainer.controller.agent_scripts import AgentScripts, ScriptsUser
+from mpi_trainer.controller.children import NameTaken, NameWait, Predecessor, name_taken_text
+from mpi_trainer.controller.decoded_jobs import DecodedJobs, Loaded
 from mpi_trainer.controller.dependents import Dependents
-from mpi_trainer.controller.events import cut, joined, tell
+from mpi_trainer.controller.events import cut, joined, record_event
 from mpi_trainer.controller.job_memory import JobMemories
-from mpi_trainer.controller.name_wait import NameWait
 from mpi_trainer.controller.objects import Pod, StoredJob
-from mpi_trainer.controller.statusserver.log_progress import Reading
+from mpi_trainer.controller.statusserver.log_progress import LogProgress
 from mpi_trainer.controller.trainjob import transitions
-from mpi_trainer.controller.trainjob.all_pods import AllPods
-from mpi_trainer.controller.trainjob.apply import Refused, TrainHands, Work
+from mpi_trainer.controller.trainjob.apply import Refused, Work, Writer
 from mpi_trainer.controller.trainjob.desired import Desired, desired
-from mpi_trainer.controller.trainjob.last_words import TrainWords
-from mpi_trainer.controller.trainjob.objects import JobSet, seen
-from mpi_trainer.controller.trainjob.observe import look
-from mpi_trainer.controller.trainjob.pod_owners import Ownership
+from mpi_trainer.controller.trainjob.log_tail import LogTails
+from mpi_trainer.controller.trainjob.objects import JobSet, observed_job_set
+from mpi_trainer.controller.trainjob.observe import observe
+from mpi_trainer.controller.trainjob.pods import AllPods, PodOwners
 from mpi_trainer.controller.trainjob.runtimes import BadRuntime, NoRuntime, Runtimes, Superseded
 from mpi_trainer.controller.trainjob.status_throttle import StatusThrottle
 from mpi_trainer.controller.write_concurrency import WriteConcurrency
@@ -49,11 +47,11 @@ from mpi_trainer.kube.errors import Forbidden
 from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
 from mpi_trainer.render.agent_scripts import used
 from mpi_trainer.render.frame import Facts
-from mpi_trainer.runtime.off_loop import LONG, POD_BYTES, LongWork
+from mpi_trainer.runtime.job_metrics import TrainJobMetrics
+from mpi_trainer.runtime.off_loop import LONG, POD_BYTES, OffLoop
 from mpi_trainer.runtime.partial import Key, Meta
 from mpi_trainer.runtime.recorder import Recorder
 from mpi_trainer.runtime.store import Store, by_label
-from mpi_trainer.runtime.train_metrics import TrainMetrics
 from mpi_trainer.runtime.workers import DONE, Result
 
 log = logging.getLogger(__name__)
@@ -74,7 +72,7 @@ _TAKEN = (
 )
 
 
-class TrainStores(msgspec.Struct, frozen=True):
+class Stores(msgspec.Struct, frozen=True):
     """What the loop sees of the cluster: of pods those that have ended. `mpijobs` are the other
     loop's."""
 
@@ -84,7 +82,7 @@ class TrainStores(msgspec.Struct, frozen=True):
     mpijobs: Store[StoredJob]
 
     @classmethod
-    def beside(cls, mpijobs: Store[StoredJob]) -> TrainStores:
+    def beside(cls, mpijobs: Store[StoredJob]) -> Stores:
         return cls(Store(), Store(), Store({BY_JOB: by_label(LABEL_TRAINJOB)}), mpijobs)
 
     def has_elder(self, key: Key, meta: Meta) -> bool:
@@ -96,23 +94,23 @@ class TrainStores(msgspec.Struct, frozen=True):
         )
 
 
-class TrainTools(msgspec.Struct, frozen=True):
+class Tools(msgspec.Struct, frozen=True):
     """What the loop works with. All that keep anything of a job keep it in `memories`. `only` are
     the runtimes that are ours; empty: all are."""
 
     memories: JobMemories
-    jobs: Jobs[TrainJob]
+    jobs: DecodedJobs[TrainJob]
     scripts: AgentScripts
     runtimes: Runtimes
     furniture: Dependents
     all_pods: AllPods
-    ownership: Ownership
-    words: TrainWords
-    reading: Reading
-    hands: TrainHands
+    ownership: PodOwners
+    words: LogTails
+    reading: LogProgress
+    hands: Writer
     pace: WriteConcurrency
     recorder: Recorder
-    metrics: TrainMetrics
+    metrics: TrainJobMetrics
     facts: Facts = Facts()
     only: frozenset[str] = frozenset()
     schedule_timeout: int = 0
@@ -134,26 +132,26 @@ class _Noted(msgspec.Struct):
     name: NameWait = msgspec.field(default_factory=NameWait)
 
 
-class TrainJobs:
+class Reconciler:
     """`reconcile` is one pass over one job."""
 
     def __init__(
         self,
-        stores: TrainStores,
-        tools: TrainTools,
+        stores: Stores,
+        tools: Tools,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._stores = stores
         self._tools = tools
         self._clock = clock
-        self._long = LongWork()
+        self._long = OffLoop()
 
     async def reconcile(self, key: Key) -> Result:
         stored = self._stores.trainjobs.get(key)
         if stored is None:
             self._tools.memories.drop(key)
             self._tools.furniture.forget(key)
-            self._tools.scripts.done(Whose(KIND, key))
+            self._tools.scripts.done(ScriptsUser(KIND, key))
             return DONE
         if stored.finished:
             self._tools.memories.drop(key)
@@ -165,7 +163,7 @@ class TrainJobs:
         if job.metadata.deletion_timestamp is not None or not self._is_ours(job):
             return DONE
         now, uid = self._clock(), job.metadata.uid
-        job_set = self._news(uid).dated(seen(self._stores.jobsets.get(key), uid), now)
+        job_set = self._news(uid).dated(observed_job_set(self._stores.jobsets.get(key), uid), now)
         self._note_scripts(key, job, job_set)
         if finished(job.status):
             step = over(job, job_set, now)
@@ -193,7 +191,7 @@ class TrainJobs:
 
     def _note_scripts(self, key: Key, job: TrainJob, job_set: ObservedJobSet | None) -> None:
         """Whether the job's pods use the agent's scripts, or may be waiting for them."""
-        whose, found = Whose(KIND, key), self._stores.jobsets.get(key)
+        whose, found = ScriptsUser(KIND, key), self._stores.jobsets.get(key)
         marks = {} if found is None or job_set is None else found.metadata.annotations
         if job_set is None or job_set.suspended or finished(job.status) or not used(marks):
             self._tools.scripts.done(whose, marks)
@@ -310,7 +308,7 @@ class TrainJobs:
         due = news.due(work.job, step, work.now, busy)
         if due.step is not None and await hands.store(replace(work, step=due.step)):
             news.told(due.step, work.now)
-            transitions.tell(self._tools.metrics, work.job, framework, due.step)
+            transitions.count_transitions(self._tools.metrics, work.job, framework, due.step)
             for event in due.step.events:
                 self._tell(work.job, event.type, event.reason, event.message)
         if due.step is not step:
@@ -372,7 +370,7 @@ class TrainJobs:
             if again is not None:
                 log.info("waiting: %s", error)
                 return Result(again)
-            noted.verdict = reasons.NAME_TAKEN, name_wait.told(error)
+            noted.verdict = reasons.NAME_TAKEN, name_taken_text(error)
             return Result(0.0)
         except Forbidden as error:
             noted.trouble = cut(str(error))
@@ -386,7 +384,7 @@ class TrainJobs:
         return None
 
     def _tell(self, job: TrainJob, weight: str, reason: str, message: str) -> None:
-        tell(self._tools.recorder, job, weight, reason, message)
+        record_event(self._tools.recorder, job, weight, reason, message)
 
     def _noted(self, uid: str) -> _Noted:
         return self._tools.memories.of(uid, _Noted)
@@ -406,7 +404,7 @@ def _planned(job: TrainJob, runtime: Runtime, facts: Facts, generation: int) -> 
 
 
 def _with_pods(seen: ObservedTrainJob, own: tuple[Pod, ...], whole: Effective) -> ObservedTrainJob:
-    sight = look(own, whole.policy == MPI, whole.nodes)
+    sight = observe(own, whole.policy == MPI, whole.nodes)
     return replace(seen, pods=sight.seen, placement=sight.placement)
 
 

@@ -23,7 +23,7 @@ from mpi_trainer.api.kinds.runtime import CLUSTER, Runtime, serves
 from mpi_trainer.api.kinds.trainjob import KIND, TrainJob
 from mpi_trainer.api.validation import size
 from mpi_trainer.api.yaml import load, typed
-from mpi_trainer.controller.children import Predecessor, check, claim
+from mpi_trainer.controller.children import Predecessor, check_owner, get_or_create
 from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
@@ -34,8 +34,8 @@ from mpi_trainer.kube.resources import (
     TRAINING_RUNTIMES,
 )
 from mpi_trainer.render.trainjob import snapshots
-from mpi_trainer.runtime.coalesce import Coalesce
-from mpi_trainer.runtime.off_loop import LongWork
+from mpi_trainer.runtime.coalesce import CoalescedReads
+from mpi_trainer.runtime.off_loop import OffLoop
 from mpi_trainer.runtime.partial import Key, Meta, Partial
 
 
@@ -79,9 +79,9 @@ class Runtimes:
     def __init__(self, client: Client, memories: JobMemories) -> None:
         self._client = client
         self._memories = memories
-        self._live = Coalesce(self._read)
+        self._live = CoalescedReads(self._read)
         self._latest: dict[Key, _Read] = {}
-        self._long = LongWork()
+        self._long = OffLoop()
 
     def latest(self, job: TrainJob) -> Runtime | None:
         """As it was read last, for whichever job. `of` gives the same object if it still is so."""
@@ -123,7 +123,7 @@ class Runtimes:
         if known.mark:
             return
         desired = snapshots.snapshot(job, runtime)
-        _, fresh = await claim(self._client, CONFIGMAPS, owner, desired, KIND)
+        _, fresh = await get_or_create(self._client, CONFIGMAPS, owner, desired, KIND)
         if not fresh:
             kept = await self._config_map(job)
             if kept is None:
@@ -168,7 +168,7 @@ class Runtimes:
         kept = await self._config_map(job)
         if kept is None:
             return
-        check(CONFIGMAPS, owner, kept.metadata, KIND)
+        check_owner(CONFIGMAPS, owner, kept.metadata, KIND)
         mark = snapshots.mark(kept.data)
         if made_from not in ("", mark):
             return

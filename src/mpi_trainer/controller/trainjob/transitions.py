@@ -5,10 +5,12 @@ from __future__ import annotations
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.decide.trainjob import status_annotations as f
 from mpi_trainer.decide.trainjob.observed import TrainJobDecision
-from mpi_trainer.runtime.train_metrics import TrainMetrics
+from mpi_trainer.runtime.job_metrics import TrainJobMetrics
 
 
-def tell(metrics: TrainMetrics, job: TrainJob, framework: str, step: TrainJobDecision) -> None:
+def count_transitions(
+    metrics: TrainJobMetrics, job: TrainJob, framework: str, step: TrainJobDecision
+) -> None:
     """To be called once findings and status are stored; `job` has those before them."""
     old, new = f.read(job.metadata.annotations), step.findings
     where = (job.namespace, framework)

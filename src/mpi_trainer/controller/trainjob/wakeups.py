@@ -22,7 +22,7 @@ from mpi_trainer.runtime.workqueue import WorkQueue
 GATHER: Final = 0.5
 
 
-class TrainWakeups:
+class Wakeups:
     def __init__(self, queue: WorkQueue[Key], jobs: Store[StoredJob]) -> None:
         self._queue = queue
         self._jobs = jobs

@@ -14,8 +14,8 @@ from contextlib import suppress
 import msgspec
 
 from mpi_trainer.local.pods import syscalls
-from mpi_trainer.runtime import ssh_keys
-from mpi_trainer.runtime.ssh_keys import KeyPair
+from mpi_trainer.runtime import key_pairs
+from mpi_trainer.runtime.key_pairs import KeyPair
 
 
 class Keymaker:
@@ -34,7 +34,7 @@ class Keymaker:
                 if os.getppid() != parent:
                     os._exit(code)
                 os.close(self._reader)
-                pairs = [ssh_keys.generate() for _ in range(count)]
+                pairs = [key_pairs.generate_ssh() for _ in range(count)]
                 data = msgspec.msgpack.encode([(p.private, p.public) for p in pairs])
                 while data:
                     data = data[os.write(writer, data) :]

@@ -20,7 +20,7 @@ from mpi_trainer.layout.mpi import MpiSettings, implementation
 from mpi_trainer.local.pods import volumes
 from mpi_trainer.local.pods.environment import Materials, PodFacts, environment, expanded
 from mpi_trainer.local.pods.pod import File, Limits, Mount, Paths, PodPlan
-from mpi_trainer.runtime.ssh_keys import KeyPair
+from mpi_trainer.runtime.key_pairs import KeyPair
 
 SUMMARY = "summary"
 """the file in a launcher's share with the agent's last words"""

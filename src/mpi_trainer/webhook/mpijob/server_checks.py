@@ -33,7 +33,7 @@ from mpi_trainer.kube.resources import (
 from mpi_trainer.layout.mpijob import LABEL_JOB, layout
 from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
 from mpi_trainer.render.mpijob import children as render
-from mpi_trainer.runtime.off_loop import POD_BYTES, LongWork
+from mpi_trainer.runtime.off_loop import POD_BYTES, OffLoop
 from mpi_trainer.runtime.partial import Meta, Partial
 from mpi_trainer.webhook import quota, refusals, resource_demand
 from mpi_trainer.webhook.borrowed_rights import Claim
@@ -86,7 +86,7 @@ class ServerChecks:
         self._client = client
         self._domain = domain
         self._seconds = seconds
-        self.long = LongWork()
+        self.long = OffLoop()
 
     async def about(
         self, job: MPIJob | None, questions: resource_demand.Questions, request: Request

@@ -15,7 +15,7 @@ from mpi_trainer.runtime.freshness import Freshness
 from mpi_trainer.runtime.partial import Key, Meta
 
 
-class JobWrites:
+class GuardedWrites:
     def __init__(
         self,
         client: Client,

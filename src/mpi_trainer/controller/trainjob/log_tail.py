@@ -19,15 +19,13 @@ from mpi_trainer.api.effective.overrides import NODE_CONTAINER
 from mpi_trainer.api.kinds.annotations import ATTEMPTS, LOG_TAIL, OFF
 from mpi_trainer.api.kinds.runtime import MPI
 from mpi_trainer.api.kinds.trainjob import COMPLETE, TrainJob
-from mpi_trainer.controller import last_words
-from mpi_trainer.controller.last_words import Environment, Speaker
-from mpi_trainer.controller.mpijob.observe import pod_seen
+from mpi_trainer.controller import log_tail
+from mpi_trainer.controller.log_tail import Environment, Speaker
 from mpi_trainer.controller.objects import Pod
-from mpi_trainer.controller.pod_end import end_of, launcher_end
+from mpi_trainer.controller.observed_pods import end_of, launcher_end, observed_pod
 from mpi_trainer.controller.pod_logs import PodLogs
-from mpi_trainer.controller.trainjob.all_pods import AllPods
 from mpi_trainer.controller.trainjob.objects import REPLICATED_JOB
-from mpi_trainer.controller.trainjob.pod_owners import Ownership
+from mpi_trainer.controller.trainjob.pods import AllPods, PodOwners
 from mpi_trainer.decide import cause_text, history, reasons
 from mpi_trainer.decide.history import Attempt, History
 from mpi_trainer.decide.trainjob.observed import ObservedJobSet, TrainJobDecision
@@ -41,11 +39,11 @@ AT_ONCE = 3
 _LONG_AGO = datetime.fromtimestamp(0, UTC)
 
 
-class TrainWords:
+class LogTails:
     """`on` is the administrator's switch; a job can switch its own off."""
 
     def __init__(
-        self, logs: PodLogs, all_pods: AllPods, ownership: Ownership, on: bool = True
+        self, logs: PodLogs, all_pods: AllPods, ownership: PodOwners, on: bool = True
     ) -> None:
         self._logs = logs
         self._all_pods = all_pods
@@ -110,14 +108,14 @@ class TrainWords:
         one = replace(
             _blamed(first, whole),
             attempt=number,
-            began=last_words.began(first, NODE_CONTAINER),
+            began=log_tail.began(first, NODE_CONTAINER),
             ended=now,
             pod=first.metadata.name,
         )
         if not self._on or job.metadata.annotations.get(LOG_TAIL) == OFF:
-            return last_words.unspoken(one)
+            return log_tail.unspoken(one)
         speakers = [_speaker(pod, whole) for pod in pods]
-        return await last_words.spoken(self._logs, one, speakers, _environment(whole))
+        return await log_tail.spoken(self._logs, one, speakers, _environment(whole))
 
 
 def _ended(known: History, whole: Effective, pods: Iterable[Pod]) -> list[list[Pod]]:
@@ -154,7 +152,7 @@ def _blamed(pod: Pod, whole: Effective) -> Attempt:
     """Why it ended, and whose fault that was; nothing where it runs."""
     if pod.status.phase != "Failed":
         return Attempt(0)
-    seen = pod_seen(pod, pod.metadata.name, "launcher", NODE_CONTAINER)
+    seen = observed_pod(pod, pod.metadata.name, "launcher", NODE_CONTAINER)
     if whole.policy != MPI:
         ended = replace(seen, end=end_of(pod, NODE_CONTAINER))
         return Attempt(0, reasons.WORKER_FAILED, cause_text.words("Pod", ended), host=seen.name)
@@ -178,7 +176,7 @@ def _speaker(pod: Pod, whole: Effective) -> Speaker:
     if whole.policy != MPI:
         return Speaker(pod, NODE_CONTAINER)
     _, said = launcher_end(pod, whole.nodes, NODE_CONTAINER)
-    return Speaker(pod, NODE_CONTAINER, last_words.failed_ranks(said))
+    return Speaker(pod, NODE_CONTAINER, log_tail.failed_ranks(said))
 
 
 def _number(known: History) -> int:

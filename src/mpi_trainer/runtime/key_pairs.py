@@ -6,6 +6,8 @@ never passed on a command line.
 
 from __future__ import annotations
 
+from typing import Final
+
 
 class KeyPair:
     """A private key in OpenSSH's format and its public line (`ecdsa-sha2-nistp521 AAAA…`)."""
@@ -20,7 +22,7 @@ class KeyPair:
         return f"KeyPair({self.public[:32]}…)"
 
 
-def generate() -> KeyPair:
+def generate_ssh() -> KeyPair:
     # Imported here because it is large and most processes that know keys never make one.
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -35,3 +37,38 @@ def generate() -> KeyPair:
         serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
     )
     return KeyPair(private, public.decode())
+
+
+_DIGITS: Final = (
+    "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+)
+
+
+class CurvePair:
+    """Both parts in Z85."""
+
+    __slots__ = ("private", "public")
+
+    def __init__(self, private: str, public: str) -> None:
+        self.private = private
+        self.public = public
+
+    def __repr__(self) -> str:
+        return f"CurvePair({self.public})"
+
+
+def generate_curve() -> CurvePair:
+    # Imported here because it is large and most processes that know keys never make one.
+    from cryptography.hazmat.primitives.asymmetric import x25519
+
+    key = x25519.X25519PrivateKey.generate()
+    return CurvePair(z85(key.private_bytes_raw()), z85(key.public_key().public_bytes_raw()))
+
+
+def z85(data: bytes) -> str:
+    """ZeroMQ's base 85; `data` is a multiple of four bytes."""
+    written: list[str] = []
+    for start in range(0, len(data), 4):
+        number = int.from_bytes(data[start : start + 4], "big")
+        written += (_DIGITS[number // 85**power % 85] for power in (4, 3, 2, 1, 0))
+    return "".join(written)

@@ -9,7 +9,9 @@ longer be read; its pods count only if it was read before.
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Iterable
+from typing import Final
 
 import msgspec
 
@@ -20,7 +22,10 @@ from mpi_trainer.controller.trainjob.objects import JOBSET_UID
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import NotFound
-from mpi_trainer.kube.resources import JOBS, JOBSETS
+from mpi_trainer.kube.lists import whole
+from mpi_trainer.kube.resources import JOBS, JOBSETS, PODS
+from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
+from mpi_trainer.runtime.coalesce import CoalescedReads
 from mpi_trainer.runtime.partial import OwnerRef
 
 MOST = 64
@@ -33,7 +38,7 @@ class _Read(msgspec.Struct):
     holders: dict[str, str] = {}
 
 
-class Ownership:
+class PodOwners:
     def __init__(self, client: Client, memories: JobMemories) -> None:
         self._client = client
         self._memories = memories
@@ -76,3 +81,29 @@ def _claims(pod: Pod, job_set: str) -> bool:
 def _job(pod: Pod) -> OwnerRef | None:
     owner = pod.metadata.controller()
     return owner if owner is not None and owner.of(JOBS) else None
+
+
+GATHER: Final = 0.2
+"""seconds; who asks has waited for ten, or looks at a resumption every half a second"""
+
+
+class AllPods:
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._asked: defaultdict[str, set[str]] = defaultdict(set)
+        self._lists = CoalescedReads(self._list, GATHER)
+
+    async def of(self, job: TrainJob) -> tuple[Pod, ...]:
+        """As they are now, whatever the watch has told yet; one that cannot be read is left out."""
+        self._asked[job.namespace].add(job.name)
+        found = await self._lists.get(job.namespace)
+        return tuple(found.get(job.name, ()))
+
+    async def _list(self, namespace: str) -> dict[str, list[Pod]]:
+        """Those of all jobs of the namespace that were asked for, by their jobs."""
+        labels = f"{LABEL_TRAINJOB} in ({','.join(sorted(self._asked.pop(namespace)))})"
+        page = await whole(self._client, PODS, Pod, namespace=namespace, labels=labels)
+        found: defaultdict[str, list[Pod]] = defaultdict(list)
+        for pod in page.items:
+            found[pod.metadata.labels[LABEL_TRAINJOB]].append(pod)
+        return found

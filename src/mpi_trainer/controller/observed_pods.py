@@ -1,0 +1,167 @@
+"""How a pod ended: which container decided it, with what code, and for what reason. Pure.
+
+What a program wrote is shown only after `redact` has seen it. A launcher under the agent's care
+leaves a summary instead of words; what that proves of the ranks is `testimony`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from mpi_trainer.api import bounds
+from mpi_trainer.controller import redact
+from mpi_trainer.controller.objects import ContainerStatus, Job, Pod, PodCondition, Terminated
+from mpi_trainer.decide import End, ObservedPod, agent_summary
+from mpi_trainer.layout.agent.summary import Summary, most_ranks, parse
+from mpi_trainer.render import names
+
+replace = msgspec.structs.replace
+
+Phase = Literal["Pending", "Running", "Succeeded", "Failed"]
+
+_PHASES: dict[str, Phase] = {
+    "Pending": "Pending",
+    "Succeeded": "Succeeded",
+    "Failed": "Failed",
+    "": "Pending",
+}
+
+_DISRUPTIONS = frozenset({"Evicted", "Preempting", "NodeLost", "NodeShutdown", "Shutdown"})
+
+_FOLLOWS = (". preemption:", ". no new claims to deallocate")
+
+# What the kubelet says of any exit; the code says it better.
+_NO_REASON = frozenset({"Error", "Completed"})
+
+
+def attempt(thing: Pod | Job) -> int:
+    text = thing.metadata.annotations.get(names.ATTEMPT, "")
+    return int(text) if text.isdecimal() and text.isascii() and len(text) < 10 else 1
+
+
+def foreign(thing: Pod | Job) -> bool:
+    """Whether another controller made it: ours says of each which attempt it belongs to."""
+    return names.ATTEMPT not in thing.metadata.annotations
+
+
+def observed_pod(
+    pod: Pod, name: str, role: Literal["launcher", "worker"], main: str = ""
+) -> ObservedPod:
+    """A pod of any kind of job; `main` is its container that runs the job, "" the first."""
+    status = pod.status
+    phase = _PHASES.get(status.phase, "Running")
+    disruption = condition(status.conditions, "DisruptionTarget", "True")
+    ended = phase in ("Succeeded", "Failed")
+    return ObservedPod(
+        name=name,
+        role=role,
+        uid=pod.metadata.uid,
+        phase=phase,
+        attempt=attempt(pod),
+        ready=condition(status.conditions, "Ready", "True") is not None,
+        scheduled=bool(pod.spec.node_name),
+        preparing=phase == "Pending" and _prepares(pod),
+        terminating=pod.metadata.deletion_timestamp is not None,
+        end=end_of(pod, main) if ended else None,
+        why="" if ended else _why(pod, disruption),
+        disrupted=disruption is not None or status.reason in _DISRUPTIONS,
+        started=_started(pod, main),
+        gone_by=pod.metadata.deletion_timestamp,
+        foreign=foreign(pod),
+    )
+
+
+def _prepares(pod: Pod) -> bool:
+    states = (one.state for one in pod.status.init_container_statuses)
+    return any(state.running or state.terminated for state in states)
+
+
+def _started(pod: Pod, main: str) -> datetime | None:
+    for one in pod.status.container_statuses:
+        state = one.state.running or one.state.terminated
+        if state is not None and main in ("", one.name):
+            return state.started_at
+    return None
+
+
+def _why(pod: Pod, disruption: PodCondition | None) -> str:
+    """What the scheduler, the kubelet or the evictor says of a pod that does not run as wanted."""
+    if disruption is not None:
+        return (disruption.message or disruption.reason)[: bounds.MESSAGE]
+    unplaced = condition(pod.status.conditions, "PodScheduled", "False")
+    if unplaced is not None:
+        return _of_scheduler(unplaced.message or unplaced.reason)[: bounds.MESSAGE]
+    for one in (*pod.status.init_container_statuses, *pod.status.container_statuses):
+        waiting = one.state.waiting
+        if waiting is not None and waiting.reason not in ("", "PodInitializing"):
+            said = waiting.message[: bounds.MESSAGE]
+            return f"{waiting.reason}: {said}".removesuffix(": ")
+    return ""
+
+
+def _of_scheduler(text: str) -> str:
+    """Without what follows from it: that nobody can be made to give way."""
+    for mark in _FOLLOWS:
+        text = text.partition(mark)[0]
+    return text
+
+
+def condition(conditions: Iterable[PodCondition], kind: str, status: str) -> PodCondition | None:
+    return next((c for c in conditions if c.type == kind and c.status == status), None)
+
+
+def end_of(pod: Pod, main: str = "") -> End:
+    """The end of a pod that has ended: its main container's, unless another one is to blame.
+
+    `main` is that container's name; "" is the first.
+    """
+    status = pod.status
+    if status.phase == "Succeeded":
+        return End(code=0)
+    main = main or _first(pod)
+    culprit = _culprit(pod, main)
+    if culprit is None:
+        return End(reason=status.reason, message=status.message[: bounds.MESSAGE])
+    name, ended = culprit
+    reason = status.reason or ("" if ended.reason in _NO_REASON else ended.reason)
+    message = status.message[: bounds.MESSAGE] or redact.words(ended.message)
+    if main and name != main:
+        message = f"container {name}: {message}".removesuffix(": ")
+    return End(code=ended.exit_code, reason=reason, message=message)
+
+
+def launcher_end(pod: Pod, pods: int, main: str = "") -> tuple[End, Summary]:
+    """The end of the launcher of so many pods, in the agent's words where it had an agent."""
+    words = _last_words(pod, main or _first(pod))[: bounds.TERMINATION_MESSAGE]
+    said = parse(words, most_ranks(pods))
+    ended = agent_summary.end(end_of(pod, main), said)
+    return replace(ended, message=redact.words(ended.message)), said
+
+
+def _first(pod: Pod) -> str:
+    return pod.spec.containers[0].name if pod.spec.containers else ""
+
+
+def _last_words(pod: Pod, main: str) -> str:
+    """The termination message of the container that we fill."""
+    found = (c.state.terminated for c in pod.status.container_statuses if c.name == main)
+    return next((ended.message for ended in found if ended is not None), "")
+
+
+def _culprit(pod: Pod, main: str) -> tuple[str, Terminated] | None:
+    ended = [
+        (one.name, one.state.terminated)
+        for one in _main_first(pod, main)
+        if one.state.terminated is not None
+    ]
+    return next((e for e in ended if e[1].exit_code), ended[0] if ended else None)
+
+
+def _main_first(pod: Pod, main: str) -> list[ContainerStatus]:
+    status = pod.status
+    plain = sorted(status.container_statuses, key=lambda c: c.name != main)
+    return [*plain, *status.init_container_statuses]
