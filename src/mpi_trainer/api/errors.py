@@ -2,6 +2,8 @@
 
     ValueError
     └── InvalidJob         everything that was found in one go; `errors` and `warnings` as values
+    Exception
+    └── ExplainedError     what is wrong in one sentence, and a hint what to do
 
 A `FieldError` names the field, the value, the rule it breaks and the remedy; `position` is where
 the user wrote it. Values are shown shortened and as JSON, so that a strange one cannot break the
@@ -70,6 +72,15 @@ class InvalidJob(ValueError):
         self.errors = tuple(errors)
         self.warnings = tuple(warnings)
         super().__init__(_screen(self.errors, self.warnings))
+
+
+class ExplainedError(Exception):
+    """`problem` is one sentence without a full stop; `hint` is what the user can do about it."""
+
+    def __init__(self, problem: str, hint: str = "") -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.hint = hint
 
 
 def field(path: Path) -> str:

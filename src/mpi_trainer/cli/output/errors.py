@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from mpi_trainer.api.errors import InvalidJob
+from mpi_trainer.api.errors import ExplainedError, InvalidJob
 from mpi_trainer.cli.main import FAILED
 from mpi_trainer.kube.errors import ApiError, KubeError
 from mpi_trainer.local.errors import LocalError
@@ -30,7 +30,7 @@ def explained(error: Exception) -> str | None:
         return f"error: {error}"
     if isinstance(error, K8sApiException):
         return worded(_refused(error), error.hint)
-    if isinstance(error, (LocalError, JobError)):
+    if isinstance(error, (ExplainedError, LocalError, JobError)):
         return worded(error.problem, error.hint)
     if isinstance(error, KubeError):
         return worded(str(error))

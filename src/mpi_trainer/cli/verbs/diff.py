@@ -9,13 +9,13 @@ import msgspec
 
 from mpi_trainer.api.errors import shorten
 from mpi_trainer.api.yaml.load import JobFile
-from mpi_trainer.cli import job_files, target, traindifferences
-from mpi_trainer.cli.differences import Difference, differences, found
+from mpi_trainer.cli import job_files, target
 from mpi_trainer.cli.output import terminal
-from mpi_trainer.cli.planned import named, of
 from mpi_trainer.cli.verbs.mpijob import options
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.config import Config
+from mpi_trainer.plan.comparison import Difference
+from mpi_trainer.plan.differences import file_differences
 from mpi_trainer.render.drift import Change
 
 SAME, DIFFERENT = 0, 1
@@ -47,17 +47,8 @@ def command(path: str, output: str, namespace: str, domain: str) -> int:
 
 
 async def _compared(config: Config, file: JobFile, namespace: str, domain: str) -> list[Difference]:
-    listed: list[Difference] = []
-    runtimes = [named(one, namespace) for one in file.runtimes]
     async with Client(config) as client:
-        for runtime in runtimes:
-            listed += await traindifferences.of_runtime(client, runtime)
-        for job in (named(one, namespace) for one in file.jobs):
-            seen = await found(client, job.namespace, job.name)
-            listed += differences(of(job, domain), domain, seen)
-        for train_job in (named(one, namespace) for one in file.train_jobs):
-            listed += await traindifferences.of_job(client, train_job, runtimes, domain)
-    return listed
+        return await file_differences(client, file, namespace, domain)
 
 
 def _plain(difference: Difference) -> dict[str, object]:

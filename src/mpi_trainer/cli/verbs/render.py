@@ -8,12 +8,17 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from mpi_trainer.cli import job_files, plannedtrain
+from mpi_trainer.cli import job_files
 from mpi_trainer.cli.output import terminal
-from mpi_trainer.cli.planned import Planned, named, of
-from mpi_trainer.cli.plannedtrain import PlannedTrain
 from mpi_trainer.cli.runtimes import chosen
 from mpi_trainer.local.errors import LocalError
+from mpi_trainer.plan.objects import (
+    PlannedMPIJob,
+    PlannedTrainJob,
+    named,
+    planned_mpijob,
+    planned_trainjob,
+)
 
 _KEYS = "its keys are made by the controller, and left out here"
 _OWNER = "owner references are left out: the job has no uid before it exists"
@@ -51,20 +56,22 @@ def command(path: str, output: str, namespace: str, domain: str, runtime: str | 
 
 def _planned(
     path: str, namespace: str, domain: str, runtime: str | None
-) -> list[Planned | PlannedTrain]:
+) -> list[PlannedMPIJob | PlannedTrainJob]:
     file = job_files.objects(path)
     for warning in file.warnings:
         terminal.say(f"warning: {warning}")
     if not (file.jobs or file.train_jobs):
         raise LocalError(f"{path} holds no job", "Give a file with an MPIJob or a TrainJob.")
-    made: list[Planned | PlannedTrain] = [of(named(job, namespace), domain) for job in file.jobs]
+    made: list[PlannedMPIJob | PlannedTrainJob] = [
+        planned_mpijob(named(job, namespace), domain) for job in file.jobs
+    ]
     file = replace(file, runtimes=tuple(named(one, namespace) for one in file.runtimes))
     for job in (named(one, namespace) for one in file.train_jobs):
-        made.append(plannedtrain.of(job, chosen(job, file, runtime), domain))
+        made.append(planned_trainjob(job, chosen(job, file, runtime), domain))
     return made
 
 
-def _documents(job: Planned | PlannedTrain) -> Iterator[str]:
+def _documents(job: PlannedMPIJob | PlannedTrainJob) -> Iterator[str]:
     from mpi_trainer.cli.output.yaml import written
 
     head = f"# {job.job.kind} {job.job.namespace}/{job.job.name}; {_OWNER}\n"

@@ -1,9 +1,7 @@
-"""What TrainJobs and runtimes in a file and a cluster disagree about, object by object.
+"""What TrainJobs and runtimes in a file and a cluster disagree about.
 
-Both are compared both ways, so a field taken out of the file counts; a job's children as far as
-they are rendered. A job that has begun keeps the runtime that it began with, whatever has become of
-that since. What Kueue has put into a job is Kueue's, and so is when a queue's job is suspended. The
-Secret is not read.
+A job that has begun keeps the runtime that it began with, whatever has become of that since. What
+Kueue has put into a job is Kueue's, and so is when a queue's job is suspended.
 """
 
 from __future__ import annotations
@@ -12,14 +10,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from mpi_trainer.api.errors import InvalidJob
+from mpi_trainer.api.errors import ExplainedError, InvalidJob
 from mpi_trainer.api.kinds import kueue
 from mpi_trainer.api.kinds import runtime as runtimes
 from mpi_trainer.api.kinds.runtime import CLUSTER, Runtime, serves
 from mpi_trainer.api.kinds.trainjob import TrainJob, to_wire
 from mpi_trainer.api.yaml import load
-from mpi_trainer.cli import plannedtrain
-from mpi_trainer.cli.differences import CHANGED, NEW, Difference, both_ways, child, queued, read
 from mpi_trainer.decide.trainjob.status import finished
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.resources import (
@@ -29,22 +25,32 @@ from mpi_trainer.kube.resources import (
     TRAINING_RUNTIMES,
     TRAINJOBS,
 )
-from mpi_trainer.local.errors import LocalError
+from mpi_trainer.plan.comparison import (
+    CHANGED,
+    NEW,
+    Difference,
+    changes_both_ways,
+    child_differences,
+    name_of,
+    queued,
+    read,
+)
+from mpi_trainer.plan.objects import planned_trainjob
 from mpi_trainer.render.frame import Object
 from mpi_trainer.render.trainjob import snapshots
 
 replace = msgspec.structs.replace
 
 
-async def of_job(
+async def trainjob_differences(
     client: Client, job: TrainJob, listed: Sequence[Runtime], domain: str
 ) -> list[Difference]:
     """`listed` are the file's runtimes. Nothing where applying the file would change nothing."""
     live = await read(client, TRAINJOBS, job.namespace, job.name)
     if live is None:
-        planned = plannedtrain.of(job, await _runtime(client, job, listed, None), domain)
+        planned = planned_trainjob(job, await _runtime(client, job, listed, None), domain)
         fresh = (made for made in planned if made is not planned.scripts)
-        kinds = [(job.kind, job.name), *((made["kind"], _name(made)) for made in fresh)]
+        kinds = [(job.kind, job.name), *((made["kind"], name_of(made)) for made in fresh)]
         return [Difference(kind.lower(), name, NEW) for kind, name in kinds]
     known = load.train_job(live).value
     seen = known if isinstance(known, TrainJob) else TrainJob()
@@ -52,30 +58,30 @@ async def of_job(
     runtime = await _runtime(client, job, listed, kept)
     if queued(live):
         job = replace(job, spec=replace(job.spec, suspend=seen.spec.suspend))
-    planned = plannedtrain.of(_as_stored(job, live, seen), runtime, domain)
+    planned = planned_trainjob(_as_stored(job, live, seen), runtime, domain)
     own = tuple(one for one in seen.spec.runtime_patches if one.manager != kueue.MANAGER)
     without = replace(seen, spec=replace(seen.spec, runtime_patches=own))
-    changes = tuple(both_ways(to_wire(job), to_wire(without)))
+    changes = tuple(changes_both_ways(to_wire(job), to_wire(without)))
     found = [Difference("trainjob", job.name, CHANGED, changes)] if changes else []
     resting = bool(seen.spec.suspend) or finished(seen.status)
     if kept is None:
-        found += child(planned.snapshot, None, resting)
+        found += child_differences(planned.snapshot, None, resting)
     children = planned.children
     for resource, made in ((CONFIGMAPS, children.config_map), (JOBSETS, children.job_set)):
         if made is not None:
-            there = await read(client, resource, job.namespace, _name(made))
-            found += child(made, there, resting)
+            there = await read(client, resource, job.namespace, name_of(made))
+            found += child_differences(made, there, resting)
     return found
 
 
-async def of_runtime(client: Client, runtime: Runtime) -> list[Difference]:
+async def runtime_differences(client: Client, runtime: Runtime) -> list[Difference]:
     kind = runtime.kind.lower()
     live = await _read_runtime(client, runtime.kind, runtime.metadata.namespace, runtime.name)
     if live is None:
         return [Difference(kind, runtime.name, NEW)]
     known = load.runtime(live).value
     other = runtimes.to_wire(known) if isinstance(known, Runtime) else live
-    changes = tuple(both_ways(runtimes.to_wire(runtime), other))
+    changes = tuple(changes_both_ways(runtimes.to_wire(runtime), other))
     return [Difference(kind, runtime.name, CHANGED, changes)] if changes else []
 
 
@@ -84,7 +90,7 @@ async def _runtime(
 ) -> Runtime:
     """The one it began with; else the file's, which would be applied too; else the cluster's."""
     if kept is not None:
-        return snapshots.held(kept.get("data") or {}, _name(kept))
+        return snapshots.held(kept.get("data") or {}, name_of(kept))
     own = next((one for one in listed if serves(one, job)), None)
     if own is not None:
         return own
@@ -92,7 +98,7 @@ async def _runtime(
     kind = ref.kind or CLUSTER
     live = await _read_runtime(client, kind, job.namespace, ref.name)
     if live is None:
-        raise LocalError(
+        raise ExplainedError(
             f"there is no {kind} {ref.name}, neither on the cluster nor in the file",
             "Put it into the file, create it, or name another in spec.runtimeRef.",
         )
@@ -114,8 +120,3 @@ def _as_stored(job: TrainJob, live: Object, seen: TrainJob) -> TrainJob:
     spec = replace(job.spec, runtime_patches=(*job.spec.runtime_patches, *theirs))
     metadata = replace(job.metadata, uid=live["metadata"]["uid"])
     return replace(job, metadata=metadata, spec=spec)
-
-
-def _name(made: Object) -> str:
-    name: str = made["metadata"]["name"]
-    return name

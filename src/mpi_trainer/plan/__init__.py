@@ -1,0 +1,1 @@
+"""What applying a job file would do: the objects that a controller makes, and what they change."""

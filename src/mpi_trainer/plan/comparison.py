@@ -1,0 +1,91 @@
+"""What a job file and a cluster disagree about, object by object.
+
+A user's own objects are compared both ways, so a field taken out of the file counts; what a
+controller makes for them as far as it is rendered. Secrets are not read: nobody needs to see their
+keys for this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from mpi_trainer.api.kinds import kueue
+from mpi_trainer.kube import requests
+from mpi_trainer.kube.client import Client
+from mpi_trainer.kube.errors import ConfigError, NotFound
+from mpi_trainer.kube.resources import Resource
+from mpi_trainer.render import names
+from mpi_trainer.render.drift import Change, drift
+from mpi_trainer.render.frame import Object
+from mpi_trainer.render.trainjob.jobsets import RENDERED
+
+NEW, SURPLUS, CHANGED = "would be created", "would be removed", "differs"
+# What definitions say of fields that nobody has set, and what the server writes by itself.
+_FILLED: Final = {
+    "creationTimestamp": None,
+    "groupName": "default",
+    "protocol": "TCP",
+    "replicas": 1,
+    "restartStrategy": "Recreate",
+    "whenDeleted": "Delete",
+}
+# The controller's own notes, which say no more than the rest does.
+_MARKS = frozenset({names.ATTEMPT, RENDERED})
+
+
+class Difference(msgspec.Struct, frozen=True):
+    kind: str
+    name: str
+    state: str
+    changes: tuple[Change, ...] = ()
+
+
+async def read(client: Client, resource: Resource, namespace: str, name: str) -> Object | None:
+    """None where there is no such object; an error where the server knows no such kind."""
+    try:
+        answer: Object = await client.call(requests.get(resource, namespace, name))
+    except NotFound as error:
+        if error.reason == "NotFound":
+            return None
+        raise ConfigError(
+            f"the cluster has no {resource.kind} in {resource.api_version};"
+            " install the custom resource definitions first"
+        ) from None
+    return answer
+
+
+def child_differences(made: Object, live: Object | None, resting: bool) -> Iterator[Difference]:
+    """Of an object that a controller makes; a resting job need not have it."""
+    kind, name = made["kind"].lower(), name_of(made)
+    if live is None:
+        if not resting:
+            yield Difference(kind, name, NEW)
+        return
+    changes = tuple(c for c in drift(made, live) if c.path[-1] not in _MARKS)
+    if changes:
+        yield Difference(kind, name, CHANGED, changes)
+
+
+def changes_both_ways(wanted: Object, live: Object) -> Iterator[Change]:
+    """How a user's own object differs; of its metadata, in labels and annotations that he sets."""
+    metadata = wanted["metadata"]
+    kept = {k: metadata[k] for k in ("labels", "annotations") if k in metadata}
+    yield from drift({"metadata": kept, "spec": wanted["spec"]}, live)
+    for back in drift(live.get("spec", {}), wanted["spec"], ("spec",)):
+        if (
+            back.live is msgspec.UNSET
+            and _FILLED.get(str(back.path[-1]), msgspec.UNSET) != back.wanted
+        ):
+            yield Change(back.path, back.wanted, msgspec.UNSET)
+
+
+def queued(live: Object) -> bool:
+    """A queue has the job: whether it is suspended is Kueue's business, not the file's."""
+    return kueue.QUEUE in (live["metadata"].get("labels") or {})
+
+
+def name_of(made: Object) -> str:
+    return str(made["metadata"]["name"])
