@@ -21,7 +21,7 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
-from mpi_trainer.decide import Record
+from mpi_trainer.decide.observed import Record
 from tests.api.admin import JOBS, Admin, Object, Refusal
 from tests.api.crashing import MOMENTS, CrashingProxy, Moment
 from tests.api.kubelet import Kubelet, is_launcher

@@ -9,7 +9,7 @@ import pytest
 
 from mpi_trainer.api.kinds.annotations import ATTEMPTS
 from mpi_trainer.decide import history
-from mpi_trainer.decide.history import Attempt, Words
+from mpi_trainer.decide.history import Attempt, LogTail
 from mpi_trainer.kube.resources import MPIJOBS, PODS
 from mpi_trainer.sdk.backends.backend import Key, LogLine, LogQuery
 from mpi_trainer.sdk.backends.cluster import job_logs
@@ -175,7 +175,7 @@ def test_attempts_follow_each_other() -> None:
         await node.logs["one"].end()
         node.pod("one", "Failed")
         failed = Attempt(1, "LauncherPodFailed", "exit code 1")
-        node.job("Restarting", {ATTEMPTS: history.wire((failed,)) or ""})
+        node.job("Restarting", {ATTEMPTS: history.to_json((failed,)) or ""})
         await node.pod("two", "Running", attempt=2).write("second")
         await asyncio.sleep(0.5)
         await node.logs["two"].end()
@@ -192,12 +192,12 @@ def test_attempts_follow_each_other() -> None:
 def test_attempt_whose_pod_is_gone_gives_the_lines_that_were_kept() -> None:
     """W-7: not "1 lines are gone: the log is bounded"."""
     first = Attempt(
-        1, "LauncherPodFailed", "exit code 1", words=(Words("one", "x\n[1,3]<stdout>:y"),)
+        1, "LauncherPodFailed", "exit code 1", words=(LogTail("one", "x\n[1,3]<stdout>:y"),)
     )
     second = Attempt(2, "WorkerPodFailed", "a worker was deleted", silence="it had not started")
 
     async def script(node: Node, backend: ClusterBackend, said: list[str]) -> None:
-        node.job("Running", {ATTEMPTS: history.wire((first, second)) or ""})
+        node.job("Running", {ATTEMPTS: history.to_json((first, second)) or ""})
         await node.pod("three", "Running", attempt=3).write("a", "b")
         lines = await read(backend, LogQuery())
         assert [(line.text, line.rank, line.attempt) for line in lines] == [

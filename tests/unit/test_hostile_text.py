@@ -37,17 +37,9 @@ from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.objects import Pod, StoredJob
 from mpi_trainer.controller.observed_pods import launcher_end, observed_pod
 from mpi_trainer.controller.statusserver import log_progress
-from mpi_trainer.decide import (
-    End,
-    Failure,
-    Observed,
-    ObservedPod,
-    Record,
-    agent_summary,
-    history,
-    permanent_failures,
-)
-from mpi_trainer.decide.history import Attempt, Words
+from mpi_trainer.decide import agent_summary, history, permanent_failures
+from mpi_trainer.decide.history import Attempt, LogTail
+from mpi_trainer.decide.observed import End, Failure, Observed, ObservedPod, Record
 from mpi_trainer.decide.trainjob import status_annotations
 from mpi_trainer.kube import errors, requests
 from mpi_trainer.kube.resources import MPIJOBS
@@ -131,24 +123,28 @@ READERS: dict[str, Reader] = {
     "secrettext.without_named": secret_text.without_named,
     "logs.redacted": logs.redacted,
     "recorder.short": recorder.short,
-    "summary.parse": lambda t: agent_summary.ranks(parse(LISTED + t, most_ranks(2)), 1),
-    "summary.parse of hosts": lambda t: agent_summary.ranks(parse(f"{LISTED}host a {t}", 3072), 1),
+    "summary.parse": lambda t: agent_summary.observed_ranks(parse(LISTED + t, most_ranks(2)), 1),
+    "summary.parse of hosts": lambda t: agent_summary.observed_ranks(
+        parse(f"{LISTED}host a {t}", 3072), 1
+    ),
     "lastwords.first": lambda t: launcher_log.first(t.splitlines()),
     "ending.launcher_end": functools.partial(ended, role="launcher"),
     "look.pod_seen": functools.partial(ended, role="worker"),
     "look.pod_seen of one that waits": pending,
     "record.read": lambda t: record.read({RECORD: t}),
     "history.read": lambda t: history.read({ATTEMPTS: t}),
-    "history.ended": lambda t: history.ended(
+    "history.ended": lambda t: history.ended_attempt(
         Record(), Record(failures=(Failure(1, "a", f"rank {t}"),)), NOON
     ),
     "permanent.reason": lambda t: permanent_failures.reason(
         ObservedPod("a", "worker", "1", "Failed", end=End(code=2, reason="StartError", message=t)),
         Observed(),
     ),
-    "history.added": lambda t: history.added((), Attempt(1, message=t, words=(Words("a", t),))),
+    "history.with_attempt": lambda t: history.with_attempt(
+        (), Attempt(1, message=t, words=(LogTail("a", t),))
+    ),
     "lastwords.words": lambda t: spoken.words("a", t, (1, 2), [("PASSWORD", "hunter2")]),
-    "findings.parsed": status_annotations.parsed,
+    "status_annotations.to_time": status_annotations.to_time,
     "reading.read": lambda t: log_progress.read(t.splitlines()),
     "reading.interval": log_progress.interval,
     "annotations.seconds": seconds,

@@ -18,7 +18,7 @@ from mpi_trainer.api import bounds
 from mpi_trainer.controller import redact
 from mpi_trainer.controller.objects import Pod
 from mpi_trainer.controller.pod_logs import PodLogs, UnreadableLog
-from mpi_trainer.decide.history import SWITCHED_OFF, Attempt, Words
+from mpi_trainer.decide.history import SWITCHED_OFF, Attempt, LogTail
 from mpi_trainer.layout.agent.summary import Summary
 from mpi_trainer.layout.mpi import RANK_MARK
 
@@ -60,7 +60,7 @@ async def spoken(
     if not asked:
         return replace(attempt, silence="the launcher's pod was gone before its log could be read")
     found = await asyncio.gather(*(_heard(logs, one, environment) for one in asked))
-    words = tuple(one for one in found if isinstance(one, Words) and one.text)
+    words = tuple(one for one in found if isinstance(one, LogTail) and one.text)
     silence = next((one for one in found if isinstance(one, str)), "it printed nothing")
     return replace(attempt, words=words, silence="" if words else silence)
 
@@ -70,7 +70,7 @@ def unspoken(attempt: Attempt) -> Attempt:
     return replace(attempt, silence=SWITCHED_OFF)
 
 
-async def _heard(logs: PodLogs, speaker: Speaker, environment: Environment) -> Words | str:
+async def _heard(logs: PodLogs, speaker: Speaker, environment: Environment) -> LogTail | str:
     try:
         said = await logs.end(speaker.pod, speaker.main)
     except UnreadableLog as error:
@@ -81,7 +81,7 @@ async def _heard(logs: PodLogs, speaker: Speaker, environment: Environment) -> W
     )
 
 
-def words(pod: str, log: str, ranks: Iterable[int], environment: Environment) -> Words:
+def words(pod: str, log: str, ranks: Iterable[int], environment: Environment) -> LogTail:
     """The end of a log as lines that may be kept. Pure."""
     plain = redact.plain(log, environment, bounds.LOG_TAIL)
     lines = [line.rstrip()[:LONGEST_LINE] for line in plain.split("\n")]
@@ -89,7 +89,7 @@ def words(pod: str, log: str, ranks: Iterable[int], environment: Environment) ->
     kept = _with_ranks(lines, ranks)
     while kept and sum(map(len, kept)) + len(kept) > CHARACTERS:
         kept = kept[1 + len(kept) // 16 :]
-    return Words(pod, "\n".join(kept), cut=len(kept) < len(lines) or len(log) >= bounds.LOG_TAIL)
+    return LogTail(pod, "\n".join(kept), cut=len(kept) < len(lines) or len(log) >= bounds.LOG_TAIL)
 
 
 def _with_ranks(lines: list[str], ranks: Iterable[int]) -> list[str]:

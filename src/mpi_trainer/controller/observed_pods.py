@@ -15,7 +15,8 @@ import msgspec
 from mpi_trainer.api import bounds
 from mpi_trainer.controller import redact
 from mpi_trainer.controller.objects import ContainerStatus, Job, Pod, PodCondition, Terminated
-from mpi_trainer.decide import End, ObservedPod, agent_summary
+from mpi_trainer.decide import agent_summary
+from mpi_trainer.decide.observed import End, ObservedPod
 from mpi_trainer.layout.agent.summary import Summary, most_ranks, parse
 from mpi_trainer.render import names
 
@@ -138,7 +139,7 @@ def launcher_end(pod: Pod, pods: int, main: str = "") -> tuple[End, Summary]:
     """The end of the launcher of so many pods, in the agent's words where it had an agent."""
     words = _last_words(pod, main or _first(pod))[: bounds.TERMINATION_MESSAGE]
     said = parse(words, most_ranks(pods))
-    ended = agent_summary.end(end_of(pod, main), said)
+    ended = agent_summary.launcher_end(end_of(pod, main), said)
     return replace(ended, message=redact.words(ended.message)), said
 
 

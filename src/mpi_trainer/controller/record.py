@@ -14,8 +14,9 @@ import msgspec
 from mpi_trainer.api import bounds
 from mpi_trainer.api.kinds.annotations import ATTEMPTS, RECORD
 from mpi_trainer.api.yaml import typed
-from mpi_trainer.decide import Record, history
+from mpi_trainer.decide import history
 from mpi_trainer.decide.history import History
+from mpi_trainer.decide.observed import Record
 
 
 class UnreadableRecord(Exception):
@@ -51,5 +52,5 @@ def patch(
     text = None if record == Record() else msgspec.json.encode(record).decode()
     annotations = {RECORD: text}
     if attempts is not None:
-        annotations[ATTEMPTS] = history.wire(attempts)
+        annotations[ATTEMPTS] = history.to_json(attempts)
     return {"metadata": {"resourceVersion": resource_version, "annotations": annotations}}

@@ -1,19 +1,5 @@
-"""When: start, wait, try again, clean up, delete. Functions of (job, seen, now). Pure."""
+"""When to start, wait, try again, clean up and delete: functions of (job, observed, now). Pure.
 
-from mpi_trainer.decide.mpijob.decide import decide, ours, refused
-from mpi_trainer.decide.mpijob.decision import DecidedEvent, Decision
-from mpi_trainer.decide.observed import End, Failure, Observed, ObservedPod, ObservedRank, Record
-
-__all__ = [
-    "DecidedEvent",
-    "Decision",
-    "End",
-    "Failure",
-    "Observed",
-    "ObservedPod",
-    "ObservedRank",
-    "Record",
-    "decide",
-    "ours",
-    "refused",
-]
+`mpijob` and `trainjob` have the same files where they answer the same question; what both use lies
+beside them.
+"""

@@ -22,7 +22,7 @@ _UNEXPLAINED = frozenset({"RanksLost", "CommandFailed"})
 _FOLLOWS = _UNEXPLAINED | {"StartFailed", "DaemonLost", "DaemonFailed", "ConnectionLost"}
 
 
-def ranks(summary: Summary, attempt: int) -> tuple[ObservedRank, ...]:
+def observed_ranks(summary: Summary, attempt: int) -> tuple[ObservedRank, ...]:
     """Every rank that the summary names, in order of rank; none where it names none."""
     unseen = {rank for group in (*summary.lost, *summary.open) for rank in group.ranks}
     foreign = {rank for group in summary.foreign for rank in group.ranks}
@@ -40,7 +40,7 @@ def ranks(summary: Summary, attempt: int) -> tuple[ObservedRank, ...]:
     return tuple(seen for _, seen in sorted(found.items()))
 
 
-def end(given: End, summary: Summary) -> End:
+def launcher_end(given: End, summary: Summary) -> End:
     """The launcher's end with the agent's reason and words in place of the raw summary."""
     if not summary:
         return given
@@ -50,7 +50,7 @@ def end(given: End, summary: Summary) -> End:
     return replace(given, reason=reason, message=words, unstarted=none)
 
 
-def accused(summary: Summary, word: Word | None) -> Summary:
+def with_logged_cause(summary: Summary, word: Word | None) -> Summary:
     """The summary with the culprit that the log names, where the agent saw none or a victim."""
     cause = summary.cause
     if word is None or cause is None:

@@ -11,8 +11,8 @@ from datetime import timedelta
 from mpi_trainer.api.kinds.mpijob import MPIJob
 
 DEFAULT_LIMIT = 6
-FIRST_REST = timedelta(seconds=1)
-LONGEST_REST = timedelta(minutes=1)
+FIRST_DELAY = timedelta(seconds=1)
+LONGEST_DELAY = timedelta(minutes=1)
 
 
 def limit(job: MPIJob) -> int:
@@ -24,7 +24,7 @@ def exhausted(job: MPIJob, failures: int) -> bool:
     return failures > limit(job)
 
 
-def rest(failures: int) -> timedelta:
+def delay(failures: int) -> timedelta:
     """Doubles with every failure: 1 s, 2 s, 4 s … at most a minute."""
     doublings = min(max(failures - 1, 0), 16)
-    return min(FIRST_REST * (1 << doublings), LONGEST_REST)
+    return min(FIRST_DELAY * (1 << doublings), LONGEST_DELAY)

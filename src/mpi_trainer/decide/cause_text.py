@@ -10,13 +10,13 @@ from mpi_trainer.decide.observed import End, Observed, ObservedPod, ObservedRank
 LONGEST_DETAIL = 512
 
 
-def verdict(end: End) -> str:
+def agent_verdict(end: End) -> str:
     """The agent's words as a sentence; how the launcher ended says nothing, since it was ended."""
     words = end.message[:LONGEST_DETAIL] or end.reason
     return f"{words[0].upper()}{words[1:]}; so the agent has ended the launcher."
 
 
-def culprit(seen: Observed, said: str = "") -> str:
+def first_failed_rank(seen: Observed, said: str = "") -> str:
     """The rank that ended badly before the others, which mpirun then took down.
 
     Empty where `said` names one already, or another worker: SIGTERM is what mpirun sends to those
@@ -39,15 +39,15 @@ def culprit(seen: Observed, said: str = "") -> str:
         and any(o in said for o in others)
     ):
         return ""
-    words = first.end.words() if first.end is not None else ""
-    return f"; rank {first.rank} on {first.pod} was the first to fail, with {words}"
+    how = first.end.text() if first.end is not None else ""
+    return f"; rank {first.rank} on {first.pod} was the first to fail, with {how}"
 
 
 def _ended_by_mpirun(rank: ObservedRank) -> bool:
     return rank.end is not None and rank.end.signal == signal.SIGTERM
 
 
-def words(role: str, pod: ObservedPod) -> str:
+def pod_end(role: str, pod: ObservedPod) -> str:
     end = pod.end or End()
     detail = f": {end.message[:LONGEST_DETAIL]}" if end.message else ""
-    return f"{role} {pod.name} ended with {end.words()}{detail}"
+    return f"{role} {pod.name} ended with {end.text()}{detail}"

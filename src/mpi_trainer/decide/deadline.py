@@ -15,10 +15,12 @@ A_CENTURY = 100 * 365 * 24 * 3600
 
 
 def remaining(job: MPIJob, started: datetime, now: datetime) -> timedelta | None:
-    return left(job.spec.run_policy.active_deadline_seconds, started, now)
+    return remaining_seconds(job.spec.run_policy.active_deadline_seconds, started, now)
 
 
-def left(seconds: int | None, since: datetime | None, now: datetime) -> timedelta | None:
+def remaining_seconds(
+    seconds: int | None, since: datetime | None, now: datetime
+) -> timedelta | None:
     """What is left of so many seconds since then; None where there is no limit, or no start."""
     if seconds is None or since is None:
         return None

@@ -36,7 +36,7 @@ NO_ROOM = "there was no room left for them"
 Number = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 
 
-class Words(msgspec.Struct, frozen=True, omit_defaults=True):
+class LogTail(msgspec.Struct, frozen=True, omit_defaults=True):
     """The last lines that one pod printed, redacted; `cut` where lines before them are left out."""
 
     pod: str
@@ -56,7 +56,7 @@ class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
     rank: Number | None = None
     host: str = ""
     pod: str = ""
-    words: tuple[Words, ...] = ()
+    words: tuple[LogTail, ...] = ()
     silence: str = ""
 
 
@@ -77,12 +77,12 @@ def read(annotations: Mapping[str, str]) -> History:
         return ()
 
 
-def wire(history: History) -> str | None:
+def to_json(history: History) -> str | None:
     """As it is stored; None where there is nothing to store."""
     return msgspec.json.encode(history).decode() if history else None
 
 
-def ended(before: Record, after: Record, now: datetime) -> Attempt | None:
+def ended_attempt(before: Record, after: Record, now: datetime) -> Attempt | None:
     """The attempt that a decision ends which makes `before` into `after`, if it ends one."""
     if len(after.failures) > len(before.failures):
         told = after.failures[-1]
@@ -100,14 +100,14 @@ def ended(before: Record, after: Record, now: datetime) -> Attempt | None:
     return None
 
 
-def added(history: History, new: Attempt) -> History:
+def with_attempt(history: History, new: Attempt) -> History:
     """With this attempt, once; older words make room for newer ones."""
     known = [one for one in history if one.attempt < new.attempt][-MOST + 1 :]
     briefly = [replace(one, message=_short(one.message)) for one in known]
     return _fitting((*briefly, replace(new, message=new.message[: bounds.MESSAGE])))
 
 
-def silenced(history: History) -> History:
+def without_output(history: History) -> History:
     """Without any words: what a job that succeeded keeps."""
     return tuple(replace(one, words=(), silence="") for one in history)
 
@@ -132,9 +132,9 @@ def _bare(one: Attempt) -> int:
     return _size(replace(one, words=(), silence=max(one.silence, NO_ROOM, key=len)))
 
 
-def _within(words: tuple[Words, ...], room: int) -> tuple[Words, ...]:
+def _within(words: tuple[LogTail, ...], room: int) -> tuple[LogTail, ...]:
     """The launcher's words come first and go last."""
-    kept: list[Words] = []
+    kept: list[LogTail] = []
     for one in words:
         fits = _cut(one, room)
         if not fits.text:
@@ -144,7 +144,7 @@ def _within(words: tuple[Words, ...], room: int) -> tuple[Words, ...]:
     return tuple(kept)
 
 
-def _cut(words: Words, room: int) -> Words:
+def _cut(words: LogTail, room: int) -> LogTail:
     """Its last whole lines that take no more than so many bytes."""
     lines = words.text.split("\n")
     frame = _size(replace(words, text="", cut=True)) + 16

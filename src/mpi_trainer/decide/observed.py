@@ -31,7 +31,7 @@ class End(msgspec.Struct, frozen=True):
     def well(self) -> bool:
         return self.code == 0
 
-    def words(self) -> str:
+    def text(self) -> str:
         """`exit code 137 (OOMKilled)`, `signal 11 (SIGSEGV)`: short enough for a sentence."""
         if self.signal is not None:
             return f"signal {self.signal} ({self.reason or _signal_name(self.signal)})"

@@ -28,12 +28,12 @@ _NO_SCRIPT = re.compile(r"can't open file '[^']{1,400}': \[Errno (?:2|13)\]")
 _EXIT = "raised sys.exit(2)"
 
 
-def image(pod: ObservedPod) -> bool:
+def has_invalid_image(pod: ObservedPod) -> bool:
     """Whether the pod waits for an image that no registry can have."""
     return pod.phase == "Pending" and pod.why.startswith(reasons.IMAGE_INVALID)
 
 
-def told(failure: Failure, *, retries: bool) -> Failure:
+def explained(failure: Failure, *, retries: bool) -> Failure:
     """The failure with what its codes mean, and, where there are `retries`, that none follows."""
     sentences = [failure.message.rstrip(".")]
     if failure.reason == reasons.NO_PROGRAM and not _EXPLAINED.search(failure.message):
@@ -43,7 +43,7 @@ def told(failure: Failure, *, retries: bool) -> Failure:
     return replace(failure, message=". ".join(sentences) + "." * (len(sentences) > 1))
 
 
-def no_image(pod: ObservedPod) -> str:
+def invalid_image(pod: ObservedPod) -> str:
     why = pod.why.removeprefix(reasons.IMAGE_INVALID).removeprefix(": ")
     detail = f": {why[: cause_text.LONGEST_DETAIL].rstrip('.')}" if why else ""
     return f"Pod {pod.name} has no valid image name{detail}; correct `image` in its template."

@@ -1,6 +1,10 @@
-"""Every reason that a condition or an event of ours can carry, in one place."""
+"""Every reason that a condition or an event of ours can carry, and the event itself."""
 
 from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
 
 CREATED = "MPIJobCreated"
 RUNNING = "MPIJobRunning"
@@ -55,3 +59,9 @@ PERMANENT = (IMAGE_INVALID, NO_PROGRAM, BAD_ARGUMENTS, "NoSsh")
 
 # Ends that no further attempt could mend: they are the job's own, not an attempt's.
 FINAL = (DEADLINE, SCHEDULING_TIMEOUT, INVALID, NAME_TAKEN, REFUSED, BACKOFF_LIMIT, *PERMANENT)
+
+
+class DecidedEvent(msgspec.Struct, frozen=True):
+    type: Literal["Normal", "Warning"]
+    reason: str
+    message: str

@@ -26,15 +26,15 @@ class ExpectedRanks(msgspec.Struct, frozen=True):
     launcher_works: bool
 
 
-def claimed(seen: Observed) -> bool:
+def launcher_succeeded(seen: Observed) -> bool:
     """Whether the launcher of the current attempt returned 0."""
     launcher = seen.launcher()
     return launcher is not None and launcher.phase == "Succeeded"
 
 
-def objection(cast: ExpectedRanks, seen: Observed) -> Failure | None:
+def hidden_failure(cast: ExpectedRanks, seen: Observed) -> Failure | None:
     """Why the attempt failed although its launcher returned 0; None when it did not."""
-    if not claimed(seen):
+    if not launcher_succeeded(seen):
         return None
     attempt = seen.record.attempt
     ranks = tuple(r for r in seen.ranks if r.attempt == attempt)
@@ -66,7 +66,7 @@ def objection(cast: ExpectedRanks, seen: Observed) -> Failure | None:
     return None
 
 
-def surprise(cast: ExpectedRanks, seen: Observed) -> str:
+def placement_warning(cast: ExpectedRanks, seen: Observed) -> str:
     """What is odd about where the ranks of a success ran, though it may be meant so."""
     ranks = tuple(r for r in seen.ranks if r.attempt == seen.record.attempt)
     if not ranks or not cast.workers:
@@ -96,7 +96,7 @@ def _worlds_of_one(foreign: tuple[ObservedRank, ...]) -> str:
 
 def _ended_badly(bad: tuple[ObservedRank, ...]) -> str:
     first = bad[0]
-    words = first.end.words() if first.end else ""
+    words = first.end.text() if first.end else ""
     more = f", and {len(bad) - 1} more" if len(bad) > 1 else ""
     return f"Rank {first.rank} on {first.pod} ended with {words}{more}; the launcher returned 0."
 

@@ -12,7 +12,7 @@ from mpi_trainer.api.kinds.mpijob import MPIJob, ReplicaSpec
 from mpi_trainer.api.kinds.pods import PodTemplate
 from mpi_trainer.cli.verbs.mpijob.describe import page
 from mpi_trainer.cli.verbs.mpijob.logs import Printer
-from mpi_trainer.decide.history import SUSPENDED, Attempt, Words
+from mpi_trainer.decide.history import SUSPENDED, Attempt, LogTail
 from mpi_trainer.sdk.backends.backend import JobDetails, LogLine
 from mpi_trainer.sdk.job.attempts import Marks
 
@@ -26,7 +26,7 @@ FIRST = Attempt(
     ended=NOW,
     rank=3,
     host="train-worker-1",
-    words=(Words("train-launcher", "\n".join(["[1,3]<stderr>: boom"] * 20), cut=True),),
+    words=(LogTail("train-launcher", "\n".join(["[1,3]<stderr>: boom"] * 20), cut=True),),
 )
 SECOND = Attempt(2, SUSPENDED, ended=NOW, silence="it had not started")
 
@@ -55,7 +55,7 @@ def test_last_words_keep_their_indentation(space: str) -> None:
     """A traceback without it is hard to read, and Python code means something else."""
     said = ["Traceback:", '  File "train.py", line 5', "    raise ValueError", ""]
     text = "\n".join(f"[1,3]<stderr>:{space}{line}".rstrip() for line in said)
-    attempt = replace(FIRST, words=(Words("train-launcher", text),))
+    attempt = replace(FIRST, words=(LogTail("train-launcher", text),))
     shown = list(page(JobDetails(JOB, attempts=(attempt,)), NOW))
     assert shown[-4:] == [f"  [3] {line}" for line in said]
 
@@ -85,7 +85,7 @@ def test_what_somebody_wrote_into_a_job_does_not_reach_the_terminal(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     """Whoever may write a job may write the annotation with its attempts."""
-    words = (Words(HOSTILE, HOSTILE),)
+    words = (LogTail(HOSTILE, HOSTILE),)
     forged = Attempt(1, HOSTILE, HOSTILE, host=HOSTILE, words=words, silence=HOSTILE)
     seen = "\n".join(page(JobDetails(JOB, attempts=(forged,)), NOW))
     Printer().print(LogLine(NOW, "p", "stdout", 0, "one", notes=(Marks(JOB, (forged,)).begins(2),)))

@@ -18,7 +18,8 @@ from mpi_trainer.controller.mpijob.apply import Work, Writer
 from mpi_trainer.controller.mpijob.observe import Observation
 from mpi_trainer.controller.status import Leisure
 from mpi_trainer.controller.write_concurrency import WriteConcurrency
-from mpi_trainer.decide import Decision, Observed, Record
+from mpi_trainer.decide.mpijob.decision import MPIJobDecision
+from mpi_trainer.decide.observed import Observed, Record
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Unreachable
 from mpi_trainer.runtime.freshness import Freshness
@@ -59,7 +60,7 @@ def ending(lab: Lab) -> Coroutine[Any, Any, bool]:
     collection = "apis/kubeflow.org/v2beta1/mpijobs"
     lab.paper.objects.create(collection, "ns", {"metadata": {"name": "pi"}})
     ended = JobStatus(conditions=(Condition(type="Failed", status="True"),))
-    decision = Decision(ended, Record())
+    decision = MPIJobDecision(ended, Record())
     return lab.hands.store(
         Work(PI, mpijob(), OWNER, Observation(Observed(), {}), decision, T0, Leisure(T0))
     )

@@ -13,7 +13,7 @@ from mpi_trainer.controller import record
 from mpi_trainer.controller.decoded_jobs import DecodedJobs, with_schedule_timeout
 from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.objects import StoredJob
-from mpi_trainer.decide import Failure, Record
+from mpi_trainer.decide.observed import Failure, Record
 from mpi_trainer.runtime.partial import Key
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from mpi_trainer.controller.mpijob.observe import observe, owned_objects
 from mpi_trainer.controller.objects import Job, Pod
-from mpi_trainer.decide import ObservedPod, Record
+from mpi_trainer.decide.observed import ObservedPod, Record
 from mpi_trainer.render import names
 from tests.unit.controller.objects import batch_job, ended, launcher, mpijob, owner, worker
 
@@ -117,7 +117,7 @@ def test_a_job_of_the_same_uid_but_another_kind_owns_nothing() -> None:
 def test_a_failed_pod_tells_what_ended_it(status: dict[str, Any], words: str) -> None:
     end = seen(worker(phase="Failed", **status))["pi-worker-0"].end
     assert end is not None
-    assert end.words() == words
+    assert end.text() == words
 
 
 def test_another_containers_failure_names_it() -> None:

@@ -19,9 +19,10 @@ from mpi_trainer.controller.trainjob.status_throttle import (
     Due,
     StatusThrottle,
 )
-from mpi_trainer.decide.mpijob.decision import DecidedEvent
-from mpi_trainer.decide.trainjob.observed import ObservedJobSet, TrainJobDecision
-from mpi_trainer.decide.trainjob.status_annotations import Findings
+from mpi_trainer.decide.reasons import DecidedEvent
+from mpi_trainer.decide.trainjob.decision import TrainJobDecision
+from mpi_trainer.decide.trainjob.observed import ObservedJobSet
+from mpi_trainer.decide.trainjob.status_annotations import StatusAnnotations
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 HALF = timedelta(seconds=0.5)
@@ -32,10 +33,10 @@ JOB = TrainJob(
     status=TrainJobStatus(jobs_status=(JobStatus("node", active=1),)),
 )
 READY = (JobStatus("node", active=1, ready=1),)
-COUNTED = TrainJobDecision(replace(JOB.status, jobs_status=READY), Findings())
+COUNTED = TrainJobDecision(replace(JOB.status, jobs_status=READY), StatusAnnotations())
 RUNS = replace(
     COUNTED,
-    findings=Findings(phase="Running", start_time="2026-11-16T00:00:00Z"),
+    annotations=StatusAnnotations(phase="Running", start_time="2026-11-16T00:00:00Z"),
     events=(DecidedEvent("Normal", "Running", "TrainJob is running"),),
 )
 
@@ -72,10 +73,12 @@ def test_a_new_job_is_left_alone_unless_it_ends() -> None:
     """A client may change what it has just created (U-3)."""
     news, job = StatusThrottle(), replace(JOB, status=TrainJobStatus())
     held = TrainJobDecision(
-        TrainJobStatus(conditions=(Condition("Suspended", "True"),)), Findings(), make=True
+        TrainJobStatus(conditions=(Condition("Suspended", "True"),)), StatusAnnotations(), make=True
     )
-    ended = TrainJobDecision(TrainJobStatus(conditions=(Condition("Failed", "True"),)), Findings())
-    bare = TrainJobDecision(job.status, Findings(), make=True)
+    ended = TrainJobDecision(
+        TrainJobStatus(conditions=(Condition("Failed", "True"),)), StatusAnnotations()
+    )
+    bare = TrainJobDecision(job.status, StatusAnnotations(), make=True)
     news.dated(None, NOW)
     assert news.due(job, held, NOW, QUIET) == Due(None, NEW)
     assert news.due(job, bare, NOW, QUIET) == Due(bare)
@@ -100,7 +103,7 @@ def test_the_first_counts_of_jobs_that_wait_are_told_with_the_first_that_is_acti
 def test_beside_many_writes_the_first_active_is_one_write_of_counts_within_a_second() -> None:
     """U-2: that it runs is told with its end, should that come soon."""
     news, job = met(), replace(JOB, status=TrainJobStatus())
-    counts = replace(RUNS, findings=Findings(), events=())
+    counts = replace(RUNS, annotations=StatusAnnotations(), events=())
     assert news.due(job, RUNS, NOW, BUSY) == Due(None, TURNS_WITHIN)
     later = NOW + TURNS_WITHIN
     assert news.due(job, RUNS, later, BUSY) == Due(counts, 3 * BUSY - TURNS_WITHIN)
@@ -151,16 +154,19 @@ def test_a_clock_that_was_set_back_holds_nothing_up(news: StatusThrottle) -> Non
     "step",
     [
         pytest.param(replace(COUNTED, make=True), id="an-act"),
-        pytest.param(replace(COUNTED, findings=Findings(cause="no room")), id="a-finding"),
+        pytest.param(
+            replace(COUNTED, annotations=StatusAnnotations(cause="no room")), id="a-finding"
+        ),
         pytest.param(replace(COUNTED, events=RUNS.events), id="an-event"),
         pytest.param(
-            replace(RUNS, findings=replace(RUNS.findings, placement="{}")), id="more-than-it-runs"
+            replace(RUNS, annotations=replace(RUNS.annotations, placement="{}")),
+            id="more-than-it-runs",
         ),
         pytest.param(
             replace(RUNS, status=replace(RUNS.status, conditions=(Condition("Complete", "True"),))),
             id="a-condition",
         ),
-        pytest.param(TrainJobDecision(JOB.status, Findings()), id="nothing"),
+        pytest.param(TrainJobDecision(JOB.status, StatusAnnotations()), id="nothing"),
     ],
 )
 def test_whatever_else_there_is_to_do_is_done_now(

@@ -16,8 +16,10 @@ from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.mpijob.log_tail import LogTails
 from mpi_trainer.controller.mpijob.observe import owned_objects
 from mpi_trainer.controller.pod_logs import PodLogs
-from mpi_trainer.decide import Decision, Failure, Record, history
-from mpi_trainer.decide.history import Attempt, History, Words
+from mpi_trainer.decide import history
+from mpi_trainer.decide.history import Attempt, History, LogTail
+from mpi_trainer.decide.mpijob.decision import MPIJobDecision
+from mpi_trainer.decide.observed import Failure, Record
 from mpi_trainer.runtime.partial import Key
 from tests.unit.controller.objects import batch_job, ended, launcher, mpijob, worker
 
@@ -43,11 +45,11 @@ class Kubelet:
 
 
 def kept(
-    decision: Decision, *pods: Any, before: Record | None = None, known: History = ()
+    decision: MPIJobDecision, *pods: Any, before: Record | None = None, known: History = ()
 ) -> tuple[History | None, list[str]]:
     kubelet: Any = Kubelet()
     job = mpijob()
-    notes = {ATTEMPTS: history.wire(known) or ""}
+    notes = {ATTEMPTS: history.to_json(known) or ""}
     job = replace(job, metadata=replace(job.metadata, annotations=notes))
     mine = owned_objects(job, pods, [batch_job()])
     tails = LogTails(PodLogs(kubelet), JobMemories())
@@ -56,7 +58,7 @@ def kept(
 
 
 def test_failure_keeps_the_launcher_s_words_and_whose_fault_it_was() -> None:
-    decision = Decision(JobStatus(), Record(attempt=2, failures=(FAILED,), retry_at=NOW))
+    decision = MPIJobDecision(JobStatus(), Record(attempt=2, failures=(FAILED,), retry_at=NOW))
     found, asked = kept(
         decision, launcher("Failed", containerStatuses=ended(1, message=SUMMARY)), worker()
     )
@@ -72,7 +74,7 @@ def test_words_outlive_a_write_that_failed() -> None:
     memories, job = JobMemories(), mpijob()
     memories.begin(Key("lab", "pi"), job.metadata.uid)
     tails = LogTails(PodLogs(kubelet), memories)
-    decision = Decision(JobStatus(), Record(attempt=2, failures=(FAILED,), retry_at=NOW))
+    decision = MPIJobDecision(JobStatus(), Record(attempt=2, failures=(FAILED,), retry_at=NOW))
     for pods in ([launcher("Failed", containerStatuses=ended(1))], []):
         mine = owned_objects(job, [*pods, worker()], [batch_job()])
         found = asyncio.run(tails.history(job, Record(), mine, decision, NOW))
@@ -81,7 +83,7 @@ def test_words_outlive_a_write_that_failed() -> None:
 
 
 def test_worker_that_failed_by_itself_is_heard_too() -> None:
-    decision = Decision(JobStatus(), Record(attempt=2, failures=(FAILED,), retry_at=NOW))
+    decision = MPIJobDecision(JobStatus(), Record(attempt=2, failures=(FAILED,), retry_at=NOW))
     failed = (
         launcher("Failed", containerStatuses=ended(1)),
         worker(0, "Failed", containerStatuses=ended(9)),
@@ -91,19 +93,19 @@ def test_worker_that_failed_by_itself_is_heard_too() -> None:
 
 
 def test_look_that_ends_nothing_reads_and_writes_nothing() -> None:
-    assert kept(Decision(JobStatus(), Record()), launcher(), worker()) == (None, [])
+    assert kept(MPIJobDecision(JobStatus(), Record()), launcher(), worker()) == (None, [])
 
 
 def test_job_that_never_had_a_pod_keeps_no_history() -> None:
     """Its condition says it all."""
-    decision = Decision(JobStatus(), Record(failures=(FAILED,)))
+    decision = MPIJobDecision(JobStatus(), Record(failures=(FAILED,)))
     assert kept(decision) == (None, [])
 
 
-@pytest.mark.parametrize("words", [(), (Words("a", "b"),)])
+@pytest.mark.parametrize("words", [(), (LogTail("a", "b"),)])
 def test_success_takes_words_away_and_costs_nothing_without_them(words: Any) -> None:
     holds = JobStatus(conditions=(Condition(type="Succeeded", status="True"),))
     known = (Attempt(1, "x", words=words),)
     before = Record(attempt=2)
-    found, asked = kept(Decision(holds, before), launcher(), before=before, known=known)
+    found, asked = kept(MPIJobDecision(holds, before), launcher(), before=before, known=known)
     assert found == ((Attempt(1, "x"),) if words else None) and asked == []

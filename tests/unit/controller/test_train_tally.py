@@ -10,25 +10,27 @@ from mpi_trainer.api.kinds.meta import ObjectMeta
 from mpi_trainer.api.kinds.trainjob import TrainJob, TrainJobStatus
 from mpi_trainer.controller.trainjob import transitions
 from mpi_trainer.decide.trainjob import status_annotations as f
-from mpi_trainer.decide.trainjob.observed import TrainJobDecision
+from mpi_trainer.decide.trainjob.decision import TrainJobDecision
 from mpi_trainer.runtime.job_metrics import TrainJobMetrics
 
 BORN = datetime(2026, 11, 16, 12, tzinfo=UTC)
 START = "2026-11-16T12:00:07Z"
-RUNS = f.Findings(phase=f.RUNNING, start_time=START)
-DONE = f.Findings(phase=f.SUCCEEDED, start_time=START, completion_time="2026-11-16T12:00:09Z")
+RUNS = f.StatusAnnotations(phase=f.RUNNING, start_time=START)
+DONE = f.StatusAnnotations(
+    phase=f.SUCCEEDED, start_time=START, completion_time="2026-11-16T12:00:09Z"
+)
 
 
-def counted(*told: f.Findings) -> dict[str, float]:
-    """After these findings were stored, one after the other."""
-    registry, notes = CollectorRegistry(), f.Findings()
+def counted(*told: f.StatusAnnotations) -> dict[str, float]:
+    """After these annotations were stored, one after the other."""
+    registry, notes = CollectorRegistry(), f.StatusAnnotations()
     metrics = TrainJobMetrics(registry)
     for found in told:
         meta = ObjectMeta(
             name="a",
             namespace="b",
             creation_timestamp=BORN,
-            annotations={k: v for k, v in f.changes(f.Findings(), notes).items() if v},
+            annotations={k: v for k, v in f.changes(f.StatusAnnotations(), notes).items() if v},
         )
         transitions.count_transitions(
             metrics, TrainJob(metadata=meta), "mpi", TrainJobDecision(TrainJobStatus(), found)

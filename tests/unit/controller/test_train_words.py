@@ -24,8 +24,9 @@ from mpi_trainer.controller.trainjob.log_tail import RESTART, LogTails
 from mpi_trainer.controller.trainjob.objects import REPLICATED_JOB
 from mpi_trainer.decide import history
 from mpi_trainer.decide.history import History
-from mpi_trainer.decide.trainjob.observed import ObservedJobSet, TrainJobDecision
-from mpi_trainer.decide.trainjob.status_annotations import Findings
+from mpi_trainer.decide.trainjob.decision import TrainJobDecision
+from mpi_trainer.decide.trainjob.observed import ObservedJobSet
+from mpi_trainer.decide.trainjob.status_annotations import StatusAnnotations
 from mpi_trainer.runtime.partial import Meta
 from tests.unit.decide.test_trainjob import make_job, whole
 
@@ -83,7 +84,7 @@ class Life:
         """Whether anything of it was new."""
         before = self.job.metadata.annotations.get(ATTEMPTS, "")
         self.kubelet.listed = pods
-        step = TrainJobDecision(self.job.status, Findings(), suspend=suspend)
+        step = TrainJobDecision(self.job.status, StatusAnnotations(), suspend=suspend)
         now = T0 + timedelta(minutes=minute)
         if suspend:
             told = self.words.last(self.job, self.whole, UP, step, now)

@@ -13,7 +13,9 @@ from datetime import datetime, timedelta
 
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.mpijob import MPIJob
-from mpi_trainer.decide import Decision, End, Observed, ObservedPod, ObservedRank, Record, decide
+from mpi_trainer.decide.mpijob.decide import decide
+from mpi_trainer.decide.mpijob.decision import MPIJobDecision
+from mpi_trainer.decide.observed import End, Observed, ObservedPod, ObservedRank, Record
 from tests.unit.decide.world import T0, replace
 
 EVERY_STEP = 1_000
@@ -41,13 +43,15 @@ class World:
     def finished(self) -> bool:
         return c.finished(self.job.status.conditions)
 
-    def look(self, crash_after: int = EVERY_STEP) -> Decision:
+    def look(self, crash_after: int = EVERY_STEP) -> MPIJobDecision:
         seen = self.seen()
         decision = decide(self.job, seen, self.now)
         self.carry_out(decision, seen, self.job, crash_after)
         return decision
 
-    def carry_out(self, step: Decision, seen: Observed, job: MPIJob, crash_after: int) -> None:
+    def carry_out(
+        self, step: MPIJobDecision, seen: Observed, job: MPIJob, crash_after: int
+    ) -> None:
         if self.deleted or job != self.job or seen.record != self.record:
             return  # a conflict: nothing is stored, so nothing is done
         for number, act in enumerate(self._steps(step, seen)):
@@ -55,7 +59,7 @@ class World:
                 return
             act()
 
-    def _steps(self, step: Decision, seen: Observed) -> Iterator[Step]:
+    def _steps(self, step: MPIJobDecision, seen: Observed) -> Iterator[Step]:
         uids = {p.name: p.uid for p in seen.pods}
         yield lambda: self._store_record(step.record)
         yield lambda: self._store_status(step)
@@ -77,7 +81,7 @@ class World:
         assert record.attempt - self.record.attempt in (0, 1)
         self.record = record
 
-    def _store_status(self, step: Decision) -> None:
+    def _store_status(self, step: MPIJobDecision) -> None:
         self.job = replace(self.job, status=step.status)
 
     def _stop(self, name: str, uid: str) -> None:
@@ -131,7 +135,7 @@ class World:
     def tick(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
 
-    def settle(self) -> Decision:
+    def settle(self) -> MPIJobDecision:
         """Looks, at one moment, until a look finds nothing to do; stopped pods go at once."""
         for _ in range(16):
             self.reap()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from mpi_trainer.api.kinds import conditions as c
-from mpi_trainer.decide import End, Failure, ObservedPod, ObservedRank, Record, decide, reasons
+from mpi_trainer.decide import reasons
 from mpi_trainer.decide.mpijob import waiting
+from mpi_trainer.decide.mpijob.decide import decide
+from mpi_trainer.decide.observed import End, Failure, ObservedPod, ObservedRank, Record
 from tests.unit.decide.world import (
     T0,
     at,
@@ -127,7 +129,7 @@ def test_launcher_failure_tells_its_exit_code() -> None:
     ],
 )
 def test_an_end_is_told_in_words(end: End, words: str) -> None:
-    assert end.words() == words
+    assert end.text() == words
 
 
 def test_failure_is_recorded_before_anything_is_stopped_or_started() -> None:
@@ -135,7 +137,7 @@ def test_failure_is_recorded_before_anything_is_stopped_or_started() -> None:
     decision = decide(job, look_at(launcher("Failed"), worker(0), worker(1)), at(5))
     assert not decision.acts
     assert decision.record.retry_at == at(6)
-    assert decision.look_again is not None
+    assert decision.requeue_after is not None
     assert truth(decision.status)[c.RESTARTING] == c.TRUE
     assert truth(decision.status)[c.RUNNING] == c.FALSE
     assert told(decision) == [reasons.LAUNCHER_FAILED, reasons.RESTARTING]
@@ -152,8 +154,8 @@ def test_rest_is_kept_while_the_old_launcher_and_ended_workers_go() -> None:
     seen = look_at(launcher("Failed"), worker(0, "Failed"), worker(1), record=record)
     resting = decide(job, seen, at(0.25))
     assert resting.stop == ("pi-launcher", "pi-worker-0")
-    assert resting.look_again is not None
-    assert resting.look_again.total_seconds() == 0.75
+    assert resting.requeue_after is not None
+    assert resting.requeue_after.total_seconds() == 0.75
     assert not resting.start_workers
     late = decide(job, seen, at(30))
     assert late.stop == resting.stop
@@ -166,7 +168,7 @@ def test_nothing_starts_while_a_pod_is_on_its_way_out() -> None:
     decision = decide(job, going, at(30))
     assert not decision.acts
     assert decision.record == record
-    assert decision.look_again == waiting.EVERY
+    assert decision.requeue_after == waiting.EVERY
     assert "being deleted" in condition(decision.status, c.RUNNING).message
 
 

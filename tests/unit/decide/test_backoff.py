@@ -7,7 +7,9 @@ from datetime import timedelta
 import pytest
 
 from mpi_trainer.api.kinds import conditions as c
-from mpi_trainer.decide import End, Failure, Record, backoff, decide, reasons
+from mpi_trainer.decide import backoff, reasons
+from mpi_trainer.decide.mpijob.decide import decide
+from mpi_trainer.decide.observed import End, Failure, Record
 from tests.unit.decide.world import (
     T0,
     at,
@@ -28,7 +30,7 @@ from tests.unit.decide.world import (
     ("failures", "seconds"), [(0, 1), (1, 1), (2, 2), (3, 4), (6, 32), (7, 60), (10_000, 60)]
 )
 def test_rest_doubles_up_to_a_minute(failures: int, seconds: int) -> None:
-    assert backoff.rest(failures) == timedelta(seconds=seconds)
+    assert backoff.delay(failures) == timedelta(seconds=seconds)
 
 
 @pytest.mark.parametrize(("given", "limit"), [(None, 6), (0, 0), (3, 3)])
@@ -70,7 +72,7 @@ def test_a_clock_that_went_back_does_not_prolong_the_rest() -> None:
     seen = look_at(worker(0), worker(1), record=record)
     early = decide(job, seen, at(-86_400))
     assert early.record.retry_at == at(-86_400 + 1)
-    assert early.look_again == timedelta(seconds=1)
+    assert early.requeue_after == timedelta(seconds=1)
 
 
 def test_a_rest_in_time_is_left_alone() -> None:

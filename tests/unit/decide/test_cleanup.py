@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from mpi_trainer.decide import decide
+from mpi_trainer.decide.mpijob.decide import decide
 from tests.unit.decide.world import (
     at,
     launcher,
@@ -59,7 +59,7 @@ def test_a_cleaned_job_is_left_alone() -> None:
     last = decide(job, look_at(), at(7))
     assert not last.acts
     assert last.status == job.status
-    assert last.look_again is None
+    assert last.requeue_after is None
 
 
 def test_a_finished_job_ignores_suspend_and_stays_finished() -> None:

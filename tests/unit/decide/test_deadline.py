@@ -7,7 +7,8 @@ from datetime import timedelta
 import pytest
 
 from mpi_trainer.api.kinds import conditions as c
-from mpi_trainer.decide import decide, reasons
+from mpi_trainer.decide import reasons
+from mpi_trainer.decide.mpijob.decide import decide
 from tests.unit.decide.world import (
     T0,
     at,
@@ -35,7 +36,7 @@ def test_job_fails_at_its_deadline(passed: float, over: bool) -> None:
         assert told(decision) == [reasons.DEADLINE]
         assert truth(decision.status)[c.RUNNING] == c.FALSE
     else:
-        assert decision.look_again == timedelta(seconds=10 - passed)
+        assert decision.requeue_after == timedelta(seconds=10 - passed)
 
 
 def test_deadline_holds_though_no_worker_ever_came() -> None:
@@ -48,7 +49,7 @@ def test_deadline_holds_though_no_worker_ever_came() -> None:
 def test_deadline_spans_attempts() -> None:
     job, record = failed_once(active_deadline_seconds=10)
     seen = look_at(worker(0), worker(1), record=record)
-    assert decide(job, seen, at(0.5)).look_again == timedelta(seconds=0.5)
+    assert decide(job, seen, at(0.5)).requeue_after == timedelta(seconds=0.5)
     over = decide(job, seen, at(10))
     assert condition(over.status, c.FAILED).reason == reasons.DEADLINE
     assert [f.reason for f in over.record.failures] == [
@@ -65,7 +66,7 @@ def test_suspension_starts_the_clock_anew() -> None:
     back = decide(job, look_at(record=paused.record), at(100))
     assert not c.finished(back.status.conditions)
     assert back.status.start_time == at(100)
-    assert back.look_again == timedelta(seconds=10)
+    assert back.requeue_after == timedelta(seconds=10)
 
 
 def test_a_success_seen_late_is_still_a_success() -> None:

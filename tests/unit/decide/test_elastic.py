@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mpi_trainer.decide import Decision, ObservedPod, decide
+from mpi_trainer.decide.mpijob.decide import decide
+from mpi_trainer.decide.mpijob.decision import MPIJobDecision
+from mpi_trainer.decide.observed import ObservedPod
 from tests.unit.decide.world import (
     at,
     launcher,
@@ -18,7 +20,7 @@ from tests.unit.decide.world import (
 LED = launcher(workers=2)
 
 
-def resized(workers: int, *pods: ObservedPod) -> Decision:
+def resized(workers: int, *pods: ObservedPod) -> MPIJobDecision:
     """A look at a job that ran with two workers and is to have so many."""
     job, _ = running_job()
     return decide(with_workers(job, workers), look_at(*pods), at(5))

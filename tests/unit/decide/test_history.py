@@ -9,32 +9,33 @@ import pytest
 
 from mpi_trainer.api import bounds
 from mpi_trainer.api.kinds.annotations import ATTEMPTS
-from mpi_trainer.decide import Failure, Record, history
-from mpi_trainer.decide.history import NO_ROOM, SUSPENDED, Attempt, Words
+from mpi_trainer.decide import history
+from mpi_trainer.decide.history import NO_ROOM, SUSPENDED, Attempt, LogTail
+from mpi_trainer.decide.observed import Failure, Record
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
 def failed(number: int, lines: int = 3, message: str = "exit code 1") -> Attempt:
     text = "\n".join(f"attempt {number} line {n}" for n in range(lines))
-    words = (Words("pi-launcher", text),)
+    words = (LogTail("pi-launcher", text),)
     return Attempt(number, "LauncherPodFailed", message, began=NOW, ended=NOW, words=words)
 
 
 def all_of(*attempts: Attempt) -> history.History:
     found: history.History = ()
     for one in attempts:
-        found = history.added(found, one)
+        found = history.with_attempt(found, one)
     return found
 
 
 def size(found: history.History) -> int:
-    return len((history.wire(found) or "").encode())
+    return len((history.to_json(found) or "").encode())
 
 
 def test_history_is_read_as_it_was_written() -> None:
     found = all_of(failed(1), failed(2))
-    assert history.read({ATTEMPTS: history.wire(found) or ""}) == found
+    assert history.read({ATTEMPTS: history.to_json(found) or ""}) == found
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '[{"attempt": "x"}]', "[" * 5000, "x" * 20_000])
@@ -61,7 +62,7 @@ def test_all_attempts_together_stay_within_their_bound(lines: int, count: int) -
 @pytest.mark.parametrize("letter", ["\x01", '"', "é", "💥", "\\"])
 def test_text_that_grows_when_it_is_written_stays_within_the_bound(letter: str) -> None:
     text = "\n".join([letter * 500] * 100)
-    one = Attempt(1, "x", letter * 5000, words=(Words("a", text), Words("b", text)))
+    one = Attempt(1, "x", letter * 5000, words=(LogTail("a", text), LogTail("b", text)))
     for count in range(1, 40):
         found = all_of(*(msgspec.structs.replace(one, attempt=n) for n in range(count)))
         assert size(found) <= bounds.ATTEMPTS
@@ -84,7 +85,7 @@ def test_earlier_message_keeps_its_beginning_and_its_end() -> None:
 
 
 def test_job_that_succeeded_keeps_no_words() -> None:
-    (kept,) = history.silenced(all_of(failed(1)))
+    (kept,) = history.without_output(all_of(failed(1)))
     assert kept.words == () and kept.message == "exit code 1"
 
 
@@ -92,13 +93,13 @@ def test_failure_that_a_decision_records_is_an_attempt_that_ended() -> None:
     told = Failure(2, "RankDied", "Rank 3 on pi-worker-1 has died; so …", "pi-launcher")
     before = Record(attempt=2, failures=(Failure(1, "x", "y"),))
     after = Record(attempt=3, failures=(*before.failures, told), retry_at=NOW)
-    found = history.ended(before, after, NOW)
+    found = history.ended_attempt(before, after, NOW)
     assert found == Attempt(2, "RankDied", told.message, ended=NOW, rank=3, host="pi-worker-1")
-    assert history.ended(before, before, NOW) is None
+    assert history.ended_attempt(before, before, NOW) is None
 
 
 def test_suspension_ends_an_attempt_without_a_failure() -> None:
-    found = history.ended(Record(), Record(attempt=2, retry_at=NOW), NOW)
+    found = history.ended_attempt(Record(), Record(attempt=2, retry_at=NOW), NOW)
     assert found == Attempt(1, SUSPENDED, ended=NOW)
 
 
@@ -111,8 +112,8 @@ def test_history_that_fills_its_bound_can_be_read() -> None:
     )
     room = bounds.ATTEMPTS - size(before)
     for length in range(room - 120, room):
-        found = history.added(before, Attempt(32, host="h" * length, silence=silent))
-        assert history.read({ATTEMPTS: history.wire(found) or ""}) == found
+        found = history.with_attempt(before, Attempt(32, host="h" * length, silence=silent))
+        assert history.read({ATTEMPTS: history.to_json(found) or ""}) == found
 
 
 def test_forged_numbers_are_no_history() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mpi_trainer.api.kinds import conditions as c
-from mpi_trainer.decide import End, ObservedRank, decide, reasons
+from mpi_trainer.decide import reasons
+from mpi_trainer.decide.mpijob.decide import decide
+from mpi_trainer.decide.observed import End, ObservedRank
 from tests.unit.decide.world import T0, at, condition, launcher, look_at, rank, running_job, worker
 
 NO_FILE = "python3: can't open file '/nosuch.py': [Errno 2] No such file or directory"

@@ -6,8 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from mpi_trainer.decide import Decision, Observed, ObservedPod, decide
 from mpi_trainer.decide.mpijob import lost_pods
+from mpi_trainer.decide.mpijob.decide import decide
+from mpi_trainer.decide.mpijob.decision import MPIJobDecision
+from mpi_trainer.decide.observed import Observed, ObservedPod
 from tests.unit.decide.world import (
     T0,
     at,
@@ -28,7 +30,7 @@ def lost(index: int) -> ObservedPod:
     return worker(index, terminating=True, gone_by=at(30))
 
 
-def look(*pods: ObservedPod, seconds: float) -> Decision:
+def look(*pods: ObservedPod, seconds: float) -> MPIJobDecision:
     """At a job between two attempts."""
     job, record = failed_once()
     return decide(job, look_at(*pods, record=record), at(seconds))
@@ -49,8 +51,8 @@ def test_healthy_workers_wait_for_a_lost_one_for_minutes(
 
 def test_a_job_looks_again_when_the_time_is_over() -> None:
     decision = look(worker(0), lost(1), seconds=25 + MINUTES)
-    assert decision.look_again is not None
-    assert decision.look_again <= timedelta(seconds=5)
+    assert decision.requeue_after is not None
+    assert decision.requeue_after <= timedelta(seconds=5)
 
 
 def test_who_is_released_is_told_once_and_with_what_to_do() -> None:

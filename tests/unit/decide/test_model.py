@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.mpijob import MPIJob
-from mpi_trainer.decide import Decision, decide
+from mpi_trainer.decide.mpijob.decide import decide
+from mpi_trainer.decide.mpijob.decision import MPIJobDecision
 from tests.unit.decide.model import EVERY_STEP, World
 from tests.unit.decide.world import make_job, with_policy, with_workers
 
@@ -92,7 +93,7 @@ def look(world: World, crash: int) -> None:
     decision = world.look(crash)
     assert decision == again, "the same look decides the same"
     assert not decision.events or decision.status != before.status
-    assert decision.look_again is None or decision.look_again >= timedelta(0)
+    assert decision.requeue_after is None or decision.requeue_after >= timedelta(0)
     assert len(set(decision.stop)) == len(decision.stop)
     assert not (over and not world.finished), "a finished job never un-finishes"
     assert len(world.events) >= told
@@ -118,10 +119,12 @@ def holds_everywhere(world: World) -> None:
         assert world.job.status.start_time is None
 
 
-def waits_for_something(world: World, decision: Decision) -> bool:
+def waits_for_something(world: World, decision: MPIJobDecision) -> bool:
     policy = world.job.spec.run_policy
     alive = any(not p.ended for p in world.pods.values())
-    return bool(world.deleted or world.finished or policy.suspend or decision.look_again or alive)
+    return bool(
+        world.deleted or world.finished or policy.suspend or decision.requeue_after or alive
+    )
 
 
 def lives_on(world: World) -> None:
@@ -131,20 +134,20 @@ def lives_on(world: World) -> None:
         decision = world.settle()
         assert waits_for_something(world, decision), decision
         holds_everywhere(world)
-        if world.deleted or (world.finished and decision.look_again is None):
+        if world.deleted or (world.finished and decision.requeue_after is None):
             return
         pending = [n for n, p in world.pods.items() if p.phase == "Pending"]
         up = world.pods.get("pi-launcher")
-        if decision.look_again is not None and (world.finished or not world.pods):
-            world.now += decision.look_again
+        if decision.requeue_after is not None and (world.finished or not world.pods):
+            world.now += decision.requeue_after
         elif pending:
             for name in pending:
                 world.run(name)
         elif up is not None and up.phase == "Running":
             world.end(up.name, 0)
         else:
-            assert decision.look_again is not None
-            world.now += decision.look_again
+            assert decision.requeue_after is not None
+            world.now += decision.requeue_after
     raise AssertionError(f"does not end: {world.job.status} {world.record} {world.pods}")
 
 

@@ -7,7 +7,9 @@ from datetime import timedelta
 import pytest
 
 from mpi_trainer.api.kinds import conditions as c
-from mpi_trainer.decide import ObservedPod, decide, reasons
+from mpi_trainer.decide import reasons
+from mpi_trainer.decide.mpijob.decide import decide
+from mpi_trainer.decide.observed import ObservedPod
 from tests.unit.decide.world import (
     T0,
     at,
@@ -61,7 +63,7 @@ def test_job_fails_when_its_pods_do_not_run_in_time(pods: list[ObservedPod], ove
     job = stored(job, decide(job, look_at(), T0))
     before = decide(job, look_at(*pods), at(29))
     assert not c.finished(before.status.conditions)
-    assert before.look_again == (timedelta(seconds=1) if over else REMINDER)
+    assert before.requeue_after == (timedelta(seconds=1) if over else REMINDER)
     decision = decide(job, look_at(*pods), at(30))
     assert c.finished(decision.status.conditions) is over
 
@@ -119,7 +121,7 @@ def test_without_a_timeout_a_job_waits(timeout: int | None) -> None:
     job = stored(job, decide(job, look_at(), T0))
     decision = decide(job, look_at(waiting(0), waiting(1)), at(1e6))
     assert not c.finished(decision.status.conditions)
-    assert decision.look_again == REMINDER
+    assert decision.requeue_after == REMINDER
 
 
 def test_a_running_job_is_not_timed_when_it_grows_or_loses_a_worker() -> None:
@@ -139,7 +141,7 @@ def test_every_attempt_has_the_whole_time_to_itself() -> None:
     job = stored(job, begun)
     pods = (waiting(0, attempt=2), waiting(1, attempt=2))
     still = decide(job, look_at(*pods, record=begun.record), at(7204))
-    assert still.look_again == timedelta(seconds=1)
+    assert still.requeue_after == timedelta(seconds=1)
     over = decide(job, look_at(*pods, record=begun.record), at(7205))
     assert condition(over.status, c.FAILED).reason == reasons.SCHEDULING_TIMEOUT
 

@@ -7,7 +7,10 @@ import pytest
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.kueue import MULTIKUEUE
 from mpi_trainer.api.kinds.mpijob import LAUNCHER, OPERATOR_NAME, WORKER, ReplicaStatus
-from mpi_trainer.decide import Decision, End, decide, ours, reasons
+from mpi_trainer.decide import reasons
+from mpi_trainer.decide.mpijob.decide import decide, ours
+from mpi_trainer.decide.mpijob.decision import MPIJobDecision
+from mpi_trainer.decide.observed import End
 from tests.unit.decide.world import (
     T0,
     at,
@@ -26,7 +29,7 @@ from tests.unit.decide.world import (
 )
 
 
-def counts(decision: Decision) -> tuple[ReplicaStatus, ReplicaStatus]:
+def counts(decision: MPIJobDecision) -> tuple[ReplicaStatus, ReplicaStatus]:
     found = decision.status.replica_statuses
     return found[LAUNCHER], found[WORKER]
 
@@ -42,14 +45,14 @@ def test_a_job_of_another_controller_is_left_alone() -> None:
     job = make_job(managed_by=MULTIKUEUE)
     assert not ours(job)
     decision = decide(job, look_at(has_key=False), T0)
-    assert decision == Decision(job.status, look_at().record)
+    assert decision == MPIJobDecision(job.status, look_at().record)
     assert not decision.acts
 
 
 def test_a_job_being_deleted_is_left_alone() -> None:
     job = make_job()
     job = replace(job, metadata=replace(job.metadata, deletion_timestamp=T0))
-    assert decide(job, look_at(), T0) == Decision(job.status, look_at().record)
+    assert decide(job, look_at(), T0) == MPIJobDecision(job.status, look_at().record)
 
 
 def test_first_look_tells_created_and_starts_everything() -> None:

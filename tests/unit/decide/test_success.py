@@ -6,7 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from mpi_trainer.api.kinds import conditions as c
-from mpi_trainer.decide import ObservedRank, decide, reasons
+from mpi_trainer.decide import reasons
+from mpi_trainer.decide.mpijob.decide import decide
+from mpi_trainer.decide.observed import ObservedRank
 from tests.unit.decide.world import (
     at,
     condition,
@@ -44,7 +46,7 @@ def test_job_succeeds(ranks: tuple[ObservedRank, ...]) -> None:
     }
     assert decision.status.completion_time == at(5)
     assert told(decision) == [reasons.SUCCEEDED]
-    assert decision.look_again is not None
+    assert decision.requeue_after is not None
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from mpi_trainer.api.kinds import conditions as c
-from mpi_trainer.decide import Record, decide, reasons
+from mpi_trainer.decide import reasons
+from mpi_trainer.decide.mpijob.decide import decide
+from mpi_trainer.decide.observed import Record
 from tests.unit.decide.world import (
     T0,
     at,
@@ -49,7 +51,7 @@ def test_suspending_stops_every_pod_and_the_clock() -> None:
     again = decide(stored(job, decision), look_at(record=decision.record), at(6))
     assert not again.acts
     assert again.events == ()
-    assert again.look_again is None
+    assert again.requeue_after is None
 
 
 def test_a_suspended_launcher_has_used_its_attempt_up_once() -> None:

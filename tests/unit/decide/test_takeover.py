@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, ReplicaStatus
-from mpi_trainer.decide import Decision, End, ObservedPod, decide
+from mpi_trainer.decide.mpijob.decide import decide
+from mpi_trainer.decide.mpijob.decision import MPIJobDecision
+from mpi_trainer.decide.observed import End, ObservedPod
 from tests.unit.decide.world import (
     T0,
     at,
@@ -28,7 +30,7 @@ def theirs(pod: ObservedPod, **more: Any) -> ObservedPod:
 LED = (theirs(launcher()), theirs(worker(0)), theirs(worker(1)))
 
 
-def settle(decision: Decision, *pods: ObservedPod) -> Decision:
+def settle(decision: MPIJobDecision, *pods: ObservedPod) -> MPIJobDecision:
     """The next look, with what was decided stored."""
     seen = look_at(*pods, record=decision.record)
     return decide(stored(make_job(), decision), seen, at(2))

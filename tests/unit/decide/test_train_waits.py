@@ -10,9 +10,10 @@ from msgspec.structs import replace
 
 from mpi_trainer.api.kinds.annotations import SCHEDULE_TIMEOUT
 from mpi_trainer.api.kinds.trainjob import JobStatus
-from mpi_trainer.decide import End, Observed, ObservedPod, reasons
+from mpi_trainer.decide import reasons
+from mpi_trainer.decide.observed import End, Observed, ObservedPod
 from mpi_trainer.decide.trainjob import status_annotations
-from mpi_trainer.decide.trainjob.observed import TrainJobDecision
+from mpi_trainer.decide.trainjob.decision import TrainJobDecision
 from mpi_trainer.decide.trainjob.status import find, finished
 from tests.unit.decide.test_trainjob import T0, UP, at, look, make_job, pod, stored
 
@@ -27,8 +28,8 @@ def waiting(now: float, *pods: ObservedPod, wish: str = "", **seen: Any) -> Trai
     given = {
         "job_set": replace(UP, since=T0),
         "pods": Observed(pods),
-        "asked": True,
-        "patience": 300,
+        "all_pods": True,
+        "schedule_timeout": 300,
     }
     return look(job, at(now), **{**given, **seen})
 
@@ -36,8 +37,8 @@ def waiting(now: float, *pods: ObservedPod, wish: str = "", **seen: Any) -> Trai
 def test_a_job_whose_pods_do_not_run_ends_at_the_administrators_default() -> None:
     early = waiting(299, pod("pi-node-0-0"), LATE)
     assert not finished(early.status)
-    assert early.findings.cause == f"pi-node-0-1 (and 1 more): {WHY}"
-    assert early.look_again == timedelta(seconds=1)
+    assert early.annotations.cause == f"pi-node-0-1 (and 1 more): {WHY}"
+    assert early.requeue_after == timedelta(seconds=1)
     over = waiting(300, pod("pi-node-0-0"), LATE)
     told = find(over.status, "Failed")
     assert told is not None
@@ -45,7 +46,7 @@ def test_a_job_whose_pods_do_not_run_ends_at_the_administrators_default() -> Non
     assert "1 of 2 pods did not run within 300 s" in told.message
     assert WHY.rstrip(".") in told.message
     assert SCHEDULE_TIMEOUT in told.message
-    assert over.findings.phase == status_annotations.FAILED
+    assert over.annotations.phase == status_annotations.FAILED
 
 
 @pytest.mark.parametrize(
@@ -54,9 +55,9 @@ def test_a_job_whose_pods_do_not_run_ends_at_the_administrators_default() -> Non
         (1799, {"wish": "1800"}, False),
         (1800, {"wish": "1800"}, True),
         (1e6, {"wish": "0"}, False),
-        (1e6, {"patience": 0}, False),
-        (60, {"wishes": {SCHEDULE_TIMEOUT: "60"}}, True),
-        (60, {"wishes": {SCHEDULE_TIMEOUT: "60"}, "wish": "90"}, False),
+        (1e6, {"schedule_timeout": 0}, False),
+        (60, {"runtime_annotations": {SCHEDULE_TIMEOUT: "60"}}, True),
+        (60, {"runtime_annotations": {SCHEDULE_TIMEOUT: "60"}, "wish": "90"}, False),
         (300, {"wish": "soon"}, True),
     ],
     ids=["job's", "job's, over", "without end", "no default", "runtime's", "both", "no number"],
@@ -97,7 +98,7 @@ def test_the_time_counts_from_the_last_step_forward() -> None:
 
 def test_a_job_that_has_run_is_not_timed() -> None:
     job = make_job({status_annotations.PHASE: status_annotations.RUNNING})
-    seen: dict[str, Any] = {"pods": Observed((LATE,)), "asked": True, "patience": 300}
+    seen: dict[str, Any] = {"pods": Observed((LATE,)), "all_pods": True, "schedule_timeout": 300}
     assert not finished(look(job, at(1e5), job_set=replace(UP, since=T0), **seen).status)
 
 

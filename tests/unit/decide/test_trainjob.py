@@ -27,10 +27,11 @@ from mpi_trainer.api.kinds.trainjob import (
     TrainJob,
     TrainJobSpec,
 )
-from mpi_trainer.decide import End, Observed, ObservedPod, ObservedRank
+from mpi_trainer.decide.observed import End, Observed, ObservedPod, ObservedRank
 from mpi_trainer.decide.trainjob import status_annotations
 from mpi_trainer.decide.trainjob.decide import decide, needs_all_pods, over, refused, stalled
-from mpi_trainer.decide.trainjob.observed import ObservedJobSet, ObservedTrainJob, TrainJobDecision
+from mpi_trainer.decide.trainjob.decision import TrainJobDecision
+from mpi_trainer.decide.trainjob.observed import ObservedJobSet, ObservedTrainJob
 from mpi_trainer.decide.trainjob.status import find
 from mpi_trainer.layout.agent.summary import OnHost, Summary, ranks
 
@@ -84,7 +85,7 @@ def whole(job: TrainJob, torch: bool = False) -> Effective:
 
 
 def look(job: TrainJob, now: datetime = T0, torch: bool = False, **seen: Any) -> TrainJobDecision:
-    return decide(job, whole(job, torch), ObservedTrainJob(wanted="a", **seen), now)
+    return decide(job, whole(job, torch), ObservedTrainJob(rendered="a", **seen), now)
 
 
 def pod(name: str, phase: Any = "Running", **more: Any) -> ObservedPod:
@@ -97,9 +98,9 @@ def pods(phase: Any = "Running") -> tuple[ObservedPod, ...]:
 
 
 def stored(job: TrainJob, step: TrainJobDecision) -> TrainJob:
-    """The job after the step's status and findings were written."""
+    """The job after the step's status and annotations were written."""
     notes = status_annotations.changes(
-        status_annotations.read(job.metadata.annotations), step.findings
+        status_annotations.read(job.metadata.annotations), step.annotations
     )
     merged = {**job.metadata.annotations, **notes}
     kept = {name: text for name, text in merged.items() if text is not None}
@@ -110,7 +111,7 @@ def test_a_new_job_gets_a_jobset_and_says_nothing_yet() -> None:
     step = look(make_job())
     assert step.make
     assert step.status.conditions == ()
-    assert step.findings == status_annotations.Findings()
+    assert step.annotations == status_annotations.StatusAnnotations()
 
 
 def test_a_suspended_job_gets_one_that_rests() -> None:
@@ -120,7 +121,7 @@ def test_a_suspended_job_gets_one_that_rests() -> None:
     told = find(step.status, "Suspended")
     assert told is not None
     assert (told.status, told.reason) == ("True", "Suspended")
-    assert step.findings.phase == "Suspended"
+    assert step.annotations.phase == "Suspended"
     again = look(stored(job, step), at(5), job_set=REST)
     assert not again.acts
     assert again.status == step.status
@@ -152,10 +153,10 @@ def test_a_job_that_comes_back_waits_for_the_pods_of_before() -> None:
     first, *_ = pods()
     going = Observed((replace(first, phase="Failed", terminating=True),))
     step = look(job, at(9), job_set=REST, pods=going)
-    assert (step.suspend, step.renew, step.findings.cause) == (None, False, "")
-    assert step.look_again is not None
+    assert (step.suspend, step.renew, step.annotations.cause) == (None, False, "")
+    assert step.requeue_after is not None
     late = look(stored(job, step), at(30), job_set=REST, pods=going)
-    assert "has not ended yet" in late.findings.cause
+    assert "has not ended yet" in late.annotations.cause
     kept = Observed((replace(first, phase="Failed"),))
     assert look(stored(job, late), at(31), job_set=REST, pods=kept).suspend is False
 
@@ -163,25 +164,25 @@ def test_a_job_that_comes_back_waits_for_the_pods_of_before() -> None:
 def test_a_job_runs_once_jobset_says_so_of_launcher_and_nodes() -> None:
     job = make_job()
     few = replace(UP, jobs=(JobStatus(name="node", active=1, ready=1), JobStatus(name="launcher")))
-    assert look(job, job_set=UP).findings.phase == ""
-    assert look(job, job_set=few).findings.phase == ""
+    assert look(job, job_set=UP).annotations.phase == ""
+    assert look(job, job_set=few).annotations.phase == ""
     step = look(job, at(4), job_set=ALL_UP)
-    assert step.findings.phase == "Running"
-    assert step.findings.start_time == "2026-03-01T12:00:04Z"
+    assert step.annotations.phase == "Running"
+    assert step.annotations.start_time == "2026-03-01T12:00:04Z"
     later = look(stored(job, step), at(9), job_set=few)
-    assert later.findings == step.findings
+    assert later.annotations == step.annotations
     swift = (JobStatus(name="node", ready=1), JobStatus(name="launcher", succeeded=1))
-    assert look(job, job_set=replace(UP, jobs=swift)).findings.phase == "Running"
+    assert look(job, job_set=replace(UP, jobs=swift)).annotations.phase == "Running"
 
 
 def test_a_job_that_was_not_seen_to_run_has_run_since_its_launcher_began() -> None:
     launcher = pod("pi-launcher-0-0", "Succeeded", started=at(2), end=End(code=0))
     ended = replace(UP, completed=DONE)
     late = look(make_job(), at(9), job_set=ended, pods=Observed((launcher,)))
-    assert late.findings.start_time == "2026-03-01T12:00:02Z"
+    assert late.annotations.start_time == "2026-03-01T12:00:02Z"
     node = pod("pi-node-0-0", "Failed", started=at(2), end=End(code=1))
     never = look(make_job(), at(9), job_set=replace(UP, failed=BROKEN), pods=Observed((node,)))
-    assert never.findings.start_time == ""
+    assert never.annotations.start_time == ""
 
 
 def test_counts_are_the_jobset_s_and_nothing_is_active_without_it() -> None:
@@ -204,22 +205,22 @@ def test_nothing_is_active_of_a_job_that_has_ended() -> None:
 def test_a_job_says_what_it_waits_for_after_ten_seconds() -> None:
     stuck = Observed((pod("pi-node-0-0", "Pending", why="0/3 nodes are available"),))
     early = look(make_job(), at(3), job_set=UP, pods=stuck)
-    assert early.findings.cause == ""
-    assert early.look_again == timedelta(seconds=7)
+    assert early.annotations.cause == ""
+    assert early.requeue_after == timedelta(seconds=7)
     step = look(make_job(), at(10), job_set=UP, pods=stuck)
-    assert step.findings.cause == "pi-node-0-0: 0/3 nodes are available"
-    assert step.findings.phase == "Pending"
+    assert step.annotations.cause == "pi-node-0-0: 0/3 nodes are available"
+    assert step.annotations.phase == "Pending"
 
 
 def test_a_job_that_waits_for_a_pod_to_be_ready_says_so() -> None:
     """JobSet starts no launcher before; the pod itself may look well."""
     nodes = Observed((pod("pi-node-0-0", ready=True), pod("pi-node-0-1")))
     step = look(make_job(), at(10), job_set=UP, pods=nodes)
-    assert step.findings.cause == "pi-node-0-1: it runs, but is not ready"
+    assert step.annotations.cause == "pi-node-0-1: it runs, but is not ready"
 
 
 def test_a_job_that_waits_is_looked_at_ever_more_seldom() -> None:
-    waits = [look(make_job(), at(s), job_set=UP).look_again for s in (10, 60, 3600)]
+    waits = [look(make_job(), at(s), job_set=UP).requeue_after for s in (10, 60, 3600)]
     assert waits == [timedelta(seconds=10), timedelta(seconds=15), timedelta(minutes=5)]
 
 
@@ -247,14 +248,14 @@ def test_a_job_whose_jobset_changes_goes_forward() -> None:
     """Where many start at once, each takes its time, and asking for pods would take more of it."""
     job, moved = make_job(), replace(UP, since=at(55))
     assert not needs_all_pods(job, whole(job), ObservedTrainJob(moved), at(60))
-    assert look(job, at(60), job_set=moved).look_again == timedelta(seconds=5)
+    assert look(job, at(60), job_set=moved).requeue_after == timedelta(seconds=5)
     assert needs_all_pods(job, whole(job), ObservedTrainJob(moved), at(65))
 
 
 def test_a_job_that_ran_is_not_slow_to_start() -> None:
     job = stored(make_job(), look(make_job(), job_set=ALL_UP))
     assert not needs_all_pods(job, whole(job), ObservedTrainJob(UP), at(60))
-    assert look(job, at(60), job_set=UP).look_again is None
+    assert look(job, at(60), job_set=UP).requeue_after is None
 
 
 def complete(ranks: tuple[ObservedRank, ...] = (), **more: Any) -> TrainJobDecision:
@@ -273,9 +274,9 @@ def test_a_complete_jobset_is_a_complete_job() -> None:
     told = find(step.status, "Complete")
     assert told is not None
     assert (told.reason, told.message) == ("AllJobsCompleted", "jobset completed successfully")
-    assert step.findings.phase == "Succeeded"
-    assert step.findings.completion_time == "2026-03-01T12:00:01Z"
-    assert step.findings.placement == '{"x":"0"}'
+    assert step.annotations.phase == "Succeeded"
+    assert step.annotations.completion_time == "2026-03-01T12:00:01Z"
+    assert step.annotations.placement == '{"x":"0"}'
 
 
 @pytest.mark.parametrize(
@@ -301,8 +302,8 @@ def test_a_completed_jobset_is_believed_only_once_its_pods_were_asked_for(second
     job, ended = make_job(), replace(UP, completed=DONE)
     unseen = look(job, at(seconds), job_set=ended)
     assert find(unseen.status, "Complete") is None
-    assert unseen.look_again is not None
-    told = look(job, at(seconds), job_set=ended, asked=True)
+    assert unseen.requeue_after is not None
+    told = look(job, at(seconds), job_set=ended, all_pods=True)
     assert find(told.status, "Complete") is not None
     assert [event.reason for event in told.events] == ["EvidenceMissing"]
 
@@ -322,8 +323,8 @@ def test_who_failed_is_asked_for_once() -> None:
     failed = replace(UP, failed=BROKEN)
     unseen = look(make_job(), at(60), job_set=failed)
     assert find(unseen.status, "Failed") is None
-    assert unseen.look_again is not None
-    told = find(look(make_job(), at(60), job_set=failed, asked=True).status, "Failed")
+    assert unseen.requeue_after is not None
+    told = find(look(make_job(), at(60), job_set=failed, all_pods=True).status, "Failed")
     assert told is not None
     assert told.message == "jobset failed"
 
@@ -337,7 +338,7 @@ def test_a_jobset_that_ended_and_is_being_deleted_has_ended(suspend: bool) -> No
     step = look(job, at(1), job_set=replace(going, completed=DONE), pods=seen)
     assert find(step.status, "Complete") is not None
     assert not look(stored(job, step), at(2)).acts
-    step = look(job, at(1), job_set=replace(going, failed=BROKEN), asked=True)
+    step = look(job, at(1), job_set=replace(going, failed=BROKEN), all_pods=True)
     assert find(step.status, "Failed") is not None
     assert not look(stored(job, step), at(2)).acts
 
@@ -359,12 +360,12 @@ def test_a_failure_tells_the_jobset_s_reason_and_the_pod_to_blame() -> None:
     assert told is not None
     cause = "Worker pi-node-0-1 ended with exit code 137 (OOMKilled)"
     assert (told.reason, told.message) == ("FailedJobs", f"jobset failed; {cause}")
-    assert step.findings.cause == cause
+    assert step.annotations.cause == cause
 
 
 def test_the_deadline_counts_from_creation_or_from_the_last_resumption() -> None:
     job = make_job(active_deadline_seconds=10)
-    assert look(job, at(4), job_set=UP).look_again == timedelta(seconds=6)
+    assert look(job, at(4), job_set=UP).requeue_after == timedelta(seconds=6)
     told = find(look(job, at(10), job_set=UP).status, "Failed")
     assert told is not None
     assert told.reason == "DeadlineExceeded"
@@ -389,7 +390,7 @@ def test_an_ended_job_stays_as_it_is_and_needs_no_runtime() -> None:
     step = over(job, None, at(3600))
     assert not step.acts
     assert step.status.conditions == job.status.conditions
-    assert step.look_again is None
+    assert step.requeue_after is None
 
 
 def test_what_still_runs_of_an_ended_job_goes() -> None:
@@ -401,16 +402,16 @@ def test_what_still_runs_of_an_ended_job_goes() -> None:
 def test_an_ended_job_is_deleted_after_its_time(whose: str) -> None:
     """AC-4: the runtime's wish becomes the job's own at its end."""
     wish = {status_annotations.TTL: "60"}
-    job = ended_job(wishes=wish) if whose == "runtime" else ended_job()
+    job = ended_job(runtime_annotations=wish) if whose == "runtime" else ended_job()
     if whose == "job":
         notes = {**job.metadata.annotations, **wish}
         job = replace(job, metadata=replace(job.metadata, annotations=notes))
-    assert over(job, None, at(31)).look_again == timedelta(seconds=30)
+    assert over(job, None, at(31)).requeue_after == timedelta(seconds=30)
     assert over(job, None, at(61)).delete_job
 
 
 def test_an_ended_job_gives_its_pods_back_where_that_is_wished() -> None:
-    job = ended_job(wishes={status_annotations.CLEAN: "All"})
+    job = ended_job(runtime_annotations={status_annotations.CLEAN: "All"})
     assert over(job, replace(UP, completed=DONE), at(2)).remove
 
 
@@ -429,7 +430,7 @@ def test_a_job_that_cannot_be_carried_out_fails_with_the_words_why() -> None:
 
 def test_a_job_without_its_runtime_waits_and_may_still_be_suspended() -> None:
     step = stalled(make_job(), "there is no runtime", T0)
-    assert (step.findings.phase, step.findings.cause) == ("Pending", "there is no runtime")
+    assert (step.annotations.phase, step.annotations.cause) == ("Pending", "there is no runtime")
     held = stalled(make_job(suspend=True), "there is no runtime", T0)
     assert find(held.status, "Suspended") is not None
 
@@ -442,4 +443,4 @@ def test_placement_is_ranks_by_host_in_ranges() -> None:
 
 def test_a_torch_job_runs_without_a_launcher() -> None:
     ready = replace(UP, jobs=(JobStatus(name="node", active=1, ready=1),))
-    assert look(make_job(), torch=True, job_set=ready).findings.phase == "Running"
+    assert look(make_job(), torch=True, job_set=ready).annotations.phase == "Running"

@@ -8,7 +8,7 @@ import pytest
 
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.mpijob import JobStatus
-from mpi_trainer.decide import decide
+from mpi_trainer.decide.mpijob.decide import decide
 from tests.unit.decide.world import T0, at, launcher, look_at, make_job, replace
 
 
@@ -37,7 +37,7 @@ def test_job_is_removed_when_its_time_has_passed(
     job = make_job(ttl_seconds_after_finished=ttl, status=finished(ended=ended))
     decision = decide(job, look_at(), at(passed))
     assert decision.delete_job is deleted
-    assert decision.look_again == (None if left is None else timedelta(seconds=left))
+    assert decision.requeue_after == (None if left is None else timedelta(seconds=left))
 
 
 def test_cleaning_up_does_not_wait_for_the_ttl() -> None:
@@ -45,7 +45,7 @@ def test_cleaning_up_does_not_wait_for_the_ttl() -> None:
     job = make_job(ttl_seconds_after_finished=60, clean_pod_policy="All", status=status)
     decision = decide(job, look_at(launcher("Failed")), at(1))
     assert decision.stop == ("pi-launcher",)
-    assert decision.look_again == timedelta(seconds=59)
+    assert decision.requeue_after == timedelta(seconds=59)
 
 
 def test_a_job_being_deleted_is_not_deleted_again() -> None:

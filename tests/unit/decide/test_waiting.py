@@ -7,7 +7,9 @@ from datetime import timedelta
 import pytest
 
 from mpi_trainer.api.kinds import conditions as c
-from mpi_trainer.decide import ObservedPod, decide, reasons, refused
+from mpi_trainer.decide import reasons
+from mpi_trainer.decide.mpijob.decide import decide, refused
+from mpi_trainer.decide.observed import ObservedPod
 from tests.unit.decide.world import (
     T0,
     at,
@@ -33,7 +35,7 @@ def test_a_job_that_starts_in_time_never_says_that_it_waits() -> None:
     job = stored(job, decide(job, look_at(), T0))
     early = decide(job, look_at(launcher("Pending"), pending(0), worker(1)), at(9))
     assert c.find(early.status.conditions, c.RUNNING) is None
-    assert early.look_again == timedelta(seconds=1)
+    assert early.requeue_after == timedelta(seconds=1)
 
 
 def test_the_schedulers_own_words_are_told_every_30_seconds() -> None:
@@ -51,7 +53,7 @@ def test_the_schedulers_own_words_are_told_every_30_seconds() -> None:
     job = stored(job, first)
     quiet = decide(job, seen, at(39))
     assert quiet.status == job.status
-    assert quiet.look_again == timedelta(seconds=1)
+    assert quiet.requeue_after == timedelta(seconds=1)
     again = condition(decide(job, seen, at(40)).status, c.RUNNING)
     assert again.message.startswith("3 of 3 pods do not run after 40 s")
     assert again.last_transition_time == at(10)
@@ -105,7 +107,7 @@ def test_more_causes_than_anyone_reads_are_counted() -> None:
 
 def test_a_running_job_does_not_wait() -> None:
     job, seen = running_job()
-    assert decide(job, seen, at(600)).look_again is None
+    assert decide(job, seen, at(600)).requeue_after is None
 
 
 def test_a_job_that_ends_no_longer_waits() -> None:

@@ -19,16 +19,9 @@ from mpi_trainer.api.kinds.mpijob import (
     RunPolicy,
     SchedulingPolicy,
 )
-from mpi_trainer.decide import (
-    Decision,
-    End,
-    Failure,
-    Observed,
-    ObservedPod,
-    ObservedRank,
-    Record,
-    decide,
-)
+from mpi_trainer.decide.mpijob.decide import decide
+from mpi_trainer.decide.mpijob.decision import MPIJobDecision
+from mpi_trainer.decide.observed import End, Failure, Observed, ObservedPod, ObservedRank, Record
 
 replace = msgspec.structs.replace
 T0 = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -94,7 +87,7 @@ def look_at(*pods: ObservedPod, record: Record | None = None, **fields: Any) -> 
     return Observed(pods=pods, record=record or Record(), **{"has_key": True, **fields})
 
 
-def stored(job: MPIJob, decision: Decision) -> MPIJob:
+def stored(job: MPIJob, decision: MPIJobDecision) -> MPIJob:
     return replace(job, status=decision.status)
 
 
@@ -127,5 +120,5 @@ def condition(status: JobStatus, kind: str) -> c.Condition:
     return found
 
 
-def told(decision: Decision) -> list[str]:
+def told(decision: MPIJobDecision) -> list[str]:
     return [e.reason for e in decision.events]

@@ -8,14 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpi_trainer.decide import (
-    End,
-    Observed,
-    ObservedPod,
-    agent_summary,
-    permanent_failures,
-    reasons,
-)
+from mpi_trainer.decide import agent_summary, permanent_failures, reasons
+from mpi_trainer.decide.observed import End, Observed, ObservedPod
 from mpi_trainer.layout.agent import launcher_log
 from mpi_trainer.layout.agent.summary import (
     BadRank,
@@ -78,7 +72,7 @@ def test_a_log_before_the_summary_is_passed_over() -> None:
 def test_no_text_breaks_the_reader(noise: str, cut: int) -> None:
     parse(noise)
     assert parse(TEXT[:cut] + noise) is not None
-    agent_summary.ranks(parse(TEXT[:cut] + noise), 1)
+    agent_summary.observed_ranks(parse(TEXT[:cut] + noise), 1)
 
 
 @pytest.mark.parametrize(
@@ -123,24 +117,24 @@ def test_summary_of_more_ranks_than_the_job_can_have_is_told_as_unreadable(lines
     tracemalloc.start()
     try:
         said = parse(text, most_ranks(2))
-        seen = agent_summary.ranks(said, 1)
+        seen = agent_summary.observed_ranks(said, 1)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert peak < 100 * len(text) + 100_000
     assert seen == ()
-    assert "cannot be read" in agent_summary.end(End(code=3), said).message
+    assert "cannot be read" in agent_summary.launcher_end(End(code=3), said).message
     assert "at most 3072 are read" in said.text
 
 
 def test_ranks_beyond_the_slots_of_a_small_job_are_read() -> None:
     """mpirun --oversubscribe starts as many as it is told to."""
     said = parse("mpi-agent 1\nlevel full\nended Command 0\nhost a 0-99\n", most_ranks(1))
-    assert len(agent_summary.ranks(said, 1)) == 100
+    assert len(agent_summary.observed_ranks(said, 1)) == 100
 
 
 def test_ranks_are_seen_as_the_summary_says() -> None:
-    seen = {r.rank: r for r in agent_summary.ranks(parse(TEXT), attempt=2)}
+    seen = {r.rank: r for r in agent_summary.observed_ranks(parse(TEXT), attempt=2)}
     assert seen[1].end == End(signal=9, reason="OOMKilled")
     assert [seen[n].end for n in (0, 2, 3)] == [None, None, None]
     assert {r.attempt for r in seen.values()} == {2}
@@ -151,18 +145,18 @@ def test_ranks_that_are_not_complained_of_ended_well() -> None:
     said = parse(
         "mpi-agent 1\nlevel full\nended Command 0\nworld size=2\nhost w 0-1 peak=- oom=-\n"
     )
-    assert [r.end for r in agent_summary.ranks(said, 1)] == [End(code=0), End(code=0)]
+    assert [r.end for r in agent_summary.observed_ranks(said, 1)] == [End(code=0), End(code=0)]
 
 
 def test_the_launchers_end_carries_the_agents_reason_and_words() -> None:
-    end = agent_summary.end(End(code=106, reason="Error", message=TEXT), parse(TEXT))
+    end = agent_summary.launcher_end(End(code=106, reason="Error", message=TEXT), parse(TEXT))
     assert (end.code, end.reason) == (106, "RankDied")
     assert end.message.startswith("rank 1 on train-worker-1 ended with signal 9")
 
 
 def test_a_command_that_failed_by_itself_is_told_with_what_was_raised() -> None:
     text = TEXT.replace("RankDied", "Command").replace("text ", "words ")
-    end = agent_summary.end(End(code=1, reason="Error"), parse(text))
+    end = agent_summary.launcher_end(End(code=1, reason="Error"), parse(text))
     assert end.reason == "Error"
     assert (
         end.message
@@ -189,7 +183,7 @@ LOG = (
 
 def test_a_rank_that_called_abort_is_blamed_by_its_own_words() -> None:
     """Hydra ends every rank at once, with whoever would have recorded the end."""
-    said = agent_summary.accused(parse(LOST), launcher_log.first(LOG))
+    said = agent_summary.with_logged_cause(parse(LOST), launcher_log.first(LOG))
     assert said.cause == Cause("RankFailed", 1, "train-worker-1")
     assert said.text == "rank 1 on train-worker-1 has ended all ranks by MPI_Abort(42)"
 
@@ -197,11 +191,11 @@ def test_a_rank_that_called_abort_is_blamed_by_its_own_words() -> None:
 def test_a_rank_that_was_seen_to_fail_stays_blamed() -> None:
     """Ranks that lose another print the same line."""
     text = LOST.replace("RanksLost - -", "RankKilled 0 train-worker-0")
-    assert agent_summary.accused(parse(text), launcher_log.first(LOG)) == parse(text)
+    assert agent_summary.with_logged_cause(parse(text), launcher_log.first(LOG)) == parse(text)
 
 
 def test_a_log_without_an_abort_accuses_nobody() -> None:
-    assert agent_summary.accused(parse(LOST), launcher_log.first(LOG[:1])) == parse(LOST)
+    assert agent_summary.with_logged_cause(parse(LOST), launcher_log.first(LOG[:1])) == parse(LOST)
 
 
 @pytest.mark.parametrize("indent", ["", "   "], ids=["openmpi4", "openmpi5"])
@@ -213,10 +207,12 @@ def test_the_worker_that_lacks_the_program_is_named(indent: str) -> None:
         f"{indent}Node: train-worker-1.train.default.svc",
     ]
     said = parse(LOST.replace("RanksLost - -", "CommandFailed - -"))
-    found = agent_summary.accused(said, launcher_log.first(box))
+    found = agent_summary.with_logged_cause(said, launcher_log.first(box))
     assert found.cause == Cause("StartFailed", None, "train-worker-1")
     assert found.text == "train-worker-1 has no /app/train that it could run"
-    assert agent_summary.accused(said, launcher_log.first(["Node: train-worker-1"])) == said
+    assert (
+        agent_summary.with_logged_cause(said, launcher_log.first(["Node: train-worker-1"])) == said
+    )
 
 
 VICTIM = """mpi-agent 1
@@ -239,22 +235,24 @@ def test_a_rank_that_lost_a_killed_one_is_not_to_blame() -> None:
         "[0] [train-worker-0:00000] *** An error occurred in Socket closed",
         "[0] [train-worker-0:00000] *** reported by process [4020764673,0]",
     )
-    said = agent_summary.accused(parse(VICTIM), launcher_log.first(log))
+    said = agent_summary.with_logged_cause(parse(VICTIM), launcher_log.first(log))
     assert said.cause == Cause("RankKilled", 1, "train-worker-1")
     assert said.text == (
         "rank 1 on train-worker-1 was ended by signal 15 (SIGTERM), and rank 0 has lost it"
     )
     # An exit code that the program chose itself.
-    assert agent_summary.accused(parse(VICTIM), launcher_log.first(log[1:])) == parse(VICTIM)
+    assert agent_summary.with_logged_cause(parse(VICTIM), launcher_log.first(log[1:])) == parse(
+        VICTIM
+    )
 
 
 def test_a_script_that_is_not_there_is_told_in_pythons_words() -> None:
     """L-4: so that it is not tried again."""
     line = "[0] python3: can't open file '/nosuch.py': [Errno 2] No such file or directory"
     said = parse(VICTIM.replace("status=14", "status=2").replace("Command 14", "Command 2"))
-    found = agent_summary.accused(said, launcher_log.first([line]))
+    found = agent_summary.with_logged_cause(said, launcher_log.first([line]))
     assert found.text == "can't open file '/nosuch.py': [Errno 2] No such file or directory"
-    end = agent_summary.end(End(code=2), found)
+    end = agent_summary.launcher_end(End(code=2), found)
     pod = ObservedPod("train-launcher", "launcher", "l", "Failed", end=end)
-    seen = Observed((pod,), agent_summary.ranks(found, 1))
+    seen = Observed((pod,), agent_summary.observed_ranks(found, 1))
     assert permanent_failures.reason(pod, seen) == reasons.BAD_ARGUMENTS

@@ -19,7 +19,7 @@ import pytest
 from mpi_trainer.api.defaults import with_defaults
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.mpijob import JobStatus
-from mpi_trainer.decide import Record
+from mpi_trainer.decide.observed import Record
 from mpi_trainer.local.execute import reports, run
 from mpi_trainer.local.execute.background import Desk
 from mpi_trainer.local.execute.follower import Look

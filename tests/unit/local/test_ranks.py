@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mpi_trainer.decide import End, ObservedRank
+from mpi_trainer.decide.observed import End, ObservedRank
 from mpi_trainer.layout.agent import scripts
 from mpi_trainer.local.execute import ranks
 

@@ -28,8 +28,8 @@ from mpi_trainer.controller.mpijob.takeover import TakeOver
 from mpi_trainer.controller.objects import Answer, Job, Pod
 from mpi_trainer.controller.observed_pods import attempt
 from mpi_trainer.controller.write_concurrency import WriteConcurrency
-from mpi_trainer.decide import Decision
 from mpi_trainer.decide.history import History
+from mpi_trainer.decide.mpijob.decision import MPIJobDecision
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Conflict, Forbidden, Invalid, NotFound
@@ -57,7 +57,7 @@ class Work(msgspec.Struct, frozen=True):
     job: MPIJob
     metadata: Meta
     look: Observation
-    decision: Decision
+    decision: MPIJobDecision
     now: datetime
     leisure: status.Leisure
     attempts: History | None = None

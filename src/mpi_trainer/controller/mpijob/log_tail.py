@@ -21,8 +21,10 @@ from mpi_trainer.controller.mpijob.observe import OwnedObjects
 from mpi_trainer.controller.objects import Pod
 from mpi_trainer.controller.observed_pods import attempt, launcher_end
 from mpi_trainer.controller.pod_logs import PodLogs, UnreadableLog
-from mpi_trainer.decide import Decision, Record, agent_summary, history
-from mpi_trainer.decide.history import Attempt, History, Words
+from mpi_trainer.decide import agent_summary, history
+from mpi_trainer.decide.history import Attempt, History, LogTail
+from mpi_trainer.decide.mpijob.decision import MPIJobDecision
+from mpi_trainer.decide.observed import Record
 from mpi_trainer.layout.agent import launcher_log as agentwords
 
 WORKERS = 2
@@ -41,7 +43,7 @@ class Unstored(msgspec.Struct):
     the next one."""
 
     attempt: int = 0
-    words: tuple[Words, ...] = ()
+    words: tuple[LogTail, ...] = ()
 
 
 class LogTails:
@@ -75,20 +77,25 @@ class LogTails:
         return known.text
 
     async def history(
-        self, job: MPIJob, memory: Record, mine: OwnedObjects, decision: Decision, now: datetime
+        self,
+        job: MPIJob,
+        memory: Record,
+        mine: OwnedObjects,
+        decision: MPIJobDecision,
+        now: datetime,
     ) -> History | None:
         """What is to be stored of the job's attempts with this decision; None: as it is."""
         known = history.read(job.metadata.annotations)
         if c.holds(decision.status.conditions, c.SUCCEEDED):
-            quiet = history.silenced(known)
+            quiet = history.without_output(known)
             return None if quiet == known else quiet
-        ended = history.ended(memory, decision.record, now)
+        ended = history.ended_attempt(memory, decision.record, now)
         if ended is None or (not mine.pods and not known and memory.attempt == 1):
             return None
         pod = _launcher(memory, mine)
         ended = _blamed(ended, pod, job.workers)
         if not self.shows(job):
-            return history.added(known, log_tail.unspoken(ended))
+            return history.with_attempt(known, log_tail.unspoken(ended))
         unstored = self._memories.of(job.metadata.uid, Unstored)
         if unstored.attempt == ended.attempt and unstored.words:
             ended = msgspec.structs.replace(ended, words=unstored.words)
@@ -96,7 +103,7 @@ class LogTails:
             speakers = _speakers(memory, mine, job.workers)
             ended = await log_tail.spoken(self._logs, ended, speakers, _environment(job))
             unstored.attempt, unstored.words = ended.attempt, ended.words
-        return history.added(known, ended)
+        return history.with_attempt(known, ended)
 
     async def _fetch(self, job: MPIJob, pod: Pod) -> str:
         end, summary = launcher_end(pod, job.workers)
@@ -106,7 +113,9 @@ class LogTails:
                 said = _words(await self._logs.end(pod))
             except UnreadableLog:
                 return ""
-            charge = agent_summary.accused(summary, agentwords.first(said.splitlines())).text
+            charge = agent_summary.with_logged_cause(
+                summary, agentwords.first(said.splitlines())
+            ).text
         # Some milliseconds for a long log, and many for a hostile one.
         shown = await asyncio.to_thread(redact.tail, said, _environment(job))
         return "\n".join(filter(None, (charge, shown)))

@@ -27,7 +27,8 @@ from mpi_trainer.controller.observed_pods import (
     launcher_end,
     observed_pod,
 )
-from mpi_trainer.decide import End, Observed, ObservedPod, ObservedRank, Record, agent_summary
+from mpi_trainer.decide import agent_summary
+from mpi_trainer.decide.observed import End, Observed, ObservedPod, ObservedRank, Record
 from mpi_trainer.kube.resources import JOBS, MPIJOBS, Resource
 from mpi_trainer.layout.mpijob import LABEL_ROLE
 from mpi_trainer.render import names
@@ -107,7 +108,7 @@ def observe(job: MPIJob, record: Record, mine: OwnedObjects, tail: str | None = 
             words = said.text if tail is None else (current and tail) or end.message
             reason = one.end.reason if one.foreign and one.end is not None else end.reason
             one = replace(one, end=replace(end, message=words, reason=reason))
-            ranks.extend(agent_summary.ranks(said, one.attempt))
+            ranks.extend(agent_summary.observed_ranks(said, one.attempt))
         seen.append(one)
     if mine.job is not None and not any(made_by(mine.job, pod) for pod in mine.launchers):
         name = mine.job.metadata.name

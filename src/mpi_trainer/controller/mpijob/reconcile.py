@@ -32,7 +32,10 @@ from mpi_trainer.controller.mpijob.wakeups import BY_JOB
 from mpi_trainer.controller.objects import Job, Pod, StoredJob
 from mpi_trainer.controller.observed_pods import foreign
 from mpi_trainer.controller.write_concurrency import WriteConcurrency
-from mpi_trainer.decide import Decision, Observed, decide, ours, reasons, refused
+from mpi_trainer.decide import reasons
+from mpi_trainer.decide.mpijob.decide import decide, ours, refused
+from mpi_trainer.decide.mpijob.decision import MPIJobDecision
+from mpi_trainer.decide.observed import Observed
 from mpi_trainer.kube.errors import Forbidden
 from mpi_trainer.layout.mpijob import LABEL_JOB, choose
 from mpi_trainer.render.agent_scripts import used
@@ -199,7 +202,7 @@ class Reconciler:
 
     def _decision(
         self, job: MPIJob, seen: Observed, verdict: Verdict | None, now: datetime
-    ) -> Decision:
+    ) -> MPIJobDecision:
         if verdict is None or c.finished(job.status.conditions):
             return decide(job, seen, now)
         return refused(job, seen.record, verdict.reason, verdict.message, now)
@@ -298,7 +301,7 @@ def _next(work: Work) -> Result:
     """When to look again, should nothing happen before."""
     decision = work.decision
     unwritten = status.wait(work.job.status, decision.status, work.now, work.leisure)
-    waits = [decision.look_again, unwritten if unwritten != status.NOW else None]
+    waits = [decision.requeue_after, unwritten if unwritten != status.NOW else None]
     if decision.acts:
         waits.append(timedelta(seconds=UNSURE_AGAIN))
     soonest = min((w for w in waits if w is not None), default=None)

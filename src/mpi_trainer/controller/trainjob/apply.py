@@ -1,7 +1,7 @@
 """Carrying out a step of a TrainJob. The only place that changes anything for TrainJobs.
 
-The order is fixed: findings, status, snapshot and furniture, JobSet; of a job that has ended, its
-key last. Whoever dies between two steps leaves a state from which the next look goes on. Every
+The order is fixed: annotations, status, snapshot and furniture, JobSet; of a job that has ended,
+its key last. Whoever dies between two steps leaves a state from which the next look goes on. Every
 write is guarded: the job's by its resourceVersion, the JobSet's by the uid that was seen, a making
 by its fixed name.
 """
@@ -24,7 +24,8 @@ from mpi_trainer.controller.trainjob.desired import Desired
 from mpi_trainer.controller.trainjob.runtimes import Runtimes, Superseded
 from mpi_trainer.controller.write_concurrency import WriteConcurrency
 from mpi_trainer.decide.trainjob import status_annotations
-from mpi_trainer.decide.trainjob.observed import ObservedJobSet, TrainJobDecision
+from mpi_trainer.decide.trainjob.decision import TrainJobDecision
+from mpi_trainer.decide.trainjob.observed import ObservedJobSet
 from mpi_trainer.decide.trainjob.status import finished
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
@@ -71,7 +72,7 @@ class Writer:
         """Findings and status; whether the status or the phase was written."""
         version = work.metadata.resource_version
         old = status_annotations.read(work.job.metadata.annotations)
-        notes = status_annotations.changes(old, work.step.findings)
+        notes = status_annotations.changes(old, work.step.annotations)
         if notes:
             body: dict[str, Any] = {"resourceVersion": version, "annotations": notes}
             version = await self._job.patch(work.key, {"metadata": body})
@@ -87,7 +88,7 @@ class Writer:
         """Of a job that has ended, once that is told; whether it is gone."""
         if not finished(work.step.status):
             return True
-        ended = status_annotations.parsed(work.step.findings.completion_time)
+        ended = status_annotations.to_time(work.step.annotations.completion_time)
         owed = self._furniture.owes_key(work.metadata, ended, work.now)
         if finished(work.job.status) and not owed:
             return True

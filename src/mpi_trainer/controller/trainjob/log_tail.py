@@ -28,7 +28,8 @@ from mpi_trainer.controller.trainjob.objects import REPLICATED_JOB
 from mpi_trainer.controller.trainjob.pods import AllPods, PodOwners
 from mpi_trainer.decide import cause_text, history, reasons
 from mpi_trainer.decide.history import Attempt, History
-from mpi_trainer.decide.trainjob.observed import ObservedJobSet, TrainJobDecision
+from mpi_trainer.decide.trainjob.decision import TrainJobDecision
+from mpi_trainer.decide.trainjob.observed import ObservedJobSet
 from mpi_trainer.decide.trainjob.status import finished, holds
 
 replace = msgspec.structs.replace
@@ -61,10 +62,10 @@ class LogTails:
         """What is to be stored of the job's attempts with this step; `pods` are its own."""
         known = history.read(job.metadata.annotations)
         if holds(step.status, COMPLETE):
-            return history.wire(history.silenced(known)) or ""
+            return history.to_json(history.without_output(known)) or ""
         for speakers in _ended(known, whole, pods):
-            known = history.added(known, await self._heard(job, whole, known, speakers, now))
-        return history.wire(known) or ""
+            known = history.with_attempt(known, await self._heard(job, whole, known, speakers, now))
+        return history.to_json(known) or ""
 
     async def last(
         self,
@@ -96,9 +97,9 @@ class LogTails:
         one = replace(
             one,
             reason=reason if ended else history.SUSPENDED,
-            message=step.findings.cause if ended else "",
+            message=step.annotations.cause if ended else "",
         )
-        return history.wire(history.added(known, one)) or ""
+        return history.to_json(history.with_attempt(known, one)) or ""
 
     async def _heard(
         self, job: TrainJob, whole: Effective, known: History, pods: list[Pod], now: datetime
@@ -155,13 +156,13 @@ def _blamed(pod: Pod, whole: Effective) -> Attempt:
     seen = observed_pod(pod, pod.metadata.name, "launcher", NODE_CONTAINER)
     if whole.policy != MPI:
         ended = replace(seen, end=end_of(pod, NODE_CONTAINER))
-        return Attempt(0, reasons.WORKER_FAILED, cause_text.words("Pod", ended), host=seen.name)
+        return Attempt(0, reasons.WORKER_FAILED, cause_text.pod_end("Pod", ended), host=seen.name)
     end, said = launcher_end(pod, whole.nodes, NODE_CONTAINER)
     of_agent = end.reason in reasons.OF_AGENT
     text = (
-        cause_text.verdict(end)
+        cause_text.agent_verdict(end)
         if of_agent
-        else cause_text.words("Launcher", replace(seen, end=end))
+        else cause_text.pod_end("Launcher", replace(seen, end=end))
     )
     return Attempt(
         0,

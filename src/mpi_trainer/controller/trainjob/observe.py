@@ -16,7 +16,8 @@ from mpi_trainer.api.effective.overrides import NODE_CONTAINER
 from mpi_trainer.controller.objects import Pod
 from mpi_trainer.controller.observed_pods import launcher_end, observed_pod
 from mpi_trainer.controller.trainjob.objects import REPLICATED_JOB
-from mpi_trainer.decide import Observed, ObservedPod, ObservedRank, agent_summary
+from mpi_trainer.decide import agent_summary
+from mpi_trainer.decide.observed import Observed, ObservedPod, ObservedRank
 from mpi_trainer.decide.trainjob.status_annotations import placement
 
 
@@ -41,7 +42,7 @@ def observe(pods: Iterable[Pod], mpi: bool, nodes: int) -> Observation:
         if is_launcher and one.ended:
             end, said = launcher_end(pod, nodes, NODE_CONTAINER)
             one = msgspec.structs.replace(one, end=end)
-            ranks, where = agent_summary.ranks(said, one.attempt), placement(said)
+            ranks, where = agent_summary.observed_ranks(said, one.attempt), placement(said)
         found.append(one)
     return Observation(Observed(tuple(found), ranks), where)
 

@@ -41,7 +41,8 @@ from mpi_trainer.controller.trainjob.status_throttle import StatusThrottle
 from mpi_trainer.controller.write_concurrency import WriteConcurrency
 from mpi_trainer.decide import reasons
 from mpi_trainer.decide.trainjob.decide import decide, needs_all_pods, ours, over, refused, stalled
-from mpi_trainer.decide.trainjob.observed import ObservedJobSet, ObservedTrainJob, TrainJobDecision
+from mpi_trainer.decide.trainjob.decision import TrainJobDecision
+from mpi_trainer.decide.trainjob.observed import ObservedJobSet, ObservedTrainJob
 from mpi_trainer.decide.trainjob.status import finished, holds
 from mpi_trainer.kube.errors import Forbidden
 from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
@@ -260,17 +261,17 @@ class Reconciler:
         whole = plan.desired.effective
         everything = ObservedTrainJob(
             job_set=job_set,
-            wanted=plan.desired.rendered,
-            wishes=plan.desired.wishes,
-            trouble=noted.trouble,
-            patience=self._tools.schedule_timeout,
+            rendered=plan.desired.rendered,
+            runtime_annotations=plan.desired.wishes,
+            problem=noted.trouble,
+            schedule_timeout=self._tools.schedule_timeout,
         )
         watched = self._stores.ended_pods.by(BY_JOB, f"{job.namespace}/{job.name}")
         own = await self._own(job, job_set, watched)
         everything = _with_pods(everything, own, whole)
         if needs_all_pods(job, whole, everything, now):
             own = await self._own(job, job_set, await self._tools.all_pods.of(job))
-            everything = replace(_with_pods(everything, own, whole), asked=True)
+            everything = replace(_with_pods(everything, own, whole), all_pods=True)
         step = decide(job, whole, everything, now)
         return await self._with_words(job, whole, job_set, own, step, now)
 
@@ -296,7 +297,7 @@ class Reconciler:
             attempts = await words.last(job, whole, job_set, step, now)
         else:
             attempts = await words.told(job, whole, own, step, now)
-        return replace(step, findings=replace(step.findings, attempts=attempts))
+        return replace(step, annotations=replace(step.annotations, attempts=attempts))
 
     # --- carrying out ------------------------------------------------------------------------
 
@@ -312,7 +313,7 @@ class Reconciler:
             for event in due.step.events:
                 self._tell(work.job, event.type, event.reason, event.message)
         if due.step is not step:
-            waits = (w.total_seconds() for w in (due.later, step.look_again) if w is not None)
+            waits = (w.total_seconds() for w in (due.later, step.requeue_after) if w is not None)
             return Result(min(waits, default=None))
         if step.delete_job:
             await hands.delete_job(work)
@@ -416,7 +417,7 @@ def _nodes(job: TrainJob, runtime: Runtime) -> int:
 
 def _next(step: TrainJobDecision) -> Result:
     """When to look again, should nothing happen before."""
-    waits = [] if step.look_again is None else [step.look_again.total_seconds()]
+    waits = [] if step.requeue_after is None else [step.requeue_after.total_seconds()]
     if step.acts:
         waits.append(UNSURE_AGAIN)
     return Result(min(waits, default=None))

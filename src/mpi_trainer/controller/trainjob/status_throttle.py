@@ -22,7 +22,8 @@ from msgspec.structs import replace
 
 from mpi_trainer.api.kinds.trainjob import JobStatus, TrainJob
 from mpi_trainer.decide.trainjob import status_annotations as f
-from mpi_trainer.decide.trainjob.observed import ObservedJobSet, TrainJobDecision
+from mpi_trainer.decide.trainjob.decision import TrainJobDecision
+from mpi_trainer.decide.trainjob.observed import ObservedJobSet
 from mpi_trainer.decide.trainjob.status import finished
 
 NEW = timedelta(seconds=1)
@@ -33,7 +34,7 @@ FIRST_COUNTS = timedelta(seconds=10)
 COUNTS_WITHIN = timedelta(seconds=20)
 RUNS_WITHIN = timedelta(seconds=10)
 WRITES = 3
-"""that it takes to tell that a job runs: findings, status, event"""
+"""that it takes to tell that a job runs: annotations, status, event"""
 
 
 class Due(NamedTuple):
@@ -65,12 +66,12 @@ class StatusThrottle:
 
     def told(self, step: TrainJobDecision, now: datetime) -> None:
         self._told, self._turned = now, None
-        if step.findings.phase == f.RUNNING:
+        if step.annotations.phase == f.RUNNING:
             self._runs = None
 
     def due(self, job: TrainJob, step: TrainJobDecision, now: datetime, busy: timedelta) -> Due:
         """`busy` is how long the writes of late take."""
-        old, new = f.read(job.metadata.annotations), step.findings
+        old, new = f.read(job.metadata.annotations), step.annotations
         before, counts = job.status.jobs_status, step.status.jobs_status
         if (new, step.status) != (old, job.status) and not finished(step.status):
             left = _rest(self._seen or now, now, NEW) if _is_new(job, old) else None
@@ -88,7 +89,7 @@ class StatusThrottle:
         soon = _rest(self._turned, now, min(WRITES * busy, TURNS_WITHIN))
         if soon is not None:
             return Due(None, min(soon, rest))
-        return Due(replace(step, findings=old, events=()), rest if runs else None)
+        return Due(replace(step, annotations=old, events=()), rest if runs else None)
 
     def _untold(
         self, runs: bool, before: tuple[JobStatus, ...], now: datetime, busy: timedelta
@@ -102,7 +103,7 @@ class StatusThrottle:
         return _rest(self._told, now, min(pause + WRITES * busy, COUNTS_WITHIN))
 
 
-def _is_new(job: TrainJob, told: f.Findings) -> bool:
+def _is_new(job: TrainJob, told: f.StatusAnnotations) -> bool:
     """Whether nothing was ever written to it."""
     return not (job.status.conditions or job.status.jobs_status or told.phase or told.cause)
 
@@ -112,7 +113,7 @@ def _turn(counts: tuple[JobStatus, ...]) -> tuple[bool, bool]:
     return any(one.active for one in counts), any(one.suspended for one in counts)
 
 
-def _runs_now(old: f.Findings, new: f.Findings) -> bool:
+def _runs_now(old: f.StatusAnnotations, new: f.StatusAnnotations) -> bool:
     """Whether that is all the difference."""
     before = replace(new, phase=old.phase, start_time=old.start_time, cause=old.cause)
     return new.phase == f.RUNNING and old.phase in ("", f.PENDING) and before == old

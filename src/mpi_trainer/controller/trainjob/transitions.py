@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.decide.trainjob import status_annotations as f
-from mpi_trainer.decide.trainjob.observed import TrainJobDecision
+from mpi_trainer.decide.trainjob.decision import TrainJobDecision
 from mpi_trainer.runtime.job_metrics import TrainJobMetrics
 
 
 def count_transitions(
     metrics: TrainJobMetrics, job: TrainJob, framework: str, step: TrainJobDecision
 ) -> None:
-    """To be called once findings and status are stored; `job` has those before them."""
-    old, new = f.read(job.metadata.annotations), step.findings
+    """To be called once annotations and status are stored; `job` has those before them."""
+    old, new = f.read(job.metadata.annotations), step.annotations
     where = (job.namespace, framework)
     if new.start_time and not old.start_time:
         # Told with its end, where a short job had no word of its own for it.
         metrics.running.labels(*where).inc()
-        born, started = job.metadata.creation_timestamp, f.parsed(new.start_time)
+        born, started = job.metadata.creation_timestamp, f.to_time(new.start_time)
         if born is not None and started is not None and not job.status.conditions:
             metrics.to_running.labels(*where).observe(max((started - born).total_seconds(), 0.0))
     if new.phase == old.phase:
@@ -26,6 +26,6 @@ def count_transitions(
         metrics.suspended.labels(*where).inc()
     elif new.phase in (f.SUCCEEDED, f.FAILED):
         (metrics.succeeded if new.phase == f.SUCCEEDED else metrics.failed).labels(*where).inc()
-        started, ended = f.parsed(new.start_time), f.parsed(new.completion_time)
+        started, ended = f.to_time(new.start_time), f.to_time(new.completion_time)
         if started is not None and ended is not None:
             metrics.duration.labels(*where).observe((ended - started).total_seconds())

@@ -33,17 +33,20 @@ def failure(job: MPIJob, seen: Observed) -> Failure | None:
 
 
 def _no_image(seen: Observed) -> Failure | None:
-    pod = next((p for p in seen.pods if not p.terminating and permanent_failures.image(p)), None)
+    pod = next(
+        (p for p in seen.pods if not p.terminating and permanent_failures.has_invalid_image(p)),
+        None,
+    )
     if pod is None:
         return None
-    attempt, text = seen.record.attempt, permanent_failures.no_image(pod)
+    attempt, text = seen.record.attempt, permanent_failures.invalid_image(pod)
     return Failure(attempt, reasons.IMAGE_INVALID, text, pod.name)
 
 
 def _worker_failure(job: MPIJob, seen: Observed) -> Failure | None:
     launcher = seen.launcher()
     launched = launcher is not None and launcher.phase != "Pending"
-    needed = elastic.needed(job, seen)
+    needed = elastic.workers_needed(job, seen)
     for pod in sorted(seen.workers, key=lambda p: p.index):
         if pod.index >= job.workers:
             continue
@@ -55,9 +58,9 @@ def _worker_failure(job: MPIJob, seen: Observed) -> Failure | None:
             evicted = pod.disrupted or (pod.end is not None and pod.end.reason == "Evicted")
             reason = reasons.EVICTED if evicted else permanent_failures.reason(pod, seen)
             reason = reason or reasons.WORKER_FAILED
-            return Failure(seen.record.attempt, reason, cause_text.words("Worker", pod), pod.name)
+            return Failure(seen.record.attempt, reason, cause_text.pod_end("Worker", pod), pod.name)
         if pod.phase == "Succeeded" and not launched:
-            text = f"{cause_text.words('Worker', pod)}, before the launcher ran"
+            text = f"{cause_text.pod_end('Worker', pod)}, before the launcher ran"
             return Failure(seen.record.attempt, reasons.WORKER_FAILED, text, pod.name)
     return _vanished(job, seen) if launched else None
 
@@ -75,8 +78,8 @@ def _vanished(job: MPIJob, seen: Observed) -> Failure | None:
     launcher = seen.launcher()
     if launcher is None or not c.holds(job.status.conditions, c.RUNNING):
         return None
-    made_for = takeover.workers_of(job, launcher)
-    index = next((i for i in takeover.missing(job, seen) if i < made_for), None)
+    made_for = takeover.workers_expected_by(job, launcher)
+    index = next((i for i in takeover.missing_workers(job, seen) if i < made_for), None)
     if index is None:
         return None
     name = f"{job.name}-worker-{index}"
@@ -98,9 +101,11 @@ def _launcher_failure(job: MPIJob, seen: Observed) -> Failure | None:
     elif launcher.phase == "Failed":
         name = launcher.name
         if launcher.end is not None and launcher.end.reason in reasons.OF_AGENT:
-            return Failure(attempt, launcher.end.reason, cause_text.verdict(launcher.end), name)
-        text = cause_text.words("Launcher", launcher)
-        text += cause_text.culprit(seen, text)
+            return Failure(
+                attempt, launcher.end.reason, cause_text.agent_verdict(launcher.end), name
+            )
+        text = cause_text.pod_end("Launcher", launcher)
+        text += cause_text.first_failed_rank(seen, text)
         if launcher.foreign:
             return Failure(attempt, _of_job(launcher), text, name)
         same = permanent_failures.reason(launcher, seen)
@@ -117,30 +122,30 @@ def _of_job(launcher: ObservedPod) -> str:
     return reasons.DEADLINE if late else reasons.BACKOFF_LIMIT
 
 
-def recorded(record: Record, failure: Failure, now: datetime) -> Record:
+def with_failure(record: Record, failure: Failure, now: datetime) -> Record:
     """The record with this failure in it and the next attempt named, to be stored before acting."""
     failures = _kept(record, failure)
     return Record(
         attempt=record.attempt + 1,
         failures=failures,
-        retry_at=now + backoff.rest(len(failures)),
+        retry_at=now + backoff.delay(len(failures)),
     )
 
 
-def closed(record: Record, failure: Failure) -> Record:
+def with_last_failure(record: Record, failure: Failure) -> Record:
     """The record of a job that this failure ends; closing it twice changes nothing."""
-    if verdict(record) is not None:
+    if last_failure(record) is not None:
         return record
     return Record(attempt=record.attempt, failures=_kept(record, failure))
 
 
-def verdict(record: Record) -> Failure | None:
+def last_failure(record: Record) -> Failure | None:
     """The failure that ended the job, where it is recorded but perhaps not in the status yet."""
     last = record.failures[-1] if record.failures else None
     return last if last is not None and last.attempt == record.attempt else None
 
 
-def broken_off(job: MPIJob, seen: Observed, now: datetime) -> Record:
+def after_suspension(job: MPIJob, seen: Observed, now: datetime) -> Record:
     """The record of a suspended job: a launcher that was stopped has used its attempt up.
 
     It costs nothing of the budget, but what its ranks reported is not the next launcher's.
@@ -154,15 +159,15 @@ def broken_off(job: MPIJob, seen: Observed, now: datetime) -> Record:
     return record
 
 
-def rested(record: Record, now: datetime) -> Record:
+def with_bounded_backoff(record: Record, now: datetime) -> Record:
     """The record with a rest of the due length at most, should the clock have gone back."""
-    latest = now + backoff.rest(len(record.failures))
+    latest = now + backoff.delay(len(record.failures))
     if record.retry_at is None or record.retry_at <= latest:
         return record
     return replace(record, retry_at=latest)
 
 
-def final(job: MPIJob, record: Record, failure: Failure) -> Failure:
+def as_job_failure(job: MPIJob, record: Record, failure: Failure) -> Failure:
     """The failure as the job's own, once the budget is spent."""
     if backoff.limit(job) == 0 or failure.reason in reasons.FINAL:
         return failure
@@ -170,10 +175,10 @@ def final(job: MPIJob, record: Record, failure: Failure) -> Failure:
     return replace(failure, reason=reasons.BACKOFF_LIMIT, message=text)
 
 
-def waste(job: MPIJob, seen: Observed) -> tuple[str, ...]:
+def unneeded_pods(job: MPIJob, seen: Observed) -> tuple[str, ...]:
     """Pods of no use: other attempts' launchers, ended workers, workers beyond `replicas`."""
     between = seen.record.retry_at is not None
-    current, kept = seen.launcher(), elastic.kept(job, seen)
+    current, kept = seen.launcher(), elastic.workers_to_keep(job, seen)
     return tuple(
         p.name
         for p in seen.pods

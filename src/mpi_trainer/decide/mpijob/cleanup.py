@@ -17,7 +17,7 @@ ALL = "All"
 POLICIES = (NONE, RUNNING, ALL)
 
 
-def surplus(job: MPIJob, seen: Observed) -> tuple[str, ...]:
+def pods_to_remove(job: MPIJob, seen: Observed) -> tuple[str, ...]:
     policy = job.spec.run_policy.clean_pod_policy or NONE
     return tuple(p.name for p in seen.pods if not p.terminating and _goes(policy, p))
 

@@ -30,7 +30,7 @@ from mpi_trainer.decide.mpijob import (
     takeover,
     waiting,
 )
-from mpi_trainer.decide.mpijob.decision import Decision
+from mpi_trainer.decide.mpijob.decision import MPIJobDecision
 from mpi_trainer.decide.mpijob.status import StatusBuilder
 from mpi_trainer.decide.observed import Failure, Observed, Record
 
@@ -39,26 +39,26 @@ replace = msgspec.structs.replace
 NOW = timedelta(0)
 
 
-def decide(job: MPIJob, seen: Observed, now: datetime) -> Decision:
+def decide(job: MPIJob, seen: Observed, now: datetime) -> MPIJobDecision:
     """The next step of a job that was validated and defaulted."""
     if not ours(job) or job.metadata.deletion_timestamp is not None:
-        return Decision(job.status, seen.record)
+        return MPIJobDecision(job.status, seen.record)
     if c.finished(job.status.conditions):
         return _finished(job, seen, now)
     story = StatusBuilder(job, now, job.status).created()
-    lost = attempts.verdict(seen.record)
+    lost = attempts.last_failure(seen.record)
     if lost is not None:
         return _lost(story, seen, lost)
-    objection = success.objection(_cast(job), seen)
-    if objection is None and success.claimed(seen):
-        odd = success.surprise(_cast(job), seen)
+    objection = success.hidden_failure(_cast(job), seen)
+    if objection is None and success.launcher_succeeded(seen):
+        odd = success.placement_warning(_cast(job), seen)
         return _ended(story.surprised(odd).succeeded(), seen, seen.record)
     if job.spec.run_policy.suspend:
         return _suspended(story, seen)
     return _active(story.resumed().started(), seen, objection)
 
 
-def _active(story: StatusBuilder, seen: Observed, objection: Failure | None) -> Decision:
+def _active(story: StatusBuilder, seen: Observed, objection: Failure | None) -> MPIJobDecision:
     over = _time_is_up(story, seen)
     if over is not None:
         return _lost(story, seen, over)
@@ -67,12 +67,14 @@ def _active(story: StatusBuilder, seen: Observed, objection: Failure | None) -> 
         return _failed(story, seen, failure)
     if seen.record.retry_at is not None:
         return _between(story, seen, seen.record.retry_at)
-    if takeover.unfit(story.job, seen):
-        return _ended(story, seen, takeover.anew(seen.record, story.now))
+    if takeover.needs_new_attempt(story.job, seen):
+        return _ended(story, seen, takeover.next_attempt(seen.record, story.now))
     return _under_way(story, seen, seen.record)
 
 
-def refused(job: MPIJob, record: Record, reason: str, message: str, now: datetime) -> Decision:
+def refused(
+    job: MPIJob, record: Record, reason: str, message: str, now: datetime
+) -> MPIJobDecision:
     """The end of a job that cannot be carried out at all, whatever is tried."""
     story = StatusBuilder(job, now, job.status).created()
     return _lost(story, Observed(record=record), Failure(record.attempt, reason, message))
@@ -88,26 +90,28 @@ def _cast(job: MPIJob) -> success.ExpectedRanks:
     return success.ExpectedRanks(f"{job.name}-launcher", job.workers, job.slots, works)
 
 
-def _finished(job: MPIJob, seen: Observed, now: datetime) -> Decision:
+def _finished(job: MPIJob, seen: Observed, now: datetime) -> MPIJobDecision:
     left = ttl.remaining(job, now)
     if left is not None and left <= NOW:
-        return Decision(job.status, seen.record, delete_job=True)
+        return MPIJobDecision(job.status, seen.record, delete_job=True)
     status = job.status
     if status.last_reconcile_time is not None:
         # Else another controller has ended it, and what it wrote stays as it is.
-        counted = replicas.settled(status.replica_statuses, seen)
+        counted = replicas.after_end(status.replica_statuses, seen)
         status = replace(status, replica_statuses=counted)
     return _closed(
         StatusBuilder(job, now, status),
-        Decision(status, seen.record, stop=cleanup.surplus(job, seen), look_again=left),
+        MPIJobDecision(
+            status, seen.record, stop=cleanup.pods_to_remove(job, seen), requeue_after=left
+        ),
     )
 
 
-def _suspended(story: StatusBuilder, seen: Observed) -> Decision:
+def _suspended(story: StatusBuilder, seen: Observed) -> MPIJobDecision:
     told = story.suspended()
-    step = Decision(
+    step = MPIJobDecision(
         told.status,
-        attempts.broken_off(story.job, seen, story.now),
+        attempts.after_suspension(story.job, seen, story.now),
         needs_key=not seen.has_key,
         stop=tuple(p.name for p in seen.pods if not p.terminating),
         events=told.events,
@@ -127,77 +131,77 @@ def _time_is_up(story: StatusBuilder, seen: Observed) -> Failure | None:
     return None
 
 
-def _failed(story: StatusBuilder, seen: Observed, failure: Failure) -> Decision:
+def _failed(story: StatusBuilder, seen: Observed, failure: Failure) -> MPIJobDecision:
     """An attempt is over: recorded now, acted upon at the next look."""
     job, limit = story.job, backoff.limit(story.job)
     if failure.reason in reasons.PERMANENT:
-        failure = permanent_failures.told(failure, retries=limit > 0)
+        failure = permanent_failures.explained(failure, retries=limit > 0)
     told = story.blaming(failure)
     if failure.reason in reasons.FINAL or backoff.exhausted(job, len(seen.record.failures) + 1):
         return _lost(story if limit == 0 else told, seen, failure)
-    record = attempts.recorded(seen.record, failure, story.now)
+    record = attempts.with_failure(seen.record, failure, story.now)
     return _ended(told.restarting(record, limit), seen, record)
 
 
-def _lost(story: StatusBuilder, seen: Observed, failure: Failure) -> Decision:
-    record = attempts.closed(seen.record, failure)
-    return _ended(story.failed(attempts.final(story.job, record, failure)), seen, record)
+def _lost(story: StatusBuilder, seen: Observed, failure: Failure) -> MPIJobDecision:
+    record = attempts.with_last_failure(seen.record, failure)
+    return _ended(story.failed(attempts.as_job_failure(story.job, record, failure)), seen, record)
 
 
-def _ended(story: StatusBuilder, seen: Observed, record: Record) -> Decision:
+def _ended(story: StatusBuilder, seen: Observed, record: Record) -> MPIJobDecision:
     """The last decision of an attempt or a job; clearing away is the next look's business."""
-    step = Decision(story.status, record, events=story.events, look_again=NOW)
+    step = MPIJobDecision(story.status, record, events=story.events, requeue_after=NOW)
     return _closed(story, _with_counts(step, seen))
 
 
-def _between(story: StatusBuilder, seen: Observed, retry_at: datetime) -> Decision:
+def _between(story: StatusBuilder, seen: Observed, retry_at: datetime) -> MPIJobDecision:
     """Rest and clear away, until nothing is left of the last attempt but its healthy workers."""
     job, limit = story.job, backoff.limit(story.job)
-    record = attempts.rested(seen.record, story.now)
+    record = attempts.with_bounded_backoff(seen.record, story.now)
     told = story.restarting(record, limit)
     left = (record.retry_at or retry_at) - story.now
     if c.holds(job.status.conditions, c.RUNNING):
         # The status of this look was lost once. Should it be lost again after the attempt has
         # begun, the old Running would read as a launcher that is gone.
-        return _onward(told, seen, Decision(told.status, record, look_again=NOW))
-    if left > NOW or attempts.waste(job, seen) or lost_pods.leaving(job, seen):
+        return _onward(told, seen, MPIJobDecision(told.status, record, requeue_after=NOW))
+    if left > NOW or attempts.unneeded_pods(job, seen) or lost_pods.awaited_deletions(job, seen):
         wait = left if left > NOW else None
-        return _clearing(told, seen, Decision(told.status, record, look_again=wait))
+        return _clearing(told, seen, MPIJobDecision(told.status, record, requeue_after=wait))
     return _under_way(told.retrying(record, limit), seen, replace(record, retry_at=None))
 
 
-def _under_way(story: StatusBuilder, seen: Observed, record: Record) -> Decision:
+def _under_way(story: StatusBuilder, seen: Observed, record: Record) -> MPIJobDecision:
     """Start what is missing: workers, then, when they are ready for it, the launcher."""
     job = story.job
-    if attempts.waste(job, seen) or lost_pods.leaving(job, seen):
-        return _clearing(story, seen, Decision(story.status, record))
+    if attempts.unneeded_pods(job, seen) or lost_pods.awaited_deletions(job, seen):
+        return _clearing(story, seen, MPIJobDecision(story.status, record))
     stale = tuple(p.name for p in seen.workers if p.attempt < record.attempt)
     launcher = seen.launcher()
     # What ours would make, another controller's launcher could not use.
     led_by_another = launcher is not None and launcher.foreign
-    absent = () if led_by_another else takeover.missing(job, seen)
-    step = Decision(
+    absent = () if led_by_another else takeover.missing_workers(job, seen)
+    step = MPIJobDecision(
         story.status,
         record,
         needs_key=not seen.has_key,
         start_workers=absent,
         start_launcher=launcher is None and not stale and _may_launch(job, seen),
         free=stale,
-        resize=elastic.due(job, seen),
+        resize=elastic.hosts_change_now(job, seen),
     )
     return _onward(_alive(story, seen), seen, step)
 
 
-def _clearing(story: StatusBuilder, seen: Observed, step: Decision) -> Decision:
+def _clearing(story: StatusBuilder, seen: Observed, step: MPIJobDecision) -> MPIJobDecision:
     """Stop what is of no use; what holds resources in vain for long, too."""
     job = story.job
-    held = lost_pods.held(job, seen, story.now)
+    held = lost_pods.workers_to_release(job, seen, story.now)
     if held:
         story = story.releasing(lost_pods.message(job, seen, len(held)))
-    stop = tuple(dict.fromkeys((*attempts.waste(job, seen), *held)))
+    stop = tuple(dict.fromkeys((*attempts.unneeded_pods(job, seen), *held)))
     left = None if held else lost_pods.remaining(job, seen, story.now)
-    waits = (w for w in (step.look_again, left) if w is not None and w > NOW)
-    return _onward(story, seen, replace(step, stop=stop, look_again=min(waits, default=None)))
+    waits = (w for w in (step.requeue_after, left) if w is not None and w > NOW)
+    return _onward(story, seen, replace(step, stop=stop, requeue_after=min(waits, default=None)))
 
 
 def _may_launch(job: MPIJob, seen: Observed) -> bool:
@@ -214,7 +218,7 @@ def _alive(story: StatusBuilder, seen: Observed) -> StatusBuilder:
     return story.running()
 
 
-def _onward(story: StatusBuilder, seen: Observed, step: Decision) -> Decision:
+def _onward(story: StatusBuilder, seen: Observed, step: MPIJobDecision) -> MPIJobDecision:
     """The step with the story's words, the counts, and the next moment that time alone decides."""
     after = replace(seen, record=step.record)
     wait = waiting.remaining(story.job, story.status, after, story.now)
@@ -222,22 +226,22 @@ def _onward(story: StatusBuilder, seen: Observed, step: Decision) -> Decision:
         story = story.waiting(waiting.message(story.job, story.status, after, story.now))
         wait = waiting.EVERY
     waits = (
-        step.look_again,
+        step.requeue_after,
         wait,
         deadline.remaining(story.job, story.status.start_time or story.now, story.now),
         scheduling.remaining(story.job, story.status, after, story.now),
     )
     soonest = min((w for w in waits if w is not None), default=None)
-    told = replace(step, status=story.status, events=story.events, look_again=soonest)
+    told = replace(step, status=story.status, events=story.events, requeue_after=soonest)
     return _closed(story, _with_counts(told, seen))
 
 
-def _with_counts(step: Decision, seen: Observed) -> Decision:
+def _with_counts(step: MPIJobDecision, seen: Observed) -> MPIJobDecision:
     counted = replicas.counts(seen, step.record)
     return replace(step, status=replace(step.status, replica_statuses=counted))
 
 
-def _closed(story: StatusBuilder, step: Decision) -> Decision:
+def _closed(story: StatusBuilder, step: MPIJobDecision) -> MPIJobDecision:
     """Stamps the look, but only where the status says something new: a stamp alone is no news.
 
     Were it stamped for every act, an act that takes a while would be a storm of writes.

@@ -3,27 +3,21 @@
 The order of carrying out is fixed: store `record`, store `status`, then stop, free, start, tell.
 Between any two of these a crash is harmless. What is stopped is the pod that was seen (its uid),
 never another of the same name.
-A decision that changes nothing is a fixed point: the executor may sleep until `look_again`.
+A decision that changes nothing is a fixed point: the executor may sleep until `requeue_after`.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Literal
 
 import msgspec
 
 from mpi_trainer.api.kinds.mpijob import JobStatus
 from mpi_trainer.decide.observed import Record
+from mpi_trainer.decide.reasons import DecidedEvent
 
 
-class DecidedEvent(msgspec.Struct, frozen=True):
-    type: Literal["Normal", "Warning"]
-    reason: str
-    message: str
-
-
-class Decision(msgspec.Struct, frozen=True):
+class MPIJobDecision(msgspec.Struct, frozen=True):
     """`free` names healthy workers that are kept, but may still hold ranks of a failed attempt.
 
     To free a worker is to end such ranks and then to mark it as one of `record.attempt`; one that
@@ -42,7 +36,7 @@ class Decision(msgspec.Struct, frozen=True):
     delete_job: bool = False
     resize: bool = False
     events: tuple[DecidedEvent, ...] = ()
-    look_again: timedelta | None = None
+    requeue_after: timedelta | None = None
 
     @property
     def makes(self) -> bool:

@@ -11,7 +11,7 @@ from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.decide.observed import Observed
 
 
-def due(job: MPIJob, seen: Observed) -> bool:
+def hosts_change_now(job: MPIJob, seen: Observed) -> bool:
     """Whether the files that name the hosts are to change now."""
     told = _told(seen)
     if told is None or told == job.workers:
@@ -20,12 +20,12 @@ def due(job: MPIJob, seen: Observed) -> bool:
     return told > job.workers or all(index in up for index in range(job.workers))
 
 
-def kept(job: MPIJob, seen: Observed) -> int:
+def workers_to_keep(job: MPIJob, seen: Observed) -> int:
     """How many workers are kept: those that the launcher counts on, even if fewer are wanted."""
     return max(job.workers, _told(seen) or 0)
 
 
-def needed(job: MPIJob, seen: Observed) -> int:
+def workers_needed(job: MPIJob, seen: Observed) -> int:
     """How many workers the attempt depends on: of those that are to come, none yet."""
     told = _told(seen)
     return job.workers if told is None else min(job.workers, told)

@@ -30,7 +30,7 @@ def counts(seen: Observed, record: Record) -> Mapping[str, ReplicaStatus]:
     }
 
 
-def settled(before: Mapping[str, ReplicaStatus], seen: Observed) -> Mapping[str, ReplicaStatus]:
+def after_end(before: Mapping[str, ReplicaStatus], seen: Observed) -> Mapping[str, ReplicaStatus]:
     """After the end: how it ended stays true when the pods are cleaned up; only `active` moves."""
     active = {
         LAUNCHER: _in_phase(seen.launchers, "Running"),

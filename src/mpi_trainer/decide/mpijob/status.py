@@ -14,8 +14,8 @@ import msgspec
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.mpijob import JobStatus, MPIJob
 from mpi_trainer.decide import reasons
-from mpi_trainer.decide.mpijob.decision import DecidedEvent
 from mpi_trainer.decide.observed import Failure, Record
+from mpi_trainer.decide.reasons import DecidedEvent
 
 replace = msgspec.structs.replace
 

@@ -14,22 +14,22 @@ from mpi_trainer.api.kinds.mpijob import WORKER, MPIJob
 from mpi_trainer.decide.observed import Observed, ObservedPod, Record
 
 
-def unfit(job: MPIJob, seen: Observed) -> bool:
+def needs_new_attempt(job: MPIJob, seen: Observed) -> bool:
     """Whether there are pods of another's that nobody leads, or not all that its launcher needs."""
     if not any(p.foreign for p in seen.pods):
         return False
     launcher = seen.launcher()
     if launcher is None or not launcher.foreign:
         return True
-    return not c.holds(job.status.conditions, c.RUNNING) and bool(missing(job, seen))
+    return not c.holds(job.status.conditions, c.RUNNING) and bool(missing_workers(job, seen))
 
 
-def missing(job: MPIJob, seen: Observed) -> tuple[int, ...]:
+def missing_workers(job: MPIJob, seen: Observed) -> tuple[int, ...]:
     present = {p.index for p in seen.workers}
     return tuple(i for i in range(job.workers) if i not in present)
 
 
-def workers_of(job: MPIJob, launcher: ObservedPod) -> int:
+def workers_expected_by(job: MPIJob, launcher: ObservedPod) -> int:
     """How many workers a launcher was made for; another's does not say, but its status does."""
     if not launcher.foreign:
         return launcher.workers or 0
@@ -37,5 +37,5 @@ def workers_of(job: MPIJob, launcher: ObservedPod) -> int:
     return counted.active if counted is not None else 0
 
 
-def anew(record: Record, now: datetime) -> Record:
+def next_attempt(record: Record, now: datetime) -> Record:
     return Record(attempt=record.attempt + 1, failures=record.failures, retry_at=now)

@@ -24,7 +24,8 @@ from mpi_trainer.decide import cause_text, deadline, permanent_failures, reasons
 from mpi_trainer.decide.observed import Failure, Observed
 from mpi_trainer.decide.trainjob import status_annotations as f
 from mpi_trainer.decide.trainjob import waiting
-from mpi_trainer.decide.trainjob.observed import ObservedJobSet, ObservedTrainJob, TrainJobDecision
+from mpi_trainer.decide.trainjob.decision import TrainJobDecision
+from mpi_trainer.decide.trainjob.observed import ObservedJobSet, ObservedTrainJob
 from mpi_trainer.decide.trainjob.status import StatusBuilder, find, finished
 
 replace = msgspec.structs.replace
@@ -48,7 +49,7 @@ def decide(
     found, begun = f.read(job.metadata.annotations), _begun(effective, seen.pods)
     story = StatusBuilder(job, now, job.status, found, begun=begun)
     if not ours(job) or job.metadata.deletion_timestamp is not None:
-        return TrainJobDecision(story.status, story.findings)
+        return TrainJobDecision(story.status, story.annotations)
     if finished(job.status):
         return over(job, seen.job_set, now)
     # An end is honoured first, also of a JobSet that its time to live takes away: nothing else
@@ -97,7 +98,7 @@ def stalled(job: TrainJob, why: str, now: datetime) -> TrainJobDecision:
         story = story.suspended()
     if why:
         story = story.waiting(why)
-    return TrainJobDecision(story.status, story.findings, events=story.events)
+    return TrainJobDecision(story.status, story.annotations, events=story.events)
 
 
 def ours(job: TrainJob) -> bool:
@@ -108,13 +109,13 @@ def ours(job: TrainJob) -> bool:
 def over(job: TrainJob, job_set: ObservedJobSet | None, now: datetime) -> TrainJobDecision:
     """A job that has ended needs nothing but itself to be looked at: not even its runtime."""
     found = f.read(job.metadata.annotations)
-    left = deadline.left(_seconds(found.ttl), _end(job, found), now)
+    left = deadline.remaining_seconds(_seconds(found.ttl), _end(job, found), now)
     if left is not None and left <= NOW:
         return TrainJobDecision(job.status, found, delete_job=True)
     present = job_set is not None and not job_set.terminating
     running = job_set is not None and job_set.ended is None
     return TrainJobDecision(
-        job.status, found, remove=present and (running or found.clean == ALL), look_again=left
+        job.status, found, remove=present and (running or found.clean == ALL), requeue_after=left
     )
 
 
@@ -125,14 +126,14 @@ def _completed(
         return _ended(story.complete(told.reason, told.message), seen)
     ends = _ends(seen.pods)
     if ends.launcher() is None:
-        if not seen.asked:
-            return TrainJobDecision(story.status, story.findings, look_again=SOON)
+        if not seen.all_pods:
+            return TrainJobDecision(story.status, story.annotations, requeue_after=SOON)
         story = story.warned(reasons.UNPROVEN, UNPROVEN)
-    story = replace(story, findings=replace(story.findings, placement=seen.placement))
-    objection = success.objection(_cast(effective), ends)
+    story = replace(story, annotations=replace(story.annotations, placement=seen.placement))
+    objection = success.hidden_failure(_cast(effective), ends)
     if objection is not None:
         return _ended(story.failed(objection.reason, objection.message, objection.message), seen)
-    odd = success.surprise(_cast(effective), ends)
+    odd = success.placement_warning(_cast(effective), ends)
     story = story.warned(reasons.PLACEMENT_SURPRISING, odd)
     return _ended(story.complete(told.reason, told.message), seen)
 
@@ -141,8 +142,8 @@ def _failed(
     story: StatusBuilder, effective: Effective, seen: ObservedTrainJob, told: Condition
 ) -> TrainJobDecision:
     cause = _cause(effective, seen.pods)
-    if not cause and not seen.asked:
-        return TrainJobDecision(story.status, story.findings, look_again=SOON)
+    if not cause and not seen.all_pods:
+        return TrainJobDecision(story.status, story.annotations, requeue_after=SOON)
     text = f"{told.message}; {cause}" if cause else told.message
     return _ended(story.failed(told.reason, text, cause or told.message), seen)
 
@@ -156,14 +157,14 @@ def _ends(pods: Observed) -> Observed:
 def _ended(story: StatusBuilder, seen: ObservedTrainJob) -> TrainJobDecision:
     """The last decision of a job. Its runtime's wishes become its own, since they outlive it, and
     its counts are those at the end: what still runs is on its way out."""
-    found = story.findings
+    found = story.annotations
     kept = replace(
         found,
-        ttl=found.ttl or seen.wishes.get(f.TTL, ""),
-        clean=found.clean or seen.wishes.get(f.CLEAN, ""),
+        ttl=found.ttl or seen.runtime_annotations.get(f.TTL, ""),
+        clean=found.clean or seen.runtime_annotations.get(f.CLEAN, ""),
         placement=found.placement or seen.placement,
     )
-    step = _told(replace(story, findings=kept), seen, look_again=NOW)
+    step = _told(replace(story, annotations=kept), seen, requeue_after=NOW)
     return replace(step, status=replace(step.status, jobs_status=_idle(step.status.jobs_status)))
 
 
@@ -178,7 +179,7 @@ def _suspended(story: StatusBuilder, seen: ObservedTrainJob) -> TrainJobDecision
 
 def _active(story: StatusBuilder, effective: Effective, seen: ObservedTrainJob) -> TrainJobDecision:
     seconds = story.job.spec.active_deadline_seconds
-    left = deadline.left(seconds, _since(story), story.now)
+    left = deadline.remaining_seconds(seconds, _since(story), story.now)
     if left is not None and left <= NOW:
         text = deadline.train_message(seconds or 0)
         return _ended(story.failed(reasons.DEADLINE, text, text), seen)
@@ -186,20 +187,20 @@ def _active(story: StatusBuilder, effective: Effective, seen: ObservedTrainJob) 
     if same is not None:
         return _ended(story.failed(*same), seen)
     step = _onward(story, effective, seen)
-    waits = (w for w in (left, step.look_again) if w is not None)
-    return replace(step, look_again=min(waits, default=None))
+    waits = (w for w in (left, step.requeue_after) if w is not None)
+    return replace(step, requeue_after=min(waits, default=None))
 
 
 def _permanent(effective: Effective, pods: Observed) -> tuple[str, str, str] | None:
     """The end of a job whose JobSet would only repeat it: reason, message, cause."""
     for pod in pods.pods:
-        if permanent_failures.image(pod):
-            text = permanent_failures.no_image(pod)
+        if permanent_failures.has_invalid_image(pod):
+            text = permanent_failures.invalid_image(pod)
             return reasons.IMAGE_INVALID, text, text
         reason = permanent_failures.reason(pod, pods) if pod.phase == "Failed" else ""
         if reason:
             failure = Failure(pod.attempt, reason, _cause(effective, pods))
-            text = permanent_failures.told(failure, retries=True).message
+            text = permanent_failures.explained(failure, retries=True).message
             return reason, text, text
     return None
 
@@ -217,10 +218,10 @@ def _onward(story: StatusBuilder, effective: Effective, seen: ObservedTrainJob) 
         text = waiting.message(story.job.metadata.annotations, seen)
         return _ended(story.failed(reasons.SCHEDULING_TIMEOUT, text, text), seen)
     if job_set is None:
-        return _told(_waiting(story, seen), seen, make=True, look_again=left)
+        return _told(_waiting(story, seen), seen, make=True, requeue_after=left)
     step = _stopped(story, effective, seen, job_set)
-    waits = (w for w in (left, step.look_again) if w is not None)
-    return replace(step, look_again=min(waits, default=None))
+    waits = (w for w in (left, step.requeue_after) if w is not None)
+    return replace(step, requeue_after=min(waits, default=None))
 
 
 def _stopped(
@@ -232,15 +233,15 @@ def _stopped(
     """
     failed = _cause(effective, seen.pods)
     if not failed:
-        return _told(_waiting(story, seen), seen, look_again=_patience(story, job_set))
+        return _told(_waiting(story, seen), seen, requeue_after=_patience(story, job_set))
     rest = RETRIED_AFTER - _waited(story, job_set)
     if rest > NOW:
-        return _told(story, seen, look_again=rest)
-    return _told(story.retried(f"{failed}; its Job tries again"), seen, look_again=TOLD_AGAIN)
+        return _told(story, seen, requeue_after=rest)
+    return _told(story.retried(f"{failed}; its Job tries again"), seen, requeue_after=TOLD_AGAIN)
 
 
 def _time_left(story: StatusBuilder, seen: ObservedTrainJob) -> timedelta | None:
-    if story.findings.phase == f.RUNNING:
+    if story.annotations.phase == f.RUNNING:
         return None
     return waiting.left(story.job.metadata.annotations, seen, _waited(story, seen.job_set))
 
@@ -252,19 +253,22 @@ def _resumed(
     going = [pod for pod in seen.pods.pods if pod.terminating or not pod.ended]
     if going:
         why = f"{going[0].name}, of before the suspension, has not ended yet"
-        return _told(_late(story, job_set, why), seen, look_again=SOON)
-    if job_set.rendered in ("", seen.wanted):
+        return _told(_late(story, job_set, why), seen, requeue_after=SOON)
+    if job_set.rendered in ("", seen.rendered):
         return _told(story, seen, suspend=False)
     return _told(story, seen, renew=True)
 
 
 def _told(
-    story: StatusBuilder, seen: ObservedTrainJob, look_again: timedelta | None = None, **acts: bool
+    story: StatusBuilder,
+    seen: ObservedTrainJob,
+    requeue_after: timedelta | None = None,
+    **acts: bool,
 ) -> TrainJobDecision:
     counts = _counts(story.status.jobs_status, seen.job_set)
     status = replace(story.status, jobs_status=counts)
     return TrainJobDecision(
-        status, story.findings, events=story.events, look_again=look_again, **acts
+        status, story.annotations, events=story.events, requeue_after=requeue_after, **acts
     )
 
 
@@ -315,7 +319,7 @@ def _late(story: StatusBuilder, job_set: ObservedJobSet | None, why: str) -> Sta
 
 
 def _slow(story: StatusBuilder, job_set: ObservedJobSet | None) -> bool:
-    return story.findings.phase != f.RUNNING and _waited(story, job_set) >= TOLD_AFTER
+    return story.annotations.phase != f.RUNNING and _waited(story, job_set) >= TOLD_AFTER
 
 
 def _waited(story: StatusBuilder, job_set: ObservedJobSet | None) -> timedelta:
@@ -335,8 +339,8 @@ def _patience(story: StatusBuilder, job_set: ObservedJobSet) -> timedelta | None
 
 def _waiting(story: StatusBuilder, seen: ObservedTrainJob) -> StatusBuilder:
     """What the scheduler and the kubelets say, once it takes long enough to wonder."""
-    if seen.trouble:
-        return story.waiting(seen.trouble)
+    if seen.problem:
+        return story.waiting(seen.problem)
     why = waiting.told(seen)
     return _late(story, seen.job_set, why) if why else story
 
@@ -347,11 +351,11 @@ def _cause(effective: Effective, pods: Observed) -> str:
     launcher = next((p for p in failed if p.role == "launcher"), None)
     if launcher is not None and launcher.end is not None:
         if launcher.end.reason in reasons.OF_AGENT:
-            return cause_text.verdict(launcher.end)
-        text = cause_text.words("Launcher", launcher)
-        return text + cause_text.culprit(pods, text)
+            return cause_text.agent_verdict(launcher.end)
+        text = cause_text.pod_end("Launcher", launcher)
+        return text + cause_text.first_failed_rank(pods, text)
     name = "Worker" if effective.policy == MPI else "Pod"
-    return cause_text.words(name, failed[0]) if failed else ""
+    return cause_text.pod_end(name, failed[0]) if failed else ""
 
 
 def _cast(effective: Effective) -> success.ExpectedRanks:
@@ -361,8 +365,8 @@ def _cast(effective: Effective) -> success.ExpectedRanks:
     return success.ExpectedRanks(launcher, workers, effective.slots, effective.run_launcher_as_node)
 
 
-def _end(job: TrainJob, found: f.Findings) -> datetime | None:
-    told = f.parsed(found.completion_time)
+def _end(job: TrainJob, found: f.StatusAnnotations) -> datetime | None:
+    told = f.to_time(found.completion_time)
     ends = (c for c in job.status.conditions if c.status == "True" and c.type != SUSPENDED)
     return told or next((c.last_transition_time for c in ends), None)
 

@@ -1,21 +1,14 @@
-"""What is known of a TrainJob at one moment, and what to do next about it: plain values.
-
-The order of carrying out is fixed: store findings, store status, then remove, change or make the
-JobSet. Between any two of these a crash is harmless. Making stands for all children, and a second
-making finds the first.
-"""
+"""What is known of a TrainJob at one moment: plain values."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import msgspec
 
-from mpi_trainer.api.kinds.trainjob import Condition, JobStatus, TrainJobStatus
-from mpi_trainer.decide.mpijob.decision import DecidedEvent
+from mpi_trainer.api.kinds.trainjob import Condition, JobStatus
 from mpi_trainer.decide.observed import Observed
-from mpi_trainer.decide.trainjob.status_annotations import Findings
 
 
 class ObservedJobSet(msgspec.Struct, frozen=True):
@@ -44,36 +37,16 @@ class ObservedJobSet(msgspec.Struct, frozen=True):
 
 
 class ObservedTrainJob(msgspec.Struct, frozen=True):
-    """`pods` are by host name: those that have ended or, where the API server was `asked` for them
-    just now, all. `wanted` is the mark of what would be rendered now. `wishes` are the annotations
-    of the runtime, `patience` the administrator's seconds until a job's pods run, 0 without end."""
+    """`pods` are by host name: those that have ended or, with `all_pods`, all that the API server
+    has now. `rendered` is the mark of what would be rendered now. `problem` is why the last try to
+    make the children failed. `schedule_timeout` is the administrator's default for the seconds
+    until a job's pods run, 0 for no limit."""
 
     job_set: ObservedJobSet | None = None
     pods: Observed = Observed()
-    asked: bool = False
+    all_pods: bool = False
     placement: str = ""
-    wanted: str = ""
-    wishes: Mapping[str, str] = {}
-    trouble: str = ""
-    patience: int = 0
-
-
-class TrainJobDecision(msgspec.Struct, frozen=True):
-    """`renew` is of a suspended JobSet that is not what it should be: to be changed, or replaced
-    where it may not be."""
-
-    status: TrainJobStatus
-    findings: Findings
-    make: bool = False
-    suspend: bool | None = None
-    renew: bool = False
-    remove: bool = False
-    delete_job: bool = False
-    events: tuple[DecidedEvent, ...] = ()
-    look_again: timedelta | None = None
-
-    @property
-    def acts(self) -> bool:
-        return bool(
-            self.make or self.renew or self.remove or self.delete_job or self.suspend is not None
-        )
+    rendered: str = ""
+    runtime_annotations: Mapping[str, str] = {}
+    problem: str = ""
+    schedule_timeout: int = 0

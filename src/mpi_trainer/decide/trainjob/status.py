@@ -1,7 +1,7 @@
 """A TrainJob's status while it is being written, by the rules of the public API.
 
 Immutable: each verb returns another story. There are three conditions and no more, because clients
-count on that; what else is to be told goes into findings and events.
+count on that; what else is to be told goes into annotations and events.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from mpi_trainer.api.kinds.trainjob import (
     TrainJob,
     TrainJobStatus,
 )
-from mpi_trainer.decide.mpijob.decision import DecidedEvent
+from mpi_trainer.decide.reasons import DecidedEvent
 from mpi_trainer.decide.trainjob import status_annotations as f
-from mpi_trainer.decide.trainjob.status_annotations import Findings
+from mpi_trainer.decide.trainjob.status_annotations import StatusAnnotations
 
 replace = msgspec.structs.replace
 
@@ -49,7 +49,7 @@ class StatusBuilder(msgspec.Struct, frozen=True):
     job: TrainJob
     now: datetime
     status: TrainJobStatus
-    findings: Findings
+    annotations: StatusAnnotations
     events: tuple[DecidedEvent, ...] = ()
     begun: datetime | None = None
 
@@ -57,8 +57,10 @@ class StatusBuilder(msgspec.Struct, frozen=True):
         story = self._set(SUSPENDED, TRUE, SUSPENDED, "TrainJob is suspended")
         if story is not self:
             story = story._event("Normal", SUSPENDED, "TrainJob is suspended")
-        cleared = Findings(phase=f.SUSPENDED, ttl=self.findings.ttl, clean=self.findings.clean)
-        return replace(story, findings=cleared)
+        cleared = StatusAnnotations(
+            phase=f.SUSPENDED, ttl=self.annotations.ttl, clean=self.annotations.clean
+        )
+        return replace(story, annotations=cleared)
 
     def resumed(self) -> StatusBuilder:
         """Pending, unless it runs already."""
@@ -66,28 +68,28 @@ class StatusBuilder(msgspec.Struct, frozen=True):
         if holds(self.status, SUSPENDED):
             story = self._set(SUSPENDED, FALSE, RESUMED, "TrainJob is resumed")
             story = story._event("Normal", RESUMED, "TrainJob is resumed")
-        if story.findings.phase in ("", f.RUNNING):
+        if story.annotations.phase in ("", f.RUNNING):
             return story
-        return replace(story, findings=replace(story.findings, phase=f.PENDING))
+        return replace(story, annotations=replace(story.annotations, phase=f.PENDING))
 
     def waiting(self, why: str) -> StatusBuilder:
-        if self.findings.phase == f.RUNNING or why == self.findings.cause:
+        if self.annotations.phase == f.RUNNING or why == self.annotations.cause:
             return self
-        return replace(self, findings=replace(self.findings, phase=f.PENDING, cause=why))
+        return replace(self, annotations=replace(self.annotations, phase=f.PENDING, cause=why))
 
     def retried(self, why: str) -> StatusBuilder:
         """It goes on, and what failed is told."""
-        if why == self.findings.cause:
+        if why == self.annotations.cause:
             return self
-        story = replace(self, findings=replace(self.findings, cause=why))
+        story = replace(self, annotations=replace(self.annotations, cause=why))
         return story._event("Warning", RETRIED, why)
 
     def running(self) -> StatusBuilder:
-        if self.findings.phase == f.RUNNING:
-            return replace(self, findings=replace(self.findings, cause=""))
-        since = f.time(self.begun or self.now)
-        found = replace(self.findings, phase=f.RUNNING, start_time=since, cause="")
-        return replace(self, findings=found)._event("Normal", f.RUNNING, "TrainJob is running")
+        if self.annotations.phase == f.RUNNING:
+            return replace(self, annotations=replace(self.annotations, cause=""))
+        since = f.to_text(self.begun or self.now)
+        found = replace(self.annotations, phase=f.RUNNING, start_time=since, cause="")
+        return replace(self, annotations=found)._event("Normal", f.RUNNING, "TrainJob is running")
 
     def complete(self, reason: str, message: str) -> StatusBuilder:
         """Told by the condition alone: the JobSet has an event of its own for it."""
@@ -102,11 +104,11 @@ class StatusBuilder(msgspec.Struct, frozen=True):
 
     def _over(self, phase: str, cause: str) -> StatusBuilder:
         """That it ran may not have been told yet."""
-        found = self.findings
-        since = found.start_time or (f.time(self.begun) if self.begun is not None else "")
-        ended = f.time(self.now)
+        found = self.annotations
+        since = found.start_time or (f.to_text(self.begun) if self.begun is not None else "")
+        ended = f.to_text(self.now)
         found = replace(found, phase=phase, start_time=since, completion_time=ended, cause=cause)
-        return replace(self, findings=found)
+        return replace(self, annotations=found)
 
     def _set(self, kind: str, truth: str, reason: str, message: str) -> StatusBuilder:
         old = find(self.status, kind)

@@ -42,7 +42,7 @@ _NAMES = {
 }
 
 
-class Findings(msgspec.Struct, frozen=True):
+class StatusAnnotations(msgspec.Struct, frozen=True):
     """`ttl` and `clean` are the job's wishes, or its runtime's once the job has ended: the job is
     then all that is left to read. `attempts` is what `history` writes."""
 
@@ -56,11 +56,11 @@ class Findings(msgspec.Struct, frozen=True):
     attempts: str = ""
 
 
-def read(annotations: Mapping[str, str]) -> Findings:
-    return Findings(**{field: annotations.get(name, "") for field, name in _NAMES.items()})
+def read(annotations: Mapping[str, str]) -> StatusAnnotations:
+    return StatusAnnotations(**{field: annotations.get(name, "") for field, name in _NAMES.items()})
 
 
-def changes(old: Findings, new: Findings) -> dict[str, str | None]:
+def changes(old: StatusAnnotations, new: StatusAnnotations) -> dict[str, str | None]:
     """A merge patch of the annotations that differ."""
     before, after = msgspec.structs.asdict(old), msgspec.structs.asdict(new)
     return {
@@ -70,11 +70,11 @@ def changes(old: Findings, new: Findings) -> dict[str, str | None]:
     }
 
 
-def time(when: datetime) -> str:
+def to_text(when: datetime) -> str:
     return when.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def parsed(text: str) -> datetime | None:
+def to_time(text: str) -> datetime | None:
     try:
         return msgspec.convert(text, datetime) if text else None
     except msgspec.ValidationError:

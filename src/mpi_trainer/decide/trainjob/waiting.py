@@ -20,8 +20,11 @@ _LONGEST_CAUSE = 300
 
 def allowed(annotations: Mapping[str, str], seen: ObservedTrainJob) -> int:
     """The seconds that the job's pods have, 0 without end."""
-    asked = (seconds(given.get(SCHEDULE_TIMEOUT, "")) for given in (annotations, seen.wishes))
-    return next((chosen for chosen in asked if chosen is not None), seen.patience)
+    asked = (
+        seconds(given.get(SCHEDULE_TIMEOUT, ""))
+        for given in (annotations, seen.runtime_annotations)
+    )
+    return next((chosen for chosen in asked if chosen is not None), seen.schedule_timeout)
 
 
 def left(
@@ -34,7 +37,7 @@ def left(
 
 def message(annotations: Mapping[str, str], seen: ObservedTrainJob) -> str:
     late = _late(seen)
-    first = f"{late[0].name}: {late[0].why or 'no cause is known'}" if late else seen.trouble
+    first = f"{late[0].name}: {late[0].why or 'no cause is known'}" if late else seen.problem
     first = first or "no pod was made; `kubectl describe job` says why"
     count = f"{len(late)} of {len(seen.pods.pods)} pods" if late else "its pods"
     return (
@@ -65,8 +68,8 @@ def _waits(seen: ObservedTrainJob) -> bool:
     """Whether pods are there that do not run, or none at all where JobSet has looked at the job: an
     initializer that runs is one that does, and what comes after it is not late."""
     if seen.job_set is None:
-        return bool(seen.trouble)
-    if not seen.asked:
+        return bool(seen.problem)
+    if not seen.all_pods:
         return False
     return bool(_late(seen)) if seen.pods.pods else bool(seen.job_set.jobs)
 

@@ -23,8 +23,8 @@ import msgspec
 
 from mpi_trainer.api.kinds import conditions
 from mpi_trainer.api.kinds.mpijob import MPIJob
-from mpi_trainer.decide import Observed
 from mpi_trainer.decide.mpijob import replicas
+from mpi_trainer.decide.observed import Observed
 from mpi_trainer.diagnose.progress import Tracker
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.execute import reports
@@ -141,7 +141,7 @@ class Desk:
         """Every pod is gone: those that ended by themselves are remembered, the others not."""
         ended = tuple(replace(p, pid=0) for p in self._state.pods if p.end)
         progress = self._tracker.progress
-        counted = replicas.settled(self._state.status.replica_statuses, Observed())
+        counted = replicas.after_end(self._state.status.replica_statuses, Observed())
         found = _with_words(self._state.status.conditions, self._log.missing)
         status = replace(self._state.status, replica_statuses=counted, conditions=found)
         state = replace(self._state, status=status, pods=ended, progress=progress)

@@ -15,7 +15,7 @@ from typing import Protocol
 import msgspec
 
 from mpi_trainer.api.kinds.mpijob import MPIJob
-from mpi_trainer.decide import Record
+from mpi_trainer.decide.observed import Record
 from mpi_trainer.local.execute import reports
 from mpi_trainer.local.jobs.jobdir import PodState
 

@@ -13,7 +13,7 @@ from signal import SIGKILL
 
 from msgspec.structs import replace
 
-from mpi_trainer.decide import End, ObservedRank
+from mpi_trainer.decide.observed import End, ObservedRank
 
 FOLDER = "ranks"
 DONE = "done"

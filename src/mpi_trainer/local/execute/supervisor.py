@@ -19,17 +19,10 @@ import msgspec
 
 from mpi_trainer.api.kinds import conditions
 from mpi_trainer.api.kinds.mpijob import MPIJob
-from mpi_trainer.decide import (
-    Decision,
-    End,
-    Observed,
-    ObservedPod,
-    ObservedRank,
-    Record,
-    agent_summary,
-    decide,
-    reasons,
-)
+from mpi_trainer.decide import agent_summary, reasons
+from mpi_trainer.decide.mpijob.decide import decide
+from mpi_trainer.decide.mpijob.decision import MPIJobDecision
+from mpi_trainer.decide.observed import End, Observed, ObservedPod, ObservedRank, Record
 from mpi_trainer.layout.agent import launcher_log, summary
 from mpi_trainer.layout.model import Layout, PodLayout
 from mpi_trainer.local.execute import ranks, reports
@@ -138,7 +131,7 @@ class Supervisor:
             return
         decision = decide(self._job, self._seen(), datetime.now(UTC))
         self._keep(decision)
-        wait = decision.look_again
+        wait = decision.requeue_after
         self._look_at = None if wait is None else time.monotonic() + wait / timedelta(seconds=1)
         if decision.acts:
             self._look_at = 0.0
@@ -167,7 +160,7 @@ class Supervisor:
             for pod in pods
         ]
 
-    def _keep(self, decision: Decision) -> None:
+    def _keep(self, decision: MPIJobDecision) -> None:
         """Kept first, by whoever follows; only then may it be acted upon."""
         before = conditions.state(self._job.status.conditions)
         changed = (decision.record, decision.status) != (self._record, self._job.status)
@@ -195,7 +188,7 @@ class Supervisor:
                 ready=pod.ready,
                 address=addresses.get(pod.name, ""),
                 pid=int(pod.uid or 0),
-                end=pod.end.words() if pod.end else "",
+                end=pod.end.text() if pod.end else "",
                 attempt=pod.attempt,
             )
             for pod in self._seen().pods
@@ -211,7 +204,7 @@ class Supervisor:
     def _addresses(self) -> dict[str, str]:
         return {p.name: self._host.address(i) for i, p in enumerate(self._layout.pods)}
 
-    def _carry_out(self, decision: Decision) -> None:
+    def _carry_out(self, decision: MPIJobDecision) -> None:
         if decision.needs_key:
             self._make_keys()
         for name in (*decision.stop, *decision.free):
@@ -331,8 +324,8 @@ class Supervisor:
         self._look_at = 0.0
         if held.layout.role == "launcher":
             said = summary.parse(_text(f"{held.running.share}/{SUMMARY}"))
-            said = agent_summary.accused(said, self._log.word)
-            held.end = agent_summary.end(held.end, said)
+            said = agent_summary.with_logged_cause(said, self._log.word)
+            held.end = agent_summary.launcher_end(held.end, said)
             self._said = said
             if not held.end.well or said.cause is not None:
                 # It may have noticed the end of a worker before that worker was gone completely.
@@ -438,7 +431,7 @@ class Supervisor:
 def _end_of(rank: ObservedRank) -> str:
     if rank.end is None:
         return "not seen"
-    return "0" if rank.end.well else rank.end.words()
+    return "0" if rank.end.well else rank.end.text()
 
 
 def _text(path: str) -> str:

@@ -27,8 +27,8 @@ import msgspec
 from mpi_trainer.api.kinds.mpijob import JobStatus, MPIJob, to_wire
 from mpi_trainer.api.yaml import typed
 from mpi_trainer.api.yaml.decode import decode
-from mpi_trainer.decide import Record
 from mpi_trainer.decide.history import History
+from mpi_trainer.decide.observed import Record
 from mpi_trainer.diagnose.progress import Progress
 from mpi_trainer.local.execute.reports import RankRow
 from mpi_trainer.local.execute.settings import LocalSettings

@@ -14,7 +14,7 @@ import msgspec
 
 from mpi_trainer.api.kinds import conditions
 from mpi_trainer.decide import history
-from mpi_trainer.decide.history import History, Words
+from mpi_trainer.decide.history import History, LogTail
 from mpi_trainer.local.execute.follower import Look
 from mpi_trainer.local.execute.reports import Line
 from mpi_trainer.local.jobs.jobdir import State
@@ -41,18 +41,18 @@ class LastLines:
         if any(p.role == "launcher" for p in look.pods):
             self._began = self._began or now
         if conditions.holds(look.job.status.conditions, conditions.SUCCEEDED):
-            return history.silenced(before.attempts)
-        ended = history.ended(before.record, look.record, now)
+            return history.without_output(before.attempts)
+        ended = history.ended_attempt(before.record, look.record, now)
         if ended is None:
             return before.attempts
         pod = f"{look.job.name}-launcher"
         text = "\n".join(_marked(line) for line in self._lines)
-        words = (Words(pod, text, cut=self._more),) if text else ()
+        words = (LogTail(pod, text, cut=self._more),) if text else ()
         silence = "" if words else "it printed nothing"
         began, self._began, self._more = self._began, None, False
         self._lines.clear()
         new = msgspec.structs.replace(ended, began=began, pod=pod, words=words, silence=silence)
-        return history.added(before.attempts, new)
+        return history.with_attempt(before.attempts, new)
 
 
 def _marked(line: Line) -> str:

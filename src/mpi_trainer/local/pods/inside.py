@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from mpi_trainer.decide import ObservedRank
+from mpi_trainer.decide.observed import ObservedRank
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.execute import ranks
 from mpi_trainer.local.jobs.jobdir import PodState

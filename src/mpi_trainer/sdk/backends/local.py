@@ -350,7 +350,7 @@ def _ranks(state: State) -> Iterator[RankInfo]:
         return
     addresses = {p.name: p.address for p in state.pods}
     for rank in inside.pod_ranks(state.pods):
-        end = rank.end.words() if rank.end else ""
+        end = rank.end.text() if rank.end else ""
         yield RankInfo(rank.rank, rank.pod, addresses.get(rank.pod, ""), rank.pid, end)
 
 

@@ -95,7 +95,7 @@ def _trainjob(data: Object) -> MPIJob:
     )
 
 
-def _conditions(job: TrainJob, told: status_annotations.Findings) -> list[c.Condition]:
+def _conditions(job: TrainJob, told: status_annotations.StatusAnnotations) -> list[c.Condition]:
     made = [
         c.Condition(
             type=_WORDS[one.type],

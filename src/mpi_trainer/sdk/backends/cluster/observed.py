@@ -238,8 +238,8 @@ def pod(found: Pod) -> PodInfo:
 def _end(ended: Terminated) -> str:
     reason = "" if ended.reason in ("Completed", "Error") else ended.reason
     if ended.signal:
-        return End(signal=ended.signal, reason=reason).words()
-    return End(code=ended.exit_code, reason=reason).words()
+        return End(signal=ended.signal, reason=reason).text()
+    return End(code=ended.exit_code, reason=reason).text()
 
 
 def ranks(pods: Iterable[Pod]) -> tuple[RankInfo, ...]:
@@ -249,8 +249,8 @@ def ranks(pods: Iterable[Pod]) -> tuple[RankInfo, ...]:
     said = parse(ended.message) if ended else Summary()
     attempt = launchers[-1].attempt if launchers else 0
     return tuple(
-        RankInfo(one.rank, one.pod, "", one.pid, one.end.words() if one.end else "")
-        for one in agent_summary.ranks(said, attempt)
+        RankInfo(one.rank, one.pod, "", one.pid, one.end.text() if one.end else "")
+        for one in agent_summary.observed_ranks(said, attempt)
     )
 
 
