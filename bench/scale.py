@@ -61,7 +61,7 @@ from bench.scale_load import (
     template,
 )
 from bench.scene import Scene, Seen, connection
-from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
+from mpi_trainer.api.kinds.labels import LABEL_TRAINJOB
 from tools.cluster import hostjobset, processes
 from tools.cluster.client import Client, wait_until
 from tools.cluster.down import down

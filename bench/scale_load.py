@@ -17,7 +17,7 @@ from typing import Any, Final
 import aiohttp
 import msgspec
 
-from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
+from mpi_trainer.api.kinds.labels import LABEL_TRAINJOB
 from tools.cluster.errors import ClusterError
 
 MPIJOBS: Final = "/apis/kubeflow.org/v2beta1"

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from mpi_trainer.api.kinds.annotations import AGENT_SCRIPTS
+from mpi_trainer.api.kinds.labels import LABEL_AGENT_SCRIPTS
 from mpi_trainer.render import agent_scripts
 from tests.api.admin import Admin, Object
 from tests.api.kubelet import Kubelet
@@ -33,7 +35,7 @@ def _controller(admin: Admin) -> Controller:
 
 
 def _scripts(admin: Admin) -> list[Object]:
-    return [one for one in admin.every(MAPS) if agent_scripts.LABEL in _labels(one)]
+    return [one for one in admin.every(MAPS) if LABEL_AGENT_SCRIPTS in _labels(one)]
 
 
 def _labels(one: Object) -> Object:
@@ -164,7 +166,7 @@ def test_running_jobs_keep_an_older_version_until_they_end(admin: Admin, kubelet
         submit(admin, job(1))
         until(admin, "Running")
     admin.create(MAPS, {"metadata": {"name": f"mpi-agent-{older}"}, "data": {}})
-    mark = {"metadata": {"annotations": {agent_scripts.USED: older}}}
+    mark = {"metadata": {"annotations": {AGENT_SCRIPTS: older}}}
     admin.patch("apis/batch/v1/jobs/pi-launcher", mark)
     with _controller(admin):
         with pytest.raises(AssertionError):
@@ -182,7 +184,7 @@ def test_a_forged_mark_deletes_nothing_of_others(admin: Admin, kubelet: Kubelet)
         for name in ("mpi-agent-x", "precious"):
             admin.create(MAPS, {"metadata": {"name": name}})
         for version in ("../precious", "x", "precious", "0123456789AB"):
-            mark = {"metadata": {"annotations": {agent_scripts.USED: version}}}
+            mark = {"metadata": {"annotations": {AGENT_SCRIPTS: version}}}
             admin.patch("apis/batch/v1/jobs/pi-launcher", mark)
         _succeed(admin, kubelet)
         with pytest.raises(AssertionError):

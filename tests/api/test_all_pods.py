@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from mpi_trainer.api.kinds.labels import LABEL_TRAINJOB
 from mpi_trainer.api.kinds.meta import ObjectMeta
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.controller.objects import Pod
@@ -12,7 +13,6 @@ from mpi_trainer.controller.trainjob.pods import AllPods
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.config import load
 from mpi_trainer.kube.requests import Request
-from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
 from tests.api.test_kube_client import Object, pod
 from tests.cluster import Kubectl
 

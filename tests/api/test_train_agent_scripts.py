@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from mpi_trainer.api.kinds.annotations import AGENT_SCRIPTS
 from mpi_trainer.render import agent_scripts
 from tests.api import trainlab
 from tests.api.admin import Admin
@@ -31,7 +32,7 @@ def controller(admin: Admin) -> Iterator[Controller]:
 def test_scripts_come_when_the_job_goes_on_and_go_after_its_end(admin: Admin) -> None:
     trainlab.submit(admin, trainlab.train_job(suspend=True))
     made = trainlab.job_set(admin)
-    assert made["metadata"]["annotations"][agent_scripts.USED] == agent_scripts.VERSION
+    assert made["metadata"]["annotations"][AGENT_SCRIPTS] == agent_scripts.VERSION
     assert admin.get(SHARED) is None
     admin.patch(f"{TRAIN}/trainjobs/pi", {"spec": {"suspend": False}})
     eventually("the scripts", lambda: admin.get(SHARED) is not None)

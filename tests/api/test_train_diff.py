@@ -6,7 +6,8 @@ import json
 import subprocess
 from typing import Any
 
-from mpi_trainer.api.kinds.kueue import MANAGER, QUEUE
+from mpi_trainer.api.kinds.labels import LABEL_QUEUE
+from mpi_trainer.api.kinds.managers import KUEUE
 from tests.api.admin import Admin, Object
 from tests.api.odh import Odh
 from tests.api.running import Controller
@@ -113,7 +114,7 @@ def test_what_kueue_put_into_a_job_is_no_difference(admin: Admin, controller: Co
     own, theirs = {"key": "own", "operator": "Exists"}, {"key": "theirs", "operator": "Exists"}
     job = train_job()
     job["spec"]["runtimePatches"] = [tolerating("example.com/me", own)]
-    both = [*job["spec"]["runtimePatches"], tolerating(MANAGER, theirs)]
+    both = [*job["spec"]["runtimePatches"], tolerating(KUEUE, theirs)]
     submit(admin, {**job, "spec": {**job["spec"], "runtimePatches": both}})
     assert '"theirs"' in json.dumps(job_set(admin)["spec"])
     assert diff(admin, job).stdout.strip() == "[]"
@@ -124,11 +125,11 @@ def test_that_kueue_holds_a_job_of_a_queue_is_no_difference(
 ) -> None:
     """Neither in the job nor in its JobSet; of a job of no queue it is one."""
     job = train_job()
-    queued = {**job["metadata"], "labels": {QUEUE: "team"}}
+    queued = {**job["metadata"], "labels": {LABEL_QUEUE: "team"}}
     submit(admin, {**job, "metadata": queued, "spec": {**job["spec"], "suspend": True}})
     assert job_set(admin)["spec"]["suspend"] is True
     assert diff(admin, {**job, "metadata": queued}).stdout.strip() == "[]"
-    admin.patch(f"{TRAIN}/trainjobs/pi", {"metadata": {"labels": {QUEUE: None}}})
+    admin.patch(f"{TRAIN}/trainjobs/pi", {"metadata": {"labels": {LABEL_QUEUE: None}}})
     found = told(admin, job)
     assert [c["field"] for c in found["trainjob/pi"]["changes"]] == ["spec.suspend"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from mpi_trainer.render.trainjob.jobsets import RUNTIME
+from mpi_trainer.api.kinds.annotations import RUNTIME_SNAPSHOT
 from tests.api.admin import Admin, Object
 from tests.api.running import Controller
 from tests.api.trainlab import (
@@ -107,7 +107,7 @@ def test_a_snapshot_that_was_there_before_the_job_began_is_not_believed(
     assert kept is not None
     assert kept["immutable"] is True
     assert "hostPID" not in kept["data"]["runtime"]
-    assert job_set(admin)["metadata"]["annotations"][RUNTIME]
+    assert job_set(admin)["metadata"]["annotations"][RUNTIME_SNAPSHOT]
     secret = admin.get("api/v1/secrets/pi-mpi-ssh-auth")
     assert secret is not None
     assert "ssh-host-privatekey" in secret["data"]
@@ -184,7 +184,7 @@ def test_a_jobset_without_a_mark_goes_on_with_its_snapshot(
     submit(admin, train_job(suspend=True))
     before = job_set(admin)
     controller.stop()
-    admin.patch(f"{SETS}/jobsets/pi", {"metadata": {"annotations": {RUNTIME: None}}})
+    admin.patch(f"{SETS}/jobsets/pi", {"metadata": {"annotations": {RUNTIME_SNAPSHOT: None}}})
     edited = mpi_runtime()
     edited["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["backoffLimit"] = 9
     admin.patch(f"{TRAIN}/trainingruntimes/mpi", {"spec": edited["spec"]})

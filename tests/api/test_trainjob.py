@@ -6,9 +6,8 @@ import json
 import time
 from datetime import UTC, datetime
 
-from mpi_trainer.controller.trainjob.objects import JOBSET_UID, REPLICATED_JOB
+from mpi_trainer.api.kinds.labels import LABEL_JOBSET_UID, LABEL_REPLICATED_JOB, LABEL_TRAINJOB
 from mpi_trainer.controller.trainjob.status_throttle import COUNTS_EVERY
-from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
 from tests.api.admin import Admin, Object
 from tests.api.running import Controller
 from tests.api.trainlab import (
@@ -191,8 +190,8 @@ def labelled_pod(admin: Admin, job_set: Object, role: str, name: str, owner: Obj
     """A pod with the labels of a JobSet's pods that `owner` controls; its path."""
     labels = {
         LABEL_TRAINJOB: job_set["metadata"]["name"],
-        JOBSET_UID: job_set["metadata"]["uid"],
-        REPLICATED_JOB: role,
+        LABEL_JOBSET_UID: job_set["metadata"]["uid"],
+        LABEL_REPLICATED_JOB: role,
     }
     spec = {"hostname": name, "containers": [{"name": "node", "image": "x"}]}
     meta = {"name": name, "labels": labels, "ownerReferences": [controller_of(owner)]}

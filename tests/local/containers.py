@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from mpi_trainer.api import defaults
+from mpi_trainer.api.defaults import mpijob_with_defaults
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.layout.model import Layout, PodLayout
 from mpi_trainer.layout.mpi import implementation
@@ -82,7 +82,7 @@ def ran(job: MPIJob, image: Image, mpi: Distribution, app: Path, seconds: float 
 def _run(
     box: Sandbox, job: MPIJob, image: Image, brought: tuple[Distribution, Path], seconds: float
 ) -> Ran:
-    made = layout(defaults.with_defaults(job))
+    made = layout(mpijob_with_defaults(job))
     pods = _Pods(box, made, image, *brought)
     workers = box.start(tuple(pods.plan(w) for w in made.workers))
     deadline = time.monotonic() + seconds

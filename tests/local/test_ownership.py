@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from mpi_trainer.api.defaults import with_defaults
+from mpi_trainer.api.defaults import mpijob_with_defaults
 from mpi_trainer.local import paths
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.execute.settings import LocalSettings
@@ -96,7 +96,7 @@ def store(shared: Path) -> Path:
     def make() -> None:
         folder = JobDir(base / paths.PRODUCT / "jobs/default/trap")
         folder.path.mkdir(parents=True)
-        folder.write_job(with_defaults(NewJob("trap", ("true",)).mpijob()))
+        folder.write_job(mpijob_with_defaults(NewJob("trap", ("true",)).mpijob()))
         folder.write_settings(LocalSettings(cwd="/", env=()))
         folder.write_state(STATE)
         for name in (".state.json.new", "edit.lock", "events.jsonl"):
@@ -210,7 +210,7 @@ def test_the_folder_of_jobs_is_closed_to_others_whatever_the_umask(
     folder = JobDir(paths.jobs_dir() / "default" / "job")
     before = os.umask(0)
     try:
-        job = with_defaults(NewJob("job", ("true",)).mpijob())
+        job = mpijob_with_defaults(NewJob("job", ("true",)).mpijob())
         with store._prepared(folder, job, LocalSettings(cwd="/", env=())):
             modes = [p.stat().st_mode & 0o777 for p in (folder.path.parent, paths.jobs_dir())]
     finally:

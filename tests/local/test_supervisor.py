@@ -15,10 +15,11 @@ import msgspec
 import pytest
 
 from mpi_trainer.api.kinds import conditions as c
+from mpi_trainer.api.kinds.annotations import RESTARTS
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.local.jobs import store
 from mpi_trainer.sdk.backends.backend import Key, LogQuery
-from mpi_trainer.sdk.backends.local import RESTARTS, LocalBackend
+from mpi_trainer.sdk.backends.local import LocalBackend
 from mpi_trainer.sdk.errors import JobError, JobNotFound
 from mpi_trainer.sdk.job.new import NewJob
 from mpi_trainer.sdk.job.resources import ResourceRequirements

@@ -12,8 +12,8 @@ from typing import Any
 
 from aiohttp import web
 
+from mpi_trainer.api.kinds.labels import LABEL_JOBSET
 from mpi_trainer.kube.resources import MPIJOBS, PODS, TRAINJOBS, Resource
-from mpi_trainer.sdk.backends.cluster.kinds import JOBSET
 from tests.sim.objects import Object
 from tests.sim.server import Server, key_of
 
@@ -126,7 +126,7 @@ class Node(Server):
             },
         )
         for name in names:
-            self.pod(name, "Succeeded" if state else "Running", label=JOBSET)
+            self.pod(name, "Succeeded" if state else "Running", label=LABEL_JOBSET)
 
     def pod(
         self,

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from mpi_trainer.api.kinds import runtime, trainjob
+from mpi_trainer.api.kinds.managers import TRAINJOB_MANAGERS
 from tools.crds import podtemplate
 from tools.crds.podtemplate import Schema
 
@@ -28,7 +29,7 @@ JOBSET: Final = (runtime.Template, "spec")
 FIELDS: Final[Mapping[tuple[type, str], Schema]] = {
     (trainjob.TrainJobSpec, "runtimePatches"): {"maxItems": 16},
     (trainjob.TrainJobSpec, "activeDeadlineSeconds"): {"minimum": 1},
-    (trainjob.TrainJobSpec, "managedBy"): {"maxLength": 253, "enum": list(trainjob.MANAGERS)},
+    (trainjob.TrainJobSpec, "managedBy"): {"maxLength": 253, "enum": list(TRAINJOB_MANAGERS)},
     (trainjob.RuntimeRef, "name"): _NAME,
     (trainjob.RuntimeRef, "apiGroup"): {"maxLength": 253},
     (trainjob.RuntimeRef, "kind"): {"maxLength": 253},

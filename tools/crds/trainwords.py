@@ -10,6 +10,8 @@ from typing import Any, Final
 
 from mpi_trainer.api import defaults
 from mpi_trainer.api.kinds import runtime, trainjob
+from mpi_trainer.api.kinds.managers import TRAINJOB_CONTROLLER
+from mpi_trainer.api.kinds.mpijob import OPEN_MPI
 
 _PATCH: Final = "What is laid over that part of the runtime."
 
@@ -174,12 +176,12 @@ KINDS: Final[Mapping[type, str]] = {
     runtime.RuntimeSpec: "What jobs of this runtime are made from.",
 }
 DEFAULTS: Final[Mapping[type, Mapping[str, Any]]] = {
-    trainjob.TrainJobSpec: {"suspend": False, "managedBy": trainjob.CONTROLLER_NAME},
+    trainjob.TrainJobSpec: {"suspend": False, "managedBy": TRAINJOB_CONTROLLER},
     trainjob.RuntimeRef: {"apiGroup": trainjob.GROUP, "kind": runtime.CLUSTER},
     trainjob.SecretRef: {"name": ""},
     runtime.MPIPolicy: {
         "numProcPerNode": 1,
-        "mpiImplementation": defaults.OPEN_MPI,
+        "mpiImplementation": OPEN_MPI,
         "sshAuthMountPath": defaults.SSH_AUTH_MOUNT_PATH,
         "runLauncherAsNode": False,
     },
@@ -189,7 +191,7 @@ DEFAULTS: Final[Mapping[type, Mapping[str, Any]]] = {
 }
 VALUES: Final[Mapping[type, Mapping[str, list[str]]]] = {
     trainjob.Condition: {"status": ["True", "False", "Unknown"]},
-    runtime.MPIPolicy: {"mpiImplementation": [defaults.OPEN_MPI, ""]},
+    runtime.MPIPolicy: {"mpiImplementation": [OPEN_MPI, ""]},
     runtime.NetworkTopology: {"mode": ["hard", "soft"]},
 }
 REQUIRED: Final[Mapping[type, list[str]]] = {

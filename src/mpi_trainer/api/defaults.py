@@ -1,7 +1,9 @@
-"""What is meant where a job says nothing: the public operator's defaults, no more and no less.
+"""The defaults of MPIJobs, TrainJobs and runtimes: upstream's, no more and no less.
 
-Applying them twice changes nothing. Danger, inherited on purpose: a Worker without `replicas`
-gets 0, which validation then refuses; upstream does the same. The namespace is the caller's.
+Applying them twice changes nothing. Those of an MPIJob are the public operator's: a Worker without
+`replicas` gets 0, which validation then refuses, as upstream does. Those of a TrainJob and a
+runtime stand in the public definitions, from which the API server fills them in; a file has not
+been there. The namespace is the caller's.
 """
 
 from __future__ import annotations
@@ -10,12 +12,14 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec
+from mpi_trainer.api.kinds.managers import TRAINJOB_CONTROLLER
+from mpi_trainer.api.kinds.mpijob import LAUNCHER, OPEN_MPI, WORKER, MPIJob, ReplicaSpec
+from mpi_trainer.api.kinds.runtime import CLUSTER, MPIPolicy, Runtime
+from mpi_trainer.api.kinds.trainjob import GROUP, TrainJob
 
 SSH_AUTH_MOUNT_PATH = "/root/.ssh"
 AT_STARTUP = "AtStartup"
 WAIT_FOR_WORKERS_READY = "WaitForWorkersReady"
-OPEN_MPI = "OpenMPI"
 NEVER = "Never"
 ON_FAILURE = "OnFailure"
 CLEAN_NONE = "None"
@@ -23,7 +27,7 @@ CLEAN_NONE = "None"
 T = TypeVar("T")
 
 
-def with_defaults(job: MPIJob) -> MPIJob:
+def mpijob_with_defaults(job: MPIJob) -> MPIJob:
     spec, policy = job.spec, job.spec.run_policy
     policy = replace(
         policy,
@@ -57,6 +61,36 @@ def _replica(name: str, spec: ReplicaSpec) -> ReplicaSpec:
 
 
 _REPLICAS = {LAUNCHER: (1, ON_FAILURE), WORKER: (0, NEVER)}
+
+
+def trainjob_with_defaults(job: TrainJob) -> TrainJob:
+    spec, ref = job.spec, job.spec.runtime_ref
+    ref = replace(
+        ref,
+        api_group=GROUP if ref.api_group is None else ref.api_group,
+        kind=CLUSTER if ref.kind is None else ref.kind,
+    )
+    managed_by = TRAINJOB_CONTROLLER if spec.managed_by is None else spec.managed_by
+    spec = replace(spec, runtime_ref=ref, suspend=bool(spec.suspend), managed_by=managed_by)
+    return replace(job, spec=spec)
+
+
+def runtime_with_defaults(runtime: Runtime) -> Runtime:
+    policy = runtime.spec.ml_policy
+    if policy is None or policy.mpi is None:
+        return runtime
+    policy = replace(policy, mpi=_mpi_policy(policy.mpi))
+    return replace(runtime, spec=replace(runtime.spec, ml_policy=policy))
+
+
+def _mpi_policy(policy: MPIPolicy) -> MPIPolicy:
+    procs = policy.num_proc_per_node
+    return MPIPolicy(
+        num_proc_per_node=1 if procs is None else procs,
+        mpi_implementation=policy.mpi_implementation or OPEN_MPI,
+        ssh_auth_mount_path=policy.ssh_auth_mount_path or SSH_AUTH_MOUNT_PATH,
+        run_launcher_as_node=bool(policy.run_launcher_as_node),
+    )
 
 
 def _or(value: T | None, default: T) -> T:

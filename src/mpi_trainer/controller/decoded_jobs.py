@@ -13,7 +13,7 @@ import msgspec
 
 from mpi_trainer.api import bounds
 from mpi_trainer.api.errors import FieldError
-from mpi_trainer.api.kinds import reserved
+from mpi_trainer.api.kinds.labels import is_reserved_error
 from mpi_trainer.api.kinds.meta import ObjectMeta
 from mpi_trainer.api.kinds.mpijob import MPIJob, SchedulingPolicy
 from mpi_trainer.api.kinds.trainjob import TrainJob
@@ -110,7 +110,7 @@ class DecodedJobs(Generic[J]):
             }
         )
         job = found.value if isinstance(found.value, self._kind) else empty
-        wrong = tuple(error for error in found.errors if not reserved.is_error(error))
+        wrong = tuple(error for error in found.errors if not is_reserved_error(error))
         return Loaded(self._filled(job), wrong)
 
 

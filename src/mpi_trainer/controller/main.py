@@ -12,7 +12,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from mpi_trainer.api.kinds.mpijob import OPERATOR, MPIJob
+from mpi_trainer.api.kinds.labels import LABEL_OPERATOR, MPI_OPERATOR
+from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.api.yaml import load
 from mpi_trainer.controller import flags as command_line
 from mpi_trainer.controller import other_controllers, stored_job, stored_pods, warmup
@@ -37,7 +38,6 @@ from mpi_trainer.kube import config
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import KubeError
 from mpi_trainer.kube.resources import JOBS, MPIJOBS, PODS, TRAINJOBS, Resource
-from mpi_trainer.layout.mpijob import LABEL_OPERATOR
 from mpi_trainer.render.frame import Endpoint
 from mpi_trainer.runtime import logs, metrics_server, shared_certificates
 from mpi_trainer.runtime.certificates import Chain
@@ -59,7 +59,7 @@ log = logging.getLogger(__name__)
 PARALLEL = 64
 COMPONENT = "mpi-job-controller"
 SCRIPTS = "agent-scripts"
-OURS = f"{LABEL_OPERATOR}={OPERATOR}"
+OURS = f"{LABEL_OPERATOR}={MPI_OPERATOR}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -13,12 +13,12 @@ from typing import Literal
 import msgspec
 
 from mpi_trainer.api import bounds
+from mpi_trainer.api.kinds.annotations import ATTEMPT
 from mpi_trainer.controller import redact
 from mpi_trainer.controller.objects import ContainerStatus, Job, Pod, PodCondition, Terminated
 from mpi_trainer.decide import agent_summary
 from mpi_trainer.decide.observed import End, ObservedPod
 from mpi_trainer.layout.agent.summary import Summary, most_ranks, parse
-from mpi_trainer.render import names
 
 replace = msgspec.structs.replace
 
@@ -40,13 +40,13 @@ _NO_REASON = frozenset({"Error", "Completed"})
 
 
 def attempt(thing: Pod | Job) -> int:
-    text = thing.metadata.annotations.get(names.ATTEMPT, "")
+    text = thing.metadata.annotations.get(ATTEMPT, "")
     return int(text) if text.isdecimal() and text.isascii() and len(text) < 10 else 1
 
 
 def foreign(thing: Pod | Job) -> bool:
     """Whether another controller made it: ours says of each which attempt it belongs to."""
-    return names.ATTEMPT not in thing.metadata.annotations
+    return ATTEMPT not in thing.metadata.annotations
 
 
 def observed_pod(

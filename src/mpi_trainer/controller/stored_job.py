@@ -14,7 +14,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from mpi_trainer.api import bounds
-from mpi_trainer.api.kinds.annotations import ATTEMPTS, OPENSHIFT_AI, TRAIN_KNOWN, ours
+from mpi_trainer.api.kinds.annotations import ATTEMPTS, OPENSHIFT_AI, TRAINJOB_KNOWN, ours
 from mpi_trainer.api.yaml import typed
 from mpi_trainer.controller.objects import StoredJob
 from mpi_trainer.runtime.partial import Meta, Partial
@@ -104,7 +104,7 @@ def _bounded(meta: Meta) -> Meta:
     read, and of each no more than shows that it is too long."""
     kept = ours(meta.annotations)
     if sum(map(len, kept)) + sum(map(len, kept.values())) > bounds.OUR_ANNOTATIONS:
-        kept = {n: kept[n][: bounds.RECORD + 1] for n in TRAIN_KNOWN if n in kept}
+        kept = {n: kept[n][: bounds.RECORD + 1] for n in TRAINJOB_KNOWN if n in kept}
     wishes = {n: meta.annotations[n][:_WISH] for n in OPENSHIFT_AI if n in meta.annotations}
     return replace(meta, annotations={**kept, **wishes})
 

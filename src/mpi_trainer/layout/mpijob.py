@@ -6,22 +6,18 @@ under the name that MPICH reads, and the agent as far as the job allows it.
 
 from __future__ import annotations
 
-from mpi_trainer.api.kinds.mpijob import LABEL_INDEX, LABEL_JOB, LABEL_OPERATOR, LABEL_ROLE, MPIJob
+from mpi_trainer.api.kinds.labels import (
+    LABEL_INDEX,
+    LABEL_JOB,
+    LABEL_OPERATOR,
+    LABEL_ROLE,
+    MPI_OPERATOR,
+)
+from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.layout import hosts as names
 from mpi_trainer.layout.agent import Choice, choice, paths
 from mpi_trainer.layout.model import File, Layout, Pairs
 from mpi_trainer.layout.mpi_layout import ROOT_SSH, Ensemble, Role, Seat, assembled, upstream_keys
-
-__all__ = [
-    "LABEL_INDEX",
-    "LABEL_JOB",
-    "LABEL_OPERATOR",
-    "LABEL_ROLE",
-    "NO_GPU",
-    "choose",
-    "layout",
-]
-
 
 # A launcher that runs no rank must not hold a GPU: these two keep the container runtime from
 # giving it all of them.
@@ -67,5 +63,5 @@ def _ensemble(job: MPIJob, domain: str) -> Ensemble:
 
 
 def _labels(job: MPIJob, role: str, index: int | None) -> dict[str, str]:
-    labels = {LABEL_OPERATOR: "mpi-operator", LABEL_JOB: job.name, LABEL_ROLE: role}
+    labels = {LABEL_OPERATOR: MPI_OPERATOR, LABEL_JOB: job.name, LABEL_ROLE: role}
     return labels if index is None else {**labels, LABEL_INDEX: str(index)}

@@ -11,15 +11,12 @@ from collections.abc import Iterator
 
 from mpi_trainer.api.effective.combine import LAUNCHER, NODE, Effective, ReplicatedJob
 from mpi_trainer.api.effective.overrides import NODE_CONTAINER
-from mpi_trainer.api.kinds.annotations import DOMAIN
+from mpi_trainer.api.kinds.labels import LABEL_TRAINJOB
 from mpi_trainer.api.kinds.pods import PodTemplate
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.layout.agent import Choice, choice
 from mpi_trainer.layout.model import Host, Layout
 from mpi_trainer.layout.mpi_layout import Ensemble, Role, Seat, assembled, upstream_keys
-
-LABEL_TRAINJOB = f"{DOMAIN}/trainjob"
-"""on every pod: by it, and by nothing else of a cluster's pods, we watch"""
 
 
 def layout(

@@ -12,15 +12,14 @@ from typing import Final
 
 import msgspec
 
-from mpi_trainer.api.kinds import kueue
+from mpi_trainer.api.kinds.annotations import ATTEMPT, RENDERED
+from mpi_trainer.api.kinds.labels import LABEL_QUEUE
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import ConfigError, NotFound
 from mpi_trainer.kube.resources import Resource
-from mpi_trainer.render import names
 from mpi_trainer.render.drift import Change, drift
 from mpi_trainer.render.frame import Object
-from mpi_trainer.render.trainjob.jobsets import RENDERED
 
 NEW, SURPLUS, CHANGED = "would be created", "would be removed", "differs"
 # What definitions say of fields that nobody has set, and what the server writes by itself.
@@ -33,7 +32,7 @@ _FILLED: Final = {
     "whenDeleted": "Delete",
 }
 # The controller's own notes, which say no more than the rest does.
-_MARKS = frozenset({names.ATTEMPT, RENDERED})
+_MARKS = frozenset({ATTEMPT, RENDERED})
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -84,7 +83,7 @@ def changes_both_ways(wanted: Object, live: Object) -> Iterator[Change]:
 
 def queued(live: Object) -> bool:
     """A queue has the job: whether it is suspended is Kueue's business, not the file's."""
-    return kueue.QUEUE in (live["metadata"].get("labels") or {})
+    return LABEL_QUEUE in (live["metadata"].get("labels") or {})
 
 
 def name_of(made: Object) -> str:

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 import msgspec
 
 from mpi_trainer.api.kinds import conditions
+from mpi_trainer.api.kinds.labels import LABEL_JOB, LABEL_ROLE
 from mpi_trainer.api.kinds.mpijob import MPIJob, to_wire
 from mpi_trainer.api.yaml import load
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.resources import CONFIGMAPS, JOBS, MPIJOBS, PODS, SERVICES
-from mpi_trainer.layout.mpijob import LABEL_JOB, LABEL_ROLE
 from mpi_trainer.plan.comparison import (
     CHANGED,
     NEW,

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import msgspec
 
 from mpi_trainer.api.errors import ExplainedError, InvalidJob
-from mpi_trainer.api.kinds import kueue
 from mpi_trainer.api.kinds import runtime as runtimes
+from mpi_trainer.api.kinds.managers import KUEUE
 from mpi_trainer.api.kinds.runtime import CLUSTER, Runtime, serves
 from mpi_trainer.api.kinds.trainjob import TrainJob, to_wire
 from mpi_trainer.api.yaml import load
@@ -59,7 +59,7 @@ async def trainjob_differences(
     if queued(live):
         job = replace(job, spec=replace(job.spec, suspend=seen.spec.suspend))
     planned = planned_trainjob(_as_stored(job, live, seen), runtime, domain)
-    own = tuple(one for one in seen.spec.runtime_patches if one.manager != kueue.MANAGER)
+    own = tuple(one for one in seen.spec.runtime_patches if one.manager != KUEUE)
     without = replace(seen, spec=replace(seen.spec, runtime_patches=own))
     changes = tuple(changes_both_ways(to_wire(job), to_wire(without)))
     found = [Difference("trainjob", job.name, CHANGED, changes)] if changes else []
@@ -116,7 +116,7 @@ async def _read_runtime(client: Client, kind: str, namespace: str, name: str) ->
 
 def _as_stored(job: TrainJob, live: Object, seen: TrainJob) -> TrainJob:
     """The file's job as it would stand in place of `live`: with its uid, and Kueue's patch."""
-    theirs = tuple(one for one in seen.spec.runtime_patches if one.manager == kueue.MANAGER)
+    theirs = tuple(one for one in seen.spec.runtime_patches if one.manager == KUEUE)
     spec = replace(job.spec, runtime_patches=(*job.spec.runtime_patches, *theirs))
     metadata = replace(job.metadata, uid=live["metadata"]["uid"])
     return replace(job, metadata=metadata, spec=spec)

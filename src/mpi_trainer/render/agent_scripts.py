@@ -13,15 +13,11 @@ from collections.abc import Mapping
 
 import msgspec
 
-from mpi_trainer.api.kinds.annotations import DOMAIN
+from mpi_trainer.api.kinds.annotations import AGENT_SCRIPTS
+from mpi_trainer.api.kinds.labels import LABEL_AGENT_SCRIPTS
 from mpi_trainer.layout.agent import scripts
 from mpi_trainer.layout.model import PodLayout
 from mpi_trainer.render.frame import Object
-
-LABEL = f"{DOMAIN}/agent"
-"""on each of them, with its version"""
-USED = f"{DOMAIN}/agent-scripts"
-"""annotation of a launcher Job and of a JobSet: the version that their pods mount"""
 
 DATA = scripts.everything()
 VERSION = hashlib.sha256(msgspec.json.encode(DATA, order="deterministic")).hexdigest()[:12]
@@ -34,7 +30,11 @@ def config_map(namespace: str) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": NAME, "namespace": namespace, "labels": {LABEL: VERSION}},
+        "metadata": {
+            "name": NAME,
+            "namespace": namespace,
+            "labels": {LABEL_AGENT_SCRIPTS: VERSION},
+        },
         "immutable": True,
         "data": DATA,
     }
@@ -42,11 +42,11 @@ def config_map(namespace: str) -> Object:
 
 def mark(launcher: PodLayout) -> dict[str, str]:
     """The annotation of the object whose pod this is; none where it mounts no scripts."""
-    return {USED: VERSION} if any(file.shared for file in launcher.files) else {}
+    return {AGENT_SCRIPTS: VERSION} if any(file.shared for file in launcher.files) else {}
 
 
 def used(annotations: Mapping[str, str]) -> str:
     """The ConfigMap that a mark names, "" where there is none. Users can write annotations, and
     what is named here is deleted one day: so it is one with scripts, or nothing."""
-    version = annotations.get(USED, "")
+    version = annotations.get(AGENT_SCRIPTS, "")
     return _NAME.format(version) if _A_VERSION.fullmatch(version) else ""

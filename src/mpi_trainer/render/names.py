@@ -10,10 +10,6 @@ from collections.abc import Collection
 
 from mpi_trainer.api.kinds.annotations import DOMAIN
 
-ATTEMPT = f"{DOMAIN}/attempt"
-"""annotation of worker pods, of the launcher Job and of its pod: which attempt they belong to"""
-WORKERS = f"{DOMAIN}/workers"
-"""annotation of the launcher pod: how many workers its hostfile names"""
 EVIDENCE = f"{DOMAIN}/evidence"
 """finalizer of the launcher pod: it stays until what it says of the job's end has been recorded"""
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mpi_trainer.api.kinds.reserved import free
+from mpi_trainer.api.kinds.annotations import ATTEMPT
+from mpi_trainer.api.kinds.labels import without_reserved
 from mpi_trainer.layout.model import PodLayout
-from mpi_trainer.render import init_container, names, shared_memory
+from mpi_trainer.render import init_container, shared_memory
 from mpi_trainer.render.frame import Frame, Object
 from mpi_trainer.render.main_container import main_container
 from mpi_trainer.render.volumes import folders
@@ -44,14 +45,14 @@ def filled(layout: PodLayout, frame: Frame, own: Object | None = None) -> Object
 
 
 def metadata(given: Object, layout: PodLayout, frame: Frame) -> Object:
-    annotations = free(given.get("annotations") or {}, names.ATTEMPT)
-    annotations[names.ATTEMPT] = str(frame.facts.attempt)
+    annotations = without_reserved(given.get("annotations") or {}, ATTEMPT)
+    annotations[ATTEMPT] = str(frame.facts.attempt)
     return marked({"labels": given.get("labels"), "annotations": annotations}, layout.labels)
 
 
 def marked(given: Object, labels: Mapping[str, str]) -> Object:
     """Metadata with these labels, and Istio's sidecar off where nothing is said about it."""
-    both = {**free(given.get("labels") or {}, *labels), **labels}
+    both = {**without_reserved(given.get("labels") or {}, *labels), **labels}
     annotations = {**(given.get("annotations") or {})}
     if ISTIO not in annotations and ISTIO not in both:
         annotations[ISTIO] = "false"

@@ -6,7 +6,7 @@ only once they have, and a worker that waits for its own name would wait for its
 
 from __future__ import annotations
 
-from mpi_trainer.layout.mpijob import LABEL_JOB, LABEL_OPERATOR
+from mpi_trainer.api.kinds.labels import LABEL_JOB, LABEL_OPERATOR, MPI_OPERATOR
 from mpi_trainer.render import names
 from mpi_trainer.render.frame import Frame, Object
 
@@ -19,6 +19,6 @@ def service(frame: Frame) -> Object:
         "spec": {
             "clusterIP": "None",
             "publishNotReadyAddresses": True,
-            "selector": {LABEL_OPERATOR: "mpi-operator", LABEL_JOB: frame.owner.metadata.name},
+            "selector": {LABEL_OPERATOR: MPI_OPERATOR, LABEL_JOB: frame.owner.metadata.name},
         },
     }

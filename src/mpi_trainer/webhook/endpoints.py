@@ -18,7 +18,7 @@ from aiohttp import web
 from mpi_trainer.api import bounds
 from mpi_trainer.api.errors import FORBIDDEN, FieldError
 from mpi_trainer.api.kinds.annotations import DOMAIN
-from mpi_trainer.api.kinds.mpijob import LABEL_OPERATOR, OPERATOR
+from mpi_trainer.api.kinds.labels import LABEL_OPERATOR, MPI_OPERATOR, TRAINING_PREFIX
 from mpi_trainer.api.yaml import nesting, typed
 from mpi_trainer.runtime.off_loop import OffLoop
 from mpi_trainer.webhook import review
@@ -156,6 +156,6 @@ def _flat(body: bytes) -> bytes:
 def _labels(data: dict[str, Any] | None) -> dict[str, str]:
     """Those by which jobs find their pods."""
     labels = ((data or {}).get("metadata") or {}).get("labels") or {}
-    mpi = labels.get(LABEL_OPERATOR) == OPERATOR
-    ours = (f"{DOMAIN}/", "training.kubeflow.org/") if mpi else (f"{DOMAIN}/",)
+    mpi = labels.get(LABEL_OPERATOR) == MPI_OPERATOR
+    ours = (f"{DOMAIN}/", TRAINING_PREFIX) if mpi else (f"{DOMAIN}/",)
     return {key: value for key, value in labels.items() if key.startswith(ours)}

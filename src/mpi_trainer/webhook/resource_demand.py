@@ -11,7 +11,7 @@ import msgspec
 from mpi_trainer.api.effective import combine
 from mpi_trainer.api.effective.combine import Effective
 from mpi_trainer.api.errors import Path
-from mpi_trainer.api.kinds import kueue
+from mpi_trainer.api.kinds.labels import LABEL_QUEUE
 from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.api.validation import compatibility
@@ -55,7 +55,7 @@ class Asking(msgspec.Struct, frozen=True):
 
 def of_mpijob(job: MPIJob) -> Asking:
     roles = ((LAUNCHER, 1, job.launcher), (WORKER, job.workers, job.worker))
-    waits = job.spec.run_policy.suspend or kueue.QUEUE in job.metadata.labels
+    waits = job.spec.run_policy.suspend or LABEL_QUEUE in job.metadata.labels
     asked = tuple(
         demand(role.lower(), pods, replica.template.view.spec, many=role == WORKER)
         for role, pods, replica in roles
@@ -80,7 +80,7 @@ def of_trainjob(job: TrainJob, whole: Effective) -> Asking:
     }
     first = tuple((one,) for name, one in asked.items() if name in before)
     last = tuple(one for name, one in asked.items() if name not in before)
-    waits = job.spec.suspend or kueue.QUEUE in job.metadata.labels
+    waits = job.spec.suspend or LABEL_QUEUE in job.metadata.labels
     return Asking(
         () if waits else (*first, last),
         "node",

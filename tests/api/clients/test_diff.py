@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mpi_trainer.api.kinds.kueue import QUEUE
+from mpi_trainer.api.kinds.labels import LABEL_QUEUE
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.api.yaml import load
 from mpi_trainer.layout.mpijob import layout
@@ -108,11 +108,11 @@ def test_nothing_differs_once_all_is_there(diff: Diff, namespace: Kubectl) -> No
 
 def test_that_kueue_holds_a_job_of_a_queue_is_no_difference(diff: Diff, namespace: Kubectl) -> None:
     made(namespace)
-    hold = {"metadata": {"labels": {QUEUE: "team"}}, "spec": {"runPolicy": {"suspend": True}}}
+    hold = {"metadata": {"labels": {LABEL_QUEUE: "team"}}, "spec": {"runPolicy": {"suspend": True}}}
     namespace("patch", "mpijob", "pi", "--type=merge", f"--patch={json.dumps(hold)}")
     ended = diff(JOB)
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    namespace("label", "mpijob", "pi", f"{QUEUE}-")
+    namespace("label", "mpijob", "pi", f"{LABEL_QUEUE}-")
     ended = diff(JOB)
     assert ended.returncode == 1, ended.stderr
     assert "spec.runPolicy.suspend" in ended.stdout

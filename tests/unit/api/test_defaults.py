@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-from mpi_trainer.api.defaults import with_defaults
+from mpi_trainer.api.defaults import mpijob_with_defaults
 from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobSpec, ReplicaSpec, RunPolicy
 
 
 def test_empty_job_gets_upstreams_defaults() -> None:
     """API-1."""
     roles = {"Launcher": ReplicaSpec(), "Worker": ReplicaSpec(), "other": ReplicaSpec()}
-    spec = with_defaults(MPIJob(spec=MPIJobSpec(mpi_replica_specs=roles))).spec
+    spec = mpijob_with_defaults(MPIJob(spec=MPIJobSpec(mpi_replica_specs=roles))).spec
     assert spec == MPIJobSpec(
         slots_per_worker=1,
         run_launcher_as_worker=False,
@@ -33,10 +33,10 @@ def test_what_was_said_is_kept() -> None:
         mpi_implementation="MPICH",
         mpi_replica_specs={"Worker": ReplicaSpec(replicas=3, restart_policy="OnFailure")},
     )
-    assert with_defaults(MPIJob(spec=spec)).spec == spec
+    assert mpijob_with_defaults(MPIJob(spec=spec)).spec == spec
 
 
 def test_missing_replica_specs_stay_missing_and_the_namespace_is_left_alone() -> None:
-    job = with_defaults(MPIJob())
+    job = mpijob_with_defaults(MPIJob())
     assert job.spec.mpi_replica_specs is None
     assert job.namespace == ""

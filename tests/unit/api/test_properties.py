@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mpi_trainer.api import validation
-from mpi_trainer.api.defaults import with_defaults
+from mpi_trainer.api.defaults import mpijob_with_defaults
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.kinds.conditions import Condition
 from mpi_trainer.api.kinds.meta import ObjectMeta
@@ -145,14 +145,14 @@ def test_decoding_the_wire_form_gives_the_job_back(job: MPIJob) -> None:
 @quick
 @given(jobs)
 def test_defaults_are_idempotent(job: MPIJob) -> None:
-    once = with_defaults(job)
-    assert with_defaults(once) == once
+    once = mpijob_with_defaults(job)
+    assert mpijob_with_defaults(once) == once
 
 
 @quick
 @given(jobs)
 def test_validation_never_raises(job: MPIJob) -> None:
-    for candidate in (job, with_defaults(job)):
+    for candidate in (job, mpijob_with_defaults(job)):
         validation.errors(candidate)
         validation.warnings(candidate)
 

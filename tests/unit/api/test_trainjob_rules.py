@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mpi_trainer.api.errors import FieldError
-from mpi_trainer.api.kinds.annotations import CLEAN, TRAIN_KNOWN, TTL
+from mpi_trainer.api.kinds.annotations import CLEAN, TRAINJOB_KNOWN, TTL
 from mpi_trainer.api.kinds.runtime import Runtime
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.api.validation import compatibility
@@ -96,5 +96,5 @@ def test_every_annotation_that_the_controller_writes_is_known() -> None:
     )
     values = (getattr(status_annotations, name) for name in names)
     written = {value for value in values if isinstance(value, str) and "/" in value}
-    assert written <= set(TRAIN_KNOWN)
+    assert written <= set(TRAINJOB_KNOWN)
     assert {TTL, CLEAN} <= written

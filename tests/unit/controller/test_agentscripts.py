@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import cast
 
+from mpi_trainer.api.kinds.annotations import AGENT_SCRIPTS
 from mpi_trainer.controller.agent_scripts import AgentScripts, ScriptsUser
 from mpi_trainer.kube.client import Client
-from mpi_trainer.render.agent_scripts import NAME, USED
+from mpi_trainer.render.agent_scripts import NAME
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.workqueue import WorkQueue
 from tests.unit.runtime.faketime import play
 from tests.unit.runtime.paper import Paper
 
-OLD = {USED: "0123456789ab"}
+OLD = {AGENT_SCRIPTS: "0123456789ab"}
 PI = ScriptsUser("MPIJob", Key("team", "pi"))
 PLACE = Key("team", "")
 
@@ -57,7 +58,7 @@ def test_nothing_is_kept_of_a_namespace_without_jobs() -> None:
 async def _come_and_gone() -> None:
     lab = Lab()
     await lab.scripts.provide(PI)
-    lab.scripts.done(PI, {USED: NAME.removeprefix("mpi-agent-")})
+    lab.scripts.done(PI, {AGENT_SCRIPTS: NAME.removeprefix("mpi-agent-")})
     lab.now += 3600
     await lab.scripts.reconcile(PLACE)
     lab.scripts.done(PI)

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from mpi_trainer.api.kinds.annotations import WORKERS
 from mpi_trainer.controller.mpijob.observe import observe, owned_objects
 from mpi_trainer.controller.objects import Job, Pod
 from mpi_trainer.decide.observed import ObservedPod, Record
-from mpi_trainer.render import names
 from tests.unit.controller.objects import batch_job, ended, launcher, mpijob, owner, worker
 
 GONE = {"deletionTimestamp": "2026-03-01T12:01:00Z"}
@@ -195,7 +195,7 @@ def test_what_a_program_wrote_is_hidden_where_that_is_asked() -> None:
 
 def test_a_mark_of_thousands_of_digits_is_no_number() -> None:
     """S-1: users may write annotations of pods, and every look at the job failed."""
-    pod = launcher(metadata={"annotations": {names.WORKERS: "9" * 5000}})
+    pod = launcher(metadata={"annotations": {WORKERS: "9" * 5000}})
     view = observe(mpijob(), Record(), owned_objects(mpijob(), [pod], [batch_job()]))
     assert view.seen.pods[0].workers is None
 

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from mpi_trainer.api.kinds.annotations import TRACKING
+from mpi_trainer.api.kinds.annotations import PHASE, TRACKING
 from mpi_trainer.api.kinds.meta import ObjectMeta
 from mpi_trainer.api.kinds.trainjob import TrainerStatus, TrainJob, TrainJobStatus
 from mpi_trainer.controller.job_memory import JobMemories
@@ -26,7 +26,6 @@ from mpi_trainer.controller.statusserver.log_progress import (
     reported,
 )
 from mpi_trainer.controller.statusserver.report import Report
-from mpi_trainer.decide.trainjob import status_annotations
 from mpi_trainer.runtime.partial import Key
 
 T0 = datetime(2026, 11, 17, 12, tzinfo=UTC)
@@ -99,7 +98,7 @@ class Cluster:
 
 
 def tracked(wish: str, phase: str = "Running") -> TrainJob:
-    notes = {TRACKING: wish, status_annotations.PHASE: phase}
+    notes = {TRACKING: wish, PHASE: phase}
     return TrainJob(metadata=ObjectMeta(name="pi", namespace="team", uid="u", annotations=notes))
 
 

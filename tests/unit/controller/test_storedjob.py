@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from mpi_trainer.api.kinds.annotations import ATTEMPTS
+from mpi_trainer.api.kinds.labels import LABEL_JOB, LABEL_ROLE
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.api.yaml import load
@@ -19,7 +20,6 @@ from mpi_trainer.controller.decoded_jobs import DecodedJobs
 from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.mpijob.wakeups import BY_JOB, Wakeups
 from mpi_trainer.controller.objects import Job, Pod, StoredJob
-from mpi_trainer.layout.mpijob import LABEL_JOB, LABEL_ROLE
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.store import Store, by_label
 from mpi_trainer.runtime.workqueue import WorkQueue

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from mpi_trainer.api.kinds.annotations import ATTEMPTS
+from mpi_trainer.api.kinds.labels import LABEL_REPLICATED_JOB, LABEL_RESTART_ATTEMPT
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.controller.objects import (
     ContainerName,
@@ -20,8 +21,7 @@ from mpi_trainer.controller.objects import (
     Terminated,
 )
 from mpi_trainer.controller.pod_logs import PodLogs
-from mpi_trainer.controller.trainjob.log_tail import RESTART, LogTails
-from mpi_trainer.controller.trainjob.objects import REPLICATED_JOB
+from mpi_trainer.controller.trainjob.log_tail import LogTails
 from mpi_trainer.decide import history
 from mpi_trainer.decide.history import History
 from mpi_trainer.decide.trainjob.decision import TrainJobDecision
@@ -59,7 +59,7 @@ def pod(number: int, role: str = "launcher", phase: str = "Failed", restarts: in
             name=f"pi-{role}-0-0-{number:05}",
             namespace="ns",
             uid=str(number),
-            labels={REPLICATED_JOB: role, RESTART: str(restarts)},
+            labels={LABEL_REPLICATED_JOB: role, LABEL_RESTART_ATTEMPT: str(restarts)},
             creation_timestamp=T0 + timedelta(minutes=number),
         ),
         spec=PodSpec(node_name="n1", containers=(ContainerName("node"),)),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mpi_trainer.api.kinds import conditions as c
-from mpi_trainer.api.kinds.kueue import MULTIKUEUE
-from mpi_trainer.api.kinds.mpijob import LAUNCHER, OPERATOR_NAME, WORKER, ReplicaStatus
+from mpi_trainer.api.kinds.managers import MPI_OPERATOR, MULTIKUEUE
+from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, ReplicaStatus
 from mpi_trainer.decide import reasons
 from mpi_trainer.decide.mpijob.decide import decide, ours
 from mpi_trainer.decide.mpijob.decision import MPIJobDecision
@@ -34,7 +34,7 @@ def counts(decision: MPIJobDecision) -> tuple[ReplicaStatus, ReplicaStatus]:
     return found[LAUNCHER], found[WORKER]
 
 
-@pytest.mark.parametrize("name", [None, "", OPERATOR_NAME])
+@pytest.mark.parametrize("name", [None, "", MPI_OPERATOR])
 def test_an_own_job_is_started(name: str | None) -> None:
     job = make_job(managed_by=name)
     assert ours(job)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mpi_trainer.api.kinds.annotations import SCHEDULE_TIMEOUT
+from mpi_trainer.api.kinds.annotations import PHASE, SCHEDULE_TIMEOUT
 from mpi_trainer.api.kinds.trainjob import JobStatus
 from mpi_trainer.decide import reasons
 from mpi_trainer.decide.observed import End, Observed, ObservedPod
@@ -97,7 +97,7 @@ def test_the_time_counts_from_the_last_step_forward() -> None:
 
 
 def test_a_job_that_has_run_is_not_timed() -> None:
-    job = make_job({status_annotations.PHASE: status_annotations.RUNNING})
+    job = make_job({PHASE: status_annotations.RUNNING})
     seen: dict[str, Any] = {"pods": Observed((LATE,)), "all_pods": True, "schedule_timeout": 300}
     assert not finished(look(job, at(1e5), job_set=replace(UP, since=T0), **seen).status)
 

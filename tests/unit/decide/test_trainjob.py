@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from mpi_trainer.api.effective.combine import Effective, effective
+from mpi_trainer.api.kinds.annotations import CLEAN, TTL
 from mpi_trainer.api.kinds.meta import ObjectMeta
 from mpi_trainer.api.kinds.runtime import (
     MLPolicy,
@@ -401,7 +402,7 @@ def test_what_still_runs_of_an_ended_job_goes() -> None:
 @pytest.mark.parametrize("whose", ["job", "runtime"])
 def test_an_ended_job_is_deleted_after_its_time(whose: str) -> None:
     """AC-4: the runtime's wish becomes the job's own at its end."""
-    wish = {status_annotations.TTL: "60"}
+    wish = {TTL: "60"}
     job = ended_job(runtime_annotations=wish) if whose == "runtime" else ended_job()
     if whose == "job":
         notes = {**job.metadata.annotations, **wish}
@@ -411,7 +412,7 @@ def test_an_ended_job_is_deleted_after_its_time(whose: str) -> None:
 
 
 def test_an_ended_job_gives_its_pods_back_where_that_is_wished() -> None:
-    job = ended_job(runtime_annotations={status_annotations.CLEAN: "All"})
+    job = ended_job(runtime_annotations={CLEAN: "All"})
     assert over(job, replace(UP, completed=DONE), at(2)).remove
 
 

@@ -10,20 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mpi_trainer.api.defaults import with_defaults
+from mpi_trainer.api.defaults import mpijob_with_defaults
+from mpi_trainer.api.kinds.labels import LABEL_INDEX
 from mpi_trainer.api.kinds.meta import ObjectMeta
 from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob, MPIJobSpec, ReplicaSpec
 from mpi_trainer.layout.agent import Choice
 from mpi_trainer.layout.hosts import discover_hosts, discovery
 from mpi_trainer.layout.mpi import REGISTRY
-from mpi_trainer.layout.mpijob import LABEL_INDEX, NO_GPU, layout
+from mpi_trainer.layout.mpijob import NO_GPU, layout
 
 few = settings(max_examples=30)
 
 
 def job(workers: int = 2, slots: int = 1, as_worker: bool = False, **spec: object) -> MPIJob:
     replicas = {LAUNCHER: ReplicaSpec(replicas=1), WORKER: ReplicaSpec(replicas=workers)}
-    return with_defaults(
+    return mpijob_with_defaults(
         MPIJob(
             metadata=ObjectMeta(name="j", namespace="ns"),
             spec=MPIJobSpec(

@@ -18,10 +18,9 @@ Literals = frozenset[tuple[str, str]]
 
 OWN = ROOT / "layout" / "mpi"
 
-# The API's enum and default, and the table of what can be installed. The last two only repeat the
-# default.
+# The API's default and enum, and the table of what can be installed.
 MAY_NAME_THEM = {
-    "api/defaults.py",
+    "api/kinds/mpijob.py",
     "api/validation/policies.py",
     "local/mpi/distributions.py",
 }

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpi_trainer.api.defaults import with_defaults
+from mpi_trainer.api.defaults import mpijob_with_defaults
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.local.jobs import queue
 from mpi_trainer.local.jobs.queue import RANK_MEMORY, Need, refusal
@@ -88,7 +88,9 @@ def test_whatever_comes_and_goes_all_run_in_order_and_within_the_machine(
 
 
 def job(workers: int = 2, slots: int = 2, **changes: Any) -> MPIJob:
-    return with_defaults(NewJob("a", ("x",), workers=workers, slots=slots, **changes).mpijob())
+    return mpijob_with_defaults(
+        NewJob("a", ("x",), workers=workers, slots=slots, **changes).mpijob()
+    )
 
 
 def asking(cpu: str, memory: str) -> ResourceRequirements:

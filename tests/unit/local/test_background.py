@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mpi_trainer.api.defaults import with_defaults
+from mpi_trainer.api.defaults import mpijob_with_defaults
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.mpijob import JobStatus
 from mpi_trainer.decide.observed import Record
@@ -32,7 +32,7 @@ from mpi_trainer.sdk.job.new import NewJob
 
 replace = msgspec.structs.replace
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-JOB = with_defaults(NewJob("job", ("true",)).mpijob())
+JOB = mpijob_with_defaults(NewJob("job", ("true",)).mpijob())
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from mpi_trainer.api.defaults import with_defaults
+from mpi_trainer.api.defaults import mpijob_with_defaults
 from mpi_trainer.api.kinds.pods import PodTemplate
 from mpi_trainer.layout.mpijob import layout
 from mpi_trainer.local.execute.description import description
@@ -18,7 +18,7 @@ def described(**changes: Any) -> dict[str, Any]:
     job = NewJob(
         "train", ("python", "train.py"), slots=2, env=(("A", "1"),), mounts=mounts, **changes
     )
-    return description(layout(with_defaults(job.mpijob())))
+    return description(layout(mpijob_with_defaults(job.mpijob())))
 
 
 def test_variables_are_a_mapping_with_the_jobs_own_first() -> None:
@@ -43,7 +43,7 @@ def test_templates_are_left_out_and_so_is_what_is_empty() -> None:
 
 
 def test_a_value_from_a_secret_is_not_shown() -> None:
-    job = with_defaults(NewJob("train", ("true",)).mpijob())
+    job = mpijob_with_defaults(NewJob("train", ("true",)).mpijob())
     launcher = job.launcher
     content = launcher.template.content
     ref = {"secretKeyRef": {"name": "s", "key": "k"}}

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mpi_trainer.api.defaults import with_defaults
+from mpi_trainer.api.defaults import mpijob_with_defaults
 from mpi_trainer.local.execute.settings import LocalSettings
 from mpi_trainer.local.jobs.jobdir import Damaged, JobDir, State, StoredEvent
 from mpi_trainer.sdk.job.new import NewJob
@@ -26,7 +26,7 @@ STATE = State(created=NOW, workers=2, slots=1, implementation="MPICH")
 def folder(tmp_path: Path) -> JobDir:
     made = JobDir(tmp_path / "default" / "job")
     made.path.mkdir(parents=True)
-    made.write_job(with_defaults(NewJob("job", ("true",)).mpijob()))
+    made.write_job(mpijob_with_defaults(NewJob("job", ("true",)).mpijob()))
     made.write_settings(LocalSettings(cwd="/", env=(("SECRET", "x"),)))
     made.write_state(STATE)
     return made

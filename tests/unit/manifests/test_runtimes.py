@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from mpi_trainer.api.effective.combine import LAUNCHER, NODE, effective
-from mpi_trainer.api.kinds.jobset import ANCESTOR_LABEL
+from mpi_trainer.api.kinds.labels import LABEL_ANCESTOR
 from mpi_trainer.api.kinds.meta import ObjectMeta
 from mpi_trainer.api.kinds.runtime import CLUSTER, MPI, Runtime
 from mpi_trainer.api.kinds.trainjob import RuntimeRef, Trainer, TrainJob, TrainJobSpec
@@ -68,7 +68,7 @@ def test_the_public_sdk_can_read_each(runtime: Runtime) -> None:
     """One that it cannot read breaks its whole list: label, ancestor, container `node`, limits."""
     assert runtime.metadata.labels["trainer.kubeflow.org/framework"] not in ("", "torchtune")
     (labelled,) = [job for job in jobs(runtime) if "metadata" in job["template"]]
-    assert labelled["template"]["metadata"]["labels"] == {ANCESTOR_LABEL: "trainer"}
+    assert labelled["template"]["metadata"]["labels"] == {LABEL_ANCESTOR: "trainer"}
     assert labelled["name"] == ("launcher" if runtime.policy == MPI else "node")
     for container in containers(runtime):
         assert container["name"] == "node"

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mpi_trainer.api import names, validation
-from mpi_trainer.api.defaults import with_defaults
+from mpi_trainer.api.defaults import mpijob_with_defaults
 from mpi_trainer.api.kinds.meta import ObjectMeta
 from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob, MPIJobSpec, ReplicaSpec, to_wire
 from mpi_trainer.api.kinds.pods import PodTemplate
@@ -53,14 +53,14 @@ def test_job_is_valid_and_raises_no_suspicion(impl: Any) -> None:
         mounts=(DATA, OUT),
         backoff_limit=0,
     ).mpijob()
-    assert validation.errors(with_defaults(job)) == ()
-    assert validation.warnings(with_defaults(job)) == ()
+    assert validation.errors(mpijob_with_defaults(job)) == ()
+    assert validation.warnings(mpijob_with_defaults(job)) == ()
 
 
 def test_job_submitted_elsewhere_is_the_same_job() -> None:
     job = NewJob("train", ("python", "train.py"), env=(("A", "b"),), mounts=(DATA,)).mpijob()
     found = load.job(to_wire(job))
-    assert (found.value, found.errors, found.warnings) == (with_defaults(job), (), ())
+    assert (found.value, found.errors, found.warnings) == (mpijob_with_defaults(job), (), ())
 
 
 def test_job_spells_out_what_was_asked_for() -> None:
@@ -154,7 +154,7 @@ def test_additions_stand_beside_what_the_file_has() -> None:
         }
     )
     added = with_additions(job, (("C", "$(D)"),), (DATA,))
-    assert validation.errors(with_defaults(added)) == ()
+    assert validation.errors(mpijob_with_defaults(added)) == ()
     for role in (LAUNCHER, WORKER):
         spec = pod(added, role)
         assert spec["hostIPC"] is True

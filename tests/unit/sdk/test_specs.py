@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mpi_trainer.api import validation
-from mpi_trainer.api.defaults import with_defaults
+from mpi_trainer.api.defaults import mpijob_with_defaults
 from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob, RunPolicy
 from mpi_trainer.sdk.job.new import NewJob
 from mpi_trainer.sdk.job.resources import ResourceRequirements, amounts
@@ -28,8 +28,8 @@ def container(job: MPIJob, role: str) -> dict[str, Any]:
 
 
 def sound(job: MPIJob) -> MPIJob:
-    assert validation.errors(with_defaults(job)) == ()
-    assert validation.warnings(with_defaults(job)) == ()
+    assert validation.errors(mpijob_with_defaults(job)) == ()
+    assert validation.warnings(mpijob_with_defaults(job)) == ()
     return job
 
 

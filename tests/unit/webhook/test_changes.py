@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mpi_trainer.api.defaults import with_defaults
+from mpi_trainer.api.defaults import mpijob_with_defaults
 from mpi_trainer.api.errors import Path
 from mpi_trainer.api.kinds.mpijob import JobStatus, MPIJob
 from mpi_trainer.webhook.mpijob import changes
@@ -21,7 +21,7 @@ SELECTOR: tuple[Path, Any] = ((*POD, "nodeSelector"), {"pool": "a"})
 
 
 def running(*edits: tuple[Path, Any]) -> MPIJob:
-    return replace(with_defaults(made(*edits)), status=STARTED)
+    return replace(mpijob_with_defaults(made(*edits)), status=STARTED)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_queue_may_place_a_job_as_it_resumes_it_and_undo_that_as_it_suspends_i
 
 
 def test_nothing_is_frozen_before_the_start_but_the_manager() -> None:
-    fresh = with_defaults(made())
-    assert not changes.errors(fresh, with_defaults(made(SELECTOR)))
-    managed = with_defaults(made(((*POLICY, "managedBy"), "kueue.x-k8s.io/multikueue")))
+    fresh = mpijob_with_defaults(made())
+    assert not changes.errors(fresh, mpijob_with_defaults(made(SELECTOR)))
+    managed = mpijob_with_defaults(made(((*POLICY, "managedBy"), "kueue.x-k8s.io/multikueue")))
     assert "a job keeps its manager, the MPI operator" in str(changes.errors(fresh, managed)[0])

@@ -9,7 +9,7 @@ import pytest
 
 from mpi_trainer.api.effective.combine import effective
 from mpi_trainer.api.errors import Path
-from mpi_trainer.api.kinds import kueue
+from mpi_trainer.api.kinds.labels import LABEL_QUEUE
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.api.kinds.runtime import Runtime
 from mpi_trainer.api.kinds.trainjob import TrainJob
@@ -70,7 +70,7 @@ def test_what_fits_says_nothing() -> None:
     "change",
     [
         ((*POLICY, "suspend"), True),
-        (("metadata", "labels"), {kueue.QUEUE: "team-a"}),
+        (("metadata", "labels"), {LABEL_QUEUE: "team-a"}),
     ],
 )
 def test_a_suspended_or_queued_job_asks_for_nothing_yet(change: tuple[Path, Any]) -> None:
@@ -202,7 +202,7 @@ def trained(nodes: int, *, launcher_too: bool, queue: str = "", waits: bool = Tr
             "metadata": {
                 "name": "tune",
                 "namespace": "a",
-                "labels": {kueue.QUEUE: queue} if queue else {},
+                "labels": {LABEL_QUEUE: queue} if queue else {},
             },
             "spec": {
                 "runtimeRef": {"name": "mpi"},

@@ -1,9 +1,9 @@
-"""The annotations of ours that a job may carry, and what each may say.
+"""Annotation keys: ours and those of OpenShift AI that we read or write; and their values.
 
 They are how a job of a public kind asks for what that kind has no field for. The controller is
-lenient: what it does not know, or cannot read, it leaves out, because annotations change after a
-job has begun. Admission, CLI and SDK are strict (`validation.wishes`), because there a slip
-still has a reader.
+lenient: it leaves out what it does not know or cannot read, because annotations change after a
+job has begun. Admission, CLI and SDK are strict (`validation.own_annotations`), because there
+somebody still reads the error.
 """
 
 from __future__ import annotations
@@ -12,31 +12,73 @@ from collections.abc import Mapping
 
 DOMAIN = "mpi-trainer.opendatahub.io"
 
+# What users set on a job.
 AGENT = f"{DOMAIN}/agent"
 SSH = f"{DOMAIN}/ssh"
 NETWORK_POLICY = f"{DOMAIN}/network-policy"
-RECORD = f"{DOMAIN}/record"
-"""the controller's durable memory of a job; a restored backup may bring it along"""
-ATTEMPTS = f"{DOMAIN}/attempts"
-"""what became of a job's attempts, with their last words; written by the controller"""
 LOG_TAIL = f"{DOMAIN}/log-tail"
 """whether the ends of a job's logs may stand in its status, events and annotations"""
+TTL = f"{DOMAIN}/ttl-seconds-after-finished"
+"""a TrainJob is deleted so long after its end; on the job or its runtime"""
+SCHEDULE_TIMEOUT = f"{DOMAIN}/schedule-timeout-seconds"
+"""how long a TrainJob may wait for its pods to run, 0 without end; on the job or its runtime"""
+CLEAN = f"{DOMAIN}/clean-pod-policy"
+"""which pods of a TrainJob go when it has ended; on the job or its runtime"""
+
+# What users set on a runtime.
+MPI_IMPLEMENTATION = f"{DOMAIN}/mpi-implementation"
+LOCAL_MPI = f"{DOMAIN}/local-mpi"
+"""the MPI build that runs its jobs on this machine"""
+
+# What CLI and SDK write onto a job.
 RESTARTS = f"{DOMAIN}/restarts"
-"""how often a finished job was run anew under its name; written by CLI and SDK"""
+"""how often a finished job was run anew under its name"""
 CODE = f"{DOMAIN}/code"
-"""the ConfigMap with the code that was shipped with the job; written by CLI and SDK"""
+"""the ConfigMap with the code that was shipped with the job"""
+
+# What the controller writes onto a job; a restored backup may bring it along.
+RECORD = f"{DOMAIN}/record"
+"""the controller's durable memory of a job"""
+ATTEMPTS = f"{DOMAIN}/attempts"
+"""how each attempt ended, with the end of its log"""
+PHASE = f"{DOMAIN}/phase"
+START_TIME = f"{DOMAIN}/start-time"
+COMPLETION_TIME = f"{DOMAIN}/completion-time"
+CAUSE = f"{DOMAIN}/cause"
+"""why a TrainJob failed, or, while it is Pending, what it waits for"""
+PLACEMENT = f"{DOMAIN}/placement"
+"""which ranks ran where: JSON of host name to ranks such as `0-3,8`"""
+
+# What the controller writes onto the objects that it makes.
+ATTEMPT = f"{DOMAIN}/attempt"
+"""of worker pods, of the launcher Job and of its pod: which attempt they belong to"""
+WORKERS = f"{DOMAIN}/workers"
+"""of the launcher pod: how many workers its hostfile names"""
+AGENT_SCRIPTS = f"{DOMAIN}/agent-scripts"
+"""of a launcher Job and of a JobSet: the version that their pods mount"""
+RENDERED = f"{DOMAIN}/rendered"
+"""of a JobSet: the digest of what it was rendered from"""
+RUNTIME_SNAPSHOT = f"{DOMAIN}/runtime-snapshot"
+"""of a JobSet: the digest of the snapshot of its job's runtime"""
+
+# OpenShift AI's.
+TRACKING = "trainer.opendatahub.io/progression-tracking"
+"""on a TrainJob: its progress is written into an annotation too"""
+TRACKING_INTERVAL = "trainer.opendatahub.io/metrics-poll-interval"
+TRAINER_STATUS = "trainer.opendatahub.io/trainerStatus"
+OPENSHIFT_AI = (TRACKING, TRACKING_INTERVAL)
+"""those that are read"""
 
 RESTRICTED = "restricted"
 """a job's pods reach each other and DNS, and nobody else reaches them"""
-
 OFF = "off"
-
 CHOICES: Mapping[str, tuple[str, ...]] = {
     AGENT: ("full", "environment", "off"),
     SSH: ("managed", "compatible"),
     NETWORK_POLICY: (RESTRICTED, "none"),
     LOG_TAIL: ("on", OFF),
 }
+CLEAN_CHOICES = ("Running", "All")
 
 BOUNDS = ("wait", "lost", "dead", "stuck", "start")
 """what the agent bounds in seconds"""
@@ -47,28 +89,11 @@ def bound(name: str) -> str:
     return f"{DOMAIN}/{name}-seconds"
 
 
-KNOWN = (*CHOICES, *(bound(name) for name in BOUNDS), RECORD, ATTEMPTS, RESTARTS, CODE)
-
-TTL = f"{DOMAIN}/ttl-seconds-after-finished"
-"""a TrainJob is deleted so long after its end; on the job or its runtime"""
-SCHEDULE_TIMEOUT = f"{DOMAIN}/schedule-timeout-seconds"
-"""how long a TrainJob may wait for its pods to run, 0 without end; on the job or its runtime"""
-CLEAN = f"{DOMAIN}/clean-pod-policy"
-"""which pods of a TrainJob go when it has ended; on the job or its runtime"""
-CLEAN_CHOICES = ("Running", "All")
-WRITTEN = ("phase", "start-time", "completion-time", "cause", "placement")
-"""what the controller writes onto a TrainJob; a restored backup may bring it along"""
-LIFE = frozenset({RECORD, ATTEMPTS, *(f"{DOMAIN}/{name}" for name in WRITTEN)})
-"""what the controller knows of one life of a job; a job made anew must not have it"""
-TRAIN_KNOWN = (*KNOWN, TTL, CLEAN, SCHEDULE_TIMEOUT, *(f"{DOMAIN}/{name}" for name in WRITTEN))
-
-
-TRACKING = "trainer.opendatahub.io/progression-tracking"
-"""OpenShift AI's wish on a TrainJob: its progress is told in an annotation too"""
-TRACKING_INTERVAL = "trainer.opendatahub.io/metrics-poll-interval"
-TRAINER_STATUS = "trainer.opendatahub.io/trainerStatus"
-OPENSHIFT_AI = (TRACKING, TRACKING_INTERVAL)
-"""what is read of OpenShift AI's"""
+TRAINJOB_STATUS = (PHASE, START_TIME, COMPLETION_TIME, CAUSE, PLACEMENT)
+ONE_RUN = frozenset({RECORD, ATTEMPTS, *TRAINJOB_STATUS})
+"""what the controller has recorded of one run of a job; a job made anew must not have it"""
+MPIJOB_KNOWN = (*CHOICES, *(bound(name) for name in BOUNDS), RECORD, ATTEMPTS, RESTARTS, CODE)
+TRAINJOB_KNOWN = (*MPIJOB_KNOWN, TTL, CLEAN, SCHEDULE_TIMEOUT, *TRAINJOB_STATUS)
 
 
 def ours(given: Mapping[str, str]) -> dict[str, str]:
@@ -77,7 +102,7 @@ def ours(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def seconds(text: str) -> int | None:
-    """The whole number of seconds that `text` says; None where it says none."""
+    """The whole number of seconds in `text`; None where it is none."""
     plain = text.strip()
     if not (plain.isascii() and plain.isdecimal()) or len(plain) > len(str(LONGEST_SECONDS)):
         return None

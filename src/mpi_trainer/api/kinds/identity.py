@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mpi_trainer.api.errors import NOT_SUPPORTED, REQUIRED, FieldError
-from mpi_trainer.api.kinds import mpijob, trainer_kinds
+from mpi_trainer.api.kinds import mpijob, runtime, trainjob
 from mpi_trainer.api.spelling import nearest
 from mpi_trainer.api.yaml.attachments import CONFIG_MAP, CORE_VERSION, SECRET
 
@@ -19,8 +19,8 @@ MPIJOB_FILE: Kinds = {
 }
 ANY_FILE: Kinds = {
     **MPIJOB_FILE,
-    trainer_kinds.TRAIN_JOB: trainer_kinds.API_VERSION,
-    **dict.fromkeys(trainer_kinds.RUNTIMES, trainer_kinds.API_VERSION),
+    trainjob.KIND: trainjob.API_VERSION,
+    **dict.fromkeys(runtime.KINDS, trainjob.API_VERSION),
 }
 
 _LEGACY = (

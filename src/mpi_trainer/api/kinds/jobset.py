@@ -7,10 +7,9 @@ whoever passes a JobSet on passes on what came.
 
 from __future__ import annotations
 
+from mpi_trainer.api.kinds.labels import LABEL_ANCESTOR
 from mpi_trainer.api.kinds.meta import Int32, PartlyRead
 from mpi_trainer.api.kinds.pods import PodTemplate, TemplateMeta
-
-ANCESTOR_LABEL = "trainer.kubeflow.org/trainjob-ancestor-step"
 
 
 class DependsOn(PartlyRead, frozen=True):
@@ -38,7 +37,7 @@ class ReplicatedJobView(PartlyRead, frozen=True):
     @property
     def ancestor(self) -> str:
         """The part of a TrainJob that this job belongs to, by its label; often empty."""
-        return self.template.metadata.labels.get(ANCESTOR_LABEL, "")
+        return self.template.metadata.labels.get(LABEL_ANCESTOR, "")
 
 
 class Network(PartlyRead, frozen=True):

@@ -19,19 +19,9 @@ from mpi_trainer.api.kinds.pods import PodTemplate
 API_VERSION = "kubeflow.org/v2beta1"
 KIND = "MPIJob"
 
-LABEL_OPERATOR = "training.kubeflow.org/operator-name"
-LABEL_JOB = "training.kubeflow.org/job-name"
-LABEL_ROLE = "training.kubeflow.org/job-role"
-OPERATOR = "mpi-operator"
-"""the value of its label, by which our pods and Jobs are watched"""
-LABEL_INDEX = "training.kubeflow.org/replica-index"
-OWN_LABELS = (LABEL_OPERATOR, LABEL_JOB, LABEL_ROLE, LABEL_INDEX)
-"""of a job's pods; whatever a template says, these are the controller's"""
-
 LAUNCHER = "Launcher"
 WORKER = "Worker"
-
-OPERATOR_NAME = "kubeflow.org/mpi-operator"
+OPEN_MPI = "OpenMPI"
 
 
 class SchedulingPolicy(ApiValue, frozen=True):

@@ -13,18 +13,18 @@ from typing import Any
 
 import msgspec
 
-from mpi_trainer.api.defaults import OPEN_MPI
-from mpi_trainer.api.kinds import trainer_kinds
+from mpi_trainer.api.kinds.annotations import MPI_IMPLEMENTATION
 from mpi_trainer.api.kinds.jobset import JobSetView
 from mpi_trainer.api.kinds.meta import ApiValue, Int32, ObjectMeta
+from mpi_trainer.api.kinds.mpijob import OPEN_MPI
 from mpi_trainer.api.kinds.pods import PodTemplate, without_nulls
 from mpi_trainer.api.kinds.trainjob import API_VERSION, TrainJob
 from mpi_trainer.api.yaml import typed
 from mpi_trainer.api.yaml.decode import decode
 
-NAMESPACED = trainer_kinds.TRAINING_RUNTIME
-CLUSTER = trainer_kinds.CLUSTER_TRAINING_RUNTIME
-KINDS = trainer_kinds.RUNTIMES
+NAMESPACED = "TrainingRuntime"
+CLUSTER = "ClusterTrainingRuntime"
+KINDS = (CLUSTER, NAMESPACED)
 
 MPI = "mpi"
 TORCH = "torch"
@@ -32,9 +32,6 @@ JAX = "jax"
 XGBOOST = "xgboost"
 FLUX = "flux"
 PLAIN = "plain"
-
-SUPPORT_LABEL = "trainer.kubeflow.org/support"
-IMPLEMENTATION_ANNOTATION = "mpi-trainer.opendatahub.io/mpi-implementation"
 
 
 class EnvInjectionTarget(ApiValue, frozen=True):
@@ -147,7 +144,7 @@ class Runtime(ApiValue, frozen=True):
     @property
     def mpi_implementation(self) -> str:
         """The field knows Open MPI only, and Kueue refuses a job where it says more."""
-        told = self.metadata.annotations.get(IMPLEMENTATION_ANNOTATION)
+        told = self.metadata.annotations.get(MPI_IMPLEMENTATION)
         return told or self.mpi.mpi_implementation or OPEN_MPI
 
     @property

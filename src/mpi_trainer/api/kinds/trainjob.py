@@ -13,16 +13,11 @@ from typing import Any
 
 import msgspec
 
-from mpi_trainer.api.kinds import trainer_kinds
-from mpi_trainer.api.kinds.kueue import MULTIKUEUE
 from mpi_trainer.api.kinds.meta import ApiValue, Int32, Int64, ObjectMeta
 
-GROUP = trainer_kinds.GROUP
-API_VERSION = trainer_kinds.API_VERSION
-KIND = trainer_kinds.TRAIN_JOB
-
-CONTROLLER_NAME = "trainer.kubeflow.org/trainjob-controller"
-MANAGERS = (CONTROLLER_NAME, MULTIKUEUE)
+GROUP = "trainer.kubeflow.org"
+API_VERSION = f"{GROUP}/v1alpha1"
+KIND = "TrainJob"
 
 SUSPENDED = "Suspended"
 COMPLETE = "Complete"

@@ -31,8 +31,9 @@ from mpi_trainer.api.errors import (
     FieldError,
     Path,
 )
+from mpi_trainer.api.kinds.labels import LABEL_SUPPORT
 from mpi_trainer.api.kinds.pods import PodSpec
-from mpi_trainer.api.kinds.runtime import FLUX, MPI, SUPPORT_LABEL, TORCH, XGBOOST, Runtime
+from mpi_trainer.api.kinds.runtime import FLUX, MPI, TORCH, XGBOOST, Runtime
 from mpi_trainer.api.kinds.trainjob import Source, TrainJob
 from mpi_trainer.api.validation import (
     containers,
@@ -97,7 +98,7 @@ def errors(job: TrainJob, runtime: Runtime) -> tuple[FieldError, ...]:
 
 def warnings(job: TrainJob, runtime: Runtime) -> Iterator[FieldError]:
     yield from ineffective.of_runtime(runtime)
-    if runtime.metadata.labels.get(SUPPORT_LABEL) == "deprecated":
+    if runtime.metadata.labels.get(LABEL_SUPPORT) == "deprecated":
         rule = "the runtime is deprecated and will be removed"
         yield FieldError((*REF, "name"), SUSPICIOUS, runtime.name, rule, "choose another")
     if runtime.policy == MPI and runtime.mpi.run_launcher_as_node and job.trainer.num_nodes == 1:

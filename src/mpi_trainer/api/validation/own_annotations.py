@@ -15,8 +15,8 @@ from mpi_trainer.api.kinds.annotations import (
     CLEAN,
     CLEAN_CHOICES,
     DOMAIN,
-    KNOWN,
     LONGEST_SECONDS,
+    MPIJOB_KNOWN,
     SCHEDULE_TIMEOUT,
     TTL,
     bound,
@@ -31,7 +31,7 @@ PATH: Path = ("metadata", "annotations")
 _SECONDS = frozenset({SCHEDULE_TIMEOUT, *(bound(name) for name in BOUNDS)})
 
 
-def errors(given: Mapping[str, str], known: Sequence[str] = KNOWN) -> rules.Errors:
+def errors(given: Mapping[str, str], known: Sequence[str] = MPIJOB_KNOWN) -> rules.Errors:
     """`known`: the names that this kind of job may carry."""
     for key, value in ours(given).items():
         where = (*PATH, key)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from mpi_trainer.api import names
-from mpi_trainer.api.defaults import AT_STARTUP, CLEAN_NONE, OPEN_MPI, WAIT_FOR_WORKERS_READY
+from mpi_trainer.api.defaults import AT_STARTUP, CLEAN_NONE, WAIT_FOR_WORKERS_READY
 from mpi_trainer.api.errors import INVALID, FieldError
-from mpi_trainer.api.kinds.kueue import MULTIKUEUE
-from mpi_trainer.api.kinds.mpijob import OPERATOR_NAME, MPIJob, SchedulingPolicy
+from mpi_trainer.api.kinds.managers import MPIJOB_MANAGERS
+from mpi_trainer.api.kinds.mpijob import OPEN_MPI, MPIJob, SchedulingPolicy
 from mpi_trainer.api.validation import rules
 
 CLEAN_POD_POLICIES = (CLEAN_NONE, "Running", "All")
 CREATION_POLICIES = (AT_STARTUP, WAIT_FOR_WORKERS_READY)
 IMPLEMENTATIONS = (OPEN_MPI, "Intel", "MPICH")
-MANAGERS = (OPERATOR_NAME, MULTIKUEUE)
 
 _POLICY = ("spec", "runPolicy")
 _SCHEDULING = (*_POLICY, "schedulingPolicy")
@@ -50,7 +49,7 @@ def _run_policy(job: MPIJob) -> rules.Errors:
         remedy = f"remove {field}, or set it to 0 or more"
         yield from rules.at_least((*_POLICY, field), value, 0, remedy)
     if policy.managed_by is not None:
-        yield from rules.one_of((*_POLICY, "managedBy"), policy.managed_by, MANAGERS)
+        yield from rules.one_of((*_POLICY, "managedBy"), policy.managed_by, MPIJOB_MANAGERS)
     if policy.scheduling_policy is not None:
         yield from _scheduling(job, policy.scheduling_policy)
 

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from mpi_trainer.api.defaults import NEVER, ON_FAILURE
 from mpi_trainer.api.errors import INVALID, UNKNOWN, FieldError, Path
-from mpi_trainer.api.kinds import reserved
-from mpi_trainer.api.kinds.mpijob import LAUNCHER, OWN_LABELS, WORKER, MPIJob, ReplicaSpec
+from mpi_trainer.api.kinds.labels import MPIJOB_POD_LABELS, reserved_errors
+from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec
 from mpi_trainer.api.kinds.pods import PodTemplate, TemplateView
 from mpi_trainer.api.spelling import nearest
 from mpi_trainer.api.validation import containers, resources, rules, security, volumes
@@ -66,8 +66,8 @@ def _template(job: MPIJob, role: str, template: PodTemplate) -> rules.Errors:
     yield from rules.label_map((*path, "metadata", "labels"), view.metadata.labels)
     yield from rules.annotation_map((*path, "metadata", "annotations"), view.metadata.annotations)
     labels = view.metadata.labels
-    yield from reserved.errors((*path, "metadata", "labels"), labels, OWN_LABELS)
-    yield from reserved.errors((*path, "metadata", "annotations"), view.metadata.annotations)
+    yield from reserved_errors((*path, "metadata", "labels"), labels, MPIJOB_POD_LABELS)
+    yield from reserved_errors((*path, "metadata", "annotations"), view.metadata.annotations)
     yield from containers.errors((*path, "spec"), view.spec)
     yield from volumes.errors((*path, "spec"), view.spec, volumes.given(job, role))
     yield from security.errors((*path, "spec"), view.spec)

@@ -11,19 +11,13 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from mpi_trainer.api import names
-from mpi_trainer.api.defaults import OPEN_MPI
 from mpi_trainer.api.effective.combine import DATASET, LAUNCHER, MODEL, NODE, TRAINER
 from mpi_trainer.api.errors import DUPLICATE, FORBIDDEN, INVALID, SUSPICIOUS, FieldError, Path
-from mpi_trainer.api.kinds import reserved
+from mpi_trainer.api.kinds.annotations import MPI_IMPLEMENTATION
 from mpi_trainer.api.kinds.jobset import JobSetView, ReplicatedJobView
-from mpi_trainer.api.kinds.runtime import (
-    CLUSTER,
-    IMPLEMENTATION_ANNOTATION,
-    MPI,
-    SUPPORT_LABEL,
-    MPIPolicy,
-    Runtime,
-)
+from mpi_trainer.api.kinds.labels import LABEL_SUPPORT, reserved_errors
+from mpi_trainer.api.kinds.mpijob import OPEN_MPI
+from mpi_trainer.api.kinds.runtime import CLUSTER, MPI, MPIPolicy, Runtime
 from mpi_trainer.api.validation import rules
 from mpi_trainer.api.validation.policies import IMPLEMENTATIONS
 from mpi_trainer.api.yaml.decode import decode
@@ -60,13 +54,13 @@ def structure(runtime: Runtime) -> rules.Errors:
 
 
 def warnings(runtime: Runtime) -> Iterator[FieldError]:
-    if runtime.metadata.labels.get(SUPPORT_LABEL) == "deprecated":
+    if runtime.metadata.labels.get(LABEL_SUPPORT) == "deprecated":
         rule, remedy = (
             "the runtime is deprecated and will be removed",
             "choose another for new jobs",
         )
         yield FieldError(
-            ("metadata", "labels", SUPPORT_LABEL), SUSPICIOUS, rule=rule, remedy=remedy
+            ("metadata", "labels", LABEL_SUPPORT), SUSPICIOUS, rule=rule, remedy=remedy
         )
     for n, job in enumerate(runtime.jobset.replicated_jobs):
         yield from _ignored((*JOBS, n, "template"), job)
@@ -113,9 +107,9 @@ def _metadata(runtime: Runtime) -> rules.Errors:
         yield FieldError(("metadata", "namespace"), FORBIDDEN, meta.namespace, rule, remedy)
     yield from rules.label_map(("metadata", "labels"), meta.labels)
     yield from rules.annotation_map(("metadata", "annotations"), meta.annotations)
-    told = meta.annotations.get(IMPLEMENTATION_ANNOTATION)
+    told = meta.annotations.get(MPI_IMPLEMENTATION)
     if told is not None:
-        where = ("metadata", "annotations", IMPLEMENTATION_ANNOTATION)
+        where = ("metadata", "annotations", MPI_IMPLEMENTATION)
         yield from rules.one_of(where, told, IMPLEMENTATIONS)
 
 
@@ -127,7 +121,7 @@ def _ignored(path: Path, job: ReplicatedJobView) -> Iterator[FieldError]:
         (pod, job.template.spec.template.view.metadata),
     ):
         for field, given in (("labels", meta.labels), ("annotations", meta.annotations)):
-            for error in reserved.errors((*where, "metadata", field), given):
+            for error in reserved_errors((*where, "metadata", field), given):
                 yield replace(error, problem=SUSPICIOUS)
 
 
@@ -137,7 +131,7 @@ def _mpi(path: Path, policy: MPIPolicy) -> rules.Errors:
     given = policy.mpi_implementation
     if given and given != OPEN_MPI:
         rule = f"the field takes {OPEN_MPI} only, and Kueue refuses every job where it says more"
-        remedy = f"remove it, and annotate the runtime with {IMPLEMENTATION_ANNOTATION}: {given}"
+        remedy = f"remove it, and annotate the runtime with {MPI_IMPLEMENTATION}: {given}"
         yield FieldError((*path, "mpiImplementation"), INVALID, given, rule, remedy)
     folder = policy.ssh_auth_mount_path or ""
     if len(folder) > 4096 or ":" in folder:

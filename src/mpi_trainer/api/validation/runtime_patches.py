@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from mpi_trainer.api import names
 from mpi_trainer.api.effective.combine import DATASET, MODEL, NODE
 from mpi_trainer.api.errors import DUPLICATE, FORBIDDEN, INVALID, UNKNOWN, FieldError, Path
-from mpi_trainer.api.kinds import reserved
 from mpi_trainer.api.kinds.jobset import JobSetView, ReplicatedJobView
+from mpi_trainer.api.kinds.labels import reserved_errors
 from mpi_trainer.api.kinds.trainjob import PodSpecPatch, ReplicatedJobPatch, RuntimePatch
 from mpi_trainer.api.spelling import nearest
 from mpi_trainer.api.validation import containers, rules
@@ -42,7 +42,7 @@ def errors(patches: Sequence[RuntimePatch]) -> rules.Errors:
         if patch.template.metadata is not None:
             marked = (*path, *_TEMPLATE, "metadata")
             yield from rules.label_map((*marked, "labels"), patch.template.metadata.labels)
-            yield from reserved.errors((*marked, "labels"), patch.template.metadata.labels)
+            yield from reserved_errors((*marked, "labels"), patch.template.metadata.labels)
         for m, job in enumerate(jobs):
             yield from _job((*where, m), job)
 
@@ -104,8 +104,8 @@ def _marks(path: Path, job: ReplicatedJobPatch) -> rules.Errors:
     for inside, meta in metas:
         if meta is not None:
             where = (*path, *inside)
-            yield from reserved.errors((*where, "labels"), meta.labels)
-            yield from reserved.errors((*where, "annotations"), meta.annotations)
+            yield from reserved_errors((*where, "labels"), meta.labels)
+            yield from reserved_errors((*where, "annotations"), meta.annotations)
 
 
 def _env(path: Path, pod: PodSpecPatch) -> rules.Errors:

@@ -14,10 +14,11 @@ from msgspec.structs import replace
 
 from mpi_trainer.api import names
 from mpi_trainer.api.errors import DUPLICATE, INVALID, TOO_LONG, FieldError, Path
-from mpi_trainer.api.kinds.annotations import TRAIN_KNOWN
+from mpi_trainer.api.kinds.annotations import TRAINJOB_KNOWN
+from mpi_trainer.api.kinds.managers import TRAINJOB_MANAGERS
 from mpi_trainer.api.kinds.pods import Resources
 from mpi_trainer.api.kinds.runtime import KINDS
-from mpi_trainer.api.kinds.trainjob import GROUP, MANAGERS, RuntimeRef, Source, Trainer, TrainJob
+from mpi_trainer.api.kinds.trainjob import GROUP, RuntimeRef, Source, Trainer, TrainJob
 from mpi_trainer.api.validation import (
     containers,
     own_annotations,
@@ -36,7 +37,7 @@ _MOST_ITEMS = 128
 
 def errors(job: TrainJob) -> rules.Errors:
     yield from _metadata(job)
-    yield from own_annotations.errors(job.metadata.annotations, TRAIN_KNOWN)
+    yield from own_annotations.errors(job.metadata.annotations, TRAINJOB_KNOWN)
     yield from _runtime_ref((*SPEC, "runtimeRef"), job.spec.runtime_ref)
     wanted = job.spec.initializer
     if wanted is not None:
@@ -49,7 +50,7 @@ def errors(job: TrainJob) -> rules.Errors:
     deadline = job.spec.active_deadline_seconds
     remedy = "set the seconds that the job may run, or remove it"
     yield from rules.at_least((*SPEC, "activeDeadlineSeconds"), deadline, 1, remedy)
-    yield from rules.one_of((*SPEC, "managedBy"), job.spec.managed_by, MANAGERS)
+    yield from rules.one_of((*SPEC, "managedBy"), job.spec.managed_by, TRAINJOB_MANAGERS)
 
 
 def _metadata(job: TrainJob) -> rules.Errors:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from mpi_trainer.api import validation
-from mpi_trainer.api.defaults import with_defaults
+from mpi_trainer.api.defaults import mpijob_with_defaults
 from mpi_trainer.api.errors import (
     DUPLICATE,
     NOT_SUPPORTED,
@@ -24,10 +24,10 @@ from mpi_trainer.api.errors import (
     Position,
     under,
 )
-from mpi_trainer.api.kinds import identity
+from mpi_trainer.api.kinds import identity, trainjob
+from mpi_trainer.api.kinds import runtime as runtime_kinds
 from mpi_trainer.api.kinds.identity import ANY_FILE, MPIJOB_FILE, Kinds
 from mpi_trainer.api.kinds.mpijob import KIND, MPIJob
-from mpi_trainer.api.kinds.trainer_kinds import RUNTIMES, TRAIN_JOB
 from mpi_trainer.api.validation import size
 from mpi_trainer.api.yaml import attachments, documents
 from mpi_trainer.api.yaml.attachments import CONFIG_MAP, SECRET, ConfigMap, Secret
@@ -69,12 +69,12 @@ def job(data: Mapping[str, Any]) -> LoadedObject:
 
 def train_job(data: Mapping[str, Any]) -> LoadedObject:
     """A TrainJob from plain data, judged without its runtime; never raises."""
-    return _one(data, TRAIN_JOB)
+    return _one(data, trainjob.KIND)
 
 
 def runtime(data: Mapping[str, Any]) -> LoadedObject:
     """A runtime of either kind from plain data; never raises."""
-    return _one(data, *RUNTIMES)
+    return _one(data, *runtime_kinds.KINDS)
 
 
 def _one(data: Mapping[str, Any], *kinds: str) -> LoadedObject:
@@ -88,7 +88,7 @@ def _one(data: Mapping[str, Any], *kinds: str) -> LoadedObject:
 
 def _job(data: Mapping[str, Any]) -> LoadedObject:
     decoded = decode(MPIJob, data)
-    value = with_defaults(decoded.value)
+    value = mpijob_with_defaults(decoded.value)
     errors = (*decoded.errors, *beyond(decoded, validation.errors(value)))
     wrong = [error.path for error in errors]
     suspicions = (w for w in validation.warnings(value) if not under(w.path, wrong))
@@ -123,8 +123,8 @@ def _companion(kind: type[ConfigMap] | type[Secret], data: Mapping[str, Any]) ->
 
 _READERS = {
     KIND: _job,
-    TRAIN_JOB: _train_job,
-    **dict.fromkeys(RUNTIMES, _runtime),
+    trainjob.KIND: _train_job,
+    **dict.fromkeys(runtime_kinds.KINDS, _runtime),
     CONFIG_MAP: _config_map,
     SECRET: _secret,
 }
@@ -133,7 +133,7 @@ _READERS = {
 def _file(text: str, source: str, kinds: Kinds, runtimes: Sequence[Runtime] = ()) -> JobFile:
     parsed = documents.parse(text, source)
     read = [_read(document, kinds) for document in parsed]
-    if TRAIN_JOB in kinds:
+    if trainjob.KIND in kinds:
         from mpi_trainer.api.yaml import load_trainer
 
         read = load_trainer.fitted(read, parsed, runtimes)
@@ -154,7 +154,7 @@ def _file(text: str, source: str, kinds: Kinds, runtimes: Sequence[Runtime] = ()
         tuple(value for value in values if isinstance(value, ConfigMap)),
         tuple(value for value in values if isinstance(value, Secret)),
         warnings,
-        *(load_trainer.apart(values) if TRAIN_JOB in kinds else ()),
+        *(load_trainer.apart(values) if trainjob.KIND in kinds else ()),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mpi_trainer.api import trainer_defaults
+from mpi_trainer.api.defaults import runtime_with_defaults, trainjob_with_defaults
 from mpi_trainer.api.kinds.runtime import Runtime, serves
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.api.validation import compatibility
@@ -21,14 +21,14 @@ from mpi_trainer.api.yaml.loaded import LoadedObject, beyond, located
 
 def train_job(data: Mapping[str, Any]) -> LoadedObject:
     decoded = decode(TrainJob, data)
-    value = trainer_defaults.of_job(decoded.value)
+    value = trainjob_with_defaults(decoded.value)
     errors = (*decoded.errors, *beyond(decoded, train_job_rules.errors(value)))
     return LoadedObject(value, errors, decoded.warnings)
 
 
 def runtime(data: Mapping[str, Any]) -> LoadedObject:
     decoded = decode(Runtime, data)
-    value = trainer_defaults.of_runtime(decoded.value)
+    value = runtime_with_defaults(decoded.value)
     errors = (*decoded.errors, *beyond(decoded, runtime_rules.errors(value)))
     suspicions = () if errors else runtime_rules.warnings(value)
     return LoadedObject(value, errors, (*decoded.warnings, *suspicions))

@@ -8,8 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from mpi_trainer.api.defaults import OPEN_MPI
-from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.api.kinds.mpijob import OPEN_MPI, MPIJob
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.cli import target
 from mpi_trainer.cli.installing import ensure

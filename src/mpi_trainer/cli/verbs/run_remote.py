@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from mpi_trainer.api.defaults import OPEN_MPI
+from mpi_trainer.api.kinds.mpijob import OPEN_MPI
 from mpi_trainer.cli import target
 from mpi_trainer.cli.backend import answer, connect
 from mpi_trainer.cli.main import INTERRUPTED

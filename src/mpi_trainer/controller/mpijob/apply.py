@@ -16,6 +16,7 @@ from datetime import datetime
 import msgspec
 
 from mpi_trainer.api.kinds import conditions as c
+from mpi_trainer.api.kinds.annotations import ATTEMPT, WORKERS
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.controller import record, status
 from mpi_trainer.controller.children import NameTaken, Predecessor, get_or_create
@@ -182,7 +183,7 @@ class Writer:
         acts = []
         for name in work.decision.free:
             meta = work.look.by_name[name].metadata
-            body = {"metadata": {"uid": meta.uid, "annotations": {names.ATTEMPT: number}}}
+            body = {"metadata": {"uid": meta.uid, "annotations": {ATTEMPT: number}}}
             request = requests.patch(PODS, meta.namespace, meta.name, body, "merge")
             acts.append(self._patching(work.key, request))
         await self._all(work.key, acts)
@@ -199,7 +200,7 @@ class Writer:
         has the kubelet bring them up to date at once instead of within a minute or two."""
         await self._furniture.follow(work.metadata, wanted.pieces)
         meta = work.look.by_name[f"{work.job.name}-launcher"].metadata
-        marked = {names.WORKERS: str(work.job.workers)}
+        marked = {WORKERS: str(work.job.workers)}
         body = {"metadata": {"uid": meta.uid, "annotations": marked}}
         request = requests.patch(PODS, meta.namespace, meta.name, body, "merge")
         await self._all(work.key, [self._patching(work.key, request)])
@@ -225,7 +226,7 @@ class Writer:
             except Forbidden as error:
                 final = any(text in error.message for text in _HOPELESS)
                 raise Refused(error.message, final) from None
-            if resource is JOBS and not new and names.ATTEMPT not in made.annotations:
+            if resource is JOBS and not new and ATTEMPT not in made.annotations:
                 await self._takeover.launcher_job(work.metadata)
                 raise Predecessor(f"Job {made.name} was made by another controller")
             self._freshness.wrote(work.key, resource, made)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
+from mpi_trainer.api.kinds.annotations import WORKERS
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.controller.dependents import WantedDependents
 from mpi_trainer.kube.resources import SERVICES
 from mpi_trainer.layout.model import Layout
 from mpi_trainer.layout.mpijob import layout
-from mpi_trainer.render import agent_scripts, names
+from mpi_trainer.render import agent_scripts
 from mpi_trainer.render.mpijob import children as render
 from mpi_trainer.render.mpijob.children import Children, Facts
 from mpi_trainer.render.secrets import Part
@@ -45,5 +46,5 @@ def desired(job: MPIJob, attempt: int, domain: str) -> Desired:
     plan = layout(job, domain)
     made = render.children(plan, job, Facts(attempt=attempt, domain=domain))
     annotations = made.launcher_job["spec"]["template"]["metadata"].setdefault("annotations", {})
-    annotations[names.WORKERS] = str(job.workers)
+    annotations[WORKERS] = str(job.workers)
     return Desired(job, plan, made)

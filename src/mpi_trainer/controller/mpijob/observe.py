@@ -17,6 +17,8 @@ from datetime import UTC, datetime
 import msgspec
 
 from mpi_trainer.api import bounds
+from mpi_trainer.api.kinds.annotations import WORKERS
+from mpi_trainer.api.kinds.labels import LABEL_ROLE
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.controller.objects import Job, Pod
 from mpi_trainer.controller.observed_pods import (
@@ -30,8 +32,6 @@ from mpi_trainer.controller.observed_pods import (
 from mpi_trainer.decide import agent_summary
 from mpi_trainer.decide.observed import End, Observed, ObservedPod, ObservedRank, Record
 from mpi_trainer.kube.resources import JOBS, MPIJOBS, Resource
-from mpi_trainer.layout.mpijob import LABEL_ROLE
-from mpi_trainer.render import names
 
 replace = msgspec.structs.replace
 
@@ -163,7 +163,7 @@ def _silent(seen: ObservedPod) -> ObservedPod:
 
 def _launcher(pod: Pod, job: Job | None, name: str) -> ObservedPod:
     seen = observed_pod(pod, name, "launcher")
-    made_for = pod.metadata.annotations.get(names.WORKERS, "")
+    made_for = pod.metadata.annotations.get(WORKERS, "")
     leaving = job.metadata.deletion_timestamp if job is not None else None
     return replace(
         seen,

@@ -14,6 +14,7 @@ import msgspec
 
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.kinds import conditions as c
+from mpi_trainer.api.kinds.labels import LABEL_JOB
 from mpi_trainer.api.kinds.mpijob import KIND, MPIJob
 from mpi_trainer.api.validation import ineffective
 from mpi_trainer.controller import record, status
@@ -37,7 +38,7 @@ from mpi_trainer.decide.mpijob.decide import decide, ours, refused
 from mpi_trainer.decide.mpijob.decision import MPIJobDecision
 from mpi_trainer.decide.observed import Observed
 from mpi_trainer.kube.errors import Forbidden
-from mpi_trainer.layout.mpijob import LABEL_JOB, choose
+from mpi_trainer.layout.mpijob import choose
 from mpi_trainer.render.agent_scripts import used
 from mpi_trainer.runtime.job_metrics import MPIJobMetrics
 from mpi_trainer.runtime.off_loop import POD_BYTES, OffLoop

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 import msgspec
 
+from mpi_trainer.api.kinds.labels import LABEL_OPERATOR, LABEL_ROLE, MPI_OPERATOR
 from mpi_trainer.controller.objects import Pod
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import NotFound
 from mpi_trainer.kube.resources import PODS
-from mpi_trainer.layout.mpijob import LABEL_OPERATOR, LABEL_ROLE
 from mpi_trainer.render import names
 from mpi_trainer.runtime.partial import Meta
 
@@ -33,7 +33,7 @@ class _Page(msgspec.Struct, frozen=True):
 
 async def release_all(client: Client, namespaces: Sequence[str]) -> int:
     """The exit code. May be repeated."""
-    labels = f"{LABEL_OPERATOR}=mpi-operator,{LABEL_ROLE}=launcher"
+    labels = f"{LABEL_OPERATOR}={MPI_OPERATOR},{LABEL_ROLE}=launcher"
     count = 0
     for namespace in namespaces or ("",):
         token = ""

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import logging
 
-from mpi_trainer.api.kinds.mpijob import OPERATOR
+from mpi_trainer.api.kinds.labels import LABEL_JOB, LABEL_OPERATOR, MPI_OPERATOR
 from mpi_trainer.controller.objects import Answer, PodCondition
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Conflict, NotFound
 from mpi_trainer.kube.resources import JOBS, Resource
-from mpi_trainer.layout.mpijob import LABEL_JOB, LABEL_OPERATOR
 from mpi_trainer.runtime.freshness import Freshness
 from mpi_trainer.runtime.partial import Key, Meta, Partial
 
@@ -65,7 +64,7 @@ class TakeOver:
 
     async def _mark(self, key: Key, meta: Meta) -> None:
         log.info("following the launcher Job of another controller: %s", key)
-        labels = {LABEL_OPERATOR: OPERATOR, LABEL_JOB: key.name}
+        labels = {LABEL_OPERATOR: MPI_OPERATOR, LABEL_JOB: key.name}
         body = {
             "metadata": {"uid": meta.uid, "labels": labels},
             "spec": {"ttlSecondsAfterFinished": None},

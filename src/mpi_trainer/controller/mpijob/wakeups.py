@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from mpi_trainer.api.kinds.labels import LABEL_JOB, LABEL_ROLE
 from mpi_trainer.controller.objects import Job, Pod, StoredJob
-from mpi_trainer.layout.mpijob import LABEL_JOB, LABEL_ROLE
 from mpi_trainer.runtime.partial import Key, key_of
 from mpi_trainer.runtime.store import Store
 from mpi_trainer.runtime.workqueue import WorkQueue

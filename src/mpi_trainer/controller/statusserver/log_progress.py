@@ -20,13 +20,17 @@ import msgspec
 from mpi_trainer.api.effective.combine import TRAINER, Effective
 from mpi_trainer.api.effective.overrides import NODE_CONTAINER
 from mpi_trainer.api.kinds.annotations import TRACKING_INTERVAL
+from mpi_trainer.api.kinds.labels import (
+    LABEL_COMPLETION_INDEX,
+    LABEL_REPLICATED_JOB,
+    LABEL_TRAINJOB,
+)
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.objects import Pod
 from mpi_trainer.controller.pod_logs import PodLogs, UnreadableLog
 from mpi_trainer.controller.statusserver.report import Metric, Report, is_tracked
 from mpi_trainer.controller.statusserver.writes import OtherJob, ReportWrites
-from mpi_trainer.controller.trainjob.objects import REPLICATED_JOB
 from mpi_trainer.controller.trainjob.pods import PodOwners
 from mpi_trainer.decide.trainjob import status_annotations as f
 from mpi_trainer.diagnose.progress import Progress, Tracker
@@ -34,7 +38,6 @@ from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import KubeError
 from mpi_trainer.kube.lists import whole as listed
 from mpi_trainer.kube.resources import PODS
-from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.token_reviews import Busy
 
@@ -42,7 +45,6 @@ USUAL: Final = timedelta(seconds=30)
 SHORTEST, LONGEST = timedelta(seconds=5), timedelta(seconds=300)
 PACE_OVER: Final = 8
 MOST_METRICS: Final = 32
-_INDEX: Final = "batch.kubernetes.io/job-completion-index"
 _TAG: Final = re.compile(r"\[1,\d{1,6}\]<std(?:out|err)>: ?|\[\d{1,6}\] ")
 """with which an mpirun marks whose line it is"""
 
@@ -101,7 +103,10 @@ class LogProgress:
         trainer = next((one for one in whole.jobs if one.ancestor == TRAINER), None)
         if trainer is None:
             return None
-        labels = f"{LABEL_TRAINJOB}={job.name},{REPLICATED_JOB}={trainer.name},{_INDEX}=0"
+        labels = (
+            f"{LABEL_TRAINJOB}={job.name},{LABEL_REPLICATED_JOB}={trainer.name},"
+            f"{LABEL_COMPLETION_INDEX}=0"
+        )
         page = await listed(self._client, PODS, Pod, namespace=job.namespace, labels=labels)
         own = await self._ownership.pods(job, job_set, page.items)
         running = [pod for pod in own if pod.status.phase == "Running"]

@@ -8,6 +8,7 @@ import msgspec
 
 from mpi_trainer.api.effective.combine import Effective
 from mpi_trainer.api.errors import FieldError
+from mpi_trainer.api.kinds.annotations import RENDERED
 from mpi_trainer.api.kinds.runtime import Runtime
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.api.validation import ineffective
@@ -19,7 +20,6 @@ from mpi_trainer.render.frame import Endpoint
 from mpi_trainer.render.secrets import KeyPlan
 from mpi_trainer.render.trainjob import children as render
 from mpi_trainer.render.trainjob.children import Children
-from mpi_trainer.render.trainjob.jobsets import RENDERED
 
 
 class Desired(msgspec.Struct, frozen=True):

@@ -17,6 +17,7 @@ import msgspec
 from mpi_trainer.api.effective.combine import LAUNCHER, NODE, TRAINER, Effective
 from mpi_trainer.api.effective.overrides import NODE_CONTAINER
 from mpi_trainer.api.kinds.annotations import ATTEMPTS, LOG_TAIL, OFF
+from mpi_trainer.api.kinds.labels import LABEL_REPLICATED_JOB, LABEL_RESTART_ATTEMPT
 from mpi_trainer.api.kinds.runtime import MPI
 from mpi_trainer.api.kinds.trainjob import COMPLETE, TrainJob
 from mpi_trainer.controller import log_tail
@@ -24,7 +25,6 @@ from mpi_trainer.controller.log_tail import Environment, Speaker
 from mpi_trainer.controller.objects import Pod
 from mpi_trainer.controller.observed_pods import end_of, launcher_end, observed_pod
 from mpi_trainer.controller.pod_logs import PodLogs
-from mpi_trainer.controller.trainjob.objects import REPLICATED_JOB
 from mpi_trainer.controller.trainjob.pods import AllPods, PodOwners
 from mpi_trainer.decide import cause_text, history, reasons
 from mpi_trainer.decide.history import Attempt, History
@@ -34,7 +34,6 @@ from mpi_trainer.decide.trainjob.status import finished, holds
 
 replace = msgspec.structs.replace
 
-RESTART = "jobset.sigs.k8s.io/restart-attempt"
 AT_ONCE = 3
 """attempts that one look takes up, and pods of one attempt that are heard"""
 _LONG_AGO = datetime.fromtimestamp(0, UTC)
@@ -141,7 +140,7 @@ def _speaking(whole: Effective, pods: Iterable[Pod]) -> list[Pod]:
     """The launchers, or where there are none the pods that train; oldest first."""
     role = LAUNCHER if whole.policy == MPI else TRAINER
     names = {one.name for one in whole.jobs if one.role == role}
-    found = [pod for pod in pods if pod.metadata.labels.get(REPLICATED_JOB) in names]
+    found = [pod for pod in pods if pod.metadata.labels.get(LABEL_REPLICATED_JOB) in names]
     return sorted(found, key=_born)
 
 
@@ -200,7 +199,7 @@ def _resumed(known: History) -> datetime:
 
 
 def _restarts(pod: Pod) -> int:
-    text = pod.metadata.labels.get(RESTART, "")
+    text = pod.metadata.labels.get(LABEL_RESTART_ATTEMPT, "")
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 8 else 0
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from mpi_trainer.api.kinds.annotations import RENDERED, RUNTIME_SNAPSHOT
 from mpi_trainer.api.kinds.trainjob import Condition, JobStatus
 from mpi_trainer.decide.trainjob.observed import ObservedJobSet
 from mpi_trainer.kube.resources import TRAINJOBS
-from mpi_trainer.render.trainjob.jobsets import RENDERED, RUNTIME
 from mpi_trainer.runtime.partial import Meta, Partial
 
-JOBSET_UID = "jobset.sigs.k8s.io/jobset-uid"
-REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"
 ENDED = "status.phase!=Pending,status.phase!=Running"
 
 
@@ -57,7 +55,7 @@ def observed_job_set(found: JobSet | None, uid: str) -> ObservedJobSet | None:
         suspended=found.spec.suspend,
         terminating=found.metadata.deletion_timestamp is not None,
         rendered=found.metadata.annotations.get(RENDERED, ""),
-        runtime=found.metadata.annotations.get(RUNTIME, ""),
+        runtime=found.metadata.annotations.get(RUNTIME_SNAPSHOT, ""),
         jobs=tuple(_counts(one) for one in found.status.replicated_jobs_status),
         completed=_condition(found, "Completed"),
         failed=_condition(found, "Failed"),

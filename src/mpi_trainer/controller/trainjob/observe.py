@@ -13,9 +13,9 @@ import msgspec
 
 from mpi_trainer.api.effective.combine import LAUNCHER
 from mpi_trainer.api.effective.overrides import NODE_CONTAINER
+from mpi_trainer.api.kinds.labels import LABEL_REPLICATED_JOB
 from mpi_trainer.controller.objects import Pod
 from mpi_trainer.controller.observed_pods import launcher_end, observed_pod
-from mpi_trainer.controller.trainjob.objects import REPLICATED_JOB
 from mpi_trainer.decide import agent_summary
 from mpi_trainer.decide.observed import Observed, ObservedPod, ObservedRank
 from mpi_trainer.decide.trainjob.status_annotations import placement
@@ -37,7 +37,7 @@ def observe(pods: Iterable[Pod], mpi: bool, nodes: int) -> Observation:
     ranks: tuple[ObservedRank, ...] = ()
     where = ""
     for name, pod in sorted(newest.items()):
-        is_launcher = mpi and pod.metadata.labels.get(REPLICATED_JOB) == LAUNCHER
+        is_launcher = mpi and pod.metadata.labels.get(LABEL_REPLICATED_JOB) == LAUNCHER
         one = observed_pod(pod, name, "launcher" if is_launcher else "worker", NODE_CONTAINER)
         if is_launcher and one.ended:
             end, said = launcher_end(pod, nodes, NODE_CONTAINER)

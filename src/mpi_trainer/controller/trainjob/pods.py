@@ -15,16 +15,15 @@ from typing import Final
 
 import msgspec
 
+from mpi_trainer.api.kinds.labels import LABEL_JOBSET_UID, LABEL_TRAINJOB
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.objects import Answer, Pod
-from mpi_trainer.controller.trainjob.objects import JOBSET_UID
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import NotFound
 from mpi_trainer.kube.lists import whole
 from mpi_trainer.kube.resources import JOBS, JOBSETS, PODS
-from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
 from mpi_trainer.runtime.coalesce import CoalescedReads
 from mpi_trainer.runtime.partial import OwnerRef
 
@@ -75,7 +74,7 @@ class PodOwners:
 
 
 def _claims(pod: Pod, job_set: str) -> bool:
-    return bool(job_set) and pod.metadata.labels.get(JOBSET_UID) == job_set
+    return bool(job_set) and pod.metadata.labels.get(LABEL_JOBSET_UID) == job_set
 
 
 def _job(pod: Pod) -> OwnerRef | None:

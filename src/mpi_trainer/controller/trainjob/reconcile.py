@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from mpi_trainer.api.effective.combine import Effective
 from mpi_trainer.api.errors import InvalidJob
+from mpi_trainer.api.kinds.labels import LABEL_TRAINJOB
 from mpi_trainer.api.kinds.runtime import CLUSTER, MPI, Runtime
 from mpi_trainer.api.kinds.trainjob import FAILED, KIND, TrainJob
 from mpi_trainer.api.validation import compatibility
@@ -45,7 +46,6 @@ from mpi_trainer.decide.trainjob.decision import TrainJobDecision
 from mpi_trainer.decide.trainjob.observed import ObservedJobSet, ObservedTrainJob
 from mpi_trainer.decide.trainjob.status import finished, holds
 from mpi_trainer.kube.errors import Forbidden
-from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
 from mpi_trainer.render.agent_scripts import used
 from mpi_trainer.render.frame import Facts
 from mpi_trainer.runtime.job_metrics import TrainJobMetrics

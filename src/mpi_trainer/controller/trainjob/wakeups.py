@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Final
 
 from mpi_trainer.api.effective.combine import LAUNCHER
+from mpi_trainer.api.kinds.labels import LABEL_REPLICATED_JOB, LABEL_TRAINJOB
 from mpi_trainer.controller.mpijob.wakeups import is_urgent
 from mpi_trainer.controller.objects import Pod, StoredJob
-from mpi_trainer.controller.trainjob.objects import REPLICATED_JOB, JobSet
-from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
+from mpi_trainer.controller.trainjob.objects import JobSet
 from mpi_trainer.runtime.partial import Key, key_of
 from mpi_trainer.runtime.store import Store
 from mpi_trainer.runtime.workqueue import WorkQueue
@@ -49,7 +49,7 @@ class Wakeups:
         if new is None or name is None:
             return
         key = Key(new.metadata.namespace, name)
-        if new.metadata.labels.get(REPLICATED_JOB) == LAUNCHER:
+        if new.metadata.labels.get(LABEL_REPLICATED_JOB) == LAUNCHER:
             self._queue.add(key, self._under_way(key))
         else:
             self._queue.add_after(key, GATHER, self._under_way(key))

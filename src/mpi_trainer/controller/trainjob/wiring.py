@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from mpi_trainer.api.kinds.labels import LABEL_TRAINJOB
 from mpi_trainer.api.kinds.trainjob import KIND, TrainJob
 from mpi_trainer.api.yaml import load
 from mpi_trainer.controller import stored_job, stored_pods
@@ -30,7 +31,6 @@ from mpi_trainer.controller.trainjob.wakeups import Wakeups
 from mpi_trainer.controller.write_concurrency import WriteConcurrency
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.resources import JOBSETS, PODS, TRAINJOBS, Resource
-from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
 from mpi_trainer.render.frame import Endpoint, Facts
 from mpi_trainer.runtime.freshness import Freshness
 from mpi_trainer.runtime.job_metrics import TrainJobMetrics

@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 import msgspec
 
 from mpi_trainer.api.kinds import conditions as c
-from mpi_trainer.api.kinds.mpijob import OPERATOR_NAME, MPIJob
+from mpi_trainer.api.kinds.managers import MPI_OPERATOR
+from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.decide import (
     backoff,
     deadline,
@@ -82,7 +83,7 @@ def refused(
 
 def ours(job: MPIJob) -> bool:
     """Whether this controller is the one that the job asks for."""
-    return job.spec.run_policy.managed_by in (None, "", OPERATOR_NAME)
+    return job.spec.run_policy.managed_by in (None, "", MPI_OPERATOR)
 
 
 def _cast(job: MPIJob) -> success.ExpectedRanks:

@@ -12,14 +12,10 @@ from datetime import datetime, timedelta
 import msgspec
 
 from mpi_trainer.api.effective.combine import LAUNCHER, NODE, TRAINER, Effective, ReplicatedJob
+from mpi_trainer.api.kinds.annotations import CLEAN, TTL
+from mpi_trainer.api.kinds.managers import TRAINJOB_CONTROLLER
 from mpi_trainer.api.kinds.runtime import MPI
-from mpi_trainer.api.kinds.trainjob import (
-    CONTROLLER_NAME,
-    SUSPENDED,
-    Condition,
-    JobStatus,
-    TrainJob,
-)
+from mpi_trainer.api.kinds.trainjob import SUSPENDED, Condition, JobStatus, TrainJob
 from mpi_trainer.decide import cause_text, deadline, permanent_failures, reasons, success
 from mpi_trainer.decide.observed import Failure, Observed
 from mpi_trainer.decide.trainjob import status_annotations as f
@@ -103,7 +99,7 @@ def stalled(job: TrainJob, why: str, now: datetime) -> TrainJobDecision:
 
 def ours(job: TrainJob) -> bool:
     """Whether this controller is the one that the job asks for."""
-    return job.spec.managed_by in (None, "", CONTROLLER_NAME)
+    return job.spec.managed_by in (None, "", TRAINJOB_CONTROLLER)
 
 
 def over(job: TrainJob, job_set: ObservedJobSet | None, now: datetime) -> TrainJobDecision:
@@ -160,8 +156,8 @@ def _ended(story: StatusBuilder, seen: ObservedTrainJob) -> TrainJobDecision:
     found = story.annotations
     kept = replace(
         found,
-        ttl=found.ttl or seen.runtime_annotations.get(f.TTL, ""),
-        clean=found.clean or seen.runtime_annotations.get(f.CLEAN, ""),
+        ttl=found.ttl or seen.runtime_annotations.get(TTL, ""),
+        clean=found.clean or seen.runtime_annotations.get(CLEAN, ""),
         placement=found.placement or seen.placement,
     )
     step = _told(replace(story, annotations=kept), seen, requeue_after=NOW)

@@ -11,18 +11,17 @@ from datetime import datetime
 
 import msgspec
 
-from mpi_trainer.api.kinds.annotations import ATTEMPTS, DOMAIN
+from mpi_trainer.api.kinds.annotations import (
+    ATTEMPTS,
+    CAUSE,
+    CLEAN,
+    COMPLETION_TIME,
+    PHASE,
+    PLACEMENT,
+    START_TIME,
+    TTL,
+)
 from mpi_trainer.layout.agent.summary import Summary
-
-PHASE = f"{DOMAIN}/phase"
-START_TIME = f"{DOMAIN}/start-time"
-COMPLETION_TIME = f"{DOMAIN}/completion-time"
-CAUSE = f"{DOMAIN}/cause"
-"""why it failed, or, while it is Pending, what it waits for"""
-PLACEMENT = f"{DOMAIN}/placement"
-"""which ranks ran where: JSON of host name to ranks such as `0-3,8`"""
-TTL = f"{DOMAIN}/ttl-seconds-after-finished"
-CLEAN = f"{DOMAIN}/clean-pod-policy"
 
 PENDING = "Pending"
 RUNNING = "Running"

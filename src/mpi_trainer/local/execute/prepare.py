@@ -13,9 +13,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from mpi_trainer.api import defaults, validation
+from mpi_trainer.api import validation
+from mpi_trainer.api.defaults import mpijob_with_defaults
 from mpi_trainer.api.errors import InvalidJob
-from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.api.kinds.annotations import LOCAL_MPI
+from mpi_trainer.api.kinds.mpijob import OPEN_MPI, MPIJob
 from mpi_trainer.api.kinds.runtime import Runtime
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.api.validation import compatibility
@@ -74,7 +76,7 @@ class LocalRun(msgspec.Struct, frozen=True):
 
 def prepare(job: MPIJob, settings: LocalSettings) -> LocalRun:
     """Defaults, validation and choices; raises InvalidJob or LocalError with everything found."""
-    job = defaults.with_defaults(_named(job))
+    job = mpijob_with_defaults(_named(job))
     errors = () if settings.train else validation.errors(job)
     if errors:
         raise InvalidJob(errors)
@@ -101,7 +103,7 @@ def prepare_train(job: TrainJob, runtime: Runtime, settings: LocalSettings) -> L
     errors = compatibility.errors(job, runtime)
     if errors:
         raise InvalidJob(errors)
-    build = runtime.metadata.annotations.get(trainjob.LOCAL_MPI)
+    build = runtime.metadata.annotations.get(LOCAL_MPI)
     settings = msgspec.structs.replace(
         settings,
         distribution=settings.distribution or build,
@@ -155,7 +157,7 @@ def _demand_account(isolated: Isolation) -> None:
 
 
 def _distribution(job: MPIJob, chosen: Distribution | None, isolated: Isolation) -> Distribution:
-    implementation = job.spec.mpi_implementation or defaults.OPEN_MPI
+    implementation = job.spec.mpi_implementation or OPEN_MPI
     distribution = chosen or default_for(implementation)
     if isolated.kind != "loopback" or distribution.works_on_loopback:
         return distribution

@@ -42,8 +42,6 @@ from mpi_trainer.local.execute import ineffective
 from mpi_trainer.local.execute.settings import Train
 from mpi_trainer.local.jobs import shipped_runtimes
 
-LOCAL_MPI = "mpi-trainer.opendatahub.io/local-mpi"
-
 replace = msgspec.structs.replace
 
 

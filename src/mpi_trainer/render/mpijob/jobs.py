@@ -7,8 +7,9 @@ its end has been recorded. Danger: whoever removes the controller must release t
 
 from __future__ import annotations
 
+from mpi_trainer.api.kinds.annotations import ATTEMPT
+from mpi_trainer.api.kinds.labels import LABEL_JOB, LABEL_OPERATOR
 from mpi_trainer.layout.model import PodLayout
-from mpi_trainer.layout.mpijob import LABEL_JOB, LABEL_OPERATOR
 from mpi_trainer.render import agent_scripts, names
 from mpi_trainer.render.frame import Frame, Object
 from mpi_trainer.render.pods import pod
@@ -22,7 +23,7 @@ def launcher_job(layout: PodLayout, frame: Frame) -> Object:
         LABEL_OPERATOR: layout.labels[LABEL_OPERATOR],
         LABEL_JOB: layout.labels[LABEL_JOB],
     }
-    annotations = {names.ATTEMPT: str(frame.facts.attempt), **agent_scripts.mark(layout)}
+    annotations = {ATTEMPT: str(frame.facts.attempt), **agent_scripts.mark(layout)}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",

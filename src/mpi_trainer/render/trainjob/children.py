@@ -15,12 +15,11 @@ import msgspec
 from mpi_trainer.api.effective.combine import TRAINER, Effective, ReplicatedJob
 from mpi_trainer.api.effective.combine import effective as put_together
 from mpi_trainer.api.errors import InvalidJob
-from mpi_trainer.api.kinds.reserved import free
+from mpi_trainer.api.kinds.labels import LABEL_TRAINJOB, without_reserved
 from mpi_trainer.api.kinds.runtime import FLUX, MPI, Runtime
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.layout import policies
 from mpi_trainer.layout.model import Layout
-from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
 from mpi_trainer.layout.trainjob import layout as laid_out
 from mpi_trainer.render import agent_scripts, conflicts, secrets
 from mpi_trainer.render.configmaps import config_map
@@ -157,8 +156,8 @@ def _plain(one: ReplicatedJob, job: TrainJob) -> Object:
 
 def _labelled(pod: Object, job: TrainJob) -> Object:
     given: Object = pod.get("metadata") or {}
-    labels = {**free(given.get("labels") or {}), LABEL_TRAINJOB: job.name}
+    labels = {**without_reserved(given.get("labels") or {}), LABEL_TRAINJOB: job.name}
     own: Object = {**given, "labels": labels}
     if given.get("annotations"):
-        own["annotations"] = free(given["annotations"])
+        own["annotations"] = without_reserved(given["annotations"])
     return {**pod, "metadata": own}

@@ -13,15 +13,12 @@ from collections.abc import Mapping
 import msgspec
 
 from mpi_trainer.api.effective.combine import Effective
-from mpi_trainer.api.kinds.annotations import DOMAIN
-from mpi_trainer.api.kinds.reserved import free
+from mpi_trainer.api.kinds.annotations import RENDERED, RUNTIME_SNAPSHOT
+from mpi_trainer.api.kinds.labels import without_reserved
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.render.frame import Object, metadata
 
 API_VERSION = "jobset.x-k8s.io/v1alpha2"
-RENDERED = f"{DOMAIN}/rendered"
-RUNTIME = f"{DOMAIN}/runtime-snapshot"
-"""annotation of the JobSet: the mark of the snapshot of its job's runtime"""
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 
@@ -50,7 +47,7 @@ def _without_reserved(replicated: Object) -> Object:
     """Without marks on the Job that only controllers set."""
     job: Object = replicated["template"]
     meta = {
-        key: free(value) if key in ("labels", "annotations") and value else value
+        key: without_reserved(value) if key in ("labels", "annotations") and value else value
         for key, value in (job.get("metadata") or {}).items()
     }
     return {**replicated, "template": {**job, "metadata": meta}} if meta else replicated
@@ -59,5 +56,5 @@ def _without_reserved(replicated: Object) -> Object:
 def made_from(job_set: Object, snapshot: str) -> Object:
     """The JobSet with the mark of the snapshot that it was rendered from."""
     meta = job_set["metadata"]
-    annotations = {**(meta.get("annotations") or {}), RUNTIME: snapshot}
+    annotations = {**(meta.get("annotations") or {}), RUNTIME_SNAPSHOT: snapshot}
     return {**job_set, "metadata": {**meta, "annotations": annotations}}

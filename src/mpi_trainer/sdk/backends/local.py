@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from mpi_trainer.api.kinds import conditions
+from mpi_trainer.api.kinds.annotations import RESTARTS
 from mpi_trainer.api.kinds.mpijob import MPIJob, to_wire
 from mpi_trainer.api.kinds.runtime import Runtime
 from mpi_trainer.api.kinds.trainjob import TrainJob
@@ -45,7 +46,6 @@ replace = msgspec.structs.replace
 
 LOOK_SECONDS = 0.05
 LINES_IN_A_ROW = 1000
-RESTARTS = "mpi-trainer.opendatahub.io/restarts"
 DAMAGED = "JobDirectoryDamaged"
 
 

@@ -15,10 +15,10 @@ from typing import Any, Self
 
 import msgspec
 
-from mpi_trainer.api.defaults import OPEN_MPI, with_defaults
+from mpi_trainer.api.defaults import mpijob_with_defaults
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.kinds import mpijob as api
-from mpi_trainer.api.kinds.mpijob import RunPolicy
+from mpi_trainer.api.kinds.mpijob import OPEN_MPI, RunPolicy
 from mpi_trainer.api.spelling import nearest
 from mpi_trainer.layout.mpi import REGISTRY
 from mpi_trainer.sdk.backends.backend import Backend, Key
@@ -253,7 +253,7 @@ class Job:
         """
         from mpi_trainer.api import validation
 
-        if errors := validation.errors(with_defaults(self._placed())):
+        if errors := validation.errors(mpijob_with_defaults(self._placed())):
             raise InvalidJob(errors)
 
     def to_dict(self) -> dict[str, Any]:

@@ -13,8 +13,7 @@ from typing import Any
 
 import msgspec
 
-from mpi_trainer.api.defaults import OPEN_MPI
-from mpi_trainer.api.kinds.mpijob import MPIJob, RunPolicy
+from mpi_trainer.api.kinds.mpijob import OPEN_MPI, MPIJob, RunPolicy
 from mpi_trainer.api.kinds.pods import PodTemplate
 from mpi_trainer.layout.launch import LAUNCHERS, SHELLS
 from mpi_trainer.sdk.job.resources import ResourceRequirements

@@ -12,10 +12,9 @@ from typing import Any
 
 import msgspec
 
-from mpi_trainer.api.defaults import OPEN_MPI
 from mpi_trainer.api.kinds import mpijob as api
 from mpi_trainer.api.kinds.meta import ObjectMeta
-from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob, RunPolicy
+from mpi_trainer.api.kinds.mpijob import LAUNCHER, OPEN_MPI, WORKER, MPIJob, RunPolicy
 from mpi_trainer.api.kinds.pods import PodTemplate
 from mpi_trainer.layout.launch import mpi_command
 from mpi_trainer.sdk.job.resources import ResourceRequirements, amounts

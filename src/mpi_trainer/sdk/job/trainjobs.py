@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from mpi_trainer.api.effective.overrides import NODE_CONTAINER
+from mpi_trainer.api.kinds import managers
 from mpi_trainer.api.kinds.annotations import TTL
 from mpi_trainer.api.kinds.mpijob import RunPolicy
 from mpi_trainer.api.kinds.runtime import Runtime
@@ -26,7 +27,6 @@ from mpi_trainer.sdk.job.volumes import shown, source
 
 ANY_NODE = "-cpu"
 """how the names of runtimes end that ask nothing of a node"""
-MANAGER = "mpi-trainer.opendatahub.io/sdk"
 
 replace = msgspec.structs.replace
 
@@ -118,7 +118,7 @@ def _patches(pods: ReplicaSpec) -> list[dict[str, Any]]:
     jobs = [{"name": role, "template": template} for role in ("launcher", "node")]
     return [
         {
-            "manager": MANAGER,
+            "manager": managers.SDK,
             "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": jobs}}},
         }
     ]

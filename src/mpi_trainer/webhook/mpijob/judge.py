@@ -16,8 +16,8 @@ import msgspec
 from msgspec.structs import replace
 
 from mpi_trainer.api.errors import FieldError
-from mpi_trainer.api.kinds import kueue
 from mpi_trainer.api.kinds.annotations import ours
+from mpi_trainer.api.kinds.labels import LABEL_QUEUE
 from mpi_trainer.api.kinds.mpijob import MPIJob, to_wire
 from mpi_trainer.api.yaml import load
 from mpi_trainer.render import names
@@ -115,12 +115,12 @@ def _metadata(data: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _queue(job: MPIJob) -> Patch:
     policy = job.spec.run_policy.scheduling_policy
-    if policy is None or not policy.queue or kueue.QUEUE in job.metadata.labels:
+    if policy is None or not policy.queue or LABEL_QUEUE in job.metadata.labels:
         return ()
     if not job.metadata.labels:
-        value = {kueue.QUEUE: policy.queue}
+        value = {LABEL_QUEUE: policy.queue}
         return ({"op": "add", "path": "/metadata/labels", "value": value},)
-    path = f"/metadata/labels/{_pointer(kueue.QUEUE)}"
+    path = f"/metadata/labels/{_pointer(LABEL_QUEUE)}"
     return ({"op": "add", "path": path, "value": policy.queue},)
 
 

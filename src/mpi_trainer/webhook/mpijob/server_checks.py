@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from mpi_trainer.api.errors import FORBIDDEN, FieldError
-from mpi_trainer.api.kinds import reserved
+from mpi_trainer.api.kinds.labels import LABEL_JOB, LABEL_TRAINJOB, without_reserved
 from mpi_trainer.api.kinds.meta import ApiValue
 from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob
 from mpi_trainer.api.yaml import typed
@@ -30,8 +30,7 @@ from mpi_trainer.kube.resources import (
     SUBJECT_ACCESS_REVIEWS,
     TRAINJOBS,
 )
-from mpi_trainer.layout.mpijob import LABEL_JOB, layout
-from mpi_trainer.layout.trainjob import LABEL_TRAINJOB
+from mpi_trainer.layout.mpijob import layout
 from mpi_trainer.render.mpijob import children as render
 from mpi_trainer.runtime.off_loop import POD_BYTES, OffLoop
 from mpi_trainer.runtime.partial import Meta, Partial
@@ -278,7 +277,7 @@ def nameless(pod: Object) -> Object:
     """A pod to be tried and not made: under no name that may be taken, and nobody's child, so also
     without the labels that only the controller may set."""
     given = pod.get("metadata") or {}
-    meta = {key: reserved.free(given[key]) for key in ("labels", "annotations") if key in given}
+    meta = {key: without_reserved(given[key]) for key in ("labels", "annotations") if key in given}
     return {
         "apiVersion": "v1",
         "kind": "Pod",

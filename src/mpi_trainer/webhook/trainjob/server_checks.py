@@ -15,7 +15,7 @@ import msgspec
 
 from mpi_trainer.api.effective.combine import effective
 from mpi_trainer.api.errors import FORBIDDEN, INVALID, FieldError, InvalidJob
-from mpi_trainer.api.kinds.kueue import MULTIKUEUE
+from mpi_trainer.api.kinds.managers import MULTIKUEUE
 from mpi_trainer.api.kinds.runtime import CLUSTER, MPI, Runtime
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.api.validation import compatibility

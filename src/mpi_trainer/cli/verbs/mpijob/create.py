@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from mpi_trainer.api.defaults import OPEN_MPI
 from mpi_trainer.api.errors import line
-from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.api.kinds.mpijob import OPEN_MPI, MPIJob
 from mpi_trainer.cli import program, sending, target
 from mpi_trainer.cli.output.verbosity import say, voiced
 from mpi_trainer.cli.parameters import Mount, Mpi, Pair

@@ -15,14 +15,14 @@ import click
 import msgspec
 
 from mpi_trainer.api.errors import InvalidJob
-from mpi_trainer.api.kinds.annotations import LIFE, RESTARTS
+from mpi_trainer.api.kinds.annotations import ONE_RUN, RESTARTS
 from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob, to_wire
 from mpi_trainer.api.yaml import load
 from mpi_trainer.layout.launch import mpi_command
 from mpi_trainer.sdk.job.specs import literal
 
 _PART = re.compile(r"([^.\[\]]+)|\[(\d{1,6})\]")
-HISTORY = LIFE | {RESTARTS, "kubectl.kubernetes.io/last-applied-configuration"}
+HISTORY = ONE_RUN | {RESTARTS, "kubectl.kubernetes.io/last-applied-configuration"}
 """annotations that tell of the old job, and would be taken for the new one's"""
 
 

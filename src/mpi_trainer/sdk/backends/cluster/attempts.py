@@ -7,15 +7,13 @@ counted in the order of their making, beginning after the attempts that the job 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 import msgspec
 
+from mpi_trainer.api.kinds.annotations import ATTEMPT
+from mpi_trainer.api.kinds.labels import LABEL_RESTART_ATTEMPT
 from mpi_trainer.decide.history import History
-from mpi_trainer.render.names import ATTEMPT
 from mpi_trainer.sdk.backends.cluster.observed import Pod
-
-_RESTART: Final = "jobset.sigs.k8s.io/restart-attempt"
 
 
 class Speaker(msgspec.Struct, frozen=True):
@@ -41,5 +39,5 @@ def numbered(pods: Iterable[Pod], ended: History) -> list[Speaker]:
 
 
 def _restarts(pod: Pod) -> int:
-    text = pod.metadata.labels.get(_RESTART, "")
+    text = pod.metadata.labels.get(LABEL_RESTART_ATTEMPT, "")
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 8 else 0

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import msgspec
 
-from mpi_trainer.api.kinds import kueue
-from mpi_trainer.api.kinds.annotations import CODE, LIFE, RESTARTS
+from mpi_trainer.api.kinds.annotations import CODE, ONE_RUN, RESTARTS
+from mpi_trainer.api.kinds.managers import KUEUE
 from mpi_trainer.api.kinds.mpijob import JobStatus, MPIJob, to_wire
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.errors import (
@@ -156,7 +156,7 @@ async def _made_again(
 def successor(key: Key, found: FoundJob) -> dict[str, Any]:
     """The same job as a new one: what the server and controllers wrote is left behind."""
     meta: dict[str, Any] = found.data["metadata"]
-    notes = {k: v for k, v in (meta.get("annotations") or {}).items() if k not in LIFE}
+    notes = {k: v for k, v in (meta.get("annotations") or {}).items() if k not in ONE_RUN}
     before = notes.get(RESTARTS, "")
     notes[RESTARTS] = str(1 + (int(before) if before.isdecimal() else 0))
     return {
@@ -176,9 +176,7 @@ def _own(kind: Kind, spec: Mapping[str, Any]) -> dict[str, Any]:
     """Not suspended, and without Kueue's patch of a TrainJob: it puts one into every new job, and
     two are refused."""
     made = deepcopy(dict(spec))
-    kept = [
-        one for one in made.pop("runtimePatches", None) or () if one.get("manager") != kueue.MANAGER
-    ]
+    kept = [one for one in made.pop("runtimePatches", None) or () if one.get("manager") != KUEUE]
     if kept:
         made["runtimePatches"] = kept
     _, *above, field = kind.suspend

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from mpi_trainer.api.defaults import with_defaults
+from mpi_trainer.api.defaults import mpijob_with_defaults
 from mpi_trainer.api.kinds.mpijob import LAUNCHER, MPIJob
 from mpi_trainer.api.kinds.pods import PodTemplate
 from mpi_trainer.api.kinds.runtime import MPI, Runtime
@@ -58,7 +58,7 @@ def _with_image(container: dict[str, Any], job: MPIJob, image: str, python: str)
 
 def _tag_option(job: MPIJob) -> str:
     """Empty where the agent does not run the command."""
-    filled = with_defaults(job)
+    filled = mpijob_with_defaults(job)
     if choose(filled).level != "full":
         return ""
     used = filled.spec.mpi_implementation

@@ -10,7 +10,7 @@ import asyncio
 from typing import Any, Final, TypeVar
 
 from mpi_trainer.api.kinds import conditions as c
-from mpi_trainer.api.kinds import kueue
+from mpi_trainer.api.kinds.labels import LABEL_QUEUE, LABEL_WORKLOAD_JOB_UID
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.diagnose.evidence import Event, Evidence, Node, Pod, Quota, Workload
 from mpi_trainer.kube import lists
@@ -36,13 +36,13 @@ def waits(job: MPIJob) -> bool:
 async def gathered(home: Home, key: Key, job: MPIJob) -> Evidence:
     """As much as the caller may see."""
     uid, space = job.metadata.uid, key.namespace
-    queue = job.metadata.labels.get(kueue.QUEUE, "")
+    queue = job.metadata.labels.get(LABEL_QUEUE, "")
     pods, events, quotas, nodes, workloads = await asyncio.gather(
         _listed(home, PODS, Pod, space, labels=observed.selector(key)),
         _listed(home, EVENTS, Event, space, fields="type=Warning"),
         _listed(home, RESOURCE_QUOTAS, Quota, space),
         _listed(home, NODES, Node),
-        _workloads(home, space, f"{kueue.JOB_UID}={uid}") if queue else _none(),
+        _workloads(home, space, f"{LABEL_WORKLOAD_JOB_UID}={uid}") if queue else _none(),
     )
     names = {key.name, *(pod.name for pod in pods)}
     return Evidence(

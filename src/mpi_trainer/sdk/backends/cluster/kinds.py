@@ -15,6 +15,7 @@ import msgspec
 
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds import trainjob
+from mpi_trainer.api.kinds.labels import LABEL_JOB, LABEL_JOBSET
 from mpi_trainer.api.kinds.meta import ObjectMeta
 from mpi_trainer.api.kinds.mpijob import (
     LAUNCHER,
@@ -30,11 +31,9 @@ from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.api.yaml.decode import decode
 from mpi_trainer.decide.trainjob import status_annotations
 from mpi_trainer.kube.resources import MPIJOBS, TRAINJOBS, Resource
-from mpi_trainer.layout.mpijob import LABEL_JOB
 from mpi_trainer.sdk.backends.backend import Key
 
 Object = Mapping[str, Any]
-JOBSET: Final = "jobset.sigs.k8s.io/jobset-name"
 _WORDS: Final = {
     trainjob.COMPLETE: c.SUCCEEDED,
     trainjob.FAILED: c.FAILED,
@@ -171,5 +170,5 @@ def _older(kind: str) -> Kind:
 MPIJOB: Final = Kind(
     MPIJOBS, LABEL_JOB, ("spec", "runPolicy", "suspend"), _mpijob, lambda data: False
 )
-TRAINJOB: Final = Kind(TRAINJOBS, JOBSET, ("spec", "suspend"), _trainjob, _headless_train)
+TRAINJOB: Final = Kind(TRAINJOBS, LABEL_JOBSET, ("spec", "suspend"), _trainjob, _headless_train)
 KINDS: Final = (MPIJOB, TRAINJOB, _older("PyTorchJob"), _older("TFJob"))

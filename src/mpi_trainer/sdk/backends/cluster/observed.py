@@ -12,21 +12,26 @@ from typing import Any, Literal
 
 import msgspec
 
-from mpi_trainer.api.defaults import OPEN_MPI
 from mpi_trainer.api.kinds import conditions as c
+from mpi_trainer.api.kinds.annotations import ATTEMPT
+from mpi_trainer.api.kinds.labels import (
+    LABEL_COMPLETION_INDEX,
+    LABEL_INDEX,
+    LABEL_JOB,
+    LABEL_REPLICA_TYPE,
+    LABEL_REPLICATED_JOB,
+    LABEL_ROLE,
+)
 from mpi_trainer.api.kinds.meta import ApiValue
-from mpi_trainer.api.kinds.mpijob import WORKER, JobStatus, MPIJob
+from mpi_trainer.api.kinds.mpijob import OPEN_MPI, WORKER, JobStatus, MPIJob
 from mpi_trainer.api.yaml.decode import decode
 from mpi_trainer.decide import agent_summary, reasons
 from mpi_trainer.decide.observed import End
 from mpi_trainer.layout.agent.summary import Summary, parse
-from mpi_trainer.layout.mpijob import LABEL_INDEX, LABEL_JOB, LABEL_ROLE
-from mpi_trainer.render.names import ATTEMPT
 from mpi_trainer.sdk.backends.backend import EventInfo, JobSummary, Key, PodInfo, RankInfo
 
 Object = Mapping[str, Any]
-_ROLES = ("jobset.sigs.k8s.io/replicatedjob-name", "training.kubeflow.org/replica-type")
-_COMPLETION = "batch.kubernetes.io/job-completion-index"
+_ROLES = (LABEL_ROLE, LABEL_REPLICATED_JOB, LABEL_REPLICA_TYPE)
 _FIRST = frozenset({"launcher", "master", "chief"})
 _LONG_AGO = datetime.fromtimestamp(0, UTC)
 
@@ -116,13 +121,13 @@ class Pod(ApiValue, frozen=True):
     def role(self) -> Literal["launcher", "worker"]:
         """By the labels of whichever kind the job is of; a master speaks for its workers too."""
         labels = self.metadata.labels
-        first = {labels.get(name, "").lower() for name in (LABEL_ROLE, *_ROLES)} & _FIRST
+        first = {labels.get(name, "").lower() for name in _ROLES} & _FIRST
         return "launcher" if first else "worker"
 
     @property
     def index(self) -> int:
         labels = self.metadata.labels
-        found = labels.get(LABEL_INDEX) or labels.get(_COMPLETION, "")
+        found = labels.get(LABEL_INDEX) or labels.get(LABEL_COMPLETION_INDEX, "")
         return int(found) if found.isdecimal() else 0
 
     @property
