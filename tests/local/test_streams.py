@@ -5,6 +5,7 @@ Longer: `LINES=200000 MPIS=all`, as many lines for each of two ranks.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import os
 import subprocess
@@ -13,7 +14,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.local.matrix import mpis
+import pytest
+
+from mpi_trainer.layout.agent import scripts
+from tests.local.matrix import CHOSEN, mpis
 from tests.local.odh import ODH
 
 AGENT = Path(__file__).parents[2] / "src/mpi_trainer/layout/agent"
@@ -25,6 +29,9 @@ READ = (
     RANK + "import hashlib; d = sys.stdin.buffer.read()\n"
     "print('rank', r, len(d), hashlib.md5(d).hexdigest(), flush=True)"
 )
+hydra = pytest.mark.parametrize("mpi", [name for name in CHOSEN if "openmpi" not in name])
+# Open MPI 4 alone mixes lines, and its marks would cost some: see decision 26.
+whole_lines = pytest.mark.parametrize("mpi", [name for name in CHOSEN if "openmpi4" not in name])
 NOTHING = hashlib.md5(b"").hexdigest()
 
 
@@ -170,3 +177,101 @@ def test_a_reader_that_is_slow_holds_mpirun_and_bounds_the_file(tmp_path: Path) 
     assert read == b"".join(b"%07d\n" % i * 4000 for i in range(40))
     assert held
     assert list((tmp_path / "launch").iterdir()) == []
+
+
+TORN = (
+    RANK + "import time\n"
+    "for i in range(100):\n"
+    "    for part in (f'<{r} ', f'{i} ', f'{r}>\\n'):\n"
+    "        os.write(1, part.encode()); os.write(2, part.encode()); time.sleep(.002)\n"
+    "os.write(1, bytes(set(range(256)) - {10}) + b'\\n' * 9000)\n"
+    "os.write(1, b'x' * 300000 + b'\\n')\n"
+    "os.write(1, b'no end')"
+)
+
+
+@whole_lines
+def test_lines_that_ranks_write_in_pieces_come_out_of_mpirun_whole(mpi: str) -> None:
+    """As on a cluster, where a job's own command asks for no marks: what a script reads from mpirun
+    holds none, every byte, and no line of one rank within another's."""
+    ranks = f'mpirun -n 2 {sys.executable} -c "$0"'
+    script = f"{{ {ranks} 2>&3 | base64 >/tmp/out; }} 3>&1 | base64 >/tmp/err; cd /tmp; cat out"
+    printed = odh(mpi, "sh", "-c", f"{script}; echo .; cat err", TORN).split(b".")
+    out, err = (base64.b64decode(one).split(b"\n") for one in printed)
+    torn = [b"<%d %d %d>" % (r, i, r) for r in (0, 1) for i in range(100)]
+    long = [bytes(set(range(256)) - {10}), b"x" * 300_000, *[b""] * 8999] * 2
+    assert sorted(err) == sorted([*torn, b""])
+    assert out.pop() == b"no endno end"
+    assert sorted(out) == sorted([*torn, *long])
+    for rank in (0, 1):
+        mine = [one for one in out if one.startswith(b"<%d" % rank)]
+        assert mine == torn[100 * rank :][:100]
+
+
+@hydra
+@pytest.mark.parametrize("options", ["-l", "-outfile-pattern=/tmp/out.%r"])
+def test_mpirun_that_is_told_how_to_print_prints_so(mpi: str, options: str) -> None:
+    script = f"mpirun {options} -n 2 echo hello | cat; cat /tmp/out.* 2>/dev/null; true"
+    printed = odh(mpi, "sh", "-c", script).split(b"\n")
+    bare = [b"hello"] * 2
+    assert sorted(filter(None, printed)) in (bare, [b"[0] hello", b"[1] hello"])
+    assert (b"hello" in printed) == (options != "-l")
+
+
+@hydra
+def test_what_a_script_redirects_to_a_file_has_no_marks(mpi: str) -> None:
+    script = "mpirun -n 2 echo hello >/tmp/hello; cat /tmp/hello"
+    assert odh(mpi, "sh", "-c", script) == b"hello\nhello\n"
+
+
+MARKED = """
+import os, signal, sys, time
+begin, _, end = sys.argv[1].partition("=")[2].partition("%r")
+say = lambda rank, text: os.write(1, f"{begin}{rank}{end}{text}".encode())
+"""
+
+
+def carried(tmp_path: Path, program: str) -> subprocess.Popen[bytes]:
+    """A program in place of a Hydra that is told to mark the pieces of ranks."""
+    (tmp_path / "launch").mkdir()
+    for name in ("streams", "lines"):
+        (tmp_path / name).write_text(scripts.text(name))
+    (tmp_path / "mpiexec").write_text(f"#!{sys.executable}\n{MARKED}{program}")
+    (tmp_path / "mpiexec").chmod(0o755)
+    words = ["/bin/sh", str(tmp_path / "streams"), "run", str(tmp_path / "mpiexec")]
+    ours = {"MPI_TRAINER_SCRATCH": str(tmp_path), "MPI_TRAINER_STREAMS": "mark"}
+    env = {**os.environ, **ours, "MPI_TRAINER_MARK": "1"}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, env=env)
+
+
+def test_a_line_after_a_silence_is_not_held_and_a_prompt_not_long(tmp_path: Path) -> None:
+    program = """
+say(0, "torn "); say(1, "line\\n"); time.sleep(1); say(0, f"{time.time():.2f}\\n")
+time.sleep(3); say(1, f"{time.time():.2f} prompt"); time.sleep(8); sys.exit(7)
+"""
+    with carried(tmp_path, program) as run:
+        assert run.stdout is not None
+        assert run.stdout.readline() == b"line\n"
+        assert time.time() - float(run.stdout.readline().split()[1]) < 2
+        assert time.time() - float(os.read(run.stdout.fileno(), 100).split()[0]) < 6
+        assert run.stdout.read() == b""
+    assert run.returncode == 7
+    assert list((tmp_path / "launch").iterdir()) == []
+
+
+def test_an_end_of_whoever_joins_lines_costs_no_later_line(tmp_path: Path) -> None:
+    program = """
+say(0, "first\\n"); time.sleep(2)
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    try: words = open(f"/proc/{pid}/cmdline").read().split("\\0")
+    except OSError: continue
+    if begin in words and "-I" in words: os.kill(int(pid), signal.SIGKILL)
+time.sleep(1)
+for number in range(20): say(1, f"line {number}\\n"); time.sleep(.2)
+"""
+    with carried(tmp_path, program) as run:
+        printed = run.communicate(timeout=60)[0]
+    assert printed.startswith(b"first\n")
+    last = [line.partition(b">")[2] for line in printed.split(b"\n")[-5:-1]]
+    assert last == [b"line %d" % number for number in range(16, 20)]

@@ -48,6 +48,9 @@ mt_tag=
 if [ -n "${MPI_TRAINER_TAG_OPTION-}" ] && [ "/proc/$$/fd/1" -ef "${MPI_TRAINER_STDOUT-}" ]; then
     mt_tag=$MPI_TRAINER_TAG_OPTION
 fi
+# Hydra tears lines; see streams, which has them marked and puts them together.
+mt_mark=
+[ -n "$mt_tag" ] || [ -z "$mt_wrapper${I_MPI_GTOOL-}" ] || mt_mark=1
 # A shim reached again from below (mpirun calling mpiexec) must not act twice.
 unset MPI_TRAINER_RANK_WRAPPER MPI_TRAINER_TAG_OPTION MPI_TRAINER_STDOUT
 
@@ -84,8 +87,8 @@ start() {
     for mt_arg in "$@"; do
         case $mt_arg in --stdin | -stdin | --stdin=*) mt_input= ;; esac
     done
-    MPI_TRAINER_STREAMS=$MPI_TRAINER_COMMAND MPI_TRAINER_INPUT=$mt_input
-    export MPI_TRAINER_STREAMS MPI_TRAINER_INPUT
+    MPI_TRAINER_STREAMS=$MPI_TRAINER_COMMAND MPI_TRAINER_INPUT=$mt_input MPI_TRAINER_MARK=$mt_mark
+    export MPI_TRAINER_STREAMS MPI_TRAINER_INPUT MPI_TRAINER_MARK
     unset MPI_TRAINER_COMMAND
     exec /bin/sh "$mt_agent/streams" run "$mt_real" "$@"
 }
@@ -139,7 +142,10 @@ run_wrapped() {
                 -*)
                     arity "$mt_arg" || return 0
                     mt_skip=$mt_words
-                    case $mt_known in l | prepend-rank | prepend-pattern) mt_tag= ;; esac
+                    case $mt_known in
+                        l | prepend-rank | prepend-pattern) mt_tag='' mt_mark='' ;;
+                        outfile* | errfile*) mt_mark='' ;;
+                    esac
                     ;;
                 '' | :) return 0 ;;
                 *)
@@ -168,7 +174,11 @@ run_tagged() {
 
 if [ -n "$mt_wrapper" ]; then
     run_wrapped "$@"
+    mt_mark=
 elif [ -n "$mt_tag" ] && [ $# -gt 0 ]; then
     run_tagged "$@"
 fi
+for mt_arg in "$@"; do
+    case $mt_arg in -l | -prepend-* | --prepend-* | -outfile* | --outfile* | -errfile* | --errfile*) mt_mark= ;; esac
+done
 start "$@"

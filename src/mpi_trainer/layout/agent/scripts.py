@@ -21,6 +21,8 @@ _EVERYWHERE = ("prepare", "processes", "watch", "waiting", "rank")
 _ON_WORKERS = ("worker", "session")
 _ON_LAUNCHERS = ("launch", "channels", "verdict", "summary", "mpiexec", "streams", "ssh", "names")
 _PYTHON = "sitecustomize.py"
+_LINES = "lines"
+"""without a suffix: ranks have the folder on their path, and may import a module of that name"""
 _MODE = 0o555
 """of all, also of those that are only read: one mode is one word in every pod"""
 
@@ -35,8 +37,9 @@ def text(name: str) -> str:
 
 def files(role: Literal["launcher", "worker"], settings: str) -> tuple[File, ...]:
     names = (*_EVERYWHERE, *(_ON_LAUNCHERS if role == "launcher" else _ON_WORKERS))
+    python = (_PYTHON, _LINES) if role == "launcher" else (_PYTHON,)
     return (
-        *(File(f"{FOLDER}/{name}", _MODE, _TEXTS[name], shared=True) for name in (*names, _PYTHON)),
+        *(File(f"{FOLDER}/{name}", _MODE, _TEXTS[name], shared=True) for name in (*names, *python)),
         File(SETTINGS, _MODE, settings),
     )
 
@@ -80,5 +83,6 @@ def _bare(script: str) -> str:
 
 _TEXTS = {
     _PYTHON: _read(f"python/{_PYTHON}"),
+    _LINES: _read(f"python/{_LINES}.py"),
     **{name: _bare(_read(f"{name}.sh")) for name in (*_EVERYWHERE, *_ON_WORKERS, *_ON_LAUNCHERS)},
 }

@@ -2,7 +2,8 @@
 # Carries what mpirun reads and prints past it, where it cannot be trusted with that.
 #
 #   streams run PROGRAM [ARGUMENT...]    runs the mpirun PROGRAM
-#   streams copy FOLDER NUMBER RUNNER    its other half: prints what is in the file FOLDER/NUMBER
+#   streams copy FOLDER NUMBER RUNNER [PREFIX]
+#                                        its other half: prints what is in the file FOLDER/NUMBER
 #
 #   MPI_TRAINER_SCRATCH     see prepare
 #   MPI_TRAINER_STREAMS     the mark of these processes, and that of the job's command, which only
@@ -16,6 +17,11 @@
 # in, as fast as it is taken. A file that grows beyond `mt_most` bytes, or a quarter of the room that
 # there is, holds mpirun until all of it is read, and is emptied: a slow reader slows the job, as with
 # a pipe.
+#
+# Lines. Hydra prints the pieces of a rank's line as they come, and those of others in between. Where
+# MPI_TRAINER_MARK is set it is told to mark each piece with its rank, by a word that no rank knows,
+# and `lines` takes the marks out and puts the lines together. That takes a Python in the image, and
+# both outputs in our hands: what a script has redirected to a file must have no marks.
 #
 # Input. Rank 0 gets ours and every other rank none, whatever the MPI: rank.sh gives them that, and
 # here an SSH session to rank 0's host carries it. mpirun itself gets none.
@@ -52,9 +58,11 @@ read_position() {
     done </proc/self/fdinfo/3
 }
 
-# A reader that has gone away is none of mpirun's business.
+# A reader that has gone away is none of mpirun's business; where that is `lines`, ours is left.
 hand_on() {
-    cat <&3 || exec >/dev/null
+    cat <&3 && return
+    if [ -n "$mt_lines" ]; then exec >&4 4>&-; else exec >/dev/null; fi
+    mt_lines=
 }
 
 # Holds mpirun until nothing more can come, hands on what is there and empties the file.
@@ -99,11 +107,16 @@ over() {
 }
 
 copy() {
-    mt_folder=$1 mt_number=$2 mt_runner=$3 mt_pid=''
+    mt_folder=$1 mt_number=$2 mt_runner=$3 mt_prefix=${4-} mt_pid='' mt_lines=''
     trap '' TERM INT HUP QUIT USR2
     trap : USR1
     # Others may have made the pipe one that does not wait; opened anew it is ours.
     if ( : >>/dev/fd/1 ) 2>/dev/null; then exec >>/dev/fd/1; fi
+    if [ -n "$mt_prefix" ]; then
+        python3 -I -S "${0%/*}/lines" "$mt_prefix" <"$mt_folder/$mt_number.pieces" &
+        mt_lines=$!
+        exec 4>&1 >"$mt_folder/$mt_number.pieces"
+    fi
     exec 3<"$mt_folder/$mt_number"
     mt_before=0 mt_last='' mt_idle=0
     while :; do
@@ -123,6 +136,10 @@ copy() {
         # Who prints seldom is not asked so often.
         case $mt_idle in 0) nap 1 ;; 1) nap 3 ;; *) nap 5 ;; esac
     done
+    if [ -n "$mt_lines" ]; then
+        exec >&-
+        while kill -0 "$mt_lines" 2>/dev/null; do wait "$mt_lines"; done
+    fi
     [ -d "/proc/$mt_runner" ] || rm -rf "$mt_folder"
 }
 
@@ -140,8 +157,19 @@ same() {
 
 start_copier() {
     : >"$mt_folder/$1"
-    /bin/sh "$mt_self" copy "$mt_folder" "$1" "$$" </dev/null &
+    [ -z "$mt_prefix" ] || mkfifo -m 600 "$mt_folder/$1.pieces" || exit
+    /bin/sh "$mt_self" copy "$mt_folder" "$1" "$$" "$mt_prefix" </dev/null &
     mt_copiers="$mt_copiers $!"
+}
+
+# Sets `mt_prefix` to what the marks of ranks begin with; empty where there can be none.
+choose_prefix() {
+    mt_prefix=
+    [ -n "$mt_mark" ] || return 0
+    if [ -f "/proc/$$/fd/1" ] || [ -f "/proc/$$/fd/2" ]; then return 0; fi
+    python3 -I -S -c 'import sys; assert sys.version_info >= (3, 6)' >/dev/null 2>&1 || return 0
+    read -r mt_prefix 2>/dev/null </proc/sys/kernel/random/uuid || return 0
+    mt_prefix="<${mt_prefix%%-*}."
 }
 
 # Sets `mt_most`. A pod's scratch is small and in memory, and what comes until it is noticed must have
@@ -202,10 +230,17 @@ run() {
         mt_input=1
     fi
     [ -z "${MPI_TRAINER_INPUT-}" ] || export OMPI_MPI_TRAINER_INPUT=none
-    unset MPI_TRAINER_INPUT
+    mt_mark=${MPI_TRAINER_MARK-}
+    unset MPI_TRAINER_INPUT MPI_TRAINER_MARK
     mt_folder=$mt_scratch/launch/streams.$$
     if [ -z "$mt_out$mt_err$mt_input" ] || ! mkdir -m 700 "$mt_folder" 2>/dev/null; then begin "$@"; fi
     measure
+    choose_prefix
+    if [ -n "$mt_prefix" ]; then
+        mt_program=$1
+        shift
+        set -- "$mt_program" "-prepend-pattern=$mt_prefix%r>" "$@"
+    fi
 
     mt_out_to='' mt_err_to=''
     if [ -n "$mt_out" ]; then
