@@ -5,23 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 
 from mpi_trainer.webhook.pod_fields import (
-    ASKED,
     CONTAINER_LISTS,
+    GUARDED,
     HARMLESS,
     HOOKS,
     MAKE_PODS,
     PROBES,
-    Asked,
+    GuardedField,
 )
 
 PAGE = Path(__file__).parents[1] / "docs" / "rights.md"
 MARK = "<!-- {}: written by `make docs` -->"
-ASKED_MARK, HARMLESS_MARK, END = MARK.format("asked"), MARK.format("harmless"), "<!-- end -->"
+GUARDED_MARK, HARMLESS_MARK, END = MARK.format("asked"), MARK.format("harmless"), "<!-- end -->"
 
 
 def page(text: str) -> str:
     """The page with both tables as the code has them."""
-    text = _between(text, ASKED_MARK, _asked())
+    text = _between(text, GUARDED_MARK, _guarded())
     return _between(text, HARMLESS_MARK, _harmless())
 
 
@@ -31,24 +31,24 @@ def _between(text: str, mark: str, table: str) -> str:
     return f"{before}{mark}\n{table}\n{END}{after}"
 
 
-def _asked() -> str:
+def _guarded() -> str:
     rows: dict[tuple[str, str], list[str]] = {}
-    for path, asked in ASKED.items():
+    for path, field in GUARDED.items():
         name = _short(path)
-        names = rows.setdefault((asked.wish, _beside(asked)), [])
+        names = rows.setdefault((field.effect, _other_right(field)), [])
         if name not in names:
             names.append(name)
     lines = [
-        f"| {', '.join(f'`{name}`' for name in names)} | {wish} | {right} |"
-        for (wish, right), names in rows.items()
+        f"| {', '.join(f'`{name}`' for name in names)} | {effect} | {right} |"
+        for (effect, right), names in rows.items()
     ]
     return "\n".join(
         ["| field | what it would do | right beside `create pods` |", "|---|---|---|", *lines]
     )
 
 
-def _beside(asked: Asked) -> str:
-    right = next((r for r in asked.rights("NAME") if r != MAKE_PODS), None)
+def _other_right(field: GuardedField) -> str:
+    right = next((r for r in field.rights("NAME") if r != MAKE_PODS), None)
     return f"`{right.words()}`" if right else ""
 
 

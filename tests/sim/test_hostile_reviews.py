@@ -11,8 +11,7 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
 from mpi_trainer.webhook.endpoints import Endpoints, app
-from mpi_trainer.webhook.mpijob.server_checks import ServerChecks
-from mpi_trainer.webhook.trainjob.server_checks import TrainServerChecks
+from mpi_trainer.webhook.server_checks import ServerChecks
 from tests.unit.api.building import job as mpi_job
 
 KIND = {"group": "kubeflow.org", "version": "v2beta1", "kind": "MPIJob"}
@@ -33,11 +32,9 @@ def asked(
     }
 
     async def run() -> tuple[int, Any]:
-        nobody = cast(Any, None)
-        door = Endpoints(
-            cast(ServerChecks, nobody), cast(TrainServerChecks, nobody), lambda: False, "us"
-        )
-        async with TestClient(TestServer(app(door))) as client:
+        no_server = cast(ServerChecks, None)
+        endpoints = Endpoints(no_server, "", lambda: False, "us")
+        async with TestClient(TestServer(app(endpoints))) as client:
             body = io.BytesIO(msgspec.json.encode({"request": request}))
             async with client.post(path, data=body) as answer:
                 text = await answer.read()

@@ -1,4 +1,4 @@
-"""A TrainJob at the door while the API server is slow or broken: bounded, and told."""
+"""Admission of a TrainJob while the API server is slow or broken: bounded, and answered."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.resources import CLUSTER_TRAINING_RUNTIMES
-from mpi_trainer.webhook.mpijob.server_checks import Findings, ServerChecks
-from mpi_trainer.webhook.review import User
-from mpi_trainer.webhook.trainjob.server_checks import TrainServerChecks
+from mpi_trainer.webhook.review import RequestUser
+from mpi_trainer.webhook.server_checks import CheckResult, ServerChecks
+from mpi_trainer.webhook.trainjob.server_checks import TrainJobChecks
 from tests.sim.faults import Fault
 from tests.sim.server import Server
 from tests.unit.api.traincases import PATCHES
@@ -20,16 +20,16 @@ from tests.unit.api.trainers import loaded, patch, runtime, train_job
 SECONDS = 0.4
 
 
-def asked(*faults: Fault, there: bool = True, **pod: str) -> Findings:
+def asked(*faults: Fault, there: bool = True, **pod: str) -> CheckResult:
     """What is found of a job whose runtime `there` is, or is not."""
 
-    async def run() -> Findings:
+    async def run() -> CheckResult:
         async with Server(faults) as server, Client(server.config) as client:
             if there:
                 server.put(CLUSTER_TRAINING_RUNTIMES, runtime())
-            asks = TrainServerChecks(client, ServerChecks(client, seconds=SECONDS), SECONDS)
+            checks = TrainJobChecks(ServerChecks(client, SECONDS))
             job = loaded(train_job((PATCHES, [patch("node", **pod)])))
-            return await asks.about(job, User(username="eve"))
+            return await checks.result(job, RequestUser(username="eve"))
 
     return asyncio.run(run())
 

@@ -15,9 +15,9 @@ from mpi_trainer.api.spelling import nearest
 _WEBHOOK = re.compile(r'admission webhook "(?P<name>[^"]+)" denied the request: (?P<why>.*)', re.S)
 _BROKEN_WEBHOOK = re.compile(r'failed calling webhook "(?P<name>[^"]+)": (?P<why>.*)', re.S)
 _STRICT = re.compile(r'(?P<what>unknown|duplicate) field "(?P<field>[^"]+)"')
-_QUOTA = re.compile(
+EXCEEDED_QUOTA = re.compile(
     r"exceeded quota: (?P<quota>[^,]+), requested: (?P<asked>.*), used: (?P<used>.*), "
-    r"limited: (?P<hard>.*)"
+    r"limited: (?P<hard>[^;]*)"
 )
 _OBJECT = re.compile(r'^\S+ "[^"]*" is (?:invalid|forbidden): ')
 _WRITTEN = re.compile(r"^Invalid value: .*?: (?=\S+ in body )", re.S)
@@ -40,7 +40,7 @@ def _lines(
         )
     elif found := _WEBHOOK.search(message):
         yield from (line.strip() for line in found["why"].splitlines() if line.strip())
-    elif found := _QUOTA.search(message):
+    elif found := EXCEEDED_QUOTA.search(message):
         yield (
             f"quota `{found['quota']}` has no room: asked for {found['asked']}, in use "
             f"{found['used']}, allowed {found['hard']}"

@@ -16,12 +16,9 @@ from decimal import Decimal
 
 from mpi_trainer.api import quantities
 from mpi_trainer.diagnose.evidence import Amounts, ContainerStatus, Evidence, Pod, Workload
+from mpi_trainer.diagnose.refusals import EXCEEDED_QUOTA
 
 _LONGEST = 300
-_QUOTA = re.compile(
-    r"exceeded quota: (?P<quota>[^,]+), requested: (?P<asked>.*), used: (?P<used>.*), "
-    r"limited: (?P<hard>[^;]*)"
-)
 _NODES = re.compile(r"^0/(?P<all>\d+) nodes are available: (?P<why>.*)$", re.S)
 _SHARE = re.compile(r"(?:^|, )(?P<count>\d+) (?P<what>[^,]+(?:\{[^}]*\}[^,]*)?)")
 _PULLS = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
@@ -117,7 +114,7 @@ def _refusal(evidence: Evidence) -> str:
     for event in reversed(evidence.events):
         if event.type != "Warning" or "forbidden" not in event.message.lower():
             continue
-        found = _QUOTA.search(event.message)
+        found = EXCEEDED_QUOTA.search(event.message)
         return f"do not exist: {_over(found) if found else _short(event.message)}"
     full = next(_full(evidence), "")
     return f"do not exist: {full}" if full else ""

@@ -1,14 +1,14 @@
-"""What a job asks of the cluster that its user may not be allowed to ask alone. Pure.
+"""The fields of pod templates by which a job would borrow the controller's rights. Pure.
 
-The controller makes the pods with its own identity, so whatever a template names, it is the
-controller that gets it: another service account's token, a folder of the node, a place on any
-node. Everything in a template that `podfields` does not call harmless is a claim, read from the
-template as it came, so that a field of next year is one too. A claim is granted to a user who could
-have made the pod, or who holds the one right that it is about.
+The controller makes the pods under its own identity, so a template could get what its author may
+not have: another service account's token, a folder of the node, any node. Everything in a template
+that `pod_fields` does not call harmless is a claim. Templates are read as they came, so that a
+field of a later Kubernetes is one too. A claim is granted to a user who could create the pod, or
+who holds the one right that it is about.
 
-What is new is asked of whoever brings it: at a change, the claims that were not there before, by
-container and volume and with the same value. Who changes what the pods run brings that to every
-claim of the job, so all of them are asked then; a queue changes only where pods go.
+At a change, the user who makes it needs the rights for the claims that were not there before, by
+container and volume and with the same value. A change of what the pods run reaches every claim of
+the job, so all of them are checked then; a queue changes only where pods go.
 """
 
 from __future__ import annotations
@@ -21,69 +21,68 @@ import msgspec
 from mpi_trainer.api.errors import FORBIDDEN, FieldError, Path
 from mpi_trainer.webhook.equality import AMOUNTS, canonical
 from mpi_trainer.webhook.pod_fields import (
-    ASKED,
     CONTAINER_LISTS,
+    GUARDED,
     HARMLESS,
-    MAKE_PODS,
     PLACEMENT,
     SECRET,
     UNCONFINED,
     UNKNOWN,
-    Asked,
+    GuardedField,
     Right,
 )
 
 Key = tuple[str, ...]
-"""a path in which lists of things with names have these, and other entries are written out"""
+"""a path in which an item of a list stands by its name, or else written out as JSON"""
 
 _APPARMOR = "container.apparmor.security.beta.kubernetes.io/"
-_NAMED = frozenset({*CONTAINER_LISTS, "volumes", "env"})
-_PLACES = frozenset(tuple(path.split(".")) for path in PLACEMENT)
+_NAMED_ITEMS = frozenset({*CONTAINER_LISTS, "volumes", "env"})
+_PLACEMENT = frozenset(tuple(path.split(".")) for path in PLACEMENT)
 _HERE = "in this namespace"
 
 
-class Template(msgspec.Struct, frozen=True):
-    """A pod template as it came, whose it is, and where it is written."""
+class SourceTemplate(msgspec.Struct, frozen=True):
+    """A pod template as it came; the role or replicated job that owns it; where it is written."""
 
     owner: str
     path: Path
     content: Any
 
 
-class Claim(msgspec.Struct, frozen=True):
-    """A wish, where it is written, and the rights of which any one is enough."""
+class RightClaim(msgspec.Struct, frozen=True):
+    """A value that needs one of `rights`, its effect, and where it is written."""
 
     path: Path
     value: object
-    wish: str
+    effect: str
     rights: tuple[Right, ...]
     key: Key = ()
 
     def refusal(self, user: str, where: str = _HERE) -> FieldError:
-        rule = f"{self.wish}, and {user} may not {self._wanted(where)}"
+        rule = f"{self.effect}, and {user} may not {self._wanted(where)}"
         which = "that right" if len(self.rights) == 1 else "one of these rights"
         remedy = f"remove it, or ask an administrator for {which}"
         return FieldError(self.path, FORBIDDEN, self.value, rule, remedy)
 
     def unanswered(self, user: str, where: str = _HERE) -> FieldError:
-        asked = f"whether {user} may {self._wanted(where)}"
-        rule = f"{self.wish}, and {asked} could not be asked in time or with so many others"
+        question = f"whether {user} may {self._wanted(where)}"
+        rule = f"{self.effect}, and {question} could not be asked in time or with so many others"
         return FieldError(self.path, FORBIDDEN, self.value, rule, "try again, or ask for less")
 
     def _wanted(self, where: str) -> str:
-        """Each right with the place where it is to be held."""
+        """Each right, and where it must be held."""
         wide = [right for right in self.rights if right.cluster]
         near = [right for right in self.rights if not right.cluster]
         places = ((near, where), (wide, "for the whole cluster"))
         return " or ".join(f"{_listed_rights(some)} {place}" for some, place in places if some)
 
 
-# A tree of the paths in `podfields`; None is harmless with everything below it.
-Known = dict[str, "Known | Asked | None"]
+# A tree of the paths in `pod_fields`; None is harmless with everything below it.
+FieldTree = dict[str, "FieldTree | GuardedField | None"]
 
 
-def _tree(paths: Iterable[tuple[str, Asked | None]]) -> Known:
-    tree: Known = {}
+def _field_tree(paths: Iterable[tuple[str, GuardedField | None]]) -> FieldTree:
+    tree: FieldTree = {}
     for path, leaf in paths:
         *steps, last = path.replace("[]", ".[]").split(".")
         at = tree
@@ -95,112 +94,84 @@ def _tree(paths: Iterable[tuple[str, Asked | None]]) -> Known:
     return tree
 
 
-_KNOWN = _tree([*((path, None) for path in HARMLESS), *ASKED.items()])
+_FIELDS = _field_tree([*((path, None) for path in HARMLESS), *GUARDED.items()])
 
 
-def of_mpijob(job: object) -> tuple[Template, ...]:
-    """Of an MPIJob as it came, whatever came."""
-    path: Path = ("spec", "mpiReplicaSpecs")
-    roles = inside(job, *path)
-    return tuple(
-        Template(role, (*path, role, "template"), inside(spec, "template"))
-        for role, spec in (roles.items() if isinstance(roles, Mapping) else ())
-    )
+def claims(templates: Iterable[SourceTemplate], own_secret: str = "") -> tuple[RightClaim, ...]:
+    """`own_secret`: the Secret with the job's own keys."""
+    return tuple(claim for one in templates for claim in _template_claims(one, own_secret))
 
 
-def of_runtime(runtime: object) -> tuple[Template, ...]:
-    """Of a runtime of either kind as it came, whatever came."""
-    path: Path = ("spec", "template", "spec", "replicatedJobs")
-    below: Path = ("template", "spec", "template")
-    jobs = inside(runtime, *path)
-    return tuple(
-        Template(str(inside(job, "name")), (*path, n, *below), inside(job, *below))
-        for n, job in enumerate(jobs if isinstance(jobs, list) else ())
-    )
+class AddedClaims(msgspec.Struct, frozen=True):
+    """The claims that a change adds, and whether the pods would run something else."""
+
+    claims: tuple[RightClaim, ...]
+    new_program: bool
 
 
-def volume_claims(runtime: object) -> tuple[Claim, ...]:
-    """What a runtime has its JobSets make beside pods."""
-    path: Path = ("spec", "template", "spec", "volumeClaimPolicies")
-    value = inside(runtime, *path)
-    wish = "PersistentVolumeClaims would be created"
-    rights = (MAKE_PODS, Right("create", "persistentvolumeclaims"))
-    return (Claim(path, value, wish, rights, ("", canonical(value))),) if value else ()
+def added_claims(
+    old: tuple[SourceTemplate, ...], new: tuple[SourceTemplate, ...], own_secret: str = ""
+) -> AddedClaims:
+    """All claims of the job where the pods would run something else."""
+    found, new_program = claims(new, own_secret), bool(values_by_path(new) - values_by_path(old))
+    if not found or new_program:
+        return AddedClaims(found, new_program)
+    before = {claim.key for claim in claims(old, own_secret)}
+    return AddedClaims(tuple(claim for claim in found if claim.key not in before), new_program)
 
 
-def claims(templates: Iterable[Template], own: str = "") -> tuple[Claim, ...]:
-    """`own`: the Secret with the job's own keys."""
-    return tuple(claim for one in templates for claim in _template(one, own))
+def values_by_path(templates: Iterable[SourceTemplate]) -> set[Key]:
+    """Every value in the templates with its path, but for where pods go."""
+    return {value for one in templates for value in _values_by_path(one.content, (one.owner,))}
 
 
-class Brought(msgspec.Struct, frozen=True):
-    """What a change brings: its claims, and whether the pods would run something else."""
-
-    claims: tuple[Claim, ...]
-    program: bool
-
-
-def brought(old: tuple[Template, ...], new: tuple[Template, ...], own: str = "") -> Brought:
-    """All claims of the job where the change brings something to be run."""
-    found, program = claims(new, own), bool(facts(new) - facts(old))
-    if not found or program:
-        return Brought(found, program)
-    there = {claim.key for claim in claims(old, own)}
-    return Brought(tuple(claim for claim in found if claim.key not in there), program)
-
-
-def facts(templates: Iterable[Template]) -> set[Key]:
-    """All that templates say, value by value, but for where pods go."""
-    return {fact for one in templates for fact in _facts(one.content, (one.owner,))}
-
-
-def inside(data: object, *steps: str | int) -> Any:
+def value_at(data: object, *steps: str | int) -> Any:
     for step in steps:
         data = data.get(step) if isinstance(data, Mapping) else None
     return data
 
 
-def _template(one: Template, own: str) -> Iterator[Claim]:
-    found = list(_walk(one.content, _KNOWN, one.path, (one.owner,)))
-    yield from (claim for claim in found if not (own and claim.value == own and _of_keys(claim)))
-    annotations = inside(one.content, "metadata", "annotations")
+def _template_claims(one: SourceTemplate, own_secret: str) -> Iterator[RightClaim]:
+    found = list(_walk(one.content, _FIELDS, one.path, (one.owner,)))
+    yield from (claim for claim in found if not _is_own_secret(claim, own_secret))
+    annotations = value_at(one.content, "metadata", "annotations")
     for name, value in annotations.items() if isinstance(annotations, Mapping) else ():
         if name.startswith(_APPARMOR) and value == "unconfined":
             steps = ("metadata", "annotations", name)
             yield _claim(UNCONFINED, value, (*one.path, *steps), (one.owner, *steps))
     volumes = {claim.key[3]: claim for claim in found if claim.key[1:3] == ("spec", "volumes")}
     if volumes:
-        yield from _mounts(one, volumes)
+        yield from _mount_claims(one, volumes)
 
 
-def _of_keys(claim: Claim) -> bool:
-    return claim.wish == SECRET.wish
+def _is_own_secret(claim: RightClaim, own_secret: str) -> bool:
+    return bool(own_secret) and claim.value == own_secret and claim.effect == SECRET.effect
 
 
-def _mounts(one: Template, volumes: Mapping[str, Claim]) -> Iterator[Claim]:
-    """Who mounts a volume that needs a right needs it too."""
+def _mount_claims(one: SourceTemplate, volumes: Mapping[str, RightClaim]) -> Iterator[RightClaim]:
+    """A container that mounts a volume which needs a right needs it too."""
     for kind in CONTAINER_LISTS:
-        for n, container in enumerate(_listed(inside(one.content, "spec", kind))):
+        for n, container in enumerate(_as_list(value_at(one.content, "spec", kind))):
             for field in ("volumeMounts", "volumeDevices"):
-                for m, mount in enumerate(_listed(inside(container, field))):
-                    volume = volumes.get(str(inside(mount, "name")))
+                for m, mount in enumerate(_as_list(value_at(container, field))):
+                    volume = volumes.get(str(value_at(mount, "name")))
                     if volume is not None:
                         path = (*one.path, "spec", kind, n, field, m)
                         key = (one.owner, "spec", kind, _name(container), field, canonical(mount))
-                        yield Claim(path, mount, volume.wish, volume.rights, key)
+                        yield RightClaim(path, mount, volume.effect, volume.rights, key)
 
 
 def _walk(
-    value: Any, known: Known | Asked | None, path: Path, key: tuple[Any, ...]
-) -> Iterator[Claim]:
-    """`key` has whole entries of lists in it, which are written out only for a claim."""
+    value: Any, known: FieldTree | GuardedField | None, path: Path, key: tuple[Any, ...]
+) -> Iterator[RightClaim]:
+    """`key` holds whole items of lists, which are written out only for a claim."""
     if known is None or value is None or value == "" or value == []:
         return
-    if isinstance(known, Asked):
-        if not known.free(value):
+    if isinstance(known, GuardedField):
+        if not known.is_free(value):
             yield _claim(known, value, path, key)
     elif "[]" in known and isinstance(value, list):
-        named = key[-1] in _NAMED
+        named = key[-1] in _NAMED_ITEMS
         for n, item in enumerate(value):
             step = _name(item) if named else item
             yield from _walk(item, known["[]"], (*path, n), (*key, step))
@@ -212,22 +183,22 @@ def _walk(
         yield _claim(UNKNOWN, value, path, key)
 
 
-def _claim(asked: Asked, value: Any, path: Path, key: tuple[Any, ...]) -> Claim:
+def _claim(field: GuardedField, value: Any, path: Path, key: tuple[Any, ...]) -> RightClaim:
     steps = (step if isinstance(step, str) else canonical(step) for step in (*key, [value]))
-    return Claim(path, value, asked.wish, asked.rights(value), tuple(steps))
+    return RightClaim(path, value, field.effect, field.rights(value), tuple(steps))
 
 
-def _facts(value: Any, key: Key) -> Iterator[Key]:
-    if key[1:] in _PLACES or not value:
+def _values_by_path(value: Any, key: Key) -> Iterator[Key]:
+    if key[1:] in _PLACEMENT or not value:
         return
     if key[-1] in AMOUNTS:
         yield (*key, canonical({key[-1]: value}))
     elif isinstance(value, Mapping):
         for name, item in value.items():
-            yield from _facts(item, (*key, str(name)))
-    elif isinstance(value, list) and key[-1] in _NAMED:
+            yield from _values_by_path(item, (*key, str(name)))
+    elif isinstance(value, list) and key[-1] in _NAMED_ITEMS:
         for item in value:
-            yield from _facts(item, (*key, _name(item)))
+            yield from _values_by_path(item, (*key, _name(item)))
     elif isinstance(value, list) and all(isinstance(item, Mapping) for item in value):
         yield from ((*key, canonical(item)) for item in value)
     else:
@@ -239,8 +210,8 @@ def _listed_rights(rights: Iterable[Right]) -> str:
 
 
 def _name(item: Any) -> str:
-    return str(inside(item, "name"))
+    return str(value_at(item, "name"))
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []

@@ -1,7 +1,7 @@
-"""Keeps the webhook's certificates: in one Secret, renewed in time, trusted before they are shown.
+"""Renews the webhook's certificates, in one Secret that all replicas share.
 
-Every replica runs a keeper over the same Secret (`keptcerts`). Guarantee: the API server has
-been told of an authority before anything that it signed is shown.
+Guarantee: an authority stands in the webhook configurations before a certificate that it signed is
+served (see `runtime.shared_certificates`).
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class Configuration(ApiValue, frozen=True):
     webhooks: tuple[Hook, ...] = ()
 
 
-class SecretLocation(msgspec.Struct, frozen=True):
-    """Where the webhook is known: its Secret, its Service, its configurations' common name.
+class CertificateNames(msgspec.Struct, frozen=True):
+    """The webhook's Secret, its Service, and the name of both its configurations.
 
-    Configurations are called in the order of their names; ours must come before `kueue…`, which
-    reads the label that we set.
+    The API server calls configurations in the order of their names; ours must come before
+    `kueue…`, which reads the label that we set.
     """
 
     namespace: str
@@ -63,43 +63,43 @@ class SecretLocation(msgspec.Struct, frozen=True):
     more_names: tuple[str, ...] = ()
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def host_names(self) -> tuple[str, ...]:
         return (f"{self.service}.{self.namespace}.svc", *self.more_names)
 
 
-class Keeper:
+class CertificateRenewal:
     def __init__(
         self,
         client: Client,
-        place: SecretLocation,
-        shown: ServerCertificate,
+        names: CertificateNames,
+        certificate: ServerCertificate,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._client = client
-        self._place = place
-        self._shown = shown
-        self._kept = SharedChain(client, place.namespace, place.secret, place.names, now)
+        self._names = names
+        self._certificate = certificate
+        self._chain = SharedChain(client, names.namespace, names.secret, names.host_names, now)
 
     async def run(self) -> None:
-        """Until cancelled; a failure is told and tried again."""
+        """Until cancelled; a failure is logged and tried again."""
         while True:
             try:
                 await self.once()
             except KubeError as error:
                 log.warning("certificates could not be kept: %s", error)
-            await asyncio.sleep(EVERY_SECONDS if self._shown.ready else 1.0)
+            await asyncio.sleep(EVERY_SECONDS if self._certificate.ready else 1.0)
 
     async def once(self) -> None:
-        chain = await self._kept.current()
+        chain = await self._chain.current()
         for resource in CONFIGURATIONS:
             await self._publish(resource, chain.bundle)
-        if self._shown.show(chain.server.certificate, chain.server.key):
+        if self._certificate.show(chain.server.certificate, chain.server.key):
             ends = chain.server.parsed.not_valid_after_utc
             log.info("showing a certificate that is valid until %s", ends.isoformat())
 
     async def _publish(self, resource: Resource, bundle: bytes) -> None:
-        """JSON patch with a test of the name: an entry that moved is not ours to write."""
-        name = self._place.configuration
+        """JSON patch with a test of the name: the entry may have moved meanwhile."""
+        name = self._names.configuration
         try:
             found = await self._client.call(requests.get(resource, "", name), Configuration)
         except NotFound:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 from aiohttp import web
@@ -23,14 +23,18 @@ from mpi_trainer.api.yaml import nesting, typed
 from mpi_trainer.runtime.off_loop import OffLoop
 from mpi_trainer.webhook import review
 from mpi_trainer.webhook.mpijob import judge as mpijob
-from mpi_trainer.webhook.mpijob.server_checks import ServerChecks
-from mpi_trainer.webhook.resource_demand import Questions
+from mpi_trainer.webhook.mpijob.server_checks import MPIJobChecks
+from mpi_trainer.webhook.server_checks import ServerChecks
 from mpi_trainer.webhook.trainjob import judge as trainjob
-from mpi_trainer.webhook.trainjob.server_checks import TrainServerChecks
+from mpi_trainer.webhook.trainjob.server_checks import TrainJobChecks
+from mpi_trainer.webhook.verdict import NeededChecks
 
-LARGEST = 8 * 1024 * 1024
+P = ParamSpec("P")
+T = TypeVar("T")
 
-Judge = Callable[[review.Request], Awaitable[dict[str, Any]]]
+LARGEST_REVIEW = 8 * 1024 * 1024
+
+Endpoint = Callable[[review.AdmissionRequest], Awaitable[dict[str, Any]]]
 
 
 # Who makes the pods of a batch Job: the controller manager, under its own name or a Job's.
@@ -40,67 +44,62 @@ JOB_CONTROLLERS = frozenset(
 
 
 class Endpoints:
-    """Who may come in. `queues` tells whether Kueue is there; `maker` makes our children."""
+    """`kueue`: whether Kueue is installed; `controller`: the user that makes jobs' children."""
 
     def __init__(
-        self,
-        asks: ServerChecks,
-        train_asks: TrainServerChecks,
-        queues: Callable[[], bool],
-        maker: str,
+        self, server: ServerChecks, domain: str, kueue: Callable[[], bool], controller: str
     ) -> None:
-        self._asks = asks
-        self._train_asks = train_asks
-        self._queues = queues
-        self._maker = maker
-        self._long = OffLoop()
+        self._server = server
+        self._mpijob_checks = MPIJobChecks(server, domain)
+        self._trainjob_checks = TrainJobChecks(server)
+        self._kueue = kueue
+        self._controller = controller
+        self._off_loop = OffLoop()
 
-    async def mutate(self, request: review.Request) -> dict[str, Any]:
-        there, place = self._queues(), request.namespace
-        patch = await self._long.on(place, request.size, mpijob.defaults, request, there)
+    async def mutate_mpijob(self, request: review.AdmissionRequest) -> dict[str, Any]:
+        patch = await self._result(request, mpijob.mutation, request, self._kueue())
         return review.allowed(request, patch=patch)
 
-    async def validate(self, request: review.Request) -> dict[str, Any]:
-        verdict = await self._long.on(request.namespace, request.size, mpijob.judge, request)
+    async def validate_mpijob(self, request: review.AdmissionRequest) -> dict[str, Any]:
+        verdict = await self._result(request, mpijob.judge, request)
         errors, warnings = verdict.errors, verdict.warnings
-        if not errors and verdict.questions != Questions():
-            errors, told = await self._asks.about(verdict.job, verdict.questions, request)
-            warnings = (*warnings, *told)
-        return _answer(request, errors, warnings)
+        if not errors and verdict.needed != NeededChecks():
+            checks = self._mpijob_checks.result(verdict.job, verdict.needed, request)
+            errors, more = await checks
+            warnings = (*warnings, *more)
+        return _response(request, errors, warnings)
 
-    async def mutate_trainjob(self, request: review.Request) -> dict[str, Any]:
-        now, place = datetime.now(UTC), request.namespace
-        patch = await self._long.on(place, request.size, trainjob.stamps, request, now)
+    async def mutate_trainjob(self, request: review.AdmissionRequest) -> dict[str, Any]:
+        patch = await self._result(request, trainjob.mutation, request, datetime.now(UTC))
         return review.allowed(request, patch=patch)
 
-    async def validate_trainjob(self, request: review.Request) -> dict[str, Any]:
-        place = request.namespace
-        verdict = await self._long.on(place, request.size, trainjob.judge, request)
+    async def validate_trainjob(self, request: review.AdmissionRequest) -> dict[str, Any]:
+        verdict = await self._result(request, trainjob.judge, request)
         errors, warnings = verdict.errors, verdict.warnings
         if verdict.job is not None:
-            asking = self._train_asks.about(verdict.job, request.user_info, verdict.before)
-            asked, told = await asking
-            errors, warnings = (*errors, *asked), (*warnings, *told)
-        return _answer(request, errors, warnings)
+            checks = self._trainjob_checks.result(verdict.job, request.user_info, verdict.before)
+            found, more = await checks
+            errors, warnings = (*errors, *found), (*warnings, *more)
+        return _response(request, errors, warnings)
 
-    async def validate_runtime(self, request: review.Request) -> dict[str, Any]:
-        place = request.namespace
-        verdict = await self._long.on(place, request.size, trainjob.judge_runtime, request)
-        rights = await self._asks.held(verdict.claims, place, request.user_info)
-        return _answer(request, (*verdict.errors, *rights[0]), verdict.warnings)
+    async def validate_runtime(self, request: review.AdmissionRequest) -> dict[str, Any]:
+        verdict = await self._result(request, trainjob.judge_runtime, request)
+        claims, user = verdict.needed.claims, request.user_info
+        errors, _ = await self._server.rights(claims, request.namespace, user)
+        return _response(request, (*verdict.errors, *errors), verdict.warnings)
 
-    async def validate_child(self, request: review.Request) -> dict[str, Any]:
-        """Our labels open a job's network and its Service: only its controller may set them.
+    async def validate_child(self, request: review.AdmissionRequest) -> dict[str, Any]:
+        """Our labels admit a pod to a job's network and Service: only its controller sets them.
 
         For API servers that know no ValidatingAdmissionPolicy. Pods are made by Kubernetes itself,
         from Jobs; they are as good as the job that controls their Job, or their Job's JobSet.
         """
         user, now = request.user_info.username, _labels(request.object)
-        if user == self._maker or not now:
+        if user == self._controller or not now:
             return review.allowed(request)
         if request.operation == review.UPDATE and now == _labels(request.old_object):
             return review.allowed(request)
-        if user in JOB_CONTROLLERS and await self._asks.is_of_a_job(request):
+        if user in JOB_CONTROLLERS and await self._server.belongs_to_job(request):
             return review.allowed(request)
         rule = (
             "what has this label belongs to an MPI job or a TrainJob, and its controller makes it"
@@ -109,46 +108,58 @@ class Endpoints:
         remedy = "remove the label, or create an MPIJob or a TrainJob"
         return review.refused(request, (FieldError(path, FORBIDDEN, rule=rule, remedy=remedy),))
 
+    async def _result(
+        self,
+        request: review.AdmissionRequest,
+        act: Callable[P, T],
+        *args: P.args,
+        **names: P.kwargs,
+    ) -> T:
+        """Of `act`, beside the event loop where the request is large."""
+        return await self._off_loop.on(request.namespace, request.size, act, *args, **names)
 
-def app(door: Endpoints) -> web.Application:
-    served = web.Application(client_max_size=LARGEST)
-    served.router.add_post("/mutate-mpijob", _handler(door.mutate))
-    served.router.add_post("/validate-mpijob", _handler(door.validate))
-    served.router.add_post("/mutate-trainjob", _handler(door.mutate_trainjob))
-    served.router.add_post("/validate-trainjob", _handler(door.validate_trainjob))
-    served.router.add_post("/validate-runtime", _handler(door.validate_runtime))
-    served.router.add_post("/validate-child", _handler(door.validate_child))
-    return served
+
+def app(endpoints: Endpoints) -> web.Application:
+    application = web.Application(client_max_size=LARGEST_REVIEW)
+    application.router.add_post("/mutate-mpijob", _handler(endpoints.mutate_mpijob))
+    application.router.add_post("/validate-mpijob", _handler(endpoints.validate_mpijob))
+    application.router.add_post("/mutate-trainjob", _handler(endpoints.mutate_trainjob))
+    application.router.add_post("/validate-trainjob", _handler(endpoints.validate_trainjob))
+    application.router.add_post("/validate-runtime", _handler(endpoints.validate_runtime))
+    application.router.add_post("/validate-child", _handler(endpoints.validate_child))
+    return application
 
 
-def _answer(
-    request: review.Request, errors: tuple[FieldError, ...], warnings: tuple[FieldError, ...]
+def _response(
+    request: review.AdmissionRequest,
+    errors: tuple[FieldError, ...],
+    warnings: tuple[FieldError, ...],
 ) -> dict[str, Any]:
     if errors:
         return review.refused(request, errors, warnings)
     return review.allowed(request, warnings)
 
 
-def _handler(judge: Judge) -> Callable[[web.Request], Awaitable[web.Response]]:
+def _handler(endpoint: Endpoint) -> Callable[[web.Request], Awaitable[web.Response]]:
     async def handle(request: web.Request) -> web.Response:
         try:
-            asked = await _read(await request.read())
+            asked = await _parsed(await request.read())
         except msgspec.MsgspecError as error:
             return web.Response(status=400, text=f"this is no AdmissionReview: {error}\n")
-        answer = msgspec.json.encode(await judge(asked))
-        return web.Response(body=answer, content_type="application/json")
+        body = msgspec.json.encode(await endpoint(asked))
+        return web.Response(body=body, content_type="application/json")
 
     return handle
 
 
-async def _read(body: bytes) -> review.Request:
+async def _parsed(body: bytes) -> review.AdmissionRequest:
     """The request; what is nested too deeply in its objects is left for validation to refuse."""
     if len(body) <= bounds.SHORT_TEXT:
-        return review.parse(_flat(body))
-    return await asyncio.to_thread(lambda: review.parse(_flat(body)))
+        return review.parse(_shallow(body))
+    return await asyncio.to_thread(lambda: review.parse(_shallow(body)))
 
 
-def _flat(body: bytes) -> bytes:
+def _shallow(body: bytes) -> bytes:
     """Without what is so deep that a walk over it could end the interpreter's stack."""
     return typed.shallow(body) if nesting.depth(body) > bounds.DECODED_NESTING else body
 

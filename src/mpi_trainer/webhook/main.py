@@ -1,8 +1,8 @@
 """The webhook's process: flags, certificates, server.
 
 Every replica serves; none leads. On SIGTERM it stops being ready and serves on for a while, until
-the API servers have heard of it and have left their connections, so that no request is lost while
-replicas are replaced.
+the API servers have closed their connections, so that no request is lost while replicas are
+replaced.
 """
 
 from __future__ import annotations
@@ -28,35 +28,34 @@ from mpi_trainer.runtime.metrics import Metrics
 from mpi_trainer.runtime.probes import Probes
 from mpi_trainer.runtime.tls import ServerCertificate, follow_folder
 from mpi_trainer.webhook import concurrency
-from mpi_trainer.webhook.certificate_renewal import Keeper, SecretLocation
+from mpi_trainer.webhook.certificate_renewal import CertificateNames, CertificateRenewal
 from mpi_trainer.webhook.endpoints import Endpoints, app
 from mpi_trainer.webhook.metrics import middleware
-from mpi_trainer.webhook.mpijob.server_checks import SECONDS, ServerChecks
-from mpi_trainer.webhook.trainjob.server_checks import TrainServerChecks
+from mpi_trainer.webhook.server_checks import SECONDS, ServerChecks
 
 _KUEUE = Request("GET", "/apis/kueue.x-k8s.io", timeout=5.0, tries=1)
-_LOOK_SECONDS = 60.0
+_PROBE_SECONDS = 60.0
 
 log = logging.getLogger(__name__)
 
 
-class Queues:
-    """Whether Kueue is there, looked at from time to time."""
+class KueueProbe:
+    """Whether Kueue is installed, asked every minute."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self.there = False
+        self.installed = False
 
     async def run(self) -> None:
         while True:
             try:
                 await self._client.call(_KUEUE, None)
-                self.there = True
+                self.installed = True
             except NotFound:
-                self.there = False
+                self.installed = False
             except KubeError as error:
                 log.warning("cannot tell whether Kueue is there: %s", error)
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_PROBE_SECONDS)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -73,7 +72,7 @@ async def _serve(flags: argparse.Namespace) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    metrics, shown = Metrics(), ServerCertificate()
+    metrics, certificate = Metrics(), ServerCertificate()
     server = config.load(flags.kubeconfig)
     async with (
         Client(server, observe=metrics.observe_call(server.server)) as client,
@@ -81,32 +80,31 @@ async def _serve(flags: argparse.Namespace) -> None:
         AsyncExitStack() as more,
         asyncio.TaskGroup() as tasks,
     ):
-        probes.ready["certificate"] = lambda: "" if shown.ready else "there is none yet"
+        probes.ready["certificate"] = lambda: "" if certificate.ready else "there is none yet"
         if flags.secure_metrics:
             port = flags.metrics_port
             await more.enter_async_context(
-                metrics_server.serve(metrics, client, shown.context, port)
+                metrics_server.serve(metrics, client, certificate.context, port)
             )
-        queues = Queues(client)
-        kept = (
-            follow_folder(Path(flags.cert_dir), shown)
+        kueue = KueueProbe(client)
+        renewal = (
+            follow_folder(Path(flags.cert_dir), certificate)
             if flags.cert_dir
-            else Keeper(client, _place(flags, client), shown).run()
+            else CertificateRenewal(client, _certificate_names(flags, client), certificate).run()
         )
-        background = [tasks.create_task(kept), tasks.create_task(queues.run())]
-        asks = ServerChecks(client, flags.cluster_domain, flags.ask_seconds)
-        train_asks = TrainServerChecks(client, asks, flags.ask_seconds)
-        door = Endpoints(asks, train_asks, lambda: queues.there, flags.maker)
-        served = app(door)
+        background = [tasks.create_task(renewal), tasks.create_task(kueue.run())]
+        checks = ServerChecks(client, flags.ask_seconds)
+        endpoints = Endpoints(checks, flags.cluster_domain, lambda: kueue.installed, flags.maker)
+        served = app(endpoints)
         served.middlewares.append(middleware(metrics.registry))
         if flags.client_ca:
-            concurrency.trust(shown.context, flags.client_ca)
-            served.middlewares.append(concurrency.known(flags.client_name))
-        limits = concurrency.Limits(at_once=flags.at_once)
-        served.middlewares.extend((concurrency.limited(limits), _parting(stop)))
+            concurrency.ask_for_certificates(certificate.context, flags.client_ca)
+            served.middlewares.append(concurrency.known_callers(flags.client_name))
+        limits = concurrency.ReviewLimits(at_once=flags.at_once)
+        served.middlewares.extend((concurrency.limited(limits), _closing(stop)))
         runner = web.AppRunner(served, access_log=None, handle_signals=False)
         await runner.setup()
-        site = web.TCPSite(runner, None, flags.port, ssl_context=shown.context)
+        site = web.TCPSite(runner, None, flags.port, ssl_context=certificate.context)
         await site.start()
         log.info("admission is served on port %d", flags.port)
         await stop.wait()
@@ -117,14 +115,14 @@ async def _serve(flags: argparse.Namespace) -> None:
             task.cancel()
 
 
-def _parting(stop: asyncio.Event) -> Middleware:
-    """After the signal every answer is its connection's last, and says so.
+def _closing(stop: asyncio.Event) -> Middleware:
+    """After the signal every response announces that it is the last on its connection.
 
-    A connection that we closed unannounced would fail the request that is just being sent on it.
+    A connection that is closed unannounced fails the request that is just being sent on it.
     """
 
     @web.middleware
-    async def part(
+    async def close(
         request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
         response = await handler(request)
@@ -132,11 +130,11 @@ def _parting(stop: asyncio.Event) -> Middleware:
             response.force_close()
         return response
 
-    return part
+    return close
 
 
-def _place(flags: argparse.Namespace, client: Client) -> SecretLocation:
-    return SecretLocation(
+def _certificate_names(flags: argparse.Namespace, client: Client) -> CertificateNames:
+    return CertificateNames(
         flags.namespace or client.config.namespace,
         service=flags.service,
         more_names=tuple(flags.host_name),
@@ -163,7 +161,10 @@ def _flags() -> argparse.ArgumentParser:
     add("--client-name", action="append", default=[],
         help="a common name that the callers' certificates may have; default: any")  # fmt: skip
     add(
-        "--at-once", type=int, default=concurrency.Limits().at_once, help="reviews at the same time"
+        "--at-once",
+        type=int,
+        default=concurrency.ReviewLimits().at_once,
+        help="reviews at the same time",
     )
     add("--maker", default="", help="user name of the controller, the only one to make our pods")
     add("--cluster-domain", default="", help="domain of the cluster's DNS, as the controller's")

@@ -2,9 +2,9 @@
 
 `HARMLESS` may be set by whoever may create a job: what the job runs, how much it asks for, where
 it would like to go, and what of its own namespace it reads. The measure is what Pod Security calls
-"restricted", less everything that gives an identity, a node or a priority. `ASKED` is the rest; a
-field of which neither list knows is asked about too. `[]` is every item of a list, and a path
-stands for everything below it. Danger: a path that moves to `HARMLESS` is granted to everybody.
+"restricted", less everything that gives an identity, a node or a priority. `GUARDED` is the rest,
+which needs a right; so does a field that neither list knows. `[]` is every item of a list, and a
+path stands for everything below it. Danger: a path in `HARMLESS` is granted to everybody.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CONTAINER_LISTS = ("containers", "initContainers")
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 HOOKS = ("lifecycle.postStart", "lifecycle.preStop")
 
-# Where pods go and what marks them: what a queue writes as it lets a job start.
+# Where pods go, and their labels: what a queue writes as it starts a job.
 PLACEMENT = (
     "metadata.annotations",
     "metadata.labels",
@@ -48,7 +48,7 @@ _POD = (
     "metadata.name",
     "metadata.namespace",
     "spec.activeDeadlineSeconds",
-    "spec.automountServiceAccountToken",  # of the account, which is asked about itself
+    "spec.automountServiceAccountToken",  # of the account, which is guarded itself
     "spec.dnsConfig",
     "spec.dnsPolicy",
     "spec.enableServiceLinks",
@@ -206,8 +206,8 @@ _LONGEST_NAME = 253
 
 
 class Right(msgspec.Struct, frozen=True):
-    """One question to the API server's authoriser; `resource` may be `pods/log`. One about the
-    `cluster` is answered by a ClusterRoleBinding only."""
+    """As the API server's authoriser knows it; `resource` may be `pods/log`. One of the whole
+    `cluster` is granted by a ClusterRoleBinding only."""
 
     verb: str
     resource: str
@@ -224,12 +224,12 @@ class Right(msgspec.Struct, frozen=True):
 MAKE_PODS = Right("create", "pods")
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """A field that needs a right: what it would do, the values that need none, and the right that
-    is enough beside that to create pods."""
+class GuardedField(msgspec.Struct, frozen=True):
+    """A field that needs a right: its effect, the values that need none, and the right that is
+    enough beside that to create pods."""
 
-    wish: str
-    free: Callable[[Any], bool]
+    effect: str
+    is_free: Callable[[Any], bool]
     right: Right | None = None
 
     def rights(self, value: Any) -> tuple[Right, ...]:
@@ -269,64 +269,64 @@ def _secret(value: Any) -> bool:
 
 
 _NAMED = "named"  # stands for the value of the field
-_ACCOUNT = Asked(
+_ACCOUNT = GuardedField(
     "the pods would act as this service account",
     _one_of(DEFAULT_ACCOUNT),
     Right("impersonate", "serviceaccounts", name=_NAMED),
 )
-SECRET = Asked(
+SECRET = GuardedField(
     "Secrets with such names hold the keys of other jobs or an account's token (a Secret of your "
     "own needs another name)",
     _secret,
     Right("get", "secrets", name=_NAMED),
 )
-_HOST = Asked("the pods would share this with their node", _one_of(False))
+_HOST = GuardedField("the pods would share this with their node", _one_of(False))
 _PRIORITY = "the pods could preempt other pods"
 _VOLUME = "the node would mount this with its own rights"
 _UNPROTECTED = "this would turn a protection off"
-UNKNOWN = Asked("this version does not know the field, nor what it would allow", _never)
-UNCONFINED = Asked(_UNPROTECTED, _never)
+UNKNOWN = GuardedField("this version does not know the field, nor what it would allow", _never)
+UNCONFINED = GuardedField(_UNPROTECTED, _never)
 
-_SECURITY: Mapping[str, Asked] = {
-    "appArmorProfile.type": Asked(_UNPROTECTED, _one_of(*_PROFILES)),
-    "runAsNonRoot": Asked(_UNPROTECTED, _one_of(True)),
-    "runAsUser": Asked("the containers would run as root", _user),
-    "seLinuxOptions.role": Asked(_UNPROTECTED, _never),
-    "seLinuxOptions.type": Asked(_UNPROTECTED, _one_of(*_SELINUX_TYPES)),
-    "seLinuxOptions.user": Asked(_UNPROTECTED, _never),
-    "seccompProfile.type": Asked(_UNPROTECTED, _one_of(*_PROFILES)),
-    "windowsOptions": Asked(
+_SECURITY: Mapping[str, GuardedField] = {
+    "appArmorProfile.type": GuardedField(_UNPROTECTED, _one_of(*_PROFILES)),
+    "runAsNonRoot": GuardedField(_UNPROTECTED, _one_of(True)),
+    "runAsUser": GuardedField("the containers would run as root", _user),
+    "seLinuxOptions.role": GuardedField(_UNPROTECTED, _never),
+    "seLinuxOptions.type": GuardedField(_UNPROTECTED, _one_of(*_SELINUX_TYPES)),
+    "seLinuxOptions.user": GuardedField(_UNPROTECTED, _never),
+    "seccompProfile.type": GuardedField(_UNPROTECTED, _one_of(*_PROFILES)),
+    "windowsOptions": GuardedField(
         "the containers would run as another Windows user, or on the host", _never
     ),
 }
 
-_CONTAINER_ASKED: Mapping[str, Asked] = {
-    **{f"securityContext.{field}": asked for field, asked in _SECURITY.items()},
+_CONTAINER_GUARDED: Mapping[str, GuardedField] = {
+    **{f"securityContext.{field}": guarded for field, guarded in _SECURITY.items()},
     "env[].valueFrom.secretKeyRef.name": SECRET,
     "envFrom[].secretRef.name": SECRET,
-    "ports[].hostIP": Asked("the pods would take a port of their node", _never),
-    "ports[].hostPort": Asked("the pods would take a port of their node", _one_of(0)),
-    "securityContext.allowPrivilegeEscalation": Asked(_UNPROTECTED, _one_of(False)),
-    "securityContext.capabilities.add[]": Asked(
+    "ports[].hostIP": GuardedField("the pods would take a port of their node", _never),
+    "ports[].hostPort": GuardedField("the pods would take a port of their node", _one_of(0)),
+    "securityContext.allowPrivilegeEscalation": GuardedField(_UNPROTECTED, _one_of(False)),
+    "securityContext.capabilities.add[]": GuardedField(
         "this capability is not in Pod Security's baseline", _capability
     ),
-    "securityContext.privileged": Asked(
+    "securityContext.privileged": GuardedField(
         "the container would have full control of its node", _one_of(False)
     ),
-    "securityContext.procMount": Asked(_UNPROTECTED, _one_of("Default")),
-    "volumeMounts[].mountPropagation": Asked(
+    "securityContext.procMount": GuardedField(_UNPROTECTED, _one_of("Default")),
+    "volumeMounts[].mountPropagation": GuardedField(
         "mounts of the container would show on its node", _one_of("None", "HostToContainer")
     ),
     **{
-        f"{caller}.{kind}.host": Asked("the node would send requests to this host", _never)
+        f"{caller}.{kind}.host": GuardedField("the node would send requests to this host", _never)
         for caller in (*PROBES, *HOOKS)
         for kind in ("httpGet", "tcpSocket")
     },
 }
 
-ASKED: Mapping[str, Asked] = {
+GUARDED: Mapping[str, GuardedField] = {
     **{
-        f"metadata.{field}": Asked("a pod template cannot set this", _never)
+        f"metadata.{field}": GuardedField("a pod template cannot set this", _never)
         for field in (
             "deletionGracePeriodSeconds",
             "deletionTimestamp",
@@ -339,31 +339,33 @@ ASKED: Mapping[str, Asked] = {
             "uid",
         )
     },
-    "spec.ephemeralContainers": Asked("these are added to running pods only", _never),
+    "spec.ephemeralContainers": GuardedField("these are added to running pods only", _never),
     "spec.hostIPC": _HOST,
     "spec.hostNetwork": _HOST,
     "spec.hostPID": _HOST,
-    "spec.hostUsers": Asked(_UNPROTECTED, _one_of(False)),
-    "spec.nodeName": Asked("the pod would go to this node, past the scheduler", _never),
-    "spec.overhead": Asked("the runtime class sets this", _never),
-    "spec.preemptionPolicy": Asked(_PRIORITY, _one_of("Never")),
-    "spec.priority": Asked(_PRIORITY, _one_of(0)),
-    "spec.priorityClassName": Asked(
+    "spec.hostUsers": GuardedField(_UNPROTECTED, _one_of(False)),
+    "spec.nodeName": GuardedField("the pod would go to this node, past the scheduler", _never),
+    "spec.overhead": GuardedField("the runtime class sets this", _never),
+    "spec.preemptionPolicy": GuardedField(_PRIORITY, _one_of("Never")),
+    "spec.priority": GuardedField(_PRIORITY, _one_of(0)),
+    "spec.priorityClassName": GuardedField(
         _PRIORITY,
         _never,
         Right("use", "priorityclasses", "scheduling.k8s.io", _NAMED, cluster=True),
     ),
-    "spec.runtimeClassName": Asked(
+    "spec.runtimeClassName": GuardedField(
         "the pods would run with this runtime class",
         _never,
         Right("use", "runtimeclasses", "node.k8s.io", _NAMED, cluster=True),
     ),
-    **{f"spec.securityContext.{field}": asked for field, asked in _SECURITY.items()},
-    "spec.securityContext.sysctls[]": Asked("this is a setting of the node's kernel", _sysctl),
+    **{f"spec.securityContext.{field}": guarded for field, guarded in _SECURITY.items()},
+    "spec.securityContext.sysctls[]": GuardedField(
+        "this is a setting of the node's kernel", _sysctl
+    ),
     "spec.serviceAccount": _ACCOUNT,
     "spec.serviceAccountName": _ACCOUNT,
     **{
-        f"spec.volumes[].{kind}": Asked(_VOLUME, _never)
+        f"spec.volumes[].{kind}": GuardedField(_VOLUME, _never)
         for kind in [
             "awsElasticBlockStore",
             "azureDisk",
@@ -388,26 +390,26 @@ ASKED: Mapping[str, Asked] = {
             "vsphereVolume",
         ]
     },
-    "spec.volumes[].ephemeral": Asked(
+    "spec.volumes[].ephemeral": GuardedField(
         "a PersistentVolumeClaim would be created for every pod",
         _never,
         Right("create", "persistentvolumeclaims"),
     ),
-    "spec.volumes[].hostPath": Asked("the pods would see this folder of their node", _never),
-    "spec.volumes[].projected.sources[].podCertificate": Asked(
+    "spec.volumes[].hostPath": GuardedField("the pods would see this folder of their node", _never),
+    "spec.volumes[].projected.sources[].podCertificate": GuardedField(
         "the pods would get a certificate from this signer", _never
     ),
     "spec.volumes[].projected.sources[].secret.name": SECRET,
-    "spec.volumes[].projected.sources[].serviceAccountToken": Asked(
+    "spec.volumes[].projected.sources[].serviceAccountToken": GuardedField(
         "the pods would hold a token of their service account",
         _never,
         Right("create", "serviceaccounts/token"),
     ),
     "spec.volumes[].secret.secretName": SECRET,
-    "spec.workloadRef": Asked("the pods would join this workload", _never),
+    "spec.workloadRef": GuardedField("the pods would join this workload", _never),
     **{
-        f"spec.{kind}[].{path}": asked
+        f"spec.{kind}[].{path}": guarded
         for kind in CONTAINER_LISTS
-        for path, asked in _CONTAINER_ASKED.items()
+        for path, guarded in _CONTAINER_GUARDED.items()
     },
 }

@@ -1,8 +1,8 @@
-"""Why the API server would not take a job's pods, in words for who wrote the job. Pure.
+"""Why the API server would not take a job's pods, as errors in the fields of the job. Pure.
 
-The server speaks of a pod that nobody asked for by that name; here its words are put at the role
-whose template caused them, one error for each thing to mend. What may still come by itself, such
-as a service account, is a warning.
+The server's message is about a pod that the user did not write; here it becomes errors at the role
+whose template caused it, one for each thing to mend. What may still come by itself, such as a
+service account, is a warning.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _MUST_SPECIFY = re.compile(r"failed quota: (?P<quota>[^:]+): must specify (?P<wh
 _WEBHOOK = re.compile(r'admission webhook "(?P<name>[^"]+)" denied the request: (?P<why>.*)', re.S)
 _SCC = "unable to validate against any security context constraint"
 _FIELD = re.compile(r"(?P<field>spec(?:\.[A-Za-z]+(?:\[\d+\])?)+): (?P<why>.*)")
-# The admission plugin ServiceAccount's words.
+# From the admission plugin ServiceAccount.
 _NO_ACCOUNT = re.compile(
     r'error looking up service account [^/\s]+/(?P<name>[^:\s]+): serviceaccount "[^"]*" not found'
 )
-# Containers of ours have the resources of the job's own, so nobody has to say anything of them.
+# Containers that we add have the resources of the job's own: users write none for them.
 _OWN = re.compile(r",(?:mpi-prepare|mpi-unpack)(?:-\d+)?(?=[,;]|$)")
 _LIMITS = re.compile(r"(?:maximum|minimum) \S+ usage per (?:Container|Pod) is .*")
 
@@ -32,17 +32,19 @@ def about_quota(message: str) -> bool:
     return "exceeded quota:" in message
 
 
-def of_role(role: str, message: str) -> tuple[FieldError, ...]:
+def in_role(role: str, message: str) -> tuple[FieldError, ...]:
     """What a refusal of this role's pod means for the job."""
     return at(("spec", "mpiReplicaSpecs", role, "template", "spec"), message)
 
 
 def at(path: Path, message: str) -> tuple[FieldError, ...]:
-    """What a refusal of a pod means, where `path` is that of its spec; see `findings`."""
-    return tuple(_read(path, message.strip()))
+    """What a refusal of a pod means, where `path` is that of its spec."""
+    return tuple(_errors(path, message.strip()))
 
 
-def findings(found: Iterable[FieldError]) -> tuple[tuple[FieldError, ...], tuple[FieldError, ...]]:
+def errors_and_warnings(
+    found: Iterable[FieldError],
+) -> tuple[tuple[FieldError, ...], tuple[FieldError, ...]]:
     """Errors, and warnings of what may still come by itself."""
     every = tuple(found)
     return (
@@ -51,7 +53,7 @@ def findings(found: Iterable[FieldError]) -> tuple[tuple[FieldError, ...], tuple
     )
 
 
-def _read(path: Path, message: str) -> Iterator[FieldError]:
+def _errors(path: Path, message: str) -> Iterator[FieldError]:
     if found := _POD_SECURITY.search(message):
         yield from _pod_security(path, found["level"].split(":")[0], found["list"])
     elif found := _MUST_SPECIFY.search(message):

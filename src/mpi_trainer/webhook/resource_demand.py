@@ -1,48 +1,61 @@
-"""What a job of either kind asks of its namespace, and where in the job that is written. Pure.
+"""What a job's pods ask of their namespace, counted as ResourceQuota counts it. Pure.
 
-A job that is suspended or queued asks for nothing yet: somebody else decides when its pods come.
-`Questions` is what the API server is to be asked about a job at all.
+A pod asks for the larger of what its containers need together and what any init container needs
+beside the sidecars started before it, plus its overhead. A request that is not written equals its
+limit, as the API server has it. What a LimitRange would add is not known here. A job that is
+suspended or queued asks for nothing yet: its pods come later.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
+
 import msgspec
 
+from mpi_trainer.api import quantities
 from mpi_trainer.api.effective import combine
 from mpi_trainer.api.effective.combine import Effective
 from mpi_trainer.api.errors import Path
 from mpi_trainer.api.kinds.labels import LABEL_QUEUE
 from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob
+from mpi_trainer.api.kinds.pods import Container, PodSpec
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.api.validation import compatibility
-from mpi_trainer.webhook.borrowed_rights import Claim
-from mpi_trainer.webhook.demand import Demand, demand
 
 RUNTIME: Path = (*compatibility.REF, "name")
 
-Stage = tuple[Demand, ...]
-"""what is asked at one time"""
+Amounts = Mapping[str, Decimal]
+
+_UNPREFIXED = ("cpu", "memory", "ephemeral-storage")
 
 
-class Questions(msgspec.Struct, frozen=True):
-    """`claims` are asked of the user. `room`: whether a quota is ever large enough; `left`: whether
-    it is now; `pods`: whether the cluster would take the pods."""
+class RoleDemand(msgspec.Struct, frozen=True):
+    """One role: how many pods, what each asks for, and what scopes look at.
 
-    claims: tuple[Claim, ...] = ()
-    room: bool = False
-    left: bool = False
-    pods: bool = False
+    `many`: the role of which the user says how many there are.
+    """
+
+    role: str
+    pods: int
+    many: bool
+    each: Amounts
+    best_effort: bool
+    priority_class: str
+
+    def total(self, resource: str) -> Decimal:
+        return self.each.get(resource, Decimal(0)) * self.pods
 
 
-class Asking(msgspec.Struct, frozen=True):
-    """What is asked, one stage after another.
+class JobDemand(msgspec.Struct, frozen=True):
+    """What a job asks for at one time, stage after stage.
 
-    `noun`: what the user calls the pods of which there are many, and `many` where their number
-    stands; `rest` is the place of all others. One of that number is `each` pods, and `among` others
+    `noun`: what the user calls the pods of which there are many, and `many` where their number is
+    written; `rest` is the path of all others. One of that number is `each` pods, and `among` others
     are counted in it too.
     """
 
-    stages: tuple[Stage, ...]
+    stages: tuple[tuple[RoleDemand, ...], ...]
     noun: str
     many: Path
     rest: Path
@@ -53,35 +66,35 @@ class Asking(msgspec.Struct, frozen=True):
         return f"{number} {self.noun}{'' if number == 1 else 's'}"
 
 
-def of_mpijob(job: MPIJob) -> Asking:
+def mpijob_demand(job: MPIJob) -> JobDemand:
     roles = ((LAUNCHER, 1, job.launcher), (WORKER, job.workers, job.worker))
     waits = job.spec.run_policy.suspend or LABEL_QUEUE in job.metadata.labels
     asked = tuple(
-        demand(role.lower(), pods, replica.template.view.spec, many=role == WORKER)
+        role_demand(role.lower(), pods, replica.template.view.spec, many=role == WORKER)
         for role, pods, replica in roles
         if pods
     )
     replicas = ("spec", "mpiReplicaSpecs")
     many, rest = (*replicas, WORKER, "replicas"), (*replicas, LAUNCHER)
-    return Asking(() if waits else (asked,), "worker", many, rest)
+    return JobDemand(() if waits else (asked,), "worker", many, rest)
 
 
-def of_trainjob(job: TrainJob, whole: Effective) -> Asking:
-    """A job that others wait for the completion of stands alone: what runs beside it is not known,
-    and too little is asked for rather than too much."""
+def trainjob_demand(job: TrainJob, whole: Effective) -> JobDemand:
+    """A replicated job whose completion others wait for is a stage alone: what runs beside it is
+    not known, so that less is counted rather than more."""
     node = whole.job(combine.NODE) or whole.job(combine.TRAINER)
-    before = {name for one in whole.jobs for name in one.after}
+    awaited = {name for one in whole.jobs for name in one.after}
     asked = {
-        one.name: demand(
+        one.name: role_demand(
             one.name, one.count * one.replicas, one.template.view.spec, many=one is node
         )
         for one in whole.jobs
         if one.count * one.replicas
     }
-    first = tuple((one,) for name, one in asked.items() if name in before)
-    last = tuple(one for name, one in asked.items() if name not in before)
+    first = tuple((one,) for name, one in asked.items() if name in awaited)
+    last = tuple(one for name, one in asked.items() if name not in awaited)
     waits = job.spec.suspend or LABEL_QUEUE in job.metadata.labels
-    return Asking(
+    return JobDemand(
         () if waits else (*first, last),
         "node",
         ("spec", "trainer", "numNodes"),
@@ -89,3 +102,56 @@ def of_trainjob(job: TrainJob, whole: Effective) -> Asking:
         each=1 if node is None else node.replicas,
         among=int(whole.run_launcher_as_node),
     )
+
+
+def role_demand(role: str, pods: int, spec: PodSpec, *, many: bool) -> RoleDemand:
+    """Amounts are under every name that a quota may use for them."""
+    requests, limits = _pod_amounts(spec, _requests), _pod_amounts(spec, _limits)
+    each: dict[str, Decimal] = {"pods": Decimal(1), "count/pods": Decimal(1)}
+    for resource, amount in requests.items():
+        each[f"requests.{resource}"] = amount
+        if resource in _UNPREFIXED:
+            each[resource] = amount
+    for resource, amount in limits.items():
+        each[f"limits.{resource}"] = amount
+    compute = {"cpu", "memory"}
+    best_effort = not compute & (requests.keys() | limits.keys())
+    return RoleDemand(role, pods, many, each, best_effort, spec.priority_class_name)
+
+
+def _requests(container: Container) -> Amounts:
+    return _parsed({**container.resources.limits, **container.resources.requests})
+
+
+def _limits(container: Container) -> Amounts:
+    return _parsed(container.resources.limits)
+
+
+def _pod_amounts(spec: PodSpec, part: Callable[[Container], Amounts]) -> Amounts:
+    sidecars: Amounts = {}
+    peak: Amounts = {}
+    for container in spec.init_containers:
+        if container.restart_policy == "Always":
+            sidecars = _sum((sidecars, part(container)))
+            peak = _largest(peak, sidecars)
+        else:
+            peak = _largest(peak, _sum((sidecars, part(container))))
+    running = _sum((sidecars, *(part(c) for c in spec.containers)))
+    return _sum((_largest(peak, running), _parsed(spec.overhead)))
+
+
+def _sum(parts: Iterable[Amounts]) -> Amounts:
+    total: dict[str, Decimal] = {}
+    for part in parts:
+        for resource, amount in part.items():
+            total[resource] = total.get(resource, Decimal(0)) + amount
+    return total
+
+
+def _largest(one: Amounts, other: Amounts) -> Amounts:
+    zero = Decimal(0)
+    return {name: max(one.get(name, zero), other.get(name, zero)) for name in {**one, **other}}
+
+
+def _parsed(amounts: Mapping[str, str | int | float]) -> Amounts:
+    return {name: quantities.parse(value) for name, value in amounts.items()}

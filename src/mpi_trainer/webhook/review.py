@@ -1,4 +1,4 @@
-"""AdmissionReview, the part we read and the answers we give. Pure.
+"""AdmissionReview: the part that is read, and the responses. Pure.
 
 A refusal carries every error in one message and each as a cause with its field, so that a person
 reads it in `kubectl` and a program in the Status.
@@ -23,8 +23,11 @@ CREATE, UPDATE = "CREATE", "UPDATE"
 WARNING_LENGTH = 256
 WARNINGS_LENGTH = 4096
 
+Patch = tuple[dict[str, Any], ...]
+"""steps of a JSON patch"""
 
-class User(ApiValue, frozen=True):
+
+class RequestUser(ApiValue, frozen=True):
     username: str = ""
     uid: str = ""
     groups: tuple[str, ...] = ()
@@ -37,32 +40,48 @@ class GroupVersionKind(ApiValue, frozen=True):
     kind: str = ""
 
 
-class Request(ApiValue, frozen=True):
+class AdmissionRequest(ApiValue, frozen=True):
     uid: str = ""
     kind: GroupVersionKind = GroupVersionKind()
     operation: str = CREATE
     namespace: str = ""
     name: str = ""
     sub_resource: str = ""
-    user_info: User = User()
+    user_info: RequestUser = RequestUser()
     object: dict[str, Any] | None = None
     old_object: dict[str, Any] | None = None
     dry_run: bool = False
     size: int = 0
     """bytes of the whole review"""
 
+    @property
+    def new(self) -> dict[str, Any]:
+        return self._in_namespace(self.object)
+
+    @property
+    def old(self) -> dict[str, Any]:
+        return self._in_namespace(self.old_object)
+
+    def _in_namespace(self, data: dict[str, Any] | None) -> dict[str, Any]:
+        """With the namespace that the request is for, which the object itself may leave open."""
+        found = data or {}
+        meta = found.get("metadata") or {}
+        if not isinstance(meta, Mapping):
+            return {**found}
+        return {**found, "metadata": {**meta, "namespace": self.namespace}}
+
 
 class Review(ApiValue, frozen=True):
-    request: Request = Request()
+    request: AdmissionRequest = AdmissionRequest()
 
 
-def parse(body: bytes) -> Request:
+def parse(body: bytes) -> AdmissionRequest:
     """The request in a review; msgspec.ValidationError or DecodeError where it is none."""
     return msgspec.structs.replace(typed.decode(body, Review).request, size=len(body))
 
 
 def allowed(
-    request: Request,
+    request: AdmissionRequest,
     warnings: Iterable[FieldError] = (),
     patch: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
@@ -70,11 +89,11 @@ def allowed(
     if patch:
         encoded = base64.b64encode(msgspec.json.encode(patch)).decode()
         response |= {"patchType": "JSONPatch", "patch": encoded}
-    return _answer(response, warnings)
+    return _review(response, warnings)
 
 
 def refused(
-    request: Request, errors: Sequence[FieldError], warnings: Iterable[FieldError] = ()
+    request: AdmissionRequest, errors: Sequence[FieldError], warnings: Iterable[FieldError] = ()
 ) -> dict[str, Any]:
     causes = [
         {"field": error.field, "reason": _reason(error), "message": _message(error)}
@@ -94,15 +113,15 @@ def refused(
         },
     }
     response = {"uid": request.uid, "allowed": False, "status": status}
-    return _answer(response, warnings)
+    return _review(response, warnings)
 
 
-def _answer(response: dict[str, Any], warnings: Iterable[FieldError]) -> dict[str, Any]:
-    told = _fitting([str(warning) for warning in warnings])
-    return {**REVIEW, "response": {**response, "warnings": told} if told else response}
+def _review(response: dict[str, Any], warnings: Iterable[FieldError]) -> dict[str, Any]:
+    kept = _first_warnings(str(warning) for warning in warnings)
+    return {**REVIEW, "response": {**response, "warnings": kept} if kept else response}
 
 
-def _fitting(lines: Iterable[str]) -> list[str]:
+def _first_warnings(lines: Iterable[str]) -> list[str]:
     """As many warnings as the API server passes on, each cut where it would cut it."""
     kept, room = [], WARNINGS_LENGTH
     for line in lines:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from mpi_trainer.webhook.pod_fields import ASKED
+from mpi_trainer.webhook.pod_fields import GUARDED
 
 WORKLOAD = {"name": "w", "podGroup": "g"}
 VOLUMES: dict[str, dict[str, Any]] = {
@@ -94,7 +94,7 @@ BESIDE: dict[str, dict[str, Any]] = {
 
 def fields() -> list[str]:
     """Of a template's metadata, the definitions keep no more than finalizers of these."""
-    return [p for p in ASKED if not p.startswith("metadata.") or p == "metadata.finalizers"]
+    return [p for p in GUARDED if not p.startswith("metadata.") or p == "metadata.finalizers"]
 
 
 def template(path: str) -> dict[str, Any]:

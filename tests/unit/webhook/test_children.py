@@ -12,8 +12,7 @@ from mpi_trainer.api.yaml import typed
 from mpi_trainer.kube.errors import KubeError
 from mpi_trainer.webhook import review
 from mpi_trainer.webhook.endpoints import Endpoints
-from mpi_trainer.webhook.mpijob.server_checks import MOST_PAGES, ServerChecks
-from mpi_trainer.webhook.trainjob.server_checks import TrainServerChecks
+from mpi_trainer.webhook.server_checks import MOST_PAGES, ServerChecks
 
 JOB_CONTROLLER = "system:serviceaccount:kube-system:job-controller"
 MPI = {"training.kubeflow.org/operator-name": "mpi-operator"}
@@ -47,12 +46,12 @@ def owner(kind: str, name: str, uid: str) -> list[Object]:
 
 
 def taken(server: Server, labels: Object, owners: list[Object], user: str = JOB_CONTROLLER) -> bool:
-    asks = ServerChecks(server)  # type: ignore[arg-type]
-    door = Endpoints(asks, TrainServerChecks(server, asks), lambda: False, "maker")  # type: ignore[arg-type]
+    checks = ServerChecks(server)  # type: ignore[arg-type]
+    endpoints = Endpoints(checks, "", lambda: False, "controller")
     pod = {"metadata": {"name": "p", "labels": labels, "ownerReferences": owners}}
     asked = {"operation": "CREATE", "namespace": "ns", "userInfo": {"username": user}}
     request = review.parse(msgspec.json.encode({"request": {**asked, "object": pod}}))
-    answer: bool = asyncio.run(door.validate_child(request))["response"]["allowed"]
+    answer: bool = asyncio.run(endpoints.validate_child(request))["response"]["allowed"]
     return answer
 
 
@@ -92,6 +91,6 @@ def test_a_pod_whose_owners_lead_to_a_job_is_taken() -> None:
 def test_jobs_are_counted_in_all_pages_or_said_to_be_more() -> None:
     """C-15: of a thousand pods only the first five hundred were looked at."""
     server = Server()
-    counted = asyncio.run(ServerChecks(server)._users("ns", "l"))  # type: ignore[arg-type]
+    counted = asyncio.run(ServerChecks(server).jobs_with_pods("ns", "l"))  # type: ignore[arg-type]
     assert counted == (3 * MOST_PAGES, True)
     assert server.pages == MOST_PAGES

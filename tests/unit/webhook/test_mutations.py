@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from mpi_trainer.layout.mpijob import layout
 from mpi_trainer.render.mpijob import children as render
 from mpi_trainer.webhook import quota, resource_demand, review
-from mpi_trainer.webhook.mpijob.judge import defaults, judge
+from mpi_trainer.webhook.mpijob.judge import judge, mutation
 from tests.api.admission.mutations import SOUND, Object, mutated
 
 COUNT = int(os.environ.get("MPI_TRAINER_MUTATIONS", "60"))
@@ -25,7 +25,7 @@ QUOTA = quota.ResourceQuota(
 )
 
 
-def asked(new: Object, old: Object | None) -> review.Request:
+def asked(new: Object, old: Object | None) -> review.AdmissionRequest:
     request = {
         "uid": "1",
         "kind": {"group": "kubeflow.org", "version": "v2beta1", "kind": "MPIJob"},
@@ -37,15 +37,15 @@ def asked(new: Object, old: Object | None) -> review.Request:
     return review.parse(msgspec.json.encode({"request": request}))
 
 
-def answered(request: review.Request) -> bool:
+def answered(request: review.AdmissionRequest) -> bool:
     """Whether a job is taken, after everything that is done without asking the API server."""
-    review.allowed(request, patch=defaults(request, queues=True))
+    review.allowed(request, patch=mutation(request, kueue=True))
     verdict = judge(request)
-    claims = [claim.refusal("eve") for claim in verdict.questions.claims]
+    claims = [claim.refusal("eve") for claim in verdict.needed.claims]
     if verdict.job is None:
         msgspec.json.encode(review.refused(request, verdict.errors, verdict.warnings))
         return False
-    wanted = resource_demand.of_mpijob(verdict.job)
+    wanted = resource_demand.mpijob_demand(verdict.job)
     too_much = quota.errors(wanted, [QUOTA], 1) + quota.warnings(wanted, [QUOTA], 1)
     plan = layout(verdict.job)
     conflicts = render.errors(plan, verdict.job)

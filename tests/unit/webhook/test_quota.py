@@ -14,8 +14,8 @@ from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.api.kinds.runtime import Runtime
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.api.yaml import load
-from mpi_trainer.webhook import quota, resource_demand
-from mpi_trainer.webhook.resource_demand import Asking
+from mpi_trainer.webhook import quota
+from mpi_trainer.webhook.resource_demand import JobDemand, mpijob_demand, trainjob_demand
 from tests.unit.api.building import CONTAINER, LAUNCHER_POD, POD, POLICY, job
 
 WORKERS: Path = ("spec", "mpiReplicaSpecs", "Worker", "replicas")
@@ -29,13 +29,13 @@ def made(*changes: tuple[Path, Any]) -> MPIJob:
     return loaded.value
 
 
-def wished(*changes: tuple[Path, Any]) -> Asking:
-    return resource_demand.of_mpijob(made(*changes))
+def demand(*changes: tuple[Path, Any]) -> JobDemand:
+    return mpijob_demand(made(*changes))
 
 
-def gpus(workers: int, each: int, *changes: tuple[Path, Any]) -> Asking:
+def gpus(workers: int, each: int, *changes: tuple[Path, Any]) -> JobDemand:
     limits = {"limits": {"nvidia.com/gpu": each}}
-    return wished((WORKERS, workers), ((*CONTAINER, "resources"), limits), *changes)
+    return demand((WORKERS, workers), ((*CONTAINER, "resources"), limits), *changes)
 
 
 def quotas(hard: dict[str, str], used: dict[str, str], **spec: Any) -> list[quota.ResourceQuota]:
@@ -78,7 +78,7 @@ def test_a_suspended_or_queued_job_asks_for_nothing_yet(change: tuple[Path, Any]
 
 
 def test_launcher_counts_beside_the_workers() -> None:
-    wanted = wished(
+    wanted = demand(
         ((*CONTAINER, "resources"), {"requests": {"memory": "4Gi"}}),
         ((*LAUNCHER_POD, "containers", 0, "resources"), {"requests": {"memory": "1Gi"}}),
     )
@@ -92,7 +92,7 @@ def test_init_containers_sidecars_and_overhead_count_as_the_scheduler_counts_the
         name = f"c{cpu}"
         return {"name": name, "image": "x", "resources": {"requests": {"cpu": cpu}}, **more}
 
-    wanted = wished(
+    wanted = demand(
         (WORKERS, 1),
         ((*POD, "initContainers"), [uses("1", restartPolicy="Always"), uses("4")]),
         ((*POD, "containers"), [uses("2")]),
@@ -103,14 +103,14 @@ def test_init_containers_sidecars_and_overhead_count_as_the_scheduler_counts_the
 
 
 def test_a_request_that_is_not_written_equals_its_limit() -> None:
-    wanted = wished(((*CONTAINER, "resources"), {"limits": {"cpu": "3"}}))
+    wanted = demand(((*CONTAINER, "resources"), {"limits": {"cpu": "3"}}))
     assert quota.errors(wanted, quotas({"requests.cpu": "5"}, {}), 0)
     assert quota.errors(wanted, quotas({"limits.cpu": "5"}, {}), 0)
     assert not quota.errors(wanted, quotas({"limits.cpu": "6"}, {}), 0)
 
 
 def test_pods_themselves_are_counted() -> None:
-    found = quota.errors(wished((WORKERS, 10)), quotas({"pods": "8"}, {}), 0)
+    found = quota.errors(demand((WORKERS, 10)), quotas({"pods": "8"}, {}), 0)
     assert "asks for 11 pods (launcher 1 + 10 workers x 1)" in str(found[0])
     assert "use at most 7 workers" in str(found[0])
 
@@ -154,17 +154,17 @@ def test_pods_themselves_are_counted() -> None:
     ],
 )
 def test_a_quota_binds_only_pods_of_its_scope(spec: dict[str, Any], counts: bool) -> None:
-    assert bool(quota.errors(wished((WORKERS, 9)), quotas({"pods": "3"}, {}, **spec), 0)) is counts
+    assert bool(quota.errors(demand((WORKERS, 9)), quotas({"pods": "3"}, {}, **spec), 0)) is counts
 
 
 def test_priority_class_of_the_template_is_what_a_scope_selects() -> None:
     spec = {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["h"]}]}
-    wanted = wished((WORKERS, 9), ((*POD, "priorityClassName"), "h"))
+    wanted = demand((WORKERS, 9), ((*POD, "priorityClassName"), "h"))
     found = quota.errors(wanted, quotas({"pods": "3"}, {}, scopeSelector=spec), 0)
     assert "asks for 9 pods (9 workers x 1)" in str(found[0])
 
 
-def trained(nodes: int, *, launcher_too: bool, queue: str = "", waits: bool = True) -> Asking:
+def trained(nodes: int, *, launcher_too: bool, queue: str = "", waits: bool = True) -> JobDemand:
     """Of MPI, with two GPUs on every node, a launcher and a dataset initializer, for which the
     nodes wait or not."""
     after = {"dependsOn": [{"name": "dataset-initializer", "status": "Complete"}]} if waits else {}
@@ -212,7 +212,7 @@ def trained(nodes: int, *, launcher_too: bool, queue: str = "", waits: bool = Tr
     )
     assert isinstance(found.value, Runtime) and isinstance(wanted.value, TrainJob)
     assert not wanted.errors
-    return resource_demand.of_trainjob(wanted.value, effective(wanted.value, found.value))
+    return trainjob_demand(wanted.value, effective(wanted.value, found.value))
 
 
 GREEDY = {"resources": {"limits": {"nvidia.com/gpu": 6}}}

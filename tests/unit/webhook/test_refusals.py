@@ -18,7 +18,7 @@ RESTRICTED = (
 
 def test_each_violation_of_pod_security_is_an_error_with_its_own_remedy() -> None:
     """AC-20."""
-    found = refusals.of_role("Worker", RESTRICTED)
+    found = refusals.in_role("Worker", RESTRICTED)
     assert [error.rule.rsplit(": ", 1)[1] for error in found] == [
         "allowPrivilegeEscalation != false",
         "unrestricted capabilities",
@@ -69,7 +69,7 @@ def test_each_violation_of_pod_security_is_an_error_with_its_own_remedy() -> Non
     ],
 )
 def test_refusal_is_put_at_its_field(message: str, field: str, words: str) -> None:
-    found = refusals.of_role("Launcher", message)
+    found = refusals.in_role("Launcher", message)
     assert len(found) == 1
     assert found[0].field.endswith(field)
     assert words in found[0].rule
@@ -98,13 +98,13 @@ NO_ACCOUNT = (
 
 def test_service_account_that_is_missing_is_warned_about() -> None:
     """U-4: the public controllers take such a job, and the account may come later."""
-    errors, warnings = refusals.findings(refusals.of_role("Worker", NO_ACCOUNT))
+    errors, warnings = refusals.errors_and_warnings(refusals.in_role("Worker", NO_ACCOUNT))
     assert errors == ()
     assert [str(warning) for warning in warnings] == [
         "spec.mpiReplicaSpecs.Worker.template.spec.serviceAccountName: Suspicious value: "
         '"trainer": there is no such service account, and the pods wait until there is; create it: '
         "`kubectl create serviceaccount trainer`"
     ]
-    (told,) = (in_pods("node", warning) for warning in refusals.at((), NO_ACCOUNT))
-    assert told.rule.startswith("in the pods of `node`, serviceAccountName: there is no such")
-    assert refusals.findings([told]) == ((), (told,))
+    (warning,) = (in_pods("node", warning) for warning in refusals.at((), NO_ACCOUNT))
+    assert warning.rule.startswith("in the pods of `node`, serviceAccountName: there is no such")
+    assert refusals.errors_and_warnings([warning]) == ((), (warning,))

@@ -1,4 +1,4 @@
-"""TrainJobs at the door: time stamps, what may change, and whose rights are needed. CTL-13."""
+"""TrainJobs at admission: times of patches, what may change, whose rights are needed. CTL-13."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mpi_trainer.webhook.equality import same
-from mpi_trainer.webhook.review import CREATE, UPDATE, Request
+from mpi_trainer.webhook.review import CREATE, UPDATE, AdmissionRequest
 from mpi_trainer.webhook.trainjob import judge
 from tests.unit.api.building import changed
 from tests.unit.api.traincases import KUEUE, PATCHES, TRAINER
@@ -21,21 +21,21 @@ OLD = "2025-01-01T00:00:00Z"
 SUSPEND = (("spec", "suspend"), True)
 
 
-def create(job: dict[str, Any]) -> Request:
-    return Request(operation=CREATE, namespace="ns", object=job)
+def create(job: dict[str, Any]) -> AdmissionRequest:
+    return AdmissionRequest(operation=CREATE, namespace="ns", object=job)
 
 
-def update(old: dict[str, Any], new: dict[str, Any]) -> Request:
-    return Request(operation=UPDATE, namespace="ns", object=new, old_object=old)
+def update(old: dict[str, Any], new: dict[str, Any]) -> AdmissionRequest:
+    return AdmissionRequest(operation=UPDATE, namespace="ns", object=new, old_object=old)
 
 
-def told(old: dict[str, Any], new: dict[str, Any]) -> str:
+def errors(old: dict[str, Any], new: dict[str, Any]) -> str:
     return "\n".join(str(error) for error in judge.judge(update(old, new)).errors)
 
 
 def test_new_patches_are_stamped_and_a_given_time_stays() -> None:
     given = [patch("node"), {**patch("node", "b.io/x"), "time": OLD}]
-    steps = judge.stamps(create(train_job((PATCHES, given))), NOW)
+    steps = judge.mutation(create(train_job((PATCHES, given))), NOW)
     assert steps == ({"op": "add", "path": "/spec/runtimePatches/0/time", "value": STAMP},)
 
 
@@ -45,7 +45,7 @@ def test_changed_patch_is_stamped_anew_and_an_unchanged_one_keeps_its_time() -> 
         {**patch("node", "a.io/x", nodeSelector={"a": "b"}), "time": OLD},
         patch("node", "b.io/x"),
     ]
-    steps = judge.stamps(update(train_job((PATCHES, old)), train_job((PATCHES, new))), NOW)
+    steps = judge.mutation(update(train_job((PATCHES, old)), train_job((PATCHES, new))), NOW)
     assert [(step["path"][-6:], step["value"]) for step in steps] == [
         ("0/time", STAMP),
         ("1/time", OLD),
@@ -54,7 +54,7 @@ def test_changed_patch_is_stamped_anew_and_an_unchanged_one_keeps_its_time() -> 
 
 @pytest.mark.parametrize("data", [{}, {"spec": None}, {"spec": {"runtimePatches": [3]}}])
 def test_what_cannot_be_read_is_left_to_the_definition(data: dict[str, Any]) -> None:
-    assert judge.stamps(create(data), NOW) == ()
+    assert judge.mutation(create(data), NOW) == ()
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_what_cannot_be_read_is_left_to_the_definition(data: dict[str, Any]) -> 
 def test_job_keeps_what_it_was_created_with(path: Any, value: Any) -> None:
     for suspended in ((), (SUSPEND,)):
         new = train_job((path, value), *suspended)
-        assert f"spec.{path[1]}: Forbidden: a job keeps it for good" in told(train_job(), new)
+        assert f"spec.{path[1]}: Forbidden: a job keeps it for good" in errors(train_job(), new)
 
 
 def test_job_written_back_without_its_explicit_zeros_is_unchanged() -> None:
@@ -87,7 +87,7 @@ def test_job_written_back_without_its_explicit_zeros_is_unchanged() -> None:
         ((*TRAINER, "resourcesPerNode"), {"limits": {"cpu": "1", "memory": "1"}}),
         (PATCHES, [patch("node", volumes=[{"name": "d", "nfs": {}}])]),
     )
-    assert told(written, back) == ""
+    assert errors(written, back) == ""
 
 
 def test_what_go_keeps_apart_is_a_change() -> None:
@@ -100,9 +100,9 @@ def test_patches_change_only_around_a_suspension() -> None:
     free = train_job((PATCHES, [KUEUE]))
     bound = [patch("node", "kueue.x-k8s.io/manager", nodeSelector={"pool": "a"})]
     running = train_job((PATCHES, bound))
-    assert "suspend the job in the same change" in told(free, running)
-    assert told(changed(copy.deepcopy(free), [SUSPEND]), running) == ""
-    assert told(running, changed(copy.deepcopy(free), [SUSPEND])) == ""
+    assert "suspend the job in the same change" in errors(free, running)
+    assert errors(changed(copy.deepcopy(free), [SUSPEND]), running) == ""
+    assert errors(running, changed(copy.deepcopy(free), [SUSPEND])) == ""
 
 
 def test_patches_stay_while_a_job_still_runs() -> None:
@@ -111,17 +111,17 @@ def test_patches_stay_while_a_job_still_runs() -> None:
     new = train_job(
         SUSPEND, (("status",), status), (PATCHES, [patch("node", nodeSelector={"a": "b"})])
     )
-    assert "its job `node` still runs" in told(old, new)
+    assert "its job `node` still runs" in errors(old, new)
 
 
 def test_what_a_patch_gave_to_containers_stays() -> None:
     def given(account: str) -> dict[str, Any]:
         return train_job(SUSPEND, (PATCHES, [patch("node", serviceAccountName=account)]))
 
-    assert "serviceAccountName: Forbidden: what a patch has given once" in told(
+    assert "serviceAccountName: Forbidden: what a patch has given once" in errors(
         given("a"), given("b")
     )
-    assert told(given("a"), train_job(SUSPEND, (PATCHES, [patch("node")]))) == ""
+    assert errors(given("a"), train_job(SUSPEND, (PATCHES, [patch("node")]))) == ""
 
 
 def test_change_of_patches_and_a_start_are_judged_with_the_runtime() -> None:

@@ -1,4 +1,4 @@
-"""Who asks before sending hears what the door would say, to the letter (CTL-4, SC-006)."""
+"""Who validates before sending reads what admission would say, to the letter (CTL-4, SC-006)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from mpi_trainer.webhook import review
 from mpi_trainer.webhook.mpijob.judge import judge
 from openshift_ai_sdk.training import MPIJob
 from tests.api.admission.cases import REFUSED, job
-from tests.unit.webhook.test_mpijob import request
+from tests.unit.webhook.test_mpijob_judge import request
 
 SPOILT = [job("same", *changes) for _, changes, _ in REFUSED]
 NAMES = [f"{n}-area-{area}" for n, (area, _, _) in enumerate(REFUSED)]
 _PLACE = re.compile(r"^\S+:\d+:\d+: ")
 
 
-def at_the_door(data: dict[str, Any]) -> list[str]:
+def by_admission(data: dict[str, Any]) -> list[str]:
     """Each error of the webhook's answer; none where only the cluster itself would refuse."""
     asked = request(data)
     verdict = judge(asked)
@@ -49,12 +49,12 @@ def by_the_sdk(manifest: str | dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("data", SPOILT, ids=NAMES)
-def test_command_line_and_sdk_use_the_words_of_the_door(
+def test_command_line_and_sdk_report_the_errors_of_admission(
     data: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "job.json"
     path.write_text(json.dumps(data, indent=1))
-    wanted = at_the_door(data)
+    wanted = by_admission(data)
     assert by_the_command_line(path, capsys) == wanted
     without_warnings = [line for line in by_the_sdk(data) if not line.startswith("warning: ")]
     assert without_warnings == wanted
@@ -63,4 +63,4 @@ def test_command_line_and_sdk_use_the_words_of_the_door(
 
 
 def test_most_of_the_cases_need_no_cluster_to_be_refused() -> None:
-    assert sum(bool(at_the_door(data)) for data in SPOILT) >= 50
+    assert sum(bool(by_admission(data)) for data in SPOILT) >= 50

@@ -1,4 +1,4 @@
-"""Whoever brings a claim is asked, at every door, and no answer means no (S-4, S-7, C-3, C-4)."""
+"""Whoever adds a claim needs its right, at every endpoint; no answer means no (S-4, S-7, C-3)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from mpi_trainer.api.yaml import typed
 from mpi_trainer.kube.errors import KubeError
 from mpi_trainer.webhook import review
 from mpi_trainer.webhook.endpoints import Endpoints
-from mpi_trainer.webhook.mpijob import server_checks as asks_module
-from mpi_trainer.webhook.mpijob.server_checks import MOST_RIGHTS, ServerChecks
-from mpi_trainer.webhook.trainjob import server_checks as trainasks_module
-from mpi_trainer.webhook.trainjob.server_checks import TrainServerChecks
+from mpi_trainer.webhook.mpijob import server_checks as mpijob_checks
+from mpi_trainer.webhook.server_checks import MOST_RIGHTS, ServerChecks
+from mpi_trainer.webhook.trainjob import server_checks as trainjob_checks
 from tests.unit.api.building import LAUNCHER_POD, POD, POLICY, job
 from tests.unit.api.traincases import KUEUE, PATCHES
 from tests.unit.api.trainers import patch, runtime, train_job
@@ -55,13 +54,12 @@ class Server:
 def answer(
     server: Server, kind: str, user: str, new: dict[str, Any], old: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    asks = ServerChecks(server, seconds=0.05)  # type: ignore[arg-type]
-    trains = TrainServerChecks(server, asks, seconds=0.05)  # type: ignore[arg-type]
-    door = Endpoints(asks, trains, lambda: True, "maker")
-    judge = {
-        "MPIJob": door.validate,
-        "TrainJob": door.validate_trainjob,
-        "TrainingRuntime": door.validate_runtime,
+    checks = ServerChecks(server, seconds=0.05)  # type: ignore[arg-type]
+    endpoints = Endpoints(checks, "", lambda: True, "controller")
+    validate = {
+        "MPIJob": endpoints.validate_mpijob,
+        "TrainJob": endpoints.validate_trainjob,
+        "TrainingRuntime": endpoints.validate_runtime,
     }[kind]
     request = {
         "kind": {"kind": kind},
@@ -72,7 +70,7 @@ def answer(
         "oldObject": old,
     }
     parsed = review.parse(msgspec.json.encode({"request": request}))
-    response: dict[str, Any] = asyncio.run(judge(parsed))["response"]
+    response: dict[str, Any] = asyncio.run(validate(parsed))["response"]
     return response
 
 
@@ -91,7 +89,7 @@ BORROWED = [
 
 @pytest.mark.parametrize("change", BORROWED)
 def test_claim_is_asked_of_who_patches_it_into_a_suspended_job(change: Any) -> None:
-    """S-4, C-3, W-1, W-2: a harmless job first, the wish in the change that resumes it."""
+    """S-4, C-3, W-1, W-2: a harmless job first, the claim in the change that resumes it."""
     held, resumed = job(SUSPEND), job(change)
     assert answer(Server(), "MPIJob", EVE, held)["allowed"]
     assert "eve may not `create pods`" in said(answer(Server(), "MPIJob", EVE, job(change)))
@@ -141,13 +139,13 @@ def test_runtime_that_could_not_be_read_refuses_the_job() -> None:
         assert answer(Server(slow="runtimes"), "TrainJob", EVE, new, held)["allowed"]
 
 
-def test_what_is_no_right_and_was_not_answered_is_taken_and_told() -> None:
+def test_unanswered_question_that_is_about_no_right_is_a_warning() -> None:
     """W-8: pods that could not be tried in time, with nothing else wrong."""
     response = answer(Server(slow="/pods"), "MPIJob", EVE, job())
     assert response["allowed"]
-    told = " ".join(response["warnings"])
-    assert "Not checked: whether the cluster would take the pods could not be asked" in told
-    assert "the job is taken as it is" in told
+    warnings = " ".join(response["warnings"])
+    assert "Not checked: whether the cluster would take the pods could not be asked" in warnings
+    assert "the job is taken as it is" in warnings
 
 
 def borrowing(**spec: Any) -> dict[str, Any]:
@@ -221,14 +219,14 @@ def test_pods_of_a_large_job_are_rendered_beside_the_loop(
 ) -> None:
     """S-1: 500 bytes with `replicas: 10000` held up every other review for seconds."""
     threads: list[int] = []
-    place = {"MPIJob": asks_module, "TrainJob": trainasks_module}[kind]
-    real = place.layout
+    module = {"MPIJob": mpijob_checks, "TrainJob": trainjob_checks}[kind]
+    real = module.layout
 
     def noted(*given: Any) -> Any:
         threads.append(threading.get_ident())
         return real(*given)
 
-    monkeypatch.setattr(place, "layout", noted)
+    monkeypatch.setattr(module, "layout", noted)
     if kind == "MPIJob":
         new = job((("spec", "mpiReplicaSpecs", "Worker", "replicas"), MANY))
     else:

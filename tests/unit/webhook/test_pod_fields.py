@@ -11,12 +11,12 @@ import pytest
 import yaml
 
 from mpi_trainer.webhook import borrowed_rights
-from mpi_trainer.webhook.pod_fields import ASKED, HARMLESS, PLACEMENT, SECRET
+from mpi_trainer.webhook.pod_fields import GUARDED, HARMLESS, PLACEMENT, SECRET
 from tools import rightsdocs
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = (ROOT / "tests" / "unit" / "local" / "pod-schema.txt").read_text().splitlines()[1:]
-BOTH = (*HARMLESS, *ASKED)
+BOTH = (*HARMLESS, *GUARDED)
 
 # Subtrees of more than plain values that are harmless as they are, whatever will be added to them.
 WHOLE = {
@@ -82,11 +82,11 @@ def of_our_definition() -> list[str]:
     return list(defined(role["properties"]["template"]))
 
 
-def template(path: str, value: object) -> borrowed_rights.Template:
+def template(path: str, value: object) -> borrowed_rights.SourceTemplate:
     """The smallest template that has the field."""
     for step in reversed(re.findall(r"[^.\[{]+|\[\]|\{\}", path)):
         value = [value] if step == "[]" else {"any/key" if step == "{}" else step: value}
-    return borrowed_rights.Template("Worker", (), value)
+    return borrowed_rights.SourceTemplate("Worker", (), value)
 
 
 @pytest.mark.parametrize("paths", [SCHEMA, of_our_definition()], ids=["kubernetes", "definition"])
@@ -110,7 +110,7 @@ def test_only_these_subtrees_are_harmless_with_what_they_may_hold_one_day() -> N
 
 def test_harmless_field_is_no_claim_and_any_other_is() -> None:
     for path in leaves(SCHEMA):
-        asked = ASKED.get(next(e for e in BOTH if within(path, e)))
+        asked = GUARDED.get(next(e for e in BOTH if within(path, e)))
         found = borrowed_rights.claims(
             [template(path, "other-ssh" if asked is SECRET else "anything")]
         )
@@ -136,13 +136,13 @@ def test_harmless_field_is_no_claim_and_any_other_is() -> None:
 @pytest.mark.parametrize("value", [True, False, {}, {"a": 1}, "x", 3])
 def test_field_of_a_later_kubernetes_is_a_claim(path: str, value: object) -> None:
     (claim,) = borrowed_rights.claims([template(path, value)])
-    assert "does not know the field" in claim.wish
+    assert "does not know the field" in claim.effect
 
 
 @pytest.mark.parametrize("content", [None, [], "x", 3, {"spec": []}, {"spec": {"containers": {}}}])
 def test_what_is_no_template_is_no_exception(content: object) -> None:
-    borrowed_rights.claims([borrowed_rights.Template("Worker", (), content)])
-    borrowed_rights.facts([borrowed_rights.Template("Worker", (), content)])
+    borrowed_rights.claims([borrowed_rights.SourceTemplate("Worker", (), content)])
+    borrowed_rights.values_by_path([borrowed_rights.SourceTemplate("Worker", (), content)])
 
 
 FREE: list[tuple[str, object]] = [
@@ -212,7 +212,8 @@ def test_apparmor_is_not_left_by_its_old_annotation() -> None:
     for value, number in (("unconfined", 1), ("runtime/default", 0)):
         content = {"metadata": {"annotations": {name: value, "team": "a"}}}
         assert (
-            len(borrowed_rights.claims([borrowed_rights.Template("Worker", (), content)])) == number
+            len(borrowed_rights.claims([borrowed_rights.SourceTemplate("Worker", (), content)]))
+            == number
         )
 
 

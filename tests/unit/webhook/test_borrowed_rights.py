@@ -1,4 +1,4 @@
-"""Wishes that need the user's own right, and of whom they are asked (S-4, S-6, C-3, W-1, W-2)."""
+"""Fields that need the user's own right, and which user's (S-4, S-6, C-3, W-1, W-2)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import pytest
 import yaml
 
 from mpi_trainer.api.errors import Path
-from mpi_trainer.webhook import borrowed_rights
+from mpi_trainer.webhook import borrowed_rights as shared
+from mpi_trainer.webhook.mpijob import borrowed_rights
 from mpi_trainer.webhook.pod_fields import MAKE_PODS, Right
+from mpi_trainer.webhook.trainjob.borrowed_rights import runtime_templates
 from tests.unit.api.building import CONTAINER, LAUNCHER_POD, POD, job
 
 Change = tuple[Path, Any]
@@ -19,13 +21,13 @@ ADMIN: Change = ((*LAUNCHER_POD, "serviceAccountName"), "admin")
 HOST: Change = ((*POD, "volumes"), [{"name": "h", "hostPath": {"path": "/"}}])
 
 
-def claims(*changes: Change) -> tuple[borrowed_rights.Claim, ...]:
-    return borrowed_rights.claims(borrowed_rights.of_mpijob(job(*changes)), "train-ssh")
+def claims(*changes: Change) -> tuple[shared.RightClaim, ...]:
+    return borrowed_rights.claims(job(*changes))
 
 
-def brought(old: tuple[Change, ...], new: tuple[Change, ...]) -> list[str]:
-    before, after = (borrowed_rights.of_mpijob(job(*copy.deepcopy(one))) for one in (old, new))
-    found = borrowed_rights.brought(before, after, "train-ssh").claims
+def added(old: tuple[Change, ...], new: tuple[Change, ...]) -> list[str]:
+    before, after = (job(*copy.deepcopy(one)) for one in (old, new))
+    found = borrowed_rights.added_claims(before, after).claims
     return [claim.refusal("eve").field for claim in found]
 
 
@@ -41,7 +43,7 @@ def brought(old: tuple[Change, ...], new: tuple[Change, ...]) -> list[str]:
         ((*CONTAINER, "envFrom"), [{"secretRef": {"name": "other-ssh"}}], "secretRef.name"),
     ],
 )
-def test_wish_is_a_claim_on_its_field(path: Path, value: Any, field: str) -> None:
+def test_guarded_value_is_a_claim_on_its_field(path: Path, value: Any, field: str) -> None:
     found = claims((path, value))
     assert len(found) == 1
     assert found[0].refusal("eve").field.endswith(field)
@@ -79,11 +81,11 @@ def test_right_is_never_asked_for_under_a_name_that_cannot_be_one() -> None:
 
 
 @pytest.mark.parametrize("change", [ADMIN, HOST])
-def test_change_brings_the_claims_that_were_not_there(change: Change) -> None:
+def test_change_adds_the_claims_that_were_not_there(change: Change) -> None:
     """S-4: created harmless, then patched."""
-    assert len(brought((), (change,))) == 1
-    assert brought((change,), ()) == []
-    assert brought((change,), (change,)) == []
+    assert len(added((), (change,))) == 1
+    assert added((change,), ()) == []
+    assert added((change,), (change,)) == []
 
 
 QUEUES: list[Change] = [
@@ -95,13 +97,13 @@ QUEUES: list[Change] = [
 
 
 @pytest.mark.parametrize("change", QUEUES)
-def test_queue_brings_nothing_to_a_job_with_claims(change: Change) -> None:
+def test_queue_adds_no_claims_to_a_job_with_claims(change: Change) -> None:
     """C-4: Kueue has no right to the job's account, and needs none."""
-    assert brought((ADMIN, HOST), (ADMIN, HOST, change)) == []
-    assert brought((ADMIN, HOST, change), (ADMIN, HOST)) == []
+    assert added((ADMIN, HOST), (ADMIN, HOST, change)) == []
+    assert added((ADMIN, HOST, change), (ADMIN, HOST)) == []
 
 
-def test_job_written_back_by_a_go_client_brings_nothing() -> None:
+def test_job_written_back_by_a_go_client_adds_no_claims() -> None:
     """Zeros and what its types do not know are gone, `1000m` has become `1`."""
     written = (
         ADMIN,
@@ -118,7 +120,7 @@ def test_job_written_back_by_a_go_client_brings_nothing() -> None:
         ((*CONTAINER, "resources"), {"limits": {"cpu": "1"}}),
         ((*POD[:-1], "metadata"), {"creationTimestamp": None}),
     )
-    assert brought(written, back) == []
+    assert added(written, back) == []
 
 
 @pytest.mark.parametrize(
@@ -133,8 +135,8 @@ def test_job_written_back_by_a_go_client_brings_nothing() -> None:
 )
 def test_who_changes_the_program_is_asked_for_all_that_it_could_use(change: Change) -> None:
     """The launcher's account belongs to whoever says what its workers run, and the other way."""
-    assert brought((ADMIN,), (ADMIN, change))
-    assert brought((), (change,)) == []
+    assert added((ADMIN,), (ADMIN, change))
+    assert added((), (change,)) == []
 
 
 def test_claim_moves_neither_to_another_container_nor_to_another_role() -> None:
@@ -145,17 +147,17 @@ def test_claim_moves_neither_to_another_container_nor_to_another_role() -> None:
         ]
         return (((*POD, "containers"), containers),)
 
-    assert len(brought(job_of("a"), job_of("a", "b"))) == 2
-    assert len(brought(job_of("a"), job_of("b"))) == 1
-    assert brought(job_of("a", "b"), job_of("a")) == []
+    assert len(added(job_of("a"), job_of("a", "b"))) == 2
+    assert len(added(job_of("a"), job_of("b"))) == 1
+    assert added(job_of("a", "b"), job_of("a")) == []
     worker = ((*POD, "serviceAccountName"), "admin")
-    assert len(brought((ADMIN,), (worker,))) == 1
+    assert len(added((ADMIN,), (worker,))) == 1
 
 
-def test_list_in_another_order_brings_nothing() -> None:
+def test_list_in_another_order_adds_no_claims() -> None:
     volumes = [{"name": n, "hostPath": {"path": f"/{n}"}} for n in ("a", "b")]
     one, other = ((*POD, "volumes"), volumes), ((*POD, "volumes"), volumes[::-1])
-    assert brought((one,), (other,)) == []
+    assert added((one,), (other,)) == []
 
 
 def test_mount_of_a_volume_that_needs_a_right_needs_it_too() -> None:
@@ -174,6 +176,6 @@ SHIPPED = [*ROOT.glob("examples/**/*.yaml"), *ROOT.glob("src/mpi_trainer/local/r
 def test_what_we_ship_needs_nobodys_rights(file: File) -> None:
     """CTL-7: examples and runtimes are for who holds `mpijob-user` and no more."""
     for data in yaml.safe_load_all(file.read_text()):
-        templates = (*borrowed_rights.of_mpijob(data), *borrowed_rights.of_runtime(data))
-        assert borrowed_rights.claims(templates) == ()
+        templates = (*borrowed_rights.templates(data), *runtime_templates(data))
+        assert shared.claims(templates) == ()
         assert templates or data["kind"] not in ("MPIJob", "ClusterTrainingRuntime")

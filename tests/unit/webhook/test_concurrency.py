@@ -1,4 +1,4 @@
-"""Admission's own door: how many at once, for how long, and who (S-14)."""
+"""How many reviews at once, for how long, and from which callers (S-14)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from pathlib import Path
 import aiohttp
 from aiohttp import web
 
-from mpi_trainer.webhook.concurrency import Limits, known, limited, trust
+from mpi_trainer.webhook.concurrency import (
+    ReviewLimits,
+    ask_for_certificates,
+    known_callers,
+    limited,
+)
 from tests.sim.certificates import Authority, Pair, serving
 
 
@@ -47,7 +52,7 @@ def test_beyond_what_waits_callers_are_turned_away_at_once() -> None:
             busy -= 1
             return web.Response()
 
-        app = web.Application(middlewares=[limited(Limits(at_once=2, waiting=3))])
+        app = web.Application(middlewares=[limited(ReviewLimits(at_once=2, waiting=3))])
         app.router.add_post("/", review)
         async with served(app) as url, aiohttp.ClientSession() as session:
             calls = [asyncio.ensure_future(code(session, url)) for _ in range(20)]
@@ -70,7 +75,7 @@ def test_a_review_that_takes_too_long_is_ended_and_says_so() -> None:
             await asyncio.sleep(60)
             return web.Response()
 
-        app = web.Application(middlewares=[limited(Limits(seconds=0.1))])
+        app = web.Application(middlewares=[limited(ReviewLimits(seconds=0.1))])
         app.router.add_post("/", review)
         async with served(app) as url, aiohttp.ClientSession() as session:
             return await code(session, url)
@@ -83,13 +88,13 @@ def test_only_callers_with_the_right_certificate_are_answered(tmp_path: Path) ->
     ours, others, servers = Authority("ours"), Authority("others"), Authority("servers")
     context = serving(servers.pair("webhook", "localhost"), tmp_path)
     (tmp_path / "clients.pem").write_bytes(ours.certificate)
-    trust(context, str(tmp_path / "clients.pem"))
+    ask_for_certificates(context, str(tmp_path / "clients.pem"))
 
     async def run(*pairs: Pair | None) -> list[int]:
         async def review(_: web.Request) -> web.Response:
             return web.Response()
 
-        app = web.Application(middlewares=[known(["kube-apiserver"])])
+        app = web.Application(middlewares=[known_callers(["kube-apiserver"])])
         app.router.add_post("/", review)
         codes = []
         async with served(app, context) as url:

@@ -28,7 +28,7 @@ def claims(
     job: dict[str, Any], template: dict[str, Any], before: dict[str, Any] | None = None
 ) -> list[str]:
     was = None if before is None else loaded(before)
-    found = borrowed_rights.train_brought(loaded(job), loaded_runtime(template), was)
+    found = borrowed_rights.added_claims(loaded(job), loaded_runtime(template), was)
     return [str(claim.refusal("eve")) for claim in found.claims]
 
 
@@ -70,13 +70,13 @@ def test_refusal_names_the_job_and_the_field_of_its_pods() -> None:
         (((*TRAINER, "env"), [_KEY]), "hold the keys of other jobs"),
     ],
 )
-def test_wish_of_a_job_needs_the_users_own_right(change: Any, words: str) -> None:
+def test_claim_of_a_job_needs_the_users_own_right(change: Any, words: str) -> None:
     found = claims(train_job(change), runtime())
     assert found
     assert all(words in text and text.startswith("spec: Forbidden") for text in found)
 
 
-def test_wish_of_a_cluster_runtime_is_granted_and_of_a_namespaced_one_is_not() -> None:
+def test_claim_of_a_cluster_runtime_is_granted_and_of_a_namespaced_one_is_not() -> None:
     """Users write TrainingRuntimes; a ClusterTrainingRuntime is an administrator's."""
     template = granting(serviceAccountName="admin")
     assert claims(train_job(), template) == []

@@ -8,16 +8,16 @@ from typing import Any
 import msgspec
 
 from mpi_trainer.webhook import review
-from mpi_trainer.webhook.mpijob.judge import defaults, judge
+from mpi_trainer.webhook.mpijob.judge import judge, mutation
 from tests.unit.api.building import GANG, POD, POLICY, job
 
 
 def request(
     new: dict[str, Any], old: dict[str, Any] | None = None, namespace: str = "team"
-) -> review.Request:
+) -> review.AdmissionRequest:
     operation = review.CREATE if old is None else review.UPDATE
     kind = review.GroupVersionKind(group="kubeflow.org", version="v2beta1", kind="MPIJob")
-    return review.Request(
+    return review.AdmissionRequest(
         uid="1",
         kind=kind,
         operation=operation,
@@ -44,36 +44,34 @@ def applied(data: dict[str, Any], steps: tuple[dict[str, Any], ...]) -> dict[str
 
 
 def test_defaults_are_written_out_and_then_there_is_nothing_left_to_write() -> None:
-    once = applied(job(), defaults(request(job()), queues=False))
+    once = applied(job(), mutation(request(job()), kueue=False))
     assert once["spec"]["mpiImplementation"] == "OpenMPI"
     assert once["spec"]["runPolicy"]["cleanPodPolicy"] == "None"
     assert once["spec"]["mpiReplicaSpecs"]["Launcher"]["restartPolicy"] == "OnFailure"
-    assert defaults(request(once), queues=False) == ()
+    assert mutation(request(once), kueue=False) == ()
 
 
 def test_nothing_that_was_written_is_changed() -> None:
     given = job((("spec", "slotsPerWorker"), 4), ((*POLICY, "suspend"), True))
-    assert applied(given, defaults(request(given), queues=False))["spec"]["slotsPerWorker"] == 4
-    assert all("template" not in step["path"] for step in defaults(request(given), queues=False))
+    assert applied(given, mutation(request(given), kueue=False))["spec"]["slotsPerWorker"] == 4
+    assert all("template" not in step["path"] for step in mutation(request(given), kueue=False))
 
 
 def test_queue_of_the_policy_becomes_kueues_label_where_kueue_is() -> None:
     """AC-12."""
     given = job(((*GANG, "queue"), "team-a"), (("metadata", "labels"), {"x": "y"}))
-    labels = applied(given, defaults(request(given), queues=True))["metadata"]["labels"]
+    labels = applied(given, mutation(request(given), kueue=True))["metadata"]["labels"]
     assert labels == {"x": "y", "kueue.x-k8s.io/queue-name": "team-a"}
-    assert applied(given, defaults(request(given), queues=False))["metadata"]["labels"] == {
-        "x": "y"
-    }
+    assert applied(given, mutation(request(given), kueue=False))["metadata"]["labels"] == {"x": "y"}
 
 
 def test_a_label_that_is_there_wins_over_the_policy() -> None:
     labels = {"kueue.x-k8s.io/queue-name": "mine"}
     given = job(((*GANG, "queue"), "team-a"), (("metadata", "labels"), labels))
-    assert applied(given, defaults(request(given), queues=True))["metadata"]["labels"] == labels
+    assert applied(given, mutation(request(given), kueue=True))["metadata"]["labels"] == labels
 
 
-def test_every_error_is_told_at_once_with_its_field_as_a_cause() -> None:
+def test_every_error_is_in_the_response_with_its_field_as_a_cause() -> None:
     asked = request(job((("spec", "slotsPerWorker"), 0), ((*POLICY, "backoffLimit"), -1)))
     answer = review.refused(asked, judge(asked).errors)["response"]
     assert not answer["allowed"]
@@ -104,7 +102,7 @@ def test_garbage_is_refused_and_not_an_exception() -> None:
     for garbage in garbled:
         asked = request(garbage)
         assert judge(asked).errors
-        assert defaults(asked, queues=True) == ()
+        assert mutation(asked, kueue=True) == ()
 
 
 def test_warnings_are_cut_to_what_the_api_server_passes_on() -> None:
@@ -120,7 +118,7 @@ def test_warnings_are_cut_to_what_the_api_server_passes_on() -> None:
 
 def test_patch_is_sent_as_the_api_server_reads_it() -> None:
     asked = request(job())
-    answer = review.allowed(asked, patch=defaults(asked, queues=False))["response"]
+    answer = review.allowed(asked, patch=mutation(asked, kueue=False))["response"]
     assert answer["patchType"] == "JSONPatch"
     steps = msgspec.json.decode(base64.b64decode(answer["patch"]))
     assert {"op": "add", "path": "/spec/slotsPerWorker", "value": 1} in steps
