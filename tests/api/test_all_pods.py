@@ -51,15 +51,15 @@ def test_one_list_answers_all_jobs_that_ask_within_a_moment(namespace: Kubectl) 
         config = load(namespace.spec.kubeconfig, namespace=place)
         async with Listening(config) as client, asyncio.timeout(60):
             all_pods = AllPods(client)
-            asked = [asyncio.create_task(all_pods.of(job("a")))]
+            asked = [asyncio.create_task(all_pods.listed(job("a")))]
             await asyncio.sleep(0.05)  # later than the first, and within the moment
-            asked += [asyncio.create_task(all_pods.of(job(name))) for name in ("b", "none")]
+            asked += [asyncio.create_task(all_pods.listed(job(name))) for name in ("b", "none")]
             of_a, of_b, of_none = await asyncio.gather(*asked)
             assert names(of_a) == ["a-0", "a-1"]
             assert names(of_b) == ["b-0"]
             assert of_none == ()
             assert len(client.fetched) == 1
-            assert names(await all_pods.of(job("other"))) == ["o-0"]
+            assert names(await all_pods.listed(job("other"))) == ["o-0"]
             assert len(client.fetched) == 2
 
     asyncio.run(run())

@@ -7,7 +7,7 @@ import time
 from datetime import UTC, datetime
 
 from mpi_trainer.api.kinds.labels import LABEL_JOBSET_UID, LABEL_REPLICATED_JOB, LABEL_TRAINJOB
-from mpi_trainer.controller.trainjob.status_throttle import COUNTS_EVERY
+from mpi_trainer.controller.trainjob.status_throttle import COUNTS
 from tests.api.admin import Admin, Object
 from tests.api.running import Controller
 from tests.api.trainlab import (
@@ -131,7 +131,7 @@ def test_counts_that_change_in_a_burst_are_told_to_the_last(
     for number in range(2, 22):
         count(number)
         versions.add(job_of(admin)["metadata"]["resourceVersion"])
-    writes = 2 + (time.monotonic() - begun) / COUNTS_EVERY.total_seconds()
+    writes = 2 + (time.monotonic() - begun) / COUNTS.pause.total_seconds()
     eventually("the last is told", lambda: any(one["failed"] == 21 for one in told()), 30)
     assert len(versions) <= writes, "each change was written by itself"
 

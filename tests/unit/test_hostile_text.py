@@ -30,8 +30,7 @@ from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.kinds.annotations import ATTEMPTS, RECORD, seconds
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.api.yaml import documents, load, nesting, typed
-from mpi_trainer.controller import log_tail as spoken
-from mpi_trainer.controller import record, redact, status, stored_job
+from mpi_trainer.controller import log_tail, record, redact, status, stored_job
 from mpi_trainer.controller.decoded_jobs import DecodedJobs
 from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.objects import Pod, StoredJob
@@ -85,9 +84,9 @@ def nested_in(text: str) -> bytes:
 def stored(text: str) -> Any:
     body = nested_in(text)
     try:
-        kept = stored_job.mpijob(typed.decode(body, StoredJob))
+        kept = stored_job.kept_mpijob(typed.decode(body, StoredJob))
     except typed.TooDeep:
-        kept = stored_job.mpijob(typed.decode(typed.shallow(body), StoredJob))
+        kept = stored_job.kept_mpijob(typed.decode(typed.shallow(body), StoredJob))
     return DecodedJobs(MPIJob, load.job, JobMemories()).load(kept)
 
 
@@ -100,7 +99,7 @@ def ended(text: str, role: str) -> Any:
     last = {"name": "c", "state": {"terminated": {"exitCode": 1, "message": text}}}
     said = {"phase": "Failed", "containerStatuses": [last]}
     pod = msgspec.convert({"spec": {"containers": [{"name": "c"}]}, "status": said}, Pod)
-    redact.words.cache_clear()
+    redact.termination_message.cache_clear()
     return launcher_end(pod, 2) if role == "launcher" else observed_pod(pod, "w", "worker")
 
 
@@ -116,7 +115,7 @@ LISTED = "mpi-agent 1\nlevel full\nended Command 0\n"
 
 READERS: dict[str, Reader] = {
     "redact.tail": lambda t: redact.tail(t, [("PASSWORD", "hunter2"), ("x", t)]),
-    "redact.words": redact.words.__wrapped__,
+    "redact.termination_message": redact.termination_message.__wrapped__,
     "secrettext.without_keys": secret_text.without_keys,
     "secrettext.without_tokens": secret_text.without_tokens,
     "secrettext.without_known": secret_text.without_known,
@@ -127,7 +126,7 @@ READERS: dict[str, Reader] = {
     "summary.parse of hosts": lambda t: agent_summary.observed_ranks(
         parse(f"{LISTED}host a {t}", 3072), 1
     ),
-    "lastwords.first": lambda t: launcher_log.first(t.splitlines()),
+    "launcher_log.first": lambda t: launcher_log.first(t.splitlines()),
     "ending.launcher_end": functools.partial(ended, role="launcher"),
     "look.pod_seen": functools.partial(ended, role="worker"),
     "look.pod_seen of one that waits": pending,
@@ -143,9 +142,9 @@ READERS: dict[str, Reader] = {
     "history.with_attempt": lambda t: history.with_attempt(
         (), Attempt(1, message=t, words=(LogTail("a", t),))
     ),
-    "lastwords.words": lambda t: spoken.words("a", t, (1, 2), [("PASSWORD", "hunter2")]),
+    "log_tail.kept_lines": lambda t: log_tail.kept_lines("a", t, (1, 2), [("PASSWORD", "hunter2")]),
     "status_annotations.to_time": status_annotations.to_time,
-    "reading.read": lambda t: log_progress.read(t.splitlines()),
+    "log_progress.read": lambda t: log_progress.read(t.splitlines()),
     "reading.interval": log_progress.interval,
     "annotations.seconds": seconds,
     "quantities.parse": quantities.parse,
@@ -322,7 +321,7 @@ def test_every_bound_is_kept_by_somebody() -> None:
 
 # Modules of what runs in the cluster that look for patterns, and the readers above that use them.
 PATTERNS = {
-    "controller.last_words": "lastwords.words",
+    "controller.log_tail": "log_tail.kept_lines",
     "decide.history": "history.ended",
     "decide.permanent_failures": "permanent.reason",
     "api.yaml.decode": "load.job",
@@ -337,8 +336,8 @@ PATTERNS = {
     "api.validation.trainjob": "load.train_job",
     "controller.flags": "the administrator's own words",
     "controller.redact": "redact.tail",
-    "controller.statusserver.log_progress": "reading.read",
-    "layout.agent.launcher_log": "lastwords.first",
+    "controller.statusserver.log_progress": "log_progress.read",
+    "layout.agent.launcher_log": "launcher_log.first",
     "layout.launch": "load.job",
     "render.agent_scripts": "a whole match of at most as many letters as a hash has",
     "runtime.logs": "logs.redacted",

@@ -1,10 +1,9 @@
-"""ConfigMap, Secret and what else must stand before a job's first pod.
+"""ConfigMap, Secret and what else must exist before a job's first pod.
 
-The agent's scripts are the namespace's (`agentscripts`), the others the job's own. They are made
-once per attempt and never watched. A second making finds the first. The ConfigMap changes
-within an attempt only where the job's size does; a new attempt replaces it if the job has changed
-since. Danger: the key pair exists only here, on its way into the Secret; it is neither kept nor
-logged.
+The agent's scripts are the namespace's (`agent_scripts`), the others the job's own. They are
+created once per attempt and never watched; a second creation finds the first. The ConfigMap changes
+within an attempt only where the job's size does; a new attempt replaces it if the job has changed.
+Danger: the key pair exists only here, on its way into the Secret; it is neither kept nor logged.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ Parts = Mapping[Part, str]
 
 log = logging.getLogger(__name__)
 
-SOUGHT: Final = timedelta(minutes=10)
-"""Of jobs that ended so long before a controller began, and only then, keys are looked for."""
+RECENT: Final = timedelta(minutes=10)
+"""Keys are looked for of jobs that ended at most so long before this controller began."""
 SKEW: Final = timedelta(seconds=30)
 """by which the clock of the controller before may have been ahead of ours"""
 
 
 class WantedDependents(msgspec.Struct, frozen=True):
-    """What a job needs. `secret` makes its Secret from the `parts` of its keys; None: no keys.
+    """What a job needs. `secret` renders its Secret from the `parts` of its keys; None: no keys.
     `scripts`: its pods read the agent's, and are to start now."""
 
     config_map: Object
@@ -62,7 +61,7 @@ class _KeyNames(Partial, frozen=True, gc=False):
 
 
 class MadeDependents(msgspec.Struct):
-    """What stands of one job: for which attempt, and the Secret with this uid and name."""
+    """What exists of one job: for which attempt, and the Secret with this uid and name."""
 
     attempt: int | None = None
     secret: str = ""
@@ -70,7 +69,7 @@ class MadeDependents(msgspec.Struct):
 
 
 class Dependents:
-    """Remembers which jobs' furniture stands, so that a look need not ask; for jobs of `kind`."""
+    """Remembers which jobs' dependents exist, so that not every pass asks; for jobs of `kind`."""
 
     def __init__(
         self, client: Client, memories: JobMemories, scripts: AgentScripts, kind: str = KIND
@@ -80,20 +79,21 @@ class Dependents:
         self._memories = memories
         self._kind = kind
         self._began: datetime | None = None
-        # Of jobs that end or have ended, of which nothing else is remembered; by their uids.
-        self._owed: dict[Key, str] = {}
+        # The uids of jobs whose key must be deleted. They outlive `memories`, which a job that has
+        # ended is dropped from.
+        self._marked: dict[Key, str] = {}
 
-    def stands(self, uid: str) -> bool:
-        return self._of(uid).attempt is not None
+    def exist(self, uid: str) -> bool:
+        return self._made(uid).attempt is not None
 
-    def _of(self, uid: str) -> MadeDependents:
+    def _made(self, uid: str) -> MadeDependents:
         return self._memories.of(uid, MadeDependents)
 
     async def provide(self, owner: Meta, wanted: WantedDependents, attempt: int) -> None:
         """All of it; raises NameTaken before any pod exists."""
         if wanted.scripts:
-            await self.give_scripts(owner)
-        if self._of(owner.uid).attempt == attempt:
+            await self.provide_scripts(owner)
+        if self._made(owner.uid).attempt == attempt:
             return
         made = await asyncio.gather(
             *(get_or_create(self._client, *self._mine(r, owner, one)) for r, one in wanted.others),
@@ -104,33 +104,33 @@ class Dependents:
         wrong = [m for m in made if isinstance(m, BaseException)]
         for error in sorted(wrong, key=lambda e: not isinstance(e, NameTaken)):
             raise error
-        self._of(owner.uid).attempt = attempt
+        self._made(owner.uid).attempt = attempt
 
-    async def give_scripts(self, owner: Meta) -> None:
+    async def provide_scripts(self, owner: Meta) -> None:
         """The agent's scripts, before any pod of this job starts."""
         await self._scripts.provide(ScriptsUser(self._kind, Key(owner.namespace, owner.name)))
 
-    async def follow(self, owner: Meta, wanted: WantedDependents) -> None:
-        """The job's hosts have changed under its launcher: so do the files that name them."""
-        known = self._of(owner.uid)
-        attempt, known.attempt = known.attempt, None  # it does not stand while it is replaced
+    async def replace_config_map(self, owner: Meta, wanted: WantedDependents) -> None:
+        """The job's hosts have changed while its launcher runs, and so do the files."""
+        known = self._made(owner.uid)
+        attempt, known.attempt = known.attempt, None  # none exists while it is replaced
         await self._config_map(owner, wanted.config_map)
         known.attempt = attempt
 
-    def owe_key(self, owner: Meta) -> None:
-        """The end of the job is about to be told. Whatever comes of that, an answer that is lost
-        or a look that is broken off, its key is to go."""
-        self._owed[Key(owner.namespace, owner.name)] = owner.uid
+    def mark_key_for_deletion(self, owner: Meta) -> None:
+        """The end of the job is about to be written. Whatever comes of that, an answer that is lost
+        or a pass that is broken off, its key must be deleted."""
+        self._marked[Key(owner.namespace, owner.name)] = owner.uid
 
     def forget(self, key: Key) -> None:
         """There is no job of this name, and so no key of one."""
-        self._owed.pop(key, None)
+        self._marked.pop(key, None)
 
-    async def take_key(self, owner: Meta, name: str) -> bool:
-        """The end of the job is the end of its key (AC-19); whether it is gone. Another's Secret
-        stays. A refusal is no more than logged: nobody is to wait for this."""
-        known = self._of(owner.uid)
-        self.owe_key(owner)
+    async def delete_key(self, owner: Meta, name: str) -> bool:
+        """The end of the job is the end of its key (AC-19); whether it is gone. A Secret that is
+        not the job's stays. A refusal is only logged: nothing else waits for this."""
+        known = self._made(owner.uid)
+        self.mark_key_for_deletion(owner)
         try:
             await self._delete_secret(owner, known.secret_name or name, known.secret)
         except KubeError as error:
@@ -140,15 +140,15 @@ class Dependents:
         known.attempt, known.secret, known.secret_name = None, "", ""
         return True
 
-    def owes_key(self, owner: Meta, ended: datetime | None, now: datetime) -> bool:
-        """Whether the key of a job that has ended may still be there: it was not known to go, or
-        another controller told of the end shortly before this one began, and came no further."""
+    def may_have_key(self, owner: Meta, ended: datetime | None, now: datetime) -> bool:
+        """Whether the key of a job that has ended may still exist: its deletion was not confirmed,
+        or another controller wrote the end shortly before this one began, and came no further."""
         self._began = began = self._began or now
-        if self._owed.get(Key(owner.namespace, owner.name)) == owner.uid:
+        if self._marked.get(Key(owner.namespace, owner.name)) == owner.uid:
             return True
-        if ended is None or now - began > SOUGHT:
+        if ended is None or now - began > RECENT:
             return False
-        return began - SOUGHT <= ended <= began + SKEW
+        return began - RECENT <= ended <= began + SKEW
 
     async def _delete_secret(self, owner: Meta, name: str, uid: str) -> None:
         place = owner.namespace
@@ -167,7 +167,7 @@ class Dependents:
         return resource, owner, desired, self._kind
 
     async def _secret(self, owner: Meta, wanted: WantedDependents) -> None:
-        if self._of(owner.uid).secret or wanted.secret is None:
+        if self._made(owner.uid).secret or wanted.secret is None:
             return
         parts = await asyncio.to_thread(_key_parts, wanted.parts)
         secret = wanted.secret(parts)
@@ -178,7 +178,7 @@ class Dependents:
             gone = requests.delete(SECRETS, found.namespace, found.name, uid=found.uid)
             await self._client.call(gone, None)
             found, _ = await get_or_create(self._client, *mine)
-        self._of(owner.uid).secret, self._of(owner.uid).secret_name = found.uid, found.name
+        self._made(owner.uid).secret, self._made(owner.uid).secret_name = found.uid, found.name
 
     async def _has_keys(self, found: Meta, wanted: Iterable[str]) -> bool:
         """By their names; what they hold is not looked at."""

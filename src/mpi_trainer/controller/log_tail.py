@@ -1,20 +1,21 @@
-"""What an attempt has last printed, taken when it ends and before its pods are stopped (W-7).
+"""What an attempt printed last, read when it ends and before its pods are stopped (W-7).
 
-The words go into the job together with the record of the attempt, in one write. Of a launcher they
-are the last lines of its log, and before them the last ones of ranks that failed, where others have
-printed much since. Of a worker that failed by itself they are its own.
+It is stored in the job with the record of the attempt, in one write: of a launcher the last lines
+of its log, and before them the last ones of ranks that failed, where others have printed much
+since; of a worker that failed by itself its own last lines.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 import msgspec
 
 from mpi_trainer.api import bounds
+from mpi_trainer.api.kinds.annotations import LOG_TAIL, OFF
 from mpi_trainer.controller import redact
 from mpi_trainer.controller.objects import Pod
 from mpi_trainer.controller.pod_logs import PodLogs, UnreadableLog
@@ -24,8 +25,8 @@ from mpi_trainer.layout.mpi import RANK_MARK
 
 replace = msgspec.structs.replace
 
-# The agent's notes of what ranks do, for machines; they leave no room for the program's words.
-NOTE = "mpi-agent| "
+# The agent's own lines about ranks, for machines; they would leave no room for the program's.
+AGENT_LINE = "mpi-agent| "
 LINES = 80
 OF_RANK = 12
 """lines of a rank that failed, where they are not among the last ones"""
@@ -37,12 +38,19 @@ _MARK = re.compile(RANK_MARK)
 Environment = list[tuple[str, str]]
 
 
-class Speaker(msgspec.Struct, frozen=True):
-    """A pod whose words are wanted; `main` is its container that runs the job, "" the first."""
+class LogSource(msgspec.Struct, frozen=True):
+    """A pod whose log is read; `main` is its container that runs the job, "" the first. Lines of
+    `ranks` are kept first."""
 
     pod: Pod
     main: str = ""
     ranks: tuple[int, ...] = ()
+
+
+def allowed(annotations: Mapping[str, str], on: bool) -> bool:
+    """Whether anything that a job's programs wrote may be shown: `on` is the administrator's
+    switch, and a job can switch its own off."""
+    return on and annotations.get(LOG_TAIL) != OFF
 
 
 def failed_ranks(summary: Summary) -> tuple[int, ...]:
@@ -52,40 +60,40 @@ def failed_ranks(summary: Summary) -> tuple[int, ...]:
     return tuple(dict.fromkeys(bad))[:RANKS]
 
 
-async def spoken(
-    logs: PodLogs, attempt: Attempt, speakers: Iterable[Speaker], environment: Environment
+async def with_log_tails(
+    logs: PodLogs, attempt: Attempt, sources: Iterable[LogSource], environment: Environment
 ) -> Attempt:
-    """The attempt with what the speakers said, or why nothing of it could be had."""
-    asked = tuple(speakers)
-    if not asked:
+    """The attempt with the ends of these logs, or why none could be read."""
+    pods = tuple(sources)
+    if not pods:
         return replace(attempt, silence="the launcher's pod was gone before its log could be read")
-    found = await asyncio.gather(*(_heard(logs, one, environment) for one in asked))
-    words = tuple(one for one in found if isinstance(one, LogTail) and one.text)
+    found = await asyncio.gather(*(_tail(logs, one, environment) for one in pods))
+    tails = tuple(one for one in found if isinstance(one, LogTail) and one.text)
     silence = next((one for one in found if isinstance(one, str)), "it printed nothing")
-    return replace(attempt, words=words, silence="" if words else silence)
+    return replace(attempt, words=tails, silence="" if tails else silence)
 
 
-def unspoken(attempt: Attempt) -> Attempt:
+def without_log_tails(attempt: Attempt) -> Attempt:
     """Where nothing that a program wrote may be kept."""
     return replace(attempt, silence=SWITCHED_OFF)
 
 
-async def _heard(logs: PodLogs, speaker: Speaker, environment: Environment) -> LogTail | str:
+async def _tail(logs: PodLogs, source: LogSource, environment: Environment) -> LogTail | str:
     try:
-        said = await logs.end(speaker.pod, speaker.main)
+        text = await logs.end(source.pod, source.main)
     except UnreadableLog as error:
         return str(error)
     # Some milliseconds for a long log, and many for a hostile one.
     return await asyncio.to_thread(
-        words, speaker.pod.metadata.name, said, speaker.ranks, environment
+        kept_lines, source.pod.metadata.name, text, source.ranks, environment
     )
 
 
-def words(pod: str, log: str, ranks: Iterable[int], environment: Environment) -> LogTail:
+def kept_lines(pod: str, log: str, ranks: Iterable[int], environment: Environment) -> LogTail:
     """The end of a log as lines that may be kept. Pure."""
-    plain = redact.plain(log, environment, bounds.LOG_TAIL)
+    plain = redact.printable(log, environment, bounds.LOG_TAIL)
     lines = [line.rstrip()[:LONGEST_LINE] for line in plain.split("\n")]
-    lines = [line for line in lines if line and not line.startswith(NOTE)]
+    lines = [line for line in lines if line and not line.startswith(AGENT_LINE)]
     kept = _with_ranks(lines, ranks)
     while kept and sum(map(len, kept)) + len(kept) > CHARACTERS:
         kept = kept[1 + len(kept) // 16 :]
@@ -97,8 +105,8 @@ def _with_ranks(lines: list[str], ranks: Iterable[int]) -> list[str]:
     chosen: set[int] = set()
     for rank in ranks:
         if not any(_rank(line) == rank for line in last):
-            said = [n for n, line in enumerate(before) if _rank(line) == rank]
-            chosen.update(said[-OF_RANK:])
+            own = [n for n, line in enumerate(before) if _rank(line) == rank]
+            chosen.update(own[-OF_RANK:])
     return [*(before[n] for n in sorted(chosen)), *last]
 
 
@@ -107,7 +115,7 @@ def _rank(line: str) -> int | None:
     return int(mark["rank"]) if mark is not None and len(mark["rank"]) < 8 else None
 
 
-def began(pod: Pod | None, main: str = "") -> datetime | None:
+def started_at(pod: Pod | None, main: str = "") -> datetime | None:
     """When its container began, else when it was made."""
     if pod is None:
         return None

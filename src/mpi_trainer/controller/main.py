@@ -6,52 +6,37 @@ import asyncio
 import logging
 import socket
 import sys
-import time
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
 
-from mpi_trainer.api.kinds.labels import LABEL_OPERATOR, MPI_OPERATOR
-from mpi_trainer.api.kinds.mpijob import MPIJob
-from mpi_trainer.api.yaml import load
 from mpi_trainer.controller import flags as command_line
-from mpi_trainer.controller import other_controllers, stored_job, stored_pods, warmup
+from mpi_trainer.controller import other_controllers, warmup
 from mpi_trainer.controller.agent_scripts import AgentScripts, Times
-from mpi_trainer.controller.decoded_jobs import DecodedJobs, with_schedule_timeout
-from mpi_trainer.controller.dependents import Dependents
-from mpi_trainer.controller.events import record_unreadable
 from mpi_trainer.controller.flags import Flags
-from mpi_trainer.controller.job_memory import JobMemories
-from mpi_trainer.controller.mpijob.apply import Writer
-from mpi_trainer.controller.mpijob.log_tail import LogTails
-from mpi_trainer.controller.mpijob.reconcile import Reconciler, Stores, Tools
+from mpi_trainer.controller.mpijob import wiring as mpijob_wiring
+from mpi_trainer.controller.mpijob.reconcile import Stores as MPIJobStores
 from mpi_trainer.controller.mpijob.release import release_all
-from mpi_trainer.controller.mpijob.wakeups import Wakeups
-from mpi_trainer.controller.objects import POD_SECONDS, Job, Pod, StoredJob
-from mpi_trainer.controller.pod_logs import PodLogs
+from mpi_trainer.controller.shared import Shared
 from mpi_trainer.controller.statusserver import server
-from mpi_trainer.controller.trainjob import discovery, wiring
-from mpi_trainer.controller.trainjob.wiring import Shared
+from mpi_trainer.controller.trainjob import discovery
+from mpi_trainer.controller.trainjob import wiring as trainjob_wiring
+from mpi_trainer.controller.trainjob.reconcile import Stores as TrainJobStores
 from mpi_trainer.controller.write_concurrency import WriteConcurrency
 from mpi_trainer.kube import config
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import KubeError
-from mpi_trainer.kube.resources import JOBS, MPIJOBS, PODS, TRAINJOBS, Resource
 from mpi_trainer.render.frame import Endpoint
 from mpi_trainer.runtime import logs, metrics_server, shared_certificates
 from mpi_trainer.runtime.certificates import Chain
-from mpi_trainer.runtime.freshness import Freshness
-from mpi_trainer.runtime.job_metrics import MPIJobMetrics
 from mpi_trainer.runtime.leases import Claim, Elector
 from mpi_trainer.runtime.manager import Manager, Parts
 from mpi_trainer.runtime.metrics import Metrics
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.probes import Probes
 from mpi_trainer.runtime.recorder import Recorder
-from mpi_trainer.runtime.reflector import Reflector
 from mpi_trainer.runtime.shared_certificates import SharedChain
-from mpi_trainer.runtime.workers import Workers, WorkerSettings
+from mpi_trainer.runtime.workers import Workers
 from mpi_trainer.runtime.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
@@ -59,7 +44,6 @@ log = logging.getLogger(__name__)
 PARALLEL = 64
 COMPONENT = "mpi-job-controller"
 SCRIPTS = "agent-scripts"
-OURS = f"{LABEL_OPERATOR}={MPI_OPERATOR}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -95,7 +79,7 @@ async def _run(flags: Flags) -> int:
         if not flags.beside_upstream:
             await other_controllers.check(client, flags.lock_namespace)
         lacking = await discovery.missing(client) if flags.trainjobs else ()
-        _tell(lacking)
+        discovery.log_missing(lacking)
         if flags.trainjobs and not lacking:
             await other_controllers.check_trainer(client, flags.lock_namespace)
         identity = f"{socket.gethostname()}_{other_controllers.MARK}_{uuid.uuid4().hex[:12]}"
@@ -109,7 +93,7 @@ async def _run(flags: Flags) -> int:
             writer=writer,
             metrics=metrics,
             recorder=Recorder(writer, COMPONENT, identity, metrics),
-            pace=WriteConcurrency(),
+            concurrency=WriteConcurrency(),
             scripts=_scripts(flags, writer, metrics),
             endpoint=_endpoint(flags, chain),
         )
@@ -142,7 +126,7 @@ async def _secure_metrics(flags: Flags, metrics: Metrics, client: Client) -> Asy
 
 
 def _certificates(flags: Flags, client: Client) -> SharedChain:
-    """Of the status endpoint; pods trust its authority for as long as they live."""
+    """Of the status endpoint. Pods trust its authority for as long as they live."""
     place, service = flags.lock_namespace, flags.status_service
     return SharedChain(client, place, f"{service}-cert", (f"{service}.{place}.svc",))
 
@@ -166,70 +150,23 @@ async def _reports(client: Client, kept: SharedChain, port: int) -> AsyncIterato
         yield
 
 
-def _tell(lacking: Sequence[Resource]) -> None:
-    for one in lacking:
-        log.warning(
-            "TrainJobs are not served: the API server has no %s; install %s and they will be",
-            f"{one.plural}.{one.group}",
-            "the definitions in manifests/crds" if one is TRAINJOBS else "JobSet",
-        )
-
-
 def _parts(flags: Flags, shared: Shared, elector: Elector | None, trainjobs: bool) -> Parts:
-    stores = Stores.empty()
-    workers, reflectors = _mpijobs(flags, shared, stores)
-    scripts = shared.scripts
-    loops = [workers, Workers(SCRIPTS, scripts.queue, scripts.reconcile, shared.metrics)]
+    scripts, stores = shared.scripts, MPIJobStores.empty()
+    loops = [mpijob_wiring.loop(flags, shared, stores)]
     if trainjobs:
-        more, watched = wiring.parts(flags, shared, stores.mpijobs)
-        loops.append(more)
-        reflectors += watched
+        beside = TrainJobStores.beside(stores.mpijobs)
+        loops.append(trainjob_wiring.loop(flags, shared, beside))
     return Parts(
         metrics=shared.metrics,
         probes=Probes(None if flags.secure_metrics else shared.metrics, ports=flags.ports),
-        reflectors=reflectors,
-        workers=loops,
+        reflectors=[reflector for loop in loops for reflector in loop.reflectors],
+        workers=[
+            *(loop.workers for loop in loops),
+            Workers(SCRIPTS, scripts.queue, scripts.reconcile, shared.metrics),
+        ],
         recorder=shared.recorder,
         elector=elector,
     )
-
-
-def _mpijobs(
-    flags: Flags, shared: Shared, stores: Stores
-) -> tuple[Workers[Key], list[Reflector[Any]]]:
-    client, metrics = shared.client, shared.metrics
-    freshness: Freshness[Key, Resource] = Freshness(
-        {MPIJOBS: stores.mpijobs, PODS: stores.pods, JOBS: stores.jobs}, time.monotonic
-    )
-    memories = JobMemories()
-    furniture = Dependents(shared.writer, memories, shared.scripts)
-    loop = Reconciler(
-        stores,
-        Tools(
-            memories=memories,
-            scripts=shared.scripts,
-            jobs=DecodedJobs(
-                MPIJob, load.job, memories, with_schedule_timeout(flags.schedule_timeout)
-            ),
-            furniture=furniture,
-            hands=Writer(shared.writer, furniture, freshness, shared.pace),
-            tails=LogTails(PodLogs(client), memories, flags.log_tail),
-            recorder=shared.recorder,
-            metrics=MPIJobMetrics(metrics.registry),
-            pace=shared.pace,
-            domain=flags.cluster_domain,
-        ),
-    )
-    queue: WorkQueue[Key] = WorkQueue(observer=metrics.queue("mpijob"))
-    workers = Workers(
-        "mpijob",
-        queue,
-        loop.reconcile,
-        metrics,
-        fresh=freshness.fresh,
-        settings=WorkerSettings(workers=flags.workers),
-    )
-    return workers, _reflectors(flags, shared, stores, Wakeups(queue, stores.mpijobs, stores.pods))
 
 
 def _scripts(flags: Flags, writer: Client, metrics: Metrics) -> AgentScripts:
@@ -242,45 +179,3 @@ def _elector(flags: Flags, client: Client, metrics: Metrics, identity: str) -> E
         return None
     name = other_controllers.MARK if flags.beside_upstream else other_controllers.LEASE
     return Elector(client, Claim(flags.lock_namespace, name, identity, *flags.lease), metrics)
-
-
-def _reflectors(
-    flags: Flags, shared: Shared, stores: Stores, wake: Wakeups
-) -> list[Reflector[Any]]:
-    found: list[Reflector[Any]] = []
-    client = shared.client
-    for place in flags.namespaces or ("",):
-        found += [
-            Reflector(
-                client,
-                MPIJOBS,
-                StoredJob,
-                stores.mpijobs,
-                namespace=place,
-                on_change=wake.mpijob,
-                on_unreadable=record_unreadable(shared.recorder),
-                keep=stored_job.mpijob,
-            ),
-            Reflector(
-                client,
-                PODS,
-                Pod,
-                stores.pods,
-                labels=OURS,
-                namespace=place,
-                on_change=wake.pod,
-                keep=stored_pods.pod,
-                gather=POD_SECONDS,
-            ),
-            Reflector(
-                client,
-                JOBS,
-                Job,
-                stores.jobs,
-                labels=OURS,
-                namespace=place,
-                on_change=wake.job,
-                keep=stored_pods.job,
-            ),
-        ]
-    return found

@@ -1,7 +1,7 @@
-"""Pods, Jobs and MPIJobs as the loop reads them: partial, frozen, small.
+"""Pods and jobs of both kinds as the loops read them: partial, frozen, small.
 
-An MPIJob's spec and status are kept as the bytes that came: whatever a user managed to store must
-not keep the others' jobs from being read. `jobs.load` makes sense of them, one job at a time.
+A job's spec and status are kept as the bytes that came: whatever a user managed to store must not
+keep the others' jobs from being read. `decoded_jobs` makes sense of them, one job at a time.
 """
 
 from __future__ import annotations
@@ -80,17 +80,8 @@ class Pod(Partial, frozen=True, gc=False):
     status: PodStatus = PodStatus()
 
 
-class JobStatus(Partial, frozen=True, gc=False):
-    conditions: tuple[PodCondition, ...] = ()
-
-
-class Job(Partial, frozen=True, gc=False):
-    metadata: Meta = Meta()
-    status: JobStatus = JobStatus()
-
-
 class StoredJob(Partial, frozen=True, gc=False):
-    """An MPIJob as it is stored, not yet understood; `storedjob` says what is kept of it.
+    """A job as it is stored, not decoded yet; `stored_job` says what is kept of it.
 
     `finished`: it has ended, for sure, and most of its spec is left out. So it is where the spec
     is too large; `spec_size` is what it was.

@@ -1,7 +1,8 @@
-"""How a pod ended: which container decided it, with what code, and for what reason. Pure.
+"""A pod of either kind of job as `decide` sees it, and how it ended. Pure.
 
-What a program wrote is shown only after `redact` has seen it. A launcher under the agent's care
-leaves a summary instead of words; what that proves of the ranks is `testimony`.
+An end says which container decided it, with what code, and for what reason. What a program wrote is
+shown only after `redact` has seen it. A launcher that the agent runs leaves a summary as its
+termination message; `decide.agent_summary` says what that proves of the ranks.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ import msgspec
 from mpi_trainer.api import bounds
 from mpi_trainer.api.kinds.annotations import ATTEMPT
 from mpi_trainer.controller import redact
-from mpi_trainer.controller.objects import ContainerStatus, Job, Pod, PodCondition, Terminated
+from mpi_trainer.controller.objects import ContainerStatus, Pod, PodCondition, Terminated
 from mpi_trainer.decide import agent_summary
 from mpi_trainer.decide.observed import End, ObservedPod
 from mpi_trainer.layout.agent.summary import Summary, most_ranks, parse
+from mpi_trainer.runtime.partial import Meta
 
 replace = msgspec.structs.replace
 
@@ -39,14 +41,15 @@ _FOLLOWS = (". preemption:", ". no new claims to deallocate")
 _NO_REASON = frozenset({"Error", "Completed"})
 
 
-def attempt(thing: Pod | Job) -> int:
-    text = thing.metadata.annotations.get(ATTEMPT, "")
+def attempt(meta: Meta) -> int:
+    """Which attempt of its MPIJob a pod or Job belongs to."""
+    text = meta.annotations.get(ATTEMPT, "")
     return int(text) if text.isdecimal() and text.isascii() and len(text) < 10 else 1
 
 
-def foreign(thing: Pod | Job) -> bool:
+def foreign(meta: Meta) -> bool:
     """Whether another controller made it: ours says of each which attempt it belongs to."""
-    return ATTEMPT not in thing.metadata.annotations
+    return ATTEMPT not in meta.annotations
 
 
 def observed_pod(
@@ -62,7 +65,7 @@ def observed_pod(
         role=role,
         uid=pod.metadata.uid,
         phase=phase,
-        attempt=attempt(pod),
+        attempt=attempt(pod.metadata),
         ready=condition(status.conditions, "Ready", "True") is not None,
         scheduled=bool(pod.spec.node_name),
         preparing=phase == "Pending" and _prepares(pod),
@@ -72,7 +75,7 @@ def observed_pod(
         disrupted=disruption is not None or status.reason in _DISRUPTIONS,
         started=_started(pod, main),
         gone_by=pod.metadata.deletion_timestamp,
-        foreign=foreign(pod),
+        foreign=foreign(pod.metadata),
     )
 
 
@@ -116,7 +119,7 @@ def condition(conditions: Iterable[PodCondition], kind: str, status: str) -> Pod
 
 
 def end_of(pod: Pod, main: str = "") -> End:
-    """The end of a pod that has ended: its main container's, unless another one is to blame.
+    """The end of a pod that has ended: its main container's, unless another one failed first.
 
     `main` is that container's name; "" is the first.
     """
@@ -124,12 +127,12 @@ def end_of(pod: Pod, main: str = "") -> End:
     if status.phase == "Succeeded":
         return End(code=0)
     main = main or _first(pod)
-    culprit = _culprit(pod, main)
-    if culprit is None:
+    container = _ended_container(pod, main)
+    if container is None:
         return End(reason=status.reason, message=status.message[: bounds.MESSAGE])
-    name, ended = culprit
+    name, ended = container
     reason = status.reason or ("" if ended.reason in _NO_REASON else ended.reason)
-    message = status.message[: bounds.MESSAGE] or redact.words(ended.message)
+    message = status.message[: bounds.MESSAGE] or redact.termination_message(ended.message)
     if main and name != main:
         message = f"container {name}: {message}".removesuffix(": ")
     return End(code=ended.exit_code, reason=reason, message=message)
@@ -137,23 +140,23 @@ def end_of(pod: Pod, main: str = "") -> End:
 
 def launcher_end(pod: Pod, pods: int, main: str = "") -> tuple[End, Summary]:
     """The end of the launcher of so many pods, in the agent's words where it had an agent."""
-    words = _last_words(pod, main or _first(pod))[: bounds.TERMINATION_MESSAGE]
-    said = parse(words, most_ranks(pods))
-    ended = agent_summary.launcher_end(end_of(pod, main), said)
-    return replace(ended, message=redact.words(ended.message)), said
+    message = _termination_message(pod, main or _first(pod))[: bounds.TERMINATION_MESSAGE]
+    summary = parse(message, most_ranks(pods))
+    ended = agent_summary.launcher_end(end_of(pod, main), summary)
+    return replace(ended, message=redact.termination_message(ended.message)), summary
 
 
 def _first(pod: Pod) -> str:
     return pod.spec.containers[0].name if pod.spec.containers else ""
 
 
-def _last_words(pod: Pod, main: str) -> str:
+def _termination_message(pod: Pod, main: str) -> str:
     """The termination message of the container that we fill."""
     found = (c.state.terminated for c in pod.status.container_statuses if c.name == main)
     return next((ended.message for ended in found if ended is not None), "")
 
 
-def _culprit(pod: Pod, main: str) -> tuple[str, Terminated] | None:
+def _ended_container(pod: Pod, main: str) -> tuple[str, Terminated] | None:
     ended = [
         (one.name, one.state.terminated)
         for one in _main_first(pod, main)

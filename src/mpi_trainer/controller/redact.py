@@ -30,13 +30,13 @@ _UNPRINTABLE = re.compile(
 
 def tail(log: str, environment: Iterable[tuple[str, str]] = (), most: int = bounds.LOG_TAIL) -> str:
     """The last lines of a log in one line of text; only the last `most` characters are read."""
-    text = plain(log, environment, most)
+    text = printable(log, environment, most)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     short = " | ".join(lines[-_LINES:])
     return short if len(short) <= LONGEST else f"…{short[-LONGEST + 1 :]}"
 
 
-def plain(
+def printable(
     log: str, environment: Iterable[tuple[str, str]] = (), most: int = bounds.LOG_TAIL
 ) -> str:
     """The last `most` characters of a log as lines that may be shown."""
@@ -50,7 +50,7 @@ def plain(
 
 
 @functools.lru_cache(maxsize=2048)
-def words(message: str) -> str:
+def termination_message(message: str) -> str:
     """As `tail`, of a container's last words, which every look at its job shows again."""
     return tail(message, most=bounds.MESSAGE) if message else ""
 

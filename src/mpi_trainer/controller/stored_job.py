@@ -1,8 +1,8 @@
 """What the store keeps of a job: all of one that is under way, of one that has ended very little.
 
-A cluster keeps finished jobs by the ten thousand. What is still to do for one (clean up, let go,
-delete it in time) needs its status and a few words of its spec; the rest is not kept. A job whose
-status or spec is odd is kept whole, and judged by those who read it fully; of a spec over
+A cluster keeps finished jobs by the ten thousand. What is still to do for one (clean up, release
+pods, delete it in time) needs its status and a few fields of its spec; the rest is not kept. A job
+whose status or spec is odd is kept whole, and judged by those who read it fully; of a spec over
 `bounds.SPEC_BYTES` as little as of a finished job's, so that a few users cannot fill the memory.
 """
 
@@ -21,8 +21,8 @@ from mpi_trainer.runtime.partial import Meta, Partial
 
 replace = msgspec.structs.replace
 
-_WISH: Final = 32
-"""characters that are read of a wish"""
+_LONGEST_OPTION: Final = 32
+"""characters that are read of an annotation of OpenShift AI"""
 
 
 class _Condition(Partial, frozen=True, gc=False):
@@ -54,13 +54,13 @@ class _Spec(Partial, frozen=True, gc=False):
     runtime_ref: _RuntimeRef | None = None
 
 
-def _keeper(*ends: str) -> Callable[[StoredJob], StoredJob]:
+def _kept(*ends: str) -> Callable[[StoredJob], StoredJob]:
     """`ends` are the conditions of which one is true of every job that has ended."""
 
     def keep(job: StoredJob) -> StoredJob:
         try:
-            told = typed.decode(job.status, _Status).conditions
-            if any(one.status == "True" and one.type in ends for one in told):
+            conditions = typed.decode(job.status, _Status).conditions
+            if any(one.status == "True" and one.type in ends for one in conditions):
                 return _ended(job)
         except msgspec.ValidationError:
             pass
@@ -100,14 +100,16 @@ def _known(meta: Meta) -> Meta:
 
 
 def _bounded(meta: Meta) -> Meta:
-    """With our annotations and OpenShift AI's wishes only; where ours are too many, those that are
+    """With our annotations and OpenShift AI's only; where ours are too many, those that are
     read, and of each no more than shows that it is too long."""
     kept = ours(meta.annotations)
     if sum(map(len, kept)) + sum(map(len, kept.values())) > bounds.OUR_ANNOTATIONS:
         kept = {n: kept[n][: bounds.RECORD + 1] for n in TRAINJOB_KNOWN if n in kept}
-    wishes = {n: meta.annotations[n][:_WISH] for n in OPENSHIFT_AI if n in meta.annotations}
-    return replace(meta, annotations={**kept, **wishes})
+    options = {
+        n: meta.annotations[n][:_LONGEST_OPTION] for n in OPENSHIFT_AI if n in meta.annotations
+    }
+    return replace(meta, annotations={**kept, **options})
 
 
-mpijob: Final = _keeper("Succeeded", "Failed")
-trainjob: Final = _keeper("Complete", "Failed")
+kept_mpijob: Final = _kept("Succeeded", "Failed")
+kept_trainjob: Final = _kept("Complete", "Failed")

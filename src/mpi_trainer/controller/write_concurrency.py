@@ -25,7 +25,7 @@ _FIRST: Final = 32
 _MOST: Final = 64
 _LEAST: Final = 1
 _LONGEST_REST: Final = 8.0
-_LATELY: Final = 10.0
+_RECENT_SECONDS: Final = 10.0
 
 
 class WriteConcurrency:
@@ -51,9 +51,9 @@ class WriteConcurrency:
         return max(int(self._limit), _LEAST)
 
     @property
-    def lately(self) -> float:
+    def recent_writes(self) -> float:
         """How many writes there were in the last ten seconds or so; older ones count less."""
-        return self._writes * math.exp((self._counted - self._clock()) / _LATELY)
+        return self._writes * math.exp((self._counted - self._clock()) / _RECENT_SECONDS)
 
     async def each(
         self, acts: Iterable[Callable[[], Awaitable[T]]], namespace: str = ""
@@ -118,7 +118,7 @@ class WriteConcurrency:
                 self._on_the_way -= 1  # it was let in at the moment it was cancelled
                 self._admit()
             raise
-        self._writes, self._counted = self.lately + 1, self._clock()
+        self._writes, self._counted = self.recent_writes + 1, self._clock()
 
     def _admit(self) -> None:
         """One for each free place, and nobody else is woken."""

@@ -30,6 +30,9 @@ Object = Mapping[str, Any] | msgspec.Struct
 Query = tuple[tuple[str, str], ...]
 
 
+Propagation = Literal["Background", "Foreground", "Orphan"]
+
+
 class Request(msgspec.Struct, frozen=True):
     """One request. `timeout` is for each try as a whole; in a stream, for each silence. `gather`:
     for so many seconds a line of a stream may wait for others, where many come. `accept` is the
@@ -147,7 +150,7 @@ def delete(  # noqa: PLR0913 - the delete options of the API, each optional
     uid: str = "",
     resource_version: str = "",
     grace: int | None = None,
-    propagation: Literal["Background", "Foreground", "Orphan"] = "Background",
+    propagation: Propagation = "Background",
 ) -> Request:
     """Delete one object; with `uid`, that very object and never a later one of its name."""
     preconditions = dict(_present(uid=uid, resourceVersion=resource_version))

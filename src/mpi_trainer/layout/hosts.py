@@ -24,6 +24,12 @@ def worker_name(job: str, index: int) -> str:
     return f"{job}-worker-{index}"
 
 
+def worker_index(job: str, pod: str) -> int:
+    """The number in the name of a worker; 0 where it has none."""
+    number = pod.removeprefix(f"{job}-worker-")
+    return int(number) if number.isdecimal() else 0
+
+
 def address(pod: str, job: MPIJob, domain: str = "") -> str:
     """The pod's DNS name; `domain` only where the cluster's resolver needs the full name."""
     short = f"{pod}.{job.name}.{job.namespace}.svc"

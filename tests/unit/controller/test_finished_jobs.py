@@ -65,7 +65,7 @@ def job(number: int, *ends: str) -> StoredJob:
         "replicaStatuses": {"Launcher": {"succeeded": 1}, "Worker": {}},
     }
     raw = msgspec.json.encode({"metadata": meta, "spec": SPEC, "status": status})
-    return stored_job.mpijob(msgspec.json.decode(raw, type=StoredJob))
+    return stored_job.kept_mpijob(msgspec.json.decode(raw, type=StoredJob))
 
 
 class Nobody:
@@ -93,19 +93,19 @@ class Scene:
             time.monotonic,
         )
         scripts = AgentScripts(server, WorkQueue())
-        furniture, pace = Dependents(server, self.memories, scripts), WriteConcurrency()
+        dependents, concurrency = Dependents(server, self.memories, scripts), WriteConcurrency()
         self.loop = mpijob_reconcile.Reconciler(
             self.stores,
             mpijob_reconcile.Tools(
                 memories=self.memories,
                 jobs=DecodedJobs(MPIJob, load.job, self.memories, with_schedule_timeout(300)),
-                furniture=furniture,
+                dependents=dependents,
                 scripts=scripts,
-                hands=mpijob_apply.Writer(server, furniture, freshness, pace),
-                tails=mpijob_log_tail.LogTails(PodLogs(server), self.memories),
+                writer=mpijob_apply.Writer(server, dependents, freshness, concurrency),
+                log_tails=mpijob_log_tail.LogTails(PodLogs(server), self.memories),
                 recorder=Recorder(server, "x", "y", metrics),
                 metrics=MPIJobMetrics(metrics.registry),
-                pace=pace,
+                concurrency=concurrency,
             ),
         )
         self.looks: list[str] = []
@@ -120,7 +120,7 @@ class Scene:
 
     def add(self, one: StoredJob) -> None:
         self.stores.mpijobs.put(one)
-        self.wake.mpijob(None, one)
+        self.wake.job_changed(None, one)
 
 
 def test_each_has_one_look_that_asks_nobody_and_the_loop_goes_on_beside() -> None:
@@ -154,22 +154,24 @@ def test_the_plan_of_a_trainjob_is_dropped_at_its_end() -> None:
         stores = trainjob_reconcile.Stores.beside(mpijob_reconcile.Stores.empty().mpijobs)
         memories, metrics = JobMemories(), Metrics()
         scripts = AgentScripts(server, WorkQueue())
-        furniture, runtimes = Dependents(server, memories, scripts), Runtimes(server, memories)
+        dependents, runtimes = Dependents(server, memories, scripts), Runtimes(server, memories)
         freshness: Freshness[Key, Resource] = Freshness({}, time.monotonic)
-        pace, all_pods = WriteConcurrency(), AllPods(server)
-        ownership = PodOwners(server, memories)
+        concurrency, all_pods = WriteConcurrency(), AllPods(server)
+        pod_owners = PodOwners(server, memories)
         tools = trainjob_reconcile.Tools(
             memories=memories,
             jobs=DecodedJobs(TrainJob, load.train_job, memories),
             scripts=scripts,
             runtimes=runtimes,
-            furniture=furniture,
+            dependents=dependents,
             all_pods=all_pods,
-            ownership=ownership,
-            words=trainjob_log_tail.LogTails(PodLogs(server), all_pods, ownership),
-            reading=LogProgress(server, PodLogs(server), ownership, memories, ReportWrites(server)),
-            hands=trainjob_apply.Writer(server, runtimes, furniture, freshness, pace),
-            pace=pace,
+            pod_owners=pod_owners,
+            log_tails=trainjob_log_tail.LogTails(PodLogs(server), all_pods, pod_owners),
+            log_progress=LogProgress(
+                server, PodLogs(server), pod_owners, memories, ReportWrites(server)
+            ),
+            writer=trainjob_apply.Writer(server, runtimes, dependents, freshness, concurrency),
+            concurrency=concurrency,
             recorder=Recorder(server, "x", "y", metrics),
             metrics=TrainJobMetrics(metrics.registry),
         )
@@ -183,7 +185,7 @@ def test_the_plan_of_a_trainjob_is_dropped_at_its_end() -> None:
             "status": {"conditions": told},
         }
         whole = msgspec.json.decode(msgspec.json.encode(raw), type=StoredJob)
-        stores.trainjobs.put(stored_job.trainjob(whole))
+        stores.trainjobs.put(stored_job.kept_trainjob(whole))
         await trainjob_reconcile.Reconciler(stores, tools).reconcile(key)
         assert len(memories) == 0
         assert server.asked == []

@@ -1,32 +1,34 @@
-"""Carrying out a decision. The only place that changes anything on the cluster.
+"""Carrying out a decision about an MPIJob. The only place that changes anything for MPIJobs.
 
-The order is fixed: record, status, stop, free, furniture, pods and launcher, then words. Whoever
-dies between two steps leaves a state from which the next look goes on. Every write is guarded: the
-job's by its resourceVersion, a stop by the uid that was seen, a start by its fixed name. An ended
-job's key goes after its end is told and before its launcher pod is let go: the pod's finalizer
-remembers it.
+The order is fixed: record, status, stop, free, dependents, pods and launcher, then events. A
+controller that dies between two steps leaves a state from which the next pass goes on. Every write
+is guarded: the job's by its resourceVersion, a stop by the uid that was seen, a start by its fixed
+name. The key of a job that has ended is deleted after its end is stored and before its launcher pod
+is released: until then the pod's finalizer remembers it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import partial
 
 import msgspec
 
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.annotations import ATTEMPT, WORKERS
 from mpi_trainer.api.kinds.mpijob import MPIJob
-from mpi_trainer.controller import record, status
+from mpi_trainer.controller import record, status, status_throttle
 from mpi_trainer.controller.children import NameTaken, Predecessor, get_or_create
 from mpi_trainer.controller.dependents import Dependents
 from mpi_trainer.controller.guarded_writes import GuardedWrites
 from mpi_trainer.controller.mpijob.desired import Desired
+from mpi_trainer.controller.mpijob.objects import Job
 from mpi_trainer.controller.mpijob.observe import Observation, made_by
 from mpi_trainer.controller.mpijob.release import release_request
 from mpi_trainer.controller.mpijob.takeover import TakeOver
-from mpi_trainer.controller.objects import Answer, Job, Pod
+from mpi_trainer.controller.objects import Answer, Pod
 from mpi_trainer.controller.observed_pods import attempt
 from mpi_trainer.controller.write_concurrency import WriteConcurrency
 from mpi_trainer.decide.history import History
@@ -34,7 +36,9 @@ from mpi_trainer.decide.mpijob.decision import MPIJobDecision
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Conflict, Forbidden, Invalid, NotFound
+from mpi_trainer.kube.requests import Propagation
 from mpi_trainer.kube.resources import JOBS, MPIJOBS, PODS, Resource
+from mpi_trainer.layout.hosts import launcher_name
 from mpi_trainer.render import names
 from mpi_trainer.runtime.freshness import Freshness
 from mpi_trainer.runtime.partial import Key, Meta
@@ -51,35 +55,36 @@ class Refused(Exception):
 
 
 class Work(msgspec.Struct, frozen=True):
-    """One look and what came of it. `metadata` is the job's as it was looked at; `leisure` says
-    what of its status may wait; `attempts` is what became of them, where that is news."""
+    """What was observed of a job and what is to be done. `metadata` is the job's as it was then;
+    `status_wait` is how long its new status may wait to be written, None where it is the old one;
+    `attempts` is what became of them, where that has changed."""
 
     key: Key
     job: MPIJob
     metadata: Meta
-    look: Observation
+    observation: Observation
     decision: MPIJobDecision
     now: datetime
-    leisure: status.Leisure
+    status_wait: timedelta | None
     attempts: History | None = None
 
 
 class Writer:
-    """Stateless but for what `furniture` and `freshness` remember."""
+    """Stateless but for what `dependents` and `freshness` remember."""
 
     def __init__(
         self,
         client: Client,
-        furniture: Dependents,
+        dependents: Dependents,
         freshness: Freshness[Key, Resource],
-        pace: WriteConcurrency,
+        concurrency: WriteConcurrency,
     ) -> None:
         self._client = client
-        self._furniture = furniture
+        self._dependents = dependents
         self._freshness = freshness
-        self._pace = pace
-        self._job = GuardedWrites(client, MPIJOBS, freshness, pace)
-        self._takeover = TakeOver(client, freshness)
+        self._concurrency = concurrency
+        self._writes = GuardedWrites(client, MPIJOBS, freshness, concurrency)
+        self._takeover = TakeOver(client, self._writes)
 
     # --- what is stored of the job -----------------------------------------------------------
 
@@ -87,79 +92,61 @@ class Writer:
         """Record and status, in this order; whether the status was written."""
         job, decision = work.job, work.decision
         version = work.metadata.resource_version
-        if decision.record != work.look.seen.record or work.attempts is not None:
+        if decision.record != work.observation.seen.record or work.attempts is not None:
             body = record.patch(decision.record, version, work.attempts)
-            version = await self._job.patch(work.key, body)
-        if status.wait(job.status, decision.status, work.now, work.leisure) != status.NOW:
+            version = await self._writes.patch_job(work.key, body)
+        if work.status_wait != status_throttle.NOW:
             return False
         if c.finished(decision.status.conditions) and _ends(work):
-            self._furniture.owe_key(work.metadata)
+            self._dependents.mark_key_for_deletion(work.metadata)
         body = status.patch(job.status, decision.status, version)
-        await self._job.patch(work.key, body, "status")
+        await self._writes.patch_job(work.key, body, "status")
         return True
 
     async def delete_job(self, work: Work) -> None:
-        await self._job.delete(work.key, work.metadata)
+        await self._writes.delete_job(work.key, work.metadata)
 
     # --- what goes ---------------------------------------------------------------------------
 
     async def clear(self, work: Work, launchers: Iterable[Pod]) -> bool:
-        """Stop what is to stop, and let go of launcher pods whose end has been stored; whether the
+        """Stop what is to stop, and release launcher pods whose end has been stored; whether the
         key of a job that has ended is gone."""
         decision, launchers = work.decision, tuple(launchers)
         over = c.finished(decision.status.conditions)
         held = [p for p in launchers if names.EVIDENCE in p.metadata.finalizers]
-        owes = over and (_ends(work) or bool(held) or self._owes_key(work))
+        expected = over and (_ends(work) or bool(held) or self._may_have_key(work))
         gone, _ = await asyncio.gather(
-            self._take_key(work, owes),
+            self._delete_key(work, expected),
             self._all(work.key, (self._stopping(work, n) for n in decision.stop)),
         )
         if not over:
-            held = [p for p in held if attempt(p) < decision.record.attempt]
+            held = [p for p in held if attempt(p.metadata) < decision.record.attempt]
         if gone:
             await self._all(work.key, (self._releasing(work.key, pod) for pod in held))
         return gone
 
-    def _owes_key(self, work: Work) -> bool:
+    def _may_have_key(self, work: Work) -> bool:
         status = work.job.status
         if status.last_reconcile_time is None:
             return False  # Another controller has ended it, and what it left stays as it is.
-        return self._furniture.owes_key(work.metadata, status.completion_time, work.now)
+        return self._dependents.may_have_key(work.metadata, status.completion_time, work.now)
 
-    async def _take_key(self, work: Work, owed: bool) -> bool:
-        return not owed or await self._furniture.take_key(
+    async def _delete_key(self, work: Work, expected: bool) -> bool:
+        return not expected or await self._dependents.delete_key(
             work.metadata, names.secret(work.job.name)
         )
 
     async def release(self, key: Key, pods: Iterable[Pod]) -> None:
-        """Let go of pods of a job that is gone or going."""
+        """Release pods of a job that is gone or going."""
         held = (p for p in pods if names.EVIDENCE in p.metadata.finalizers)
         await self._all(key, (self._releasing(key, p) for p in held))
 
     def _stopping(self, work: Work, name: str) -> Act:
-        resource, meta = to_stop(work.look, name)
-        request = requests.delete(
-            resource,
-            meta.namespace,
-            meta.name,
-            meta.uid,
-            propagation="Foreground" if resource is JOBS else "Background",
+        resource, meta = to_stop(work.observation, name)
+        propagation: Propagation = "Foreground" if resource is JOBS else "Background"
+        return lambda: self._writes.delete_child(
+            work.key, resource, meta.name, meta.uid, propagation
         )
-        return lambda: self._delete(work.key, resource, meta, request)
-
-    async def _delete(
-        self, key: Key, resource: Resource, meta: Meta, request: requests.Request
-    ) -> None:
-        try:
-            answer = await self._client.call(request, Answer)
-        except (NotFound, Conflict):
-            # Gone, or another object of that name by now; the next look shows which.
-            self._freshness.deleted(key, resource, meta.uid, meta.namespace)
-            return
-        if answer.kind == resource.kind and answer.metadata.deletion_timestamp is not None:
-            self._freshness.wrote(key, resource, answer.metadata)
-        else:
-            self._freshness.deleted(key, resource, meta.uid, meta.namespace)
 
     def _releasing(self, key: Key, pod: Pod) -> Act:
         meta = pod.metadata
@@ -180,39 +167,34 @@ class Writer:
     async def free(self, work: Work) -> None:
         """Healthy workers go over into the new attempt; the agent ends their old ranks."""
         number = str(work.decision.record.attempt)
-        acts = []
+        acts: list[Act] = []
         for name in work.decision.free:
-            meta = work.look.by_name[name].metadata
+            meta = work.observation.by_name[name].metadata
             body = {"metadata": {"uid": meta.uid, "annotations": {ATTEMPT: number}}}
             request = requests.patch(PODS, meta.namespace, meta.name, body, "merge")
-            acts.append(self._patching(work.key, request))
+            acts.append(partial(self._writes.patch_child, work.key, PODS, request))
         await self._all(work.key, acts)
-
-    def _patching(self, key: Key, request: requests.Request) -> Act:
-        async def act() -> None:
-            answer = await self._client.call(request, Answer)
-            self._freshness.wrote(key, PODS, answer.metadata)
-
-        return act
 
     async def _resize(self, work: Work, wanted: Desired) -> None:
         """First the files, then the mark on the launcher's pod: it says that they are changed, and
         has the kubelet bring them up to date at once instead of within a minute or two."""
-        await self._furniture.follow(work.metadata, wanted.pieces)
-        meta = work.look.by_name[f"{work.job.name}-launcher"].metadata
+        await self._dependents.replace_config_map(work.metadata, wanted.dependents)
+        meta = work.observation.by_name[launcher_name(work.job.name)].metadata
         marked = {WORKERS: str(work.job.workers)}
         body = {"metadata": {"uid": meta.uid, "annotations": marked}}
         request = requests.patch(PODS, meta.namespace, meta.name, body, "merge")
-        await self._all(work.key, [self._patching(work.key, request)])
+        await self._all(work.key, [partial(self._writes.patch_child, work.key, PODS, request)])
 
     async def start(self, work: Work, wanted: Desired) -> None:
-        """Furniture, then all missing pods and the launcher beside them."""
+        """Dependents, then all missing pods and the launcher beside them."""
         decision, owner = work.decision, work.metadata
         if decision.resize:
             await self._resize(work, wanted)
-        await self._furniture.provide(owner, wanted.pieces, decision.record.attempt)
+        await self._dependents.provide(owner, wanted.dependents, decision.record.attempt)
         objects = wanted.children
-        acts = [self._making(work, PODS, objects.workers[i]) for i in decision.start_workers]
+        acts: list[Act] = [
+            self._making(work, PODS, objects.workers[i]) for i in decision.start_workers
+        ]
         if decision.start_launcher:
             acts.append(self._making(work, JOBS, objects.launcher_job))
         await self._all(work.key, acts)
@@ -233,26 +215,26 @@ class Writer:
 
         return act
 
-    async def take_over(self, work_of: Meta) -> bool:
+    async def take_over(self, owner: Meta) -> bool:
         """Sees to the launcher Job that another controller made; whether anything changed."""
-        return await self._takeover.launcher_job(work_of)
+        return await self._takeover.launcher_job(owner)
 
     async def _all(self, key: Key, acts: Iterable[Act]) -> None:
         """All of them, then the gravest of what went wrong."""
-        done = await self._pace.each(acts, key.namespace)
+        done = await self._concurrency.each(acts, key.namespace)
         wrong = [error for error in done if isinstance(error, Exception)]
         if wrong:
             raise min(wrong, key=_gravity)
 
 
-def to_stop(look: Observation, name: str) -> tuple[Resource, Meta]:
+def to_stop(observation: Observation, name: str) -> tuple[Resource, Meta]:
     """What to delete so that `name` ends: the launcher's Job in place of its pod, since the Job
     would only make another. Never a Job that is not this MPIJob's, whatever owner a pod names."""
-    thing = look.by_name[name]
+    thing = observation.by_name[name]
     if isinstance(thing, Job):
         return JOBS, thing.metadata
-    if look.job is not None and made_by(look.job, thing):
-        return JOBS, look.job.metadata
+    if observation.job is not None and made_by(observation.job, thing):
+        return JOBS, observation.job.metadata
     return PODS, thing.metadata
 
 
@@ -269,5 +251,5 @@ def _gravity(error: Exception) -> int:
 
 
 def _ends(work: Work) -> bool:
-    """Whether the job has ended with this look."""
+    """Whether the job ends with this pass."""
     return not c.finished(work.job.status.conditions)

@@ -22,7 +22,7 @@ class Desired(msgspec.Struct, frozen=True):
     children: Children
 
     @property
-    def pieces(self) -> WantedDependents:
+    def dependents(self) -> WantedDependents:
         return WantedDependents(
             config_map=self.children.config_map,
             others=((SERVICES, self.children.service),),

@@ -1,7 +1,7 @@
-"""The last words of a launcher that failed, and of every attempt that ends (OBS-4, W-7).
+"""The end of the log of a launcher that failed, and of every attempt of an MPIJob (OBS-4, W-7).
 
-Status and events show a line of it, the record of attempts keeps more. Both can be switched off, by
-the administrator for all jobs and by a job for itself.
+Status and events show a line of it, the history of attempts keeps more. Both can be switched off,
+by the administrator for all jobs and by a job for itself.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from datetime import datetime
 import msgspec
 
 from mpi_trainer.api.kinds import conditions as c
-from mpi_trainer.api.kinds.annotations import LOG_TAIL, OFF
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.controller import log_tail, redact
 from mpi_trainer.controller.job_memory import JobMemories
-from mpi_trainer.controller.log_tail import NOTE, Environment, Speaker
+from mpi_trainer.controller.log_tail import AGENT_LINE, Environment, LogSource
 from mpi_trainer.controller.mpijob.observe import OwnedObjects
 from mpi_trainer.controller.objects import Pod
 from mpi_trainer.controller.observed_pods import attempt, launcher_end
@@ -25,22 +24,22 @@ from mpi_trainer.decide import agent_summary, history
 from mpi_trainer.decide.history import Attempt, History, LogTail
 from mpi_trainer.decide.mpijob.decision import MPIJobDecision
 from mpi_trainer.decide.observed import Record
-from mpi_trainer.layout.agent import launcher_log as agentwords
+from mpi_trainer.layout.agent import launcher_log
 
 WORKERS = 2
-"""workers that failed by themselves whose words are kept"""
+"""workers that failed by themselves whose log tails are kept"""
 
 
 class Tail(msgspec.Struct):
-    """The last words of the pod with this uid, in one line."""
+    """The end of the log of the pod with this uid, in one line."""
 
     pod: str = ""
     text: str = ""
 
 
 class Unstored(msgspec.Struct):
-    """What an attempt said that is not stored yet: should the write fail, its log may be gone by
-    the next one."""
+    """The log tails of an attempt that are not stored yet: should the write fail, the logs may be
+    gone by the next one."""
 
     attempt: int = 0
     words: tuple[LogTail, ...] = ()
@@ -54,16 +53,10 @@ class LogTails:
         self._memories = memories
         self._on = on
 
-    def shows(self, job: MPIJob) -> bool:
-        """Whether anything that the job's programs wrote may be shown."""
-        return self._on and job.metadata.annotations.get(LOG_TAIL) != OFF
-
-    async def of(self, job: MPIJob, memory: Record, mine: OwnedObjects) -> str | None:
-        """Empty where the launcher of this attempt has not failed, or nothing can be had.
-
-        None where tails are switched off.
-        """
-        if not self.shows(job):
+    async def failed_launcher(self, job: MPIJob, memory: Record, mine: OwnedObjects) -> str | None:
+        """Empty where the launcher of this attempt has not failed, or its log cannot be read; None
+        where log tails are switched off."""
+        if not log_tail.allowed(job.metadata.annotations, self._on):
             return None
         pod = _launcher(memory, mine)
         if pod is None or pod.status.phase != "Failed" or memory.retry_at is not None:
@@ -93,62 +86,62 @@ class LogTails:
         if ended is None or (not mine.pods and not known and memory.attempt == 1):
             return None
         pod = _launcher(memory, mine)
-        ended = _blamed(ended, pod, job.workers)
-        if not self.shows(job):
-            return history.with_attempt(known, log_tail.unspoken(ended))
+        ended = _with_cause(ended, pod, job.workers)
+        if not log_tail.allowed(job.metadata.annotations, self._on):
+            return history.with_attempt(known, log_tail.without_log_tails(ended))
         unstored = self._memories.of(job.metadata.uid, Unstored)
         if unstored.attempt == ended.attempt and unstored.words:
             ended = msgspec.structs.replace(ended, words=unstored.words)
         else:
-            speakers = _speakers(memory, mine, job.workers)
-            ended = await log_tail.spoken(self._logs, ended, speakers, _environment(job))
+            sources = _log_sources(memory, mine, job.workers)
+            ended = await log_tail.with_log_tails(self._logs, ended, sources, _environment(job))
             unstored.attempt, unstored.words = ended.attempt, ended.words
         return history.with_attempt(known, ended)
 
     async def _fetch(self, job: MPIJob, pod: Pod) -> str:
         end, summary = launcher_end(pod, job.workers)
-        said, charge = end.message, ""
-        if not said:
+        text, charge = end.message, ""
+        if not text:
             try:
-                said = _words(await self._logs.end(pod))
+                text = _without_agent_lines(await self._logs.end(pod))
             except UnreadableLog:
                 return ""
             charge = agent_summary.with_logged_cause(
-                summary, agentwords.first(said.splitlines())
+                summary, launcher_log.first(text.splitlines())
             ).text
         # Some milliseconds for a long log, and many for a hostile one.
-        shown = await asyncio.to_thread(redact.tail, said, _environment(job))
+        shown = await asyncio.to_thread(redact.tail, text, _environment(job))
         return "\n".join(filter(None, (charge, shown)))
 
 
-def _blamed(ended: Attempt, pod: Pod | None, workers: int) -> Attempt:
-    """With when it began, and whose fault its end was."""
-    ended = msgspec.structs.replace(ended, began=log_tail.began(pod))
+def _with_cause(ended: Attempt, pod: Pod | None, workers: int) -> Attempt:
+    """With when it began, and which rank and host ended it."""
+    ended = msgspec.structs.replace(ended, began=log_tail.started_at(pod))
     if pod is None:
         return ended
     ended = msgspec.structs.replace(ended, pod=pod.metadata.name)
-    _, said = launcher_end(pod, workers)
-    if said.cause is None or ended.reason == history.SUSPENDED:
+    _, summary = launcher_end(pod, workers)
+    if summary.cause is None or ended.reason == history.SUSPENDED:
         return ended
-    return msgspec.structs.replace(ended, rank=said.cause.rank, host=said.cause.pod)
+    return msgspec.structs.replace(ended, rank=summary.cause.rank, host=summary.cause.pod)
 
 
 def _launcher(memory: Record, mine: OwnedObjects) -> Pod | None:
-    return next((p for p in mine.launchers if attempt(p) == memory.attempt), None)
+    return next((p for p in mine.launchers if attempt(p.metadata) == memory.attempt), None)
 
 
-def _speakers(memory: Record, mine: OwnedObjects, workers: int) -> list[Speaker]:
+def _log_sources(memory: Record, mine: OwnedObjects, workers: int) -> list[LogSource]:
     """The launcher, and workers that failed by themselves."""
     pod = _launcher(memory, mine)
-    failed = [Speaker(p) for p in mine.workers if p.status.phase == "Failed"][:WORKERS]
+    failed = [LogSource(p) for p in mine.workers if p.status.phase == "Failed"][:WORKERS]
     if pod is None:
         return failed
-    _, said = launcher_end(pod, workers)
-    return [Speaker(pod, ranks=log_tail.failed_ranks(said)), *failed]
+    _, summary = launcher_end(pod, workers)
+    return [LogSource(pod, ranks=log_tail.failed_ranks(summary)), *failed]
 
 
-def _words(log: str) -> str:
-    return "\n".join(line for line in log.splitlines() if not line.startswith(NOTE))
+def _without_agent_lines(log: str) -> str:
+    return "\n".join(line for line in log.splitlines() if not line.startswith(AGENT_LINE))
 
 
 def _environment(job: MPIJob) -> Environment:

@@ -1,4 +1,4 @@
-"""From the objects of a job to what `decide` calls `Seen`. Pure.
+"""From the objects of an MPIJob to what `decide` calls `Observed`. Pure.
 
 What belongs to a job is proven by owner references: a pod's controller is this MPIJob, or a Job
 whose controller is this MPIJob, each by uid. Labels only find candidates, and annotations prove
@@ -6,7 +6,7 @@ nothing: whoever may make pods may write both.
 
 A launcher's end is read from its pod, which knows sooner and more than its Job; the Job speaks
 only where there is no pod. The launcher of the current attempt is called `<job>-launcher`, whatever
-its pod's name is, so that two looks at it tell the same story.
+its pod's name is, so that two passes see the same launcher.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from mpi_trainer.api import bounds
 from mpi_trainer.api.kinds.annotations import WORKERS
 from mpi_trainer.api.kinds.labels import LABEL_ROLE
 from mpi_trainer.api.kinds.mpijob import MPIJob
-from mpi_trainer.controller.objects import Job, Pod
+from mpi_trainer.controller.mpijob.objects import Job
+from mpi_trainer.controller.objects import Pod
 from mpi_trainer.controller.observed_pods import (
     Phase,
     attempt,
@@ -32,12 +33,13 @@ from mpi_trainer.controller.observed_pods import (
 from mpi_trainer.decide import agent_summary
 from mpi_trainer.decide.observed import End, Observed, ObservedPod, ObservedRank, Record
 from mpi_trainer.kube.resources import JOBS, MPIJOBS, Resource
+from mpi_trainer.layout.hosts import launcher_name, worker_index
 
 replace = msgspec.structs.replace
 
 
 Proof = frozenset[str]
-"""uids of launcher Jobs and launcher pods that were a job's at an earlier look"""
+"""uids of launcher Jobs and launcher pods that were a job's at an earlier pass"""
 
 
 class OwnedObjects(msgspec.Struct, frozen=True):
@@ -53,7 +55,7 @@ class OwnedObjects(msgspec.Struct, frozen=True):
 
     @property
     def proof(self) -> Proof:
-        """What a later look may believe of launchers whose Job is gone by then."""
+        """What a later pass may believe of launchers whose Job is gone by then."""
         jobs = () if self.job is None else (self.job.metadata.uid,)
         return frozenset((*jobs, *(pod.metadata.uid for pod in self.launchers)))
 
@@ -95,20 +97,21 @@ def observe(job: MPIJob, record: Record, mine: OwnedObjects, tail: str | None = 
     by_name: dict[str, Pod | Job] = {}
     seen: list[ObservedPod] = []
     ranks: list[ObservedRank] = []
+    launcher = launcher_name(job.name)
     for pod in mine.launchers:
-        current = attempt(pod) == record.attempt and f"{job.name}-launcher" not in by_name
-        name = f"{job.name}-launcher" if current else pod.metadata.name
+        current = attempt(pod.metadata) == record.attempt and launcher not in by_name
+        name = launcher if current else pod.metadata.name
         by_name[name] = pod
         own = mine.job if mine.job is not None and made_by(mine.job, pod) else None
         one = _launcher(pod, own, name)
-        if own is not None and foreign(own):
+        if own is not None and foreign(own.metadata):
             one = _tried_again(one, own)
         if one.ended:
-            end, said = launcher_end(pod, job.workers)
-            words = said.text if tail is None else (current and tail) or end.message
+            end, summary = launcher_end(pod, job.workers)
+            words = summary.text if tail is None else (current and tail) or end.message
             reason = one.end.reason if one.foreign and one.end is not None else end.reason
             one = replace(one, end=replace(end, message=words, reason=reason))
-            ranks.extend(agent_summary.observed_ranks(said, one.attempt))
+            ranks.extend(agent_summary.observed_ranks(summary, one.attempt))
         seen.append(one)
     if mine.job is not None and not any(made_by(mine.job, pod) for pod in mine.launchers):
         name = mine.job.metadata.name
@@ -134,14 +137,13 @@ def made_by(job: Job, pod: Pod) -> bool:
 
 
 def _worker(job: MPIJob, pod: Pod) -> ObservedPod:
-    number = pod.metadata.name.removeprefix(f"{job.name}-worker-")
     seen = observed_pod(pod, pod.metadata.name, "worker")
-    return replace(seen, index=int(number) if number.isdecimal() else 0)
+    return replace(seen, index=worker_index(job.name, pod.metadata.name))
 
 
 def _followed(job: Job | None, launchers: list[Pod]) -> tuple[Pod, ...]:
     """Another controller's Job makes one launcher pod after the other: only the last one counts."""
-    if job is None or not foreign(job) or not launchers:
+    if job is None or not foreign(job.metadata) or not launchers:
         return tuple(launchers)
     born = datetime.min.replace(tzinfo=UTC)
     return (max(launchers, key=lambda p: p.metadata.creation_timestamp or born),)
@@ -183,11 +185,11 @@ def _launcher_without_pod(job: Job) -> ObservedPod:
         role="launcher",
         uid=job.metadata.uid,
         phase=phase,
-        attempt=attempt(job),
+        attempt=attempt(job.metadata),
         scheduled=phase != "Pending",
         terminating=job.metadata.deletion_timestamp is not None,
         gone_by=job.metadata.deletion_timestamp,
-        foreign=foreign(job),
+        foreign=foreign(job.metadata),
         end=End(reason=failed.reason, message=failed.message[: bounds.MESSAGE]) if failed else None,
         why="its Job has not made the pod yet; `kubectl describe job` says why",
     )

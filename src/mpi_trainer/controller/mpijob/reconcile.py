@@ -17,27 +17,31 @@ from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.labels import LABEL_JOB
 from mpi_trainer.api.kinds.mpijob import KIND, MPIJob
 from mpi_trainer.api.validation import ineffective
-from mpi_trainer.controller import record, status
+from mpi_trainer.controller import record
 from mpi_trainer.controller.agent_scripts import AgentScripts, ScriptsUser
 from mpi_trainer.controller.children import NameTaken, NameWait, Predecessor, name_taken_text
 from mpi_trainer.controller.decoded_jobs import DecodedJobs, Loaded
 from mpi_trainer.controller.dependents import Dependents
 from mpi_trainer.controller.events import cut, joined, record_event
 from mpi_trainer.controller.job_memory import JobMemories
-from mpi_trainer.controller.mpijob import transitions
+from mpi_trainer.controller.mpijob import status_throttle
 from mpi_trainer.controller.mpijob.apply import Refused, Work, Writer
 from mpi_trainer.controller.mpijob.desired import desired
 from mpi_trainer.controller.mpijob.log_tail import LogTails
+from mpi_trainer.controller.mpijob.objects import Job
 from mpi_trainer.controller.mpijob.observe import OwnedObjects, Proof, observe, owned_objects
+from mpi_trainer.controller.mpijob.transitions import count_transitions
 from mpi_trainer.controller.mpijob.wakeups import BY_JOB
-from mpi_trainer.controller.objects import Job, Pod, StoredJob
+from mpi_trainer.controller.objects import Pod, StoredJob
 from mpi_trainer.controller.observed_pods import foreign
+from mpi_trainer.controller.status_throttle import write_time
 from mpi_trainer.controller.write_concurrency import WriteConcurrency
 from mpi_trainer.decide import reasons
 from mpi_trainer.decide.mpijob.decide import decide, ours, refused
 from mpi_trainer.decide.mpijob.decision import MPIJobDecision
 from mpi_trainer.decide.observed import Observed
 from mpi_trainer.kube.errors import Forbidden
+from mpi_trainer.layout.hosts import launcher_name
 from mpi_trainer.layout.mpijob import choose
 from mpi_trainer.render.agent_scripts import used
 from mpi_trainer.runtime.job_metrics import MPIJobMetrics
@@ -81,12 +85,12 @@ class Tools(msgspec.Struct, frozen=True):
     memories: JobMemories
     jobs: DecodedJobs[MPIJob]
     scripts: AgentScripts
-    furniture: Dependents
-    hands: Writer
-    tails: LogTails
+    dependents: Dependents
+    writer: Writer
+    log_tails: LogTails
     recorder: Recorder
     metrics: MPIJobMetrics
-    pace: WriteConcurrency
+    concurrency: WriteConcurrency
     domain: str = ""
 
 
@@ -101,7 +105,7 @@ class _Noted(msgspec.Struct):
     """What one pass tells the next: when the job was first seen, what stood in its way, and which
     launchers were its own."""
 
-    since: datetime | None = None
+    first_seen: datetime | None = None
     verdict: Verdict | None = None
     refusal: str = ""
     proof: Proof = frozenset()
@@ -128,10 +132,10 @@ class Reconciler:
         stored = self._stores.mpijobs.get(key)
         if stored is None:
             self._tools.memories.drop(key)
-            self._tools.furniture.forget(key)
+            self._tools.dependents.forget(key)
             self._tools.scripts.done(ScriptsUser(KIND, key))
-            self._tools.metrics.deleted(key.namespace, f"{key.name}-launcher")
-            await self._tools.hands.release(key, _going(pods))
+            self._tools.metrics.deleted(key.namespace, launcher_name(key.name))
+            await self._tools.writer.release(key, _going(pods))
             return DONE
         if stored.finished:
             self._tools.memories.drop(key)
@@ -147,59 +151,59 @@ class Reconciler:
         strays = [p for p in _going(pods) if p.metadata.uid not in kept]
         self._note_scripts(key, job, mine)
         if job.metadata.deletion_timestamp is not None:
-            await self._tools.hands.release(key, (*mine.launchers, *strays))
+            await self._tools.writer.release(key, (*mine.launchers, *strays))
             return DONE
-        await self._tools.hands.release(key, strays)
+        await self._tools.writer.release(key, strays)
         if not ours(job):
             return DONE
-        return await self._go_on(key, stored, loaded, mine)
+        return await self._step(key, stored, loaded, mine)
 
-    async def _go_on(
+    async def _step(
         self, key: Key, stored: StoredJob, loaded: Loaded[MPIJob], mine: OwnedObjects
     ) -> Result:
         job = loaded.job
         if loaded.errors and (mine.pods or c.finished(job.status.conditions)):
-            # It was valid once, and what runs is not to suffer from a slip of the pen.
-            self._tell_invalid(loaded)
+            # It was valid once: what runs goes on in spite of a later mistake.
+            self._record_invalid(loaded)
             return DONE
         try:
             memory = record.read(job.metadata.annotations)
         except record.UnreadableRecord as error:
-            self._tell(job, "Warning", reasons.INVALID, str(error))
+            self._record_event(job, "Warning", reasons.INVALID, str(error))
             raise Terminal(str(error)) from None
         if self._may_be_anothers(job, mine):
-            changed = await self._tools.hands.take_over(stored.metadata)
+            changed = await self._tools.writer.take_over(stored.metadata)
             self._noted(job.metadata.uid).taken_over = True
             if changed:
                 return Result(TAKEN_OVER_AGAIN)
         verdict = self._verdict(loaded)
-        tail = "" if verdict else await self._tools.tails.of(job, memory, mine)
+        tail = "" if verdict else await self._tools.log_tails.failed_launcher(job, memory, mine)
         noted = self._noted(job.metadata.uid)
-        view = observe(job, memory, mine, tail)
+        observation = observe(job, memory, mine, tail)
         seen = replace(
-            view.seen,
-            has_key=view.seen.has_key or self._tools.furniture.stands(job.metadata.uid),
+            observation.seen,
+            has_key=observation.seen.has_key or self._tools.dependents.exist(job.metadata.uid),
             refused=noted.refusal,
         )
         now = self._clock()
         decision = self._decision(job, seen, verdict, now)
-        noted.since = min(noted.since or now, now)
-        leisure = status.Leisure.beside(self._tools.pace.lately, noted.since)
-        attempts = await self._tools.tails.history(job, memory, mine, decision, now)
-        work = Work(
-            key, job, stored.metadata, replace(view, seen=seen), decision, now, leisure, attempts
-        )
+        noted.first_seen = min(noted.first_seen or now, now)
+        busy = write_time(self._tools.concurrency.recent_writes)
+        wait = status_throttle.wait(job.status, decision.status, noted.first_seen, now, busy)
+        attempts = await self._tools.log_tails.history(job, memory, mine, decision, now)
+        observation = replace(observation, seen=seen)
+        work = Work(key, job, stored.metadata, observation, decision, now, wait, attempts)
         return await self._carry_out(work, mine)
 
     def _may_be_anothers(self, job: MPIJob, mine: OwnedObjects) -> bool:
-        """Whether a launcher Job may be there that is not seen. The public operator writes no time
-        of its last look, and we do; so this is asked once, of jobs that were its."""
+        """Whether a launcher Job may be there that is not watched. The public operator writes no
+        lastReconcileTime, and we do; so this is asked once, of jobs that were its."""
         if mine.job is not None or c.finished(job.status.conditions):
             return False
         if self._noted(job.metadata.uid).taken_over:
             return False
-        told = bool(job.status.conditions) and job.status.last_reconcile_time is None
-        return told or any(foreign(pod) for pod in mine.workers)
+        written = bool(job.status.conditions) and job.status.last_reconcile_time is None
+        return written or any(foreign(pod.metadata) for pod in mine.workers)
 
     def _decision(
         self, job: MPIJob, seen: Observed, verdict: Verdict | None, now: datetime
@@ -209,21 +213,21 @@ class Reconciler:
         return refused(job, seen.record, verdict.reason, verdict.message, now)
 
     async def _carry_out(self, work: Work, mine: OwnedObjects) -> Result:
-        hands, decision = self._tools.hands, work.decision
-        if await hands.store(work):
-            transitions.count_transitions(self._tools.metrics, work.job, decision.status)
+        writer, decision = self._tools.writer, work.decision
+        if await writer.store(work):
+            count_transitions(self._tools.metrics, work.job, decision.status)
             for event in decision.events:
-                self._tell(work.job, event.type, event.reason, event.message)
+                self._record_event(work.job, event.type, event.reason, event.message)
             if not work.job.status.conditions:
                 for warning in ineffective.of_job(work.job):
-                    self._tell(work.job, "Warning", reasons.NO_EFFECT, str(warning))
+                    self._record_event(work.job, "Warning", reasons.NO_EFFECT, str(warning))
         if decision.delete_job:
-            await hands.delete_job(work)
+            await writer.delete_job(work)
             return DONE
-        gone = await hands.clear(work, mine.launchers)
+        gone = await writer.clear(work, mine.launchers)
         if not gone:
             return _sooner(Result(KEY_AGAIN), _next(work))
-        await hands.free(work)
+        await writer.free(work)
         if decision.makes:
             again = await self._start(work)
             if again is not None:
@@ -236,7 +240,7 @@ class Reconciler:
             attempt, domain = work.decision.record.attempt, self._tools.domain
             place, size = work.key.namespace, work.job.workers * POD_BYTES
             wanted = await self._long.on(place, size, desired, work.job, attempt, domain)
-            await self._tools.hands.start(work, wanted)
+            await self._tools.writer.start(work, wanted)
         except InvalidJob as error:
             noted.verdict = Verdict(reasons.INVALID, cut(str(error)))
         except NameTaken as error:
@@ -269,11 +273,11 @@ class Reconciler:
             return Verdict(reasons.INVALID, cut(text))
         return self._noted(loaded.job.metadata.uid).verdict
 
-    def _tell_invalid(self, loaded: Loaded[MPIJob]) -> None:
+    def _record_invalid(self, loaded: Loaded[MPIJob]) -> None:
         text = f"The change is not carried out: {joined(loaded.errors)}"
-        self._tell(loaded.job, "Warning", reasons.INVALID, text)
+        self._record_event(loaded.job, "Warning", reasons.INVALID, text)
 
-    def _tell(self, job: MPIJob, weight: str, reason: str, message: str) -> None:
+    def _record_event(self, job: MPIJob, weight: str, reason: str, message: str) -> None:
         record_event(self._tools.recorder, job, weight, reason, message)
 
     def _note_scripts(self, key: Key, job: MPIJob, mine: OwnedObjects) -> None:
@@ -299,10 +303,9 @@ def _going(pods: tuple[Pod, ...]) -> list[Pod]:
 
 
 def _next(work: Work) -> Result:
-    """When to look again, should nothing happen before."""
+    """When the next pass is due, should nothing happen before."""
     decision = work.decision
-    unwritten = status.wait(work.job.status, decision.status, work.now, work.leisure)
-    waits = [decision.requeue_after, unwritten if unwritten != status.NOW else None]
+    waits = [decision.requeue_after, work.status_wait or None]
     if decision.acts:
         waits.append(timedelta(seconds=UNSURE_AGAIN))
     soonest = min((w for w in waits if w is not None), default=None)

@@ -1,6 +1,6 @@
-"""Letting go of every launcher pod, before the controller is taken away.
+"""Releasing launcher pods: our finalizer is removed, so that they can be deleted.
 
-A pod that is held for its evidence could otherwise not be deleted once nobody is left to read it.
+Before the controller is uninstalled all are released: afterwards nobody would do it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ async def release_all(client: Client, namespaces: Sequence[str]) -> int:
             page = await client.call(request, _Page)
             for pod in page.items:
                 if names.EVIDENCE in pod.metadata.finalizers:
-                    await _let_go(client, pod.metadata)
+                    await _release(client, pod.metadata)
                     count += 1
             token = page.metadata.continue_
             if not token:
@@ -51,7 +51,7 @@ async def release_all(client: Client, namespaces: Sequence[str]) -> int:
     return 0
 
 
-async def _let_go(client: Client, meta: Meta) -> None:
+async def _release(client: Client, meta: Meta) -> None:
     try:
         await client.call(release_request(meta), None)
     except NotFound:

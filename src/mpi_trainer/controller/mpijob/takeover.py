@@ -1,8 +1,8 @@
 """The launcher Job that the public operator made for a job which is ours now.
 
-Its Job has none of the labels that ours is watched by, and tries again by itself. One of which a
-pod has ever run is given the labels, so that it is seen and followed to its end; its time to live
-is taken away, since it could take the end along before anybody has seen it. One that never ran, as
+Its Job has none of the labels that we watch ours by, and tries again by itself. One of which a pod
+has ever run is given the labels, so that it is watched to its end; its ttlSecondsAfterFinished is
+removed, because the Job could be deleted before anybody has seen its end. A Job that never ran, as
 of every suspended job, is deleted by its uid: it would wait for ever, under the name of ours.
 """
 
@@ -11,12 +11,13 @@ from __future__ import annotations
 import logging
 
 from mpi_trainer.api.kinds.labels import LABEL_JOB, LABEL_OPERATOR, MPI_OPERATOR
-from mpi_trainer.controller.objects import Answer, PodCondition
+from mpi_trainer.controller.guarded_writes import GuardedWrites
+from mpi_trainer.controller.objects import PodCondition
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Conflict, NotFound
-from mpi_trainer.kube.resources import JOBS, Resource
-from mpi_trainer.runtime.freshness import Freshness
+from mpi_trainer.kube.resources import JOBS
+from mpi_trainer.layout.hosts import launcher_name
 from mpi_trainer.runtime.partial import Key, Meta, Partial
 
 log = logging.getLogger(__name__)
@@ -40,13 +41,13 @@ class _Job(Partial, frozen=True, gc=False):
 
 
 class TakeOver:
-    def __init__(self, client: Client, freshness: Freshness[Key, Resource]) -> None:
+    def __init__(self, client: Client, writes: GuardedWrites) -> None:
         self._client = client
-        self._freshness = freshness
+        self._writes = writes
 
     async def launcher_job(self, owner: Meta) -> bool:
         """Sees to the Job of the MPIJob `owner`; whether anything was changed."""
-        key, name = Key(owner.namespace, owner.name), f"{owner.name}-launcher"
+        key, name = Key(owner.namespace, owner.name), launcher_name(owner.name)
         try:
             found = await self._client.call(requests.get(JOBS, owner.namespace, name), _Job)
         except NotFound:
@@ -70,8 +71,7 @@ class TakeOver:
             "spec": {"ttlSecondsAfterFinished": None},
         }
         request = requests.patch(JOBS, meta.namespace, meta.name, body, "merge")
-        answer = await self._client.call(requests.brief(request), Answer)
-        self._freshness.wrote(key, JOBS, answer.metadata)
+        await self._writes.patch_child(key, JOBS, requests.brief(request))
 
     async def _remove(self, key: Key, meta: Meta) -> None:
         log.info("removing the launcher Job of another controller, which never ran: %s", key)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.mpijob import JobStatus, MPIJob
 from mpi_trainer.decide import reasons
+from mpi_trainer.layout.hosts import launcher_name
 from mpi_trainer.runtime.job_metrics import MPIJobMetrics
 
 
@@ -16,7 +17,7 @@ def count_transitions(metrics: MPIJobMetrics, job: MPIJob, new: JobStatus) -> No
     if _begins(old, new, c.SUSPENDED) or (_waits(new) and not _waits(old)):
         metrics.queued(where)
     if _begins(old, new, c.RUNNING):
-        metrics.launcher(where, f"{job.name}-launcher")
+        metrics.launcher(where, launcher_name(job.name))
         metrics.running(where, None if _was_held_up(old) else _since_creation(job, new))
     if _begins(old, new, c.RESTARTING):
         metrics.restarted(where)

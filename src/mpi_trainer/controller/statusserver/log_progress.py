@@ -43,7 +43,7 @@ from mpi_trainer.runtime.token_reviews import Busy
 
 USUAL: Final = timedelta(seconds=30)
 SHORTEST, LONGEST = timedelta(seconds=5), timedelta(seconds=300)
-PACE_OVER: Final = 8
+SPEED_SAMPLES: Final = 8
 MOST_METRICS: Final = 32
 _TAG: Final = re.compile(r"\[1,\d{1,6}\]<std(?:out|err)>: ?|\[\d{1,6}\] ")
 """with which an mpirun marks whose line it is"""
@@ -54,8 +54,8 @@ class _Read(msgspec.Struct):
 
     due: datetime | None = None
     said: Report | None = None
-    pace: deque[tuple[datetime, float]] = msgspec.field(
-        default_factory=lambda: deque(maxlen=PACE_OVER)
+    speed: deque[tuple[datetime, float]] = msgspec.field(
+        default_factory=lambda: deque(maxlen=SPEED_SAMPLES)
     )
 
 
@@ -64,17 +64,17 @@ class LogProgress:
         self,
         client: Client,
         logs: PodLogs,
-        ownership: PodOwners,
+        pod_owners: PodOwners,
         memories: JobMemories,
         writes: ReportWrites,
     ) -> None:
         self._client = client
         self._logs = logs
-        self._ownership = ownership
+        self._pod_owners = pod_owners
         self._memories = memories
         self._writes = writes
 
-    async def look(
+    async def store_due(
         self, job: TrainJob, whole: Effective, job_set: str, now: datetime
     ) -> float | None:
         """Reads and stores what is due; the seconds until there is more to read, if ever."""
@@ -90,8 +90,8 @@ class LogProgress:
         known.due = now + every
         try:
             progress = await self._progress(job, whole, job_set)
-            report = None if progress is None else reported(progress, known.pace, now)
-            if report is not None and _is_news(report, known.said, job):
+            report = None if progress is None else reported(progress, known.speed, now)
+            if report is not None and _says_more(report, known.said, job):
                 key = Key(job.namespace, job.name)
                 await self._writes.tell(key, job.metadata.uid, report)
                 known.said = report
@@ -108,7 +108,7 @@ class LogProgress:
             f"{LABEL_COMPLETION_INDEX}=0"
         )
         page = await listed(self._client, PODS, Pod, namespace=job.namespace, labels=labels)
-        own = await self._ownership.pods(job, job_set, page.items)
+        own = await self._pod_owners.owned(job, job_set, page.items)
         running = [pod for pod in own if pod.status.phase == "Running"]
         if not running:
             return None
@@ -125,27 +125,27 @@ def read(lines: Iterable[str]) -> Progress | None:
 
 
 def reported(
-    progress: Progress, pace: deque[tuple[datetime, float]], now: datetime
+    progress: Progress, speed: deque[tuple[datetime, float]], now: datetime
 ) -> Report | None:
-    """What there is to report; `pace` is when which part was done, and is told of this one."""
+    """What there is to report; `speed` is when which part was done, and is told of this one."""
     done = progress.fraction
     if done is None and not progress.metrics:
         return None
     if done is not None:
-        if pace and done < pace[-1][1]:
-            pace.clear()  # it began anew
-        pace.append((now, done))
+        if speed and done < speed[-1][1]:
+            speed.clear()  # it began anew
+        speed.append((now, done))
     names = [name for name in progress.metrics if 0 < len(name) <= 64][-MOST_METRICS:]
     return Report(
         last_updated_time=now,
         progress_percentage=None if done is None else int(done * 100),
-        estimated_remaining_seconds=_left(pace) if done is not None else None,
+        estimated_remaining_seconds=_left(speed) if done is not None else None,
         metrics=tuple(Metric(name, f"{progress.metrics[name]:.12g}") for name in names),
     )
 
 
-def _left(pace: deque[tuple[datetime, float]]) -> int | None:
-    (began, first), (now, last) = pace[0], pace[-1]
+def _left(speed: deque[tuple[datetime, float]]) -> int | None:
+    (began, first), (now, last) = speed[0], speed[-1]
     if last >= 1:
         return 0
     if last <= first or now <= began:
@@ -153,7 +153,7 @@ def _left(pace: deque[tuple[datetime, float]]) -> int | None:
     return min(int((1 - last) * (now - began).total_seconds() / (last - first)), 2**31 - 1)
 
 
-def _is_news(report: Report, said: Report | None, job: TrainJob) -> bool:
+def _says_more(report: Report, said: Report | None, job: TrainJob) -> bool:
     """Whether it says more than what is stored, and the program has said nothing itself."""
     stored = job.status.trainer_status
     if stored is not None and stored.last_updated_time is not None:

@@ -28,7 +28,7 @@ class Desired(msgspec.Struct, frozen=True):
     layout: Layout | None
     children: Children
     keys: KeyPlan | None = None
-    wishes: Mapping[str, str] = {}
+    runtime_annotations: Mapping[str, str] = {}
     unused: tuple[FieldError, ...] = ()
 
     @property
@@ -38,7 +38,7 @@ class Desired(msgspec.Struct, frozen=True):
         return mark
 
     @property
-    def pieces(self) -> WantedDependents | None:
+    def dependents(self) -> WantedDependents | None:
         made = (self.children.config_map, self.children.trust)
         maps = [one for one in made if one is not None]
         if not maps:
@@ -65,5 +65,5 @@ def desired(
 ) -> Desired:
     """InvalidJob where the runtime's own template is in the children's way."""
     made = render.rendered(job, runtime, domain, endpoint)
-    wishes, unused = runtime.metadata.annotations, tuple(ineffective.of_runtime(runtime))
-    return Desired(job, made.effective, made.layout, made.children, made.keys, wishes, unused)
+    notes, unused = runtime.metadata.annotations, tuple(ineffective.of_runtime(runtime))
+    return Desired(job, made.effective, made.layout, made.children, made.keys, notes, unused)

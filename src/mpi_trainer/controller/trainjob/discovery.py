@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -34,6 +34,15 @@ class _Group(msgspec.Struct, frozen=True):
 async def missing(client: Client) -> tuple[Resource, ...]:
     """Those of what TrainJobs need that the server does not have."""
     return tuple([one for one in NEEDED if not await _has(client, one)])
+
+
+def log_missing(resources: Sequence[Resource]) -> None:
+    for one in resources:
+        log.warning(
+            "TrainJobs are not served: the API server has no %s; install %s and they will be",
+            f"{one.plural}.{one.group}",
+            "the definitions in manifests/crds" if one is TRAINJOBS else "JobSet",
+        )
 
 
 async def _has(client: Client, resource: Resource) -> bool:

@@ -1,10 +1,10 @@
-"""The last words of a TrainJob's attempts (W-7): each launcher that failed, and what still ran when
-the job was ended or suspended.
+"""The ends of the logs of a TrainJob's attempts (W-7): of each launcher that failed, and of what
+still ran when the job was ended or suspended.
 
 JobSet and its Jobs try again by themselves, so attempts are counted by what is seen of them: by
-launcher pods, or, where no pod speaks for the others, by restarts and resumptions of the JobSet.
-Danger: JobSet deletes the pods of an attempt as soon as it restarts; where it was quicker, that is
-what is kept.
+launcher pods, or, where there is no launcher, by restarts and resumptions of the JobSet.
+Danger: JobSet deletes the pods of an attempt as soon as it restarts; a log that was gone by then is
+stored as such.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import msgspec
 
 from mpi_trainer.api.effective.combine import LAUNCHER, NODE, TRAINER, Effective
 from mpi_trainer.api.effective.overrides import NODE_CONTAINER
-from mpi_trainer.api.kinds.annotations import ATTEMPTS, LOG_TAIL, OFF
+from mpi_trainer.api.kinds.annotations import ATTEMPTS
 from mpi_trainer.api.kinds.labels import LABEL_REPLICATED_JOB, LABEL_RESTART_ATTEMPT
 from mpi_trainer.api.kinds.runtime import MPI
 from mpi_trainer.api.kinds.trainjob import COMPLETE, TrainJob
 from mpi_trainer.controller import log_tail
-from mpi_trainer.controller.log_tail import Environment, Speaker
+from mpi_trainer.controller.log_tail import Environment, LogSource
 from mpi_trainer.controller.objects import Pod
 from mpi_trainer.controller.observed_pods import end_of, launcher_end, observed_pod
 from mpi_trainer.controller.pod_logs import PodLogs
@@ -35,7 +35,7 @@ from mpi_trainer.decide.trainjob.status import finished, holds
 replace = msgspec.structs.replace
 
 AT_ONCE = 3
-"""attempts that one look takes up, and pods of one attempt that are heard"""
+"""attempts that one pass takes up, and pods of one attempt whose logs are read"""
 _LONG_AGO = datetime.fromtimestamp(0, UTC)
 
 
@@ -43,88 +43,90 @@ class LogTails:
     """`on` is the administrator's switch; a job can switch its own off."""
 
     def __init__(
-        self, logs: PodLogs, all_pods: AllPods, ownership: PodOwners, on: bool = True
+        self, logs: PodLogs, all_pods: AllPods, pod_owners: PodOwners, on: bool = True
     ) -> None:
         self._logs = logs
         self._all_pods = all_pods
-        self._ownership = ownership
+        self._pod_owners = pod_owners
         self._on = on
 
-    async def told(
+    async def history(
         self,
         job: TrainJob,
         whole: Effective,
         pods: Iterable[Pod],
-        step: TrainJobDecision,
+        decision: TrainJobDecision,
         now: datetime,
     ) -> str:
-        """What is to be stored of the job's attempts with this step; `pods` are its own."""
+        """What is to be stored of the job's attempts with this decision; `pods` are its own."""
         known = history.read(job.metadata.annotations)
-        if holds(step.status, COMPLETE):
+        if holds(decision.status, COMPLETE):
             return history.to_json(history.without_output(known)) or ""
-        for speakers in _ended(known, whole, pods):
-            known = history.with_attempt(known, await self._heard(job, whole, known, speakers, now))
+        for group in _ended(known, whole, pods):
+            known = history.with_attempt(known, await self._attempt(job, whole, known, group, now))
         return history.to_json(known) or ""
 
-    async def last(
+    async def history_at_end(
         self,
         job: TrainJob,
         whole: Effective,
         job_set: ObservedJobSet,
-        step: TrainJobDecision,
+        decision: TrainJobDecision,
         now: datetime,
     ) -> str:
-        """As `told`, with the attempt that runs while this step ends or suspends the job."""
-        listed = await self._ownership.pods(job, job_set.uid, await self._all_pods.of(job))
-        told = await self.told(job, whole, listed, step, now)
-        known = history.read({ATTEMPTS: told})
-        ended = finished(step.status)
-        # A launcher that returned 0 is heard too where its job fails all the same.
+        """As `history`, with the attempt that runs while this decision ends or suspends the job."""
+        listed = await self._pod_owners.owned(job, job_set.uid, await self._all_pods.listed(job))
+        stored = await self.history(job, whole, listed, decision, now)
+        known = history.read({ATTEMPTS: stored})
+        ended = finished(decision.status)
+        # The log of a launcher that returned 0 is read too where its job fails all the same.
         phases = ("Running", "Succeeded") if ended and whole.policy == MPI else ("Running",)
-        heard = {one.pod for one in known}
+        stored_pods = {one.pod for one in known}
         running = [
             pod
-            for pod in _speaking(whole, listed)
+            for pod in _log_pods(whole, listed)
             if pod.status.phase in phases
-            and pod.metadata.name not in heard
+            and pod.metadata.name not in stored_pods
             and _born(pod) >= _resumed(known)
         ][-AT_ONCE:]
         if not running:
-            return told
-        one = await self._heard(job, whole, known, running, now)
-        reason = next((c.reason for c in step.status.conditions if c.status == "True"), "")
+            return stored
+        one = await self._attempt(job, whole, known, running, now)
+        reason = next((c.reason for c in decision.status.conditions if c.status == "True"), "")
         one = replace(
             one,
             reason=reason if ended else history.SUSPENDED,
-            message=step.annotations.cause if ended else "",
+            message=decision.annotations.cause if ended else "",
         )
         return history.to_json(history.with_attempt(known, one)) or ""
 
-    async def _heard(
+    async def _attempt(
         self, job: TrainJob, whole: Effective, known: History, pods: list[Pod], now: datetime
     ) -> Attempt:
         first = pods[0]
         number = _number(known) if whole.policy == MPI else _numbered(first, known)
         one = replace(
-            _blamed(first, whole),
+            _cause(first, whole),
             attempt=number,
-            began=log_tail.began(first, NODE_CONTAINER),
+            began=log_tail.started_at(first, NODE_CONTAINER),
             ended=now,
             pod=first.metadata.name,
         )
-        if not self._on or job.metadata.annotations.get(LOG_TAIL) == OFF:
-            return log_tail.unspoken(one)
-        speakers = [_speaker(pod, whole) for pod in pods]
-        return await log_tail.spoken(self._logs, one, speakers, _environment(whole))
+        if not log_tail.allowed(job.metadata.annotations, self._on):
+            return log_tail.without_log_tails(one)
+        sources = [_log_source(pod, whole) for pod in pods]
+        return await log_tail.with_log_tails(self._logs, one, sources, _environment(whole))
 
 
 def _ended(known: History, whole: Effective, pods: Iterable[Pod]) -> list[list[Pod]]:
     """The pods of each attempt that has failed and is not known yet, oldest first."""
-    failed = [pod for pod in _speaking(whole, pods) if pod.status.phase == "Failed"]
+    failed = [pod for pod in _log_pods(whole, pods) if pod.status.phase == "Failed"]
     if whole.policy == MPI:
-        # After the last that is known: of earlier ones history may have had to let go.
-        heard = {one.pod for one in known}
-        last = max((n for n, pod in enumerate(failed, 1) if pod.metadata.name in heard), default=0)
+        # After the last that is known: history may have dropped earlier ones.
+        stored_pods = {one.pod for one in known}
+        last = max(
+            (n for n, pod in enumerate(failed, 1) if pod.metadata.name in stored_pods), default=0
+        )
         return [[pod] for pod in failed[last:]][:AT_ONCE]
     numbers = {one.attempt for one in known}
     since = _resumed(known)
@@ -136,7 +138,7 @@ def _ended(known: History, whole: Effective, pods: Iterable[Pod]) -> list[list[P
     return [group[:AT_ONCE] for _, group in sorted(groups.items())][:AT_ONCE]
 
 
-def _speaking(whole: Effective, pods: Iterable[Pod]) -> list[Pod]:
+def _log_pods(whole: Effective, pods: Iterable[Pod]) -> list[Pod]:
     """The launchers, or where there are none the pods that train; oldest first."""
     role = LAUNCHER if whole.policy == MPI else TRAINER
     names = {one.name for one in whole.jobs if one.role == role}
@@ -148,15 +150,15 @@ def _born(pod: Pod) -> datetime:
     return pod.metadata.creation_timestamp or _LONG_AGO
 
 
-def _blamed(pod: Pod, whole: Effective) -> Attempt:
-    """Why it ended, and whose fault that was; nothing where it runs."""
+def _cause(pod: Pod, whole: Effective) -> Attempt:
+    """Why it ended, and which rank and host ended it; nothing where it runs."""
     if pod.status.phase != "Failed":
         return Attempt(0)
     seen = observed_pod(pod, pod.metadata.name, "launcher", NODE_CONTAINER)
     if whole.policy != MPI:
         ended = replace(seen, end=end_of(pod, NODE_CONTAINER))
         return Attempt(0, reasons.WORKER_FAILED, cause_text.pod_end("Pod", ended), host=seen.name)
-    end, said = launcher_end(pod, whole.nodes, NODE_CONTAINER)
+    end, summary = launcher_end(pod, whole.nodes, NODE_CONTAINER)
     of_agent = end.reason in reasons.OF_AGENT
     text = (
         cause_text.agent_verdict(end)
@@ -167,16 +169,16 @@ def _blamed(pod: Pod, whole: Effective) -> Attempt:
         0,
         end.reason if of_agent else reasons.LAUNCHER_FAILED,
         text,
-        rank=None if said.cause is None else said.cause.rank,
-        host="" if said.cause is None else said.cause.pod,
+        rank=None if summary.cause is None else summary.cause.rank,
+        host="" if summary.cause is None else summary.cause.pod,
     )
 
 
-def _speaker(pod: Pod, whole: Effective) -> Speaker:
+def _log_source(pod: Pod, whole: Effective) -> LogSource:
     if whole.policy != MPI:
-        return Speaker(pod, NODE_CONTAINER)
-    _, said = launcher_end(pod, whole.nodes, NODE_CONTAINER)
-    return Speaker(pod, NODE_CONTAINER, log_tail.failed_ranks(said))
+        return LogSource(pod, NODE_CONTAINER)
+    _, summary = launcher_end(pod, whole.nodes, NODE_CONTAINER)
+    return LogSource(pod, NODE_CONTAINER, log_tail.failed_ranks(summary))
 
 
 def _number(known: History) -> int:
@@ -194,7 +196,7 @@ def _held(known: History) -> list[Attempt]:
 
 
 def _resumed(known: History) -> datetime:
-    """No pod of after the last suspension is older; those that are have been heard."""
+    """No pod of after the last suspension is older; the logs of older ones are stored."""
     return max((one.ended for one in _held(known) if one.ended), default=_LONG_AGO)
 
 

@@ -40,9 +40,9 @@ def observe(pods: Iterable[Pod], mpi: bool, nodes: int) -> Observation:
         is_launcher = mpi and pod.metadata.labels.get(LABEL_REPLICATED_JOB) == LAUNCHER
         one = observed_pod(pod, name, "launcher" if is_launcher else "worker", NODE_CONTAINER)
         if is_launcher and one.ended:
-            end, said = launcher_end(pod, nodes, NODE_CONTAINER)
+            end, summary = launcher_end(pod, nodes, NODE_CONTAINER)
             one = msgspec.structs.replace(one, end=end)
-            ranks, where = agent_summary.observed_ranks(said, one.attempt), placement(said)
+            ranks, where = agent_summary.observed_ranks(summary, one.attempt), placement(summary)
         found.append(one)
     return Observation(Observed(tuple(found), ranks), where)
 

@@ -42,7 +42,9 @@ class PodOwners:
         self._client = client
         self._memories = memories
 
-    async def pods(self, job: TrainJob, job_set: str, candidates: Iterable[Pod]) -> tuple[Pod, ...]:
+    async def owned(
+        self, job: TrainJob, job_set: str, candidates: Iterable[Pod]
+    ) -> tuple[Pod, ...]:
         """Those of `candidates` that belong to the JobSet with the uid `job_set`, the job's own."""
         named = [(pod, _job(pod)) for pod in candidates if _claims(pod, job_set)]
         if not named:
@@ -92,7 +94,7 @@ class AllPods:
         self._asked: defaultdict[str, set[str]] = defaultdict(set)
         self._lists = CoalescedReads(self._list, GATHER)
 
-    async def of(self, job: TrainJob) -> tuple[Pod, ...]:
+    async def listed(self, job: TrainJob) -> tuple[Pod, ...]:
         """As they are now, whatever the watch has told yet; one that cannot be read is left out."""
         self._asked[job.namespace].add(job.name)
         found = await self._lists.get(job.namespace)

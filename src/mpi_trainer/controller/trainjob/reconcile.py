@@ -2,12 +2,11 @@
 
 One pass looks at one job and nothing else. It may be repeated, late or interrupted anywhere: all
 that is kept between passes is a cache of what can be found out again, and when each status was
-written last: who does not know it writes at once.
+written last; where that is not known, it is written at once.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
@@ -21,7 +20,6 @@ from mpi_trainer.api.kinds.labels import LABEL_TRAINJOB
 from mpi_trainer.api.kinds.runtime import CLUSTER, MPI, Runtime
 from mpi_trainer.api.kinds.trainjob import FAILED, KIND, TrainJob
 from mpi_trainer.api.validation import compatibility
-from mpi_trainer.controller import status
 from mpi_trainer.controller.agent_scripts import AgentScripts, ScriptsUser
 from mpi_trainer.controller.children import NameTaken, NameWait, Predecessor, name_taken_text
 from mpi_trainer.controller.decoded_jobs import DecodedJobs, Loaded
@@ -29,8 +27,8 @@ from mpi_trainer.controller.dependents import Dependents
 from mpi_trainer.controller.events import cut, joined, record_event
 from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.objects import Pod, StoredJob
+from mpi_trainer.controller.status_throttle import write_time
 from mpi_trainer.controller.statusserver.log_progress import LogProgress
-from mpi_trainer.controller.trainjob import transitions
 from mpi_trainer.controller.trainjob.apply import Refused, Work, Writer
 from mpi_trainer.controller.trainjob.desired import Desired, desired
 from mpi_trainer.controller.trainjob.log_tail import LogTails
@@ -39,6 +37,7 @@ from mpi_trainer.controller.trainjob.observe import observe
 from mpi_trainer.controller.trainjob.pods import AllPods, PodOwners
 from mpi_trainer.controller.trainjob.runtimes import BadRuntime, NoRuntime, Runtimes, Superseded
 from mpi_trainer.controller.trainjob.status_throttle import StatusThrottle
+from mpi_trainer.controller.trainjob.transitions import count_transitions
 from mpi_trainer.controller.write_concurrency import WriteConcurrency
 from mpi_trainer.decide import reasons
 from mpi_trainer.decide.trainjob.decide import decide, needs_all_pods, ours, over, refused, stalled
@@ -63,8 +62,6 @@ REFUSED_AGAIN = 10.0
 UNSURE_AGAIN = 30.0
 KEY_AGAIN = 30.0
 SCRIPTS_AGAIN = 2.0
-QUESTION_SENT = 0.0005
-"""seconds after which a read is on its way, and the API server works while we do"""
 NOT_SUPPORTED = "TrainingRuntimeNotSupported"
 NOT_CREATED = "TrainJobResourcesCreationFailed"
 _TAKEN = (
@@ -103,13 +100,13 @@ class Tools(msgspec.Struct, frozen=True):
     jobs: DecodedJobs[TrainJob]
     scripts: AgentScripts
     runtimes: Runtimes
-    furniture: Dependents
+    dependents: Dependents
     all_pods: AllPods
-    ownership: PodOwners
-    words: LogTails
-    reading: LogProgress
-    hands: Writer
-    pace: WriteConcurrency
+    pod_owners: PodOwners
+    log_tails: LogTails
+    log_progress: LogProgress
+    writer: Writer
+    concurrency: WriteConcurrency
     recorder: Recorder
     metrics: TrainJobMetrics
     facts: Facts = Facts()
@@ -125,8 +122,11 @@ class _Plan(msgspec.Struct, frozen=True):
 
 
 class _Noted(msgspec.Struct):
-    """What one pass tells the next: what the job should be, and what stands in its way."""
+    """What one pass tells the next: when the job was first seen, its JobSet, what the job should
+    be, and what stands in its way."""
 
+    first_seen: datetime | None = None
+    job_set: ObservedJobSet | None = None
     plan: _Plan | None = None
     verdict: tuple[str, str] | None = None
     trouble: str = ""
@@ -151,7 +151,7 @@ class Reconciler:
         stored = self._stores.trainjobs.get(key)
         if stored is None:
             self._tools.memories.drop(key)
-            self._tools.furniture.forget(key)
+            self._tools.dependents.forget(key)
             self._tools.scripts.done(ScriptsUser(KIND, key))
             return DONE
         if stored.finished:
@@ -164,26 +164,29 @@ class Reconciler:
         if job.metadata.deletion_timestamp is not None or not self._is_ours(job):
             return DONE
         now, uid = self._clock(), job.metadata.uid
-        job_set = self._news(uid).dated(observed_job_set(self._stores.jobsets.get(key), uid), now)
+        noted = self._noted(uid)
+        noted.first_seen = noted.first_seen or now
+        found = observed_job_set(self._stores.jobsets.get(key), uid)
+        job_set = noted.job_set = _dated(found, noted.job_set, now)
         self._note_scripts(key, job, job_set)
         if finished(job.status):
-            step = over(job, job_set, now)
-            return await self._carry_out(Work(key, job, stored.metadata, job_set, step, now), None)
+            work = Work(key, job, stored.metadata, job_set, over(job, job_set, now), now)
+            return await self._carry_out(work, None)
         try:
             plan = await self._plan(stored, loaded, job_set)
-            step = await self._step(job, job_set, plan, now)
-            work = Work(key, job, stored.metadata, job_set, step, now)
+            decision = await self._decision(job, job_set, plan, now)
+            work = Work(key, job, stored.metadata, job_set, decision, now)
             result = await self._carry_out(work, plan.desired)
-            return await self._tracked(work, plan.desired, result)
+            return await self._with_progress(work, plan.desired, result)
         except NoRuntime as error:
-            self._tell(job, "Warning", NOT_CREATED, str(error))
-            step = stalled(job, str(error), now)
-            work = Work(key, job, stored.metadata, job_set, step, now)
+            self._record_event(job, "Warning", NOT_CREATED, str(error))
+            decision = stalled(job, str(error), now)
+            work = Work(key, job, stored.metadata, job_set, decision, now)
             again = await self._carry_out(work, None)
             return Result(min(again.after or RUNTIME_AGAIN, RUNTIME_AGAIN))
         except Superseded as error:
             log.info("another snapshot was in the way: %s", error)
-            self._noted(uid).plan = None
+            noted.plan = None
             return Result(0.0)
 
     def _is_ours(self, job: TrainJob) -> bool:
@@ -213,26 +216,14 @@ class Reconciler:
             return _Plan(meta.generation, None, reasons.INVALID, cut(joined(loaded.errors)))
         try:
             made_from = None if job_set is None else job_set.runtime
-            guess = None if job_set is not None else self._tools.runtimes.latest(job)
-            runtime, plan = await asyncio.gather(
-                self._tools.runtimes.of(job, meta, made_from),
-                self._ahead(stored, job, guess),
-            )
-            if plan is None or runtime is not guess:
-                plan = await self._planned(stored, job, runtime)
+            runtime = await self._tools.runtimes.of_job(job, meta, made_from)
+            plan = await self._planned(stored, job, runtime)
         except BadRuntime as error:
             plan = _Plan(meta.generation, None, NOT_SUPPORTED, cut(str(error)))
         except NameTaken as error:
             plan = _Plan(meta.generation, None, reasons.NAME_TAKEN, str(error))
         noted.plan = plan
         return plan
-
-    async def _ahead(self, stored: StoredJob, job: TrainJob, guess: Runtime | None) -> _Plan | None:
-        """A plan with the runtime that is most likely the job's, made while it is being read."""
-        if guess is None:
-            return None
-        await asyncio.sleep(QUESTION_SENT)
-        return await self._planned(stored, job, guess)
 
     async def _planned(self, stored: StoredJob, job: TrainJob, runtime: Runtime) -> _Plan:
         """Beside the event loop where users have a say in how long that takes."""
@@ -243,7 +234,7 @@ class Reconciler:
             place, size, _planned, job, runtime, self._tools.facts, generation
         )
 
-    async def _step(
+    async def _decision(
         self, job: TrainJob, job_set: ObservedJobSet | None, plan: _Plan, now: datetime
     ) -> TrainJobDecision:
         noted = self._noted(job.metadata.uid)
@@ -253,8 +244,8 @@ class Reconciler:
         if verdict is not None and job_set is None:
             return refused(job, *verdict, now)
         if plan.desired is None:
-            # It was valid once, and what runs is not to suffer from a slip of the pen.
-            self._tell(
+            # It was valid once: what runs goes on in spite of a later mistake.
+            self._record_event(
                 job, "Warning", plan.reason, f"The change is not carried out: {plan.message}"
             )
             return stalled(job, "", now)
@@ -262,7 +253,7 @@ class Reconciler:
         everything = ObservedTrainJob(
             job_set=job_set,
             rendered=plan.desired.rendered,
-            runtime_annotations=plan.desired.wishes,
+            runtime_annotations=plan.desired.runtime_annotations,
             problem=noted.trouble,
             schedule_timeout=self._tools.schedule_timeout,
         )
@@ -270,96 +261,100 @@ class Reconciler:
         own = await self._own(job, job_set, watched)
         everything = _with_pods(everything, own, whole)
         if needs_all_pods(job, whole, everything, now):
-            own = await self._own(job, job_set, await self._tools.all_pods.of(job))
+            own = await self._own(job, job_set, await self._tools.all_pods.listed(job))
             everything = replace(_with_pods(everything, own, whole), all_pods=True)
-        step = decide(job, whole, everything, now)
-        return await self._with_words(job, whole, job_set, own, step, now)
+        decision = decide(job, whole, everything, now)
+        return await self._with_attempts(job, whole, job_set, own, decision, now)
 
     async def _own(
         self, job: TrainJob, job_set: ObservedJobSet | None, pods: Iterable[Pod]
     ) -> tuple[Pod, ...]:
         """Those of `pods` that are the JobSet's."""
-        return await self._tools.ownership.pods(job, "" if job_set is None else job_set.uid, pods)
+        return await self._tools.pod_owners.owned(job, "" if job_set is None else job_set.uid, pods)
 
-    async def _with_words(
+    async def _with_attempts(
         self,
         job: TrainJob,
         whole: Effective,
         job_set: ObservedJobSet | None,
         own: tuple[Pod, ...],
-        step: TrainJobDecision,
+        decision: TrainJobDecision,
         now: datetime,
     ) -> TrainJobDecision:
-        """The step with what became of the job's attempts, which is stored with it."""
-        words = self._tools.words
-        fails = holds(step.status, FAILED)
-        if job_set is not None and (fails or step.suspend):
-            attempts = await words.last(job, whole, job_set, step, now)
+        """The decision with what became of the job's attempts, which is stored with it."""
+        log_tails = self._tools.log_tails
+        fails = holds(decision.status, FAILED)
+        if job_set is not None and (fails or decision.suspend):
+            attempts = await log_tails.history_at_end(job, whole, job_set, decision, now)
         else:
-            attempts = await words.told(job, whole, own, step, now)
-        return replace(step, annotations=replace(step.annotations, attempts=attempts))
+            attempts = await log_tails.history(job, whole, own, decision, now)
+        return replace(decision, annotations=replace(decision.annotations, attempts=attempts))
 
     # --- carrying out ------------------------------------------------------------------------
 
     async def _carry_out(self, work: Work, wanted: Desired | None) -> Result:
-        hands, step = self._tools.hands, work.step
+        writer, decision = self._tools.writer, work.decision
         framework = "" if wanted is None else wanted.effective.policy
-        busy = status.busy(self._tools.pace.lately)
-        news = self._news(work.metadata.uid)
-        due = news.due(work.job, step, work.now, busy)
-        if due.step is not None and await hands.store(replace(work, step=due.step)):
-            news.told(due.step, work.now)
-            transitions.count_transitions(self._tools.metrics, work.job, framework, due.step)
-            for event in due.step.events:
-                self._tell(work.job, event.type, event.reason, event.message)
-        if due.step is not step:
-            waits = (w.total_seconds() for w in (due.later, step.requeue_after) if w is not None)
+        busy = write_time(self._tools.concurrency.recent_writes)
+        throttle = self._tools.memories.of(work.metadata.uid, StatusThrottle)
+        first_seen = self._noted(work.metadata.uid).first_seen or work.now
+        due = throttle.due(work.job, decision, first_seen, work.now, busy)
+        now = due.decision
+        if now is not None and await writer.store(replace(work, decision=now)):
+            throttle.written(now, work.now)
+            count_transitions(self._tools.metrics, work.job, framework, now)
+            for event in now.events:
+                self._record_event(work.job, event.type, event.reason, event.message)
+        if now is not decision:
+            waits = (
+                w.total_seconds() for w in (due.later, decision.requeue_after) if w is not None
+            )
             return Result(min(waits, default=None))
-        if step.delete_job:
-            await hands.delete_job(work)
+        if decision.delete_job:
+            await writer.delete_job(work)
             return DONE
         again = await self._act(work, wanted)
-        if again is None and not await hands.take_key(work):
-            again = Result(min(KEY_AGAIN, _next(step).after or KEY_AGAIN))
-        return again or _next(step)
+        if again is None and not await writer.delete_key(work):
+            again = Result(min(KEY_AGAIN, _next(decision).after or KEY_AGAIN))
+        return again or _next(decision)
 
-    async def _tracked(self, work: Work, wanted: Desired | None, result: Result) -> Result:
-        """After the look, what its program prints of its progress, where that is wanted."""
-        if wanted is None or work.job_set is None or finished(work.step.status):
+    async def _with_progress(self, work: Work, wanted: Desired | None, result: Result) -> Result:
+        """After the pass, what its program prints of its progress, where that is wanted."""
+        if wanted is None or work.job_set is None or finished(work.decision.status):
             return result
-        reading, uid = self._tools.reading, work.job_set.uid
-        again = await reading.look(work.job, wanted.effective, uid, work.now)
+        log_progress, uid = self._tools.log_progress, work.job_set.uid
+        again = await log_progress.store_due(work.job, wanted.effective, uid, work.now)
         waits = (w for w in (result.after, again) if w is not None)
         return Result(min(waits, default=None))
 
     async def _act(self, work: Work, wanted: Desired | None) -> Result | None:
-        hands, step = self._tools.hands, work.step
-        if step.remove:
-            await hands.remove(work)
-        elif step.suspend is not None or step.renew:
+        writer, decision = self._tools.writer, work.decision
+        if decision.remove:
+            await writer.remove(work)
+        elif decision.suspend is not None or decision.renew:
             return await self._change(work, wanted)
-        elif wanted is not None and step.make:
-            return await self._make(work, wanted)
+        elif wanted is not None and decision.make:
+            return await self._create(work, wanted)
         return None
 
     async def _change(self, work: Work, wanted: Desired | None) -> Result | None:
-        hands, step = self._tools.hands, work.step
+        writer, decision = self._tools.writer, work.decision
         try:
-            if step.suspend is not None:
-                await hands.rest(work, wanted, step.suspend)
+            if decision.suspend is not None:
+                await writer.set_suspended(work, wanted, decision.suspend)
             elif wanted is not None:
-                await hands.renew(work, wanted)
+                await writer.renew(work, wanted)
         except Predecessor as error:
             log.info("waiting: %s", error)
             return Result(SCRIPTS_AGAIN)
         return None
 
-    async def _make(self, work: Work, wanted: Desired) -> Result | None:
+    async def _create(self, work: Work, wanted: Desired) -> Result | None:
         noted = self._noted(work.metadata.uid)
         try:
             if self._stores.has_elder(work.key, work.metadata):
                 raise NameTaken(_TAKEN.format(work.key.name))
-            await self._tools.hands.make(work, wanted)
+            await self._tools.writer.create(work, wanted)
         except NameTaken as error:
             noted.verdict = reasons.NAME_TAKEN, str(error)
             return Result(0.0)
@@ -375,23 +370,20 @@ class Reconciler:
             return Result(0.0)
         except Forbidden as error:
             noted.trouble = cut(str(error))
-            self._tell(work.job, "Warning", NOT_CREATED, cut(str(error)))
+            self._record_event(work.job, "Warning", NOT_CREATED, cut(str(error)))
             return Result(REFUSED_AGAIN)
         noted.trouble, noted.name = "", NameWait()
         metrics, policy = self._tools.metrics, wanted.effective.policy
         metrics.created.labels(work.key.namespace, policy).inc()
         for warning in wanted.unused:
-            self._tell(work.job, "Warning", reasons.NO_EFFECT, str(warning))
+            self._record_event(work.job, "Warning", reasons.NO_EFFECT, str(warning))
         return None
 
-    def _tell(self, job: TrainJob, weight: str, reason: str, message: str) -> None:
+    def _record_event(self, job: TrainJob, weight: str, reason: str, message: str) -> None:
         record_event(self._tools.recorder, job, weight, reason, message)
 
     def _noted(self, uid: str) -> _Noted:
         return self._tools.memories.of(uid, _Noted)
-
-    def _news(self, uid: str) -> StatusThrottle:
-        return self._tools.memories.of(uid, StatusThrottle)
 
 
 def _planned(job: TrainJob, runtime: Runtime, facts: Facts, generation: int) -> _Plan:
@@ -404,20 +396,30 @@ def _planned(job: TrainJob, runtime: Runtime, facts: Facts, generation: int) -> 
         return _Plan(generation, None, reasons.INVALID, cut(str(error)))
 
 
+def _dated(
+    found: ObservedJobSet | None, known: ObservedJobSet | None, now: datetime
+) -> ObservedJobSet | None:
+    """The JobSet with the time since when it was seen to be as it is."""
+    if found is None:
+        return None
+    same = known is not None and replace(known, since=None) == found
+    return known if same else replace(found, since=now)
+
+
 def _with_pods(seen: ObservedTrainJob, own: tuple[Pod, ...], whole: Effective) -> ObservedTrainJob:
     sight = observe(own, whole.policy == MPI, whole.nodes)
     return replace(seen, pods=sight.seen, placement=sight.placement)
 
 
 def _nodes(job: TrainJob, runtime: Runtime) -> int:
-    """As many as they say, before anybody has looked whether that can be."""
+    """As many as they ask for, before that is validated."""
     policy = runtime.spec.ml_policy
     return job.trainer.num_nodes or (policy and policy.num_nodes) or 1
 
 
-def _next(step: TrainJobDecision) -> Result:
-    """When to look again, should nothing happen before."""
-    waits = [] if step.requeue_after is None else [step.requeue_after.total_seconds()]
-    if step.acts:
+def _next(decision: TrainJobDecision) -> Result:
+    """When the next pass is due, should nothing happen before."""
+    waits = [] if decision.requeue_after is None else [decision.requeue_after.total_seconds()]
+    if decision.acts:
         waits.append(UNSURE_AGAIN)
     return Result(min(waits, default=None))

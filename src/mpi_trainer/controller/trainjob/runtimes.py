@@ -7,8 +7,7 @@ nothing was made of a snapshot; one that differs from what is live goes. A JobSe
 the Go trainer's or of an earlier version, and its snapshot is taken as it stands.
 
 Live runtimes are read once for all jobs that wait for them, and never before the job was seen that
-wants them. What was read last is kept to work ahead with; no job begins with it unless a fresh read
-says the same.
+wants them. What was read last is kept so that the same text is not decoded twice.
 """
 
 from __future__ import annotations
@@ -83,12 +82,7 @@ class Runtimes:
         self._latest: dict[Key, _Read] = {}
         self._long = OffLoop()
 
-    def latest(self, job: TrainJob) -> Runtime | None:
-        """As it was read last, for whichever job. `of` gives the same object if it still is so."""
-        last = self._latest.get(_place(job))
-        return None if last is None else last.runtime
-
-    async def of(self, job: TrainJob, owner: Meta, made_from: str | None) -> Runtime:
+    async def of_job(self, job: TrainJob, owner: Meta, made_from: str | None) -> Runtime:
         """`made_from` is the mark of the job's JobSet, empty if it has none; None: no JobSet."""
         known = self._memories.of(owner.uid, _Known)
         if known.runtime is not None:
@@ -105,21 +99,21 @@ class Runtimes:
             )
         known.runtime = live
         if made_from is not None:
-            await self._keep(job, owner, live, known)
+            await self._store(job, owner, live, known)
         return live
 
-    async def keep(self, job: TrainJob, owner: Meta) -> str:
-        """Store what `of` gave, before a JobSet is made of it; the mark of what is stored.
+    async def store(self, job: TrainJob, owner: Meta) -> str:
+        """Store what `of_job` gave, before a JobSet is made of it; the mark of what is stored.
 
         `Superseded` where something else was stored, which goes: begin again.
         """
         known = self._memories.of(owner.uid, _Known)
         if known.runtime is None:
             raise Superseded(snapshots.name(job.name))
-        await self._keep(job, owner, known.runtime, known)
+        await self._store(job, owner, known.runtime, known)
         return known.mark
 
-    async def _keep(self, job: TrainJob, owner: Meta, runtime: Runtime, known: _Known) -> None:
+    async def _store(self, job: TrainJob, owner: Meta, runtime: Runtime, known: _Known) -> None:
         if known.mark:
             return
         desired = snapshots.snapshot(job, runtime)

@@ -1,4 +1,4 @@
-"""Which counts a stored look at a TrainJob moves: what it says and the one before it did not."""
+"""Which counts a stored status of a TrainJob moves: what it says and the one before did not."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from mpi_trainer.runtime.job_metrics import TrainJobMetrics
 
 
 def count_transitions(
-    metrics: TrainJobMetrics, job: TrainJob, framework: str, step: TrainJobDecision
+    metrics: TrainJobMetrics, job: TrainJob, framework: str, decision: TrainJobDecision
 ) -> None:
     """To be called once annotations and status are stored; `job` has those before them."""
-    old, new = f.read(job.metadata.annotations), step.annotations
+    old, new = f.read(job.metadata.annotations), decision.annotations
     where = (job.namespace, framework)
     if new.start_time and not old.start_time:
-        # Told with its end, where a short job had no word of its own for it.
+        # A short job's start is written with its end.
         metrics.running.labels(*where).inc()
         born, started = job.metadata.creation_timestamp, f.to_time(new.start_time)
         if born is not None and started is not None and not job.status.conditions:

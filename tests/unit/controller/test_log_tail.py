@@ -10,7 +10,7 @@ import pytest
 
 from mpi_trainer.api import bounds
 from mpi_trainer.controller import log_tail, pod_logs
-from mpi_trainer.controller.log_tail import Speaker, spoken, words
+from mpi_trainer.controller.log_tail import LogSource, kept_lines, with_log_tails
 from mpi_trainer.controller.objects import (
     ContainerName,
     ContainerState,
@@ -162,12 +162,12 @@ def test_lost_node_with_many_jobs_holds_up_neither_calls_nor_other_nodes(
 
 def test_words_are_whole_lines_without_secrets_and_agent_notes() -> None:
     log = "token=abc123secret\nmpi-agent| rank 3\n\x1b[31mred\x1b[0m\npw is hunter22\n"
-    said = words("pi-launcher", log, (), [("DB_PASSWORD", "hunter22")])
+    said = kept_lines("pi-launcher", log, (), [("DB_PASSWORD", "hunter22")])
     assert said.text == "token=[redacted]\nred\npw is [redacted]"
 
 
 def test_words_are_few() -> None:
-    said = words("p", "\n".join(["y" * 5000] * 90), (), [])
+    said = kept_lines("p", "\n".join(["y" * 5000] * 90), (), [])
     assert said.cut and len(said.text) <= log_tail.CHARACTERS
     assert max(map(len, said.text.split("\n"))) == log_tail.LONGEST_LINE
 
@@ -175,11 +175,11 @@ def test_words_are_few() -> None:
 def test_failed_rank_is_heard_behind_those_that_talk_much() -> None:
     cause = [f"[1,2]<stderr>:cause {n}" for n in range(20)]
     chatter = [f"[1,0]<stdout>:step {n}" for n in range(200)]
-    said = words("p", "\n".join([*cause, *chatter]), (2,), [])
+    said = kept_lines("p", "\n".join([*cause, *chatter]), (2,), [])
     lines = said.text.split("\n")
     assert lines[: log_tail.OF_RANK] == cause[-log_tail.OF_RANK :]
     assert lines[log_tail.OF_RANK :] == chatter[-log_tail.LINES :]
-    assert words("p", "\n".join(cause + chatter), (), []).text.startswith("[1,0]")
+    assert kept_lines("p", "\n".join(cause + chatter), (), []).text.startswith("[1,0]")
 
 
 def test_ranks_that_failed_are_told_by_the_agent_s_summary() -> None:
@@ -192,21 +192,23 @@ def test_ranks_that_failed_are_told_by_the_agent_s_summary() -> None:
 
 def test_speakers_that_cannot_be_heard_leave_the_reason() -> None:
     kubelet = Kubelet(wrong=refusal(404))
-    found = asyncio.run(spoken(logs(kubelet), Attempt(1), [Speaker(pod())], []))
+    found = asyncio.run(with_log_tails(logs(kubelet), Attempt(1), [LogSource(pod())], []))
     assert found.words == () and found.silence == "its log was gone before it could be read"
-    found = asyncio.run(spoken(logs(kubelet), Attempt(1), [], []))
+    found = asyncio.run(with_log_tails(logs(kubelet), Attempt(1), [], []))
     assert "gone before its log could be read" in found.silence
-    found = asyncio.run(spoken(logs(Kubelet()), Attempt(1), [Speaker(pod())], []))
+    found = asyncio.run(with_log_tails(logs(Kubelet()), Attempt(1), [LogSource(pod())], []))
     assert found.silence == "it printed nothing"
-    assert log_tail.unspoken(Attempt(1)).silence == SWITCHED_OFF
+    assert log_tail.without_log_tails(Attempt(1)).silence == SWITCHED_OFF
 
 
 def test_a_key_whose_beginning_the_node_did_not_send_is_hidden() -> None:
     """The kubelet gives the last 400 lines, and a key may have begun before them."""
-    said = words("p", "MIIEvQIBADAN\nBgkqhkiG9w0B\n-----END PRIVATE KEY-----\nboom", (), [])
+    said = kept_lines("p", "MIIEvQIBADAN\nBgkqhkiG9w0B\n-----END PRIVATE KEY-----\nboom", (), [])
     assert said.text == "[redacted]\nboom"
 
 
 def test_nothing_that_a_terminal_obeys_is_kept() -> None:
     """C1 controls and characters that turn text are obeyed as escapes are."""
-    assert words("p", "a\x9b31mb\x85c\u202ed\u2028e\u2066f\x1b]0;g", (), []).text == "abcdef]0;g"
+    assert (
+        kept_lines("p", "a\x9b31mb\x85c\u202ed\u2028e\u2066f\x1b]0;g", (), []).text == "abcdef]0;g"
+    )

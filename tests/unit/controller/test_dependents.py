@@ -1,4 +1,4 @@
-"""What stands before a job's first pod, and its key that goes at its end, on bad days."""
+"""What exists before a job's first pod, and the end of its key, when calls fail."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mpi_trainer.controller.dependents import Dependents, WantedDependents
 from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.mpijob.apply import Work, Writer
 from mpi_trainer.controller.mpijob.observe import Observation
-from mpi_trainer.controller.status import Leisure
+from mpi_trainer.controller.status_throttle import NOW
 from mpi_trainer.controller.write_concurrency import WriteConcurrency
 from mpi_trainer.decide.mpijob.decision import MPIJobDecision
 from mpi_trainer.decide.observed import Observed, Record
@@ -40,17 +40,17 @@ class Lab:
         self.paper = Paper()
         client, memories = cast(Client, self.paper), JobMemories()
         memories.begin(PI, OWNER.uid)
-        self.furniture = Dependents(client, memories, AgentScripts(client, WorkQueue()))
+        self.dependents = Dependents(client, memories, AgentScripts(client, WorkQueue()))
         freshness: Freshness[Key, Any] = Freshness({}, lambda: 0.0)
-        self.hands = Writer(client, self.furniture, freshness, WriteConcurrency())
+        self.writer = Writer(client, self.dependents, freshness, WriteConcurrency())
 
-    def owes(self, owner: Meta = OWNER, ended: datetime = T0 + timedelta(hours=1)) -> bool:
+    def expected(self, owner: Meta = OWNER, ended: datetime = T0 + timedelta(hours=1)) -> bool:
         """Long after the controller began, and after the job's end."""
-        self.furniture.owes_key(Meta(), None, T0)
-        return self.furniture.owes_key(owner, ended, T0 + timedelta(hours=2))
+        self.dependents.may_have_key(Meta(), None, T0)
+        return self.dependents.may_have_key(owner, ended, T0 + timedelta(hours=2))
 
 
-def pieces(*hosts: str) -> WantedDependents:
+def wanted(*hosts: str) -> WantedDependents:
     meta = {"name": "pi-config", "namespace": "ns", "ownerReferences": [REF | {"controller": True}]}
     return WantedDependents({"metadata": meta, "data": {"hosts": " ".join(hosts)}})
 
@@ -61,45 +61,49 @@ def ending(lab: Lab) -> Coroutine[Any, Any, bool]:
     lab.paper.objects.create(collection, "ns", {"metadata": {"name": "pi"}})
     ended = JobStatus(conditions=(Condition(type="Failed", status="True"),))
     decision = MPIJobDecision(ended, Record())
-    return lab.hands.store(
-        Work(PI, mpijob(), OWNER, Observation(Observed(), {}), decision, T0, Leisure(T0))
+    return lab.writer.store(
+        Work(PI, mpijob(), OWNER, Observation(Observed(), {}), decision, T0, NOW)
     )
 
 
-def test_a_key_is_owed_though_the_answer_to_the_end_was_lost() -> None:
-    """AC-19: the job had ended at the next look, and nobody thought of its key any more."""
+def test_a_key_is_still_expected_though_the_answer_to_the_end_was_lost() -> None:
+    """AC-19: the job had ended at the next pass, and nobody thought of its key any more."""
     lab = Lab()
     lab.paper.mood = "loses"
     with pytest.raises(Unreachable):
         play(ending(lab))
-    assert lab.owes()
+    assert lab.expected()
 
 
-def test_a_key_is_owed_though_the_look_was_broken_off() -> None:
+def test_a_key_is_still_expected_though_the_pass_was_broken_off() -> None:
     """AC-19: as by its time limit, while the API server hangs."""
     lab = Lab()
     lab.paper.mood = "hangs"
     with pytest.raises(TimeoutError):
-        play(asyncio.wait_for(lab.furniture.take_key(OWNER, "pi-ssh"), 60))
-    assert lab.owes()
+        play(asyncio.wait_for(lab.dependents.delete_key(OWNER, "pi-ssh"), 60))
+    assert lab.expected()
     lab.paper.mood = "well"
-    assert play(lab.furniture.take_key(OWNER, "pi-ssh"))
-    assert not lab.owes()
+    assert play(lab.dependents.delete_key(OWNER, "pi-ssh"))
+    assert not lab.expected()
 
 
-def test_nothing_is_owed_of_a_job_that_is_gone_nor_of_its_successor() -> None:
+def test_no_key_is_expected_of_a_job_that_is_gone_nor_of_its_successor() -> None:
     lab = Lab()
-    lab.furniture.owe_key(OWNER)
-    assert not lab.owes(Meta(name="pi", namespace="ns", uid="u-next"))
-    lab.furniture.forget(PI)
-    assert not lab.owes()
+    lab.dependents.mark_key_for_deletion(OWNER)
+    assert not lab.expected(Meta(name="pi", namespace="ns", uid="u-next"))
+    lab.dependents.forget(PI)
+    assert not lab.expected()
 
 
-@pytest.mark.parametrize(("seconds", "owes"), [(-700, False), (-5, True), (5, True), (60, False)])
-def test_the_clock_of_the_controller_before_may_have_been_ahead(seconds: int, owes: bool) -> None:
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(-700, False), (-5, True), (5, True), (60, False)]
+)
+def test_the_clock_of_the_controller_before_may_have_been_ahead(
+    seconds: int, expected: bool
+) -> None:
     """AC-19: it told of the end, and came no further."""
     lab = Lab()
-    assert lab.furniture.owes_key(OWNER, T0 + timedelta(seconds=seconds), T0) is owes
+    assert lab.dependents.may_have_key(OWNER, T0 + timedelta(seconds=seconds), T0) is expected
 
 
 def test_files_that_were_replaced_only_half_are_made_before_the_next_pod() -> None:
@@ -107,15 +111,15 @@ def test_files_that_were_replaced_only_half_are_made_before_the_next_pod() -> No
     by then, its new workers waited for it for ever."""
     lab = Lab()
     made = ("api/v1/configmaps", "ns", "pi-config")
-    play(lab.furniture.provide(OWNER, pieces("a"), 1))
+    play(lab.dependents.provide(OWNER, wanted("a"), 1))
     assert made in lab.paper.objects.objects
     play(_interrupted(lab))
-    play(lab.furniture.provide(OWNER, pieces("a", "b", "c"), 1))
+    play(lab.dependents.provide(OWNER, wanted("a", "b", "c"), 1))
     assert lab.paper.objects.get(made)["data"]["hosts"] == "a b c"
 
 
 async def _interrupted(lab: Lab) -> None:
     lab.paper.delay = 1.0
     with pytest.raises(TimeoutError):  # after the deletion, before the creation
-        await asyncio.wait_for(lab.furniture.follow(OWNER, pieces("a", "b")), 4.5)
+        await asyncio.wait_for(lab.dependents.replace_config_map(OWNER, wanted("a", "b")), 4.5)
     lab.paper.delay = 0.0

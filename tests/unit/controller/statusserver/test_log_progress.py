@@ -20,7 +20,7 @@ from mpi_trainer.controller.objects import Pod
 from mpi_trainer.controller.statusserver import log_progress as reports_reading
 from mpi_trainer.controller.statusserver.log_progress import (
     LogProgress,
-    _is_news,
+    _says_more,
     interval,
     read,
     reported,
@@ -63,10 +63,10 @@ def test_what_the_program_reports_itself_is_left_alone() -> None:
     stored = TrainerStatus(progress_percentage=10, last_updated_time=T0)
     ours = replace(bare, status=TrainJobStatus(trainer_status=stored))
     new = Report(T0 + timedelta(seconds=30), 20)
-    assert _is_news(new, None, bare)
-    assert not _is_news(new, mine, reports)
-    assert _is_news(new, mine, ours)
-    assert not _is_news(replace(mine, last_updated_time=T0 + timedelta(seconds=30)), mine, ours)
+    assert _says_more(new, None, bare)
+    assert not _says_more(new, mine, reports)
+    assert _says_more(new, mine, ours)
+    assert not _says_more(replace(mine, last_updated_time=T0 + timedelta(seconds=30)), mine, ours)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ class Cluster:
         self.reads += 1
         return self.log
 
-    async def pods(self, *_: object) -> tuple[Pod, ...]:
+    async def owned(self, *_: object) -> tuple[Pod, ...]:
         return (msgspec.convert({"metadata": {}, "status": {"phase": "Running"}}, Pod),)
 
     async def tell(self, _: object, __: str, report: Report) -> None:
@@ -111,7 +111,9 @@ def seen_by(cluster: Cluster, job: TrainJob, *seconds: float) -> list[float | No
     trainer: Any = SimpleNamespace(jobs=(SimpleNamespace(ancestor="trainer", name="node"),))
 
     async def looks() -> list[float | None]:
-        return [await reading.look(job, trainer, "set", T0 + timedelta(seconds=s)) for s in seconds]
+        return [
+            await reading.store_due(job, trainer, "set", T0 + timedelta(seconds=s)) for s in seconds
+        ]
 
     return asyncio.run(looks())
 

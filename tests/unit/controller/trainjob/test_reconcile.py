@@ -43,7 +43,11 @@ def test_plan_is_made_beside_the_loop_where_it_may_be_long(
     whole = msgspec.json.decode(msgspec.json.encode(written), type=StoredJob)
     tools: Any = SimpleNamespace(facts=Facts())
     loop = reconcile.Reconciler(None, tools)  # type: ignore[arg-type]
-    given = stored_job.trainjob(whole), load.train_job(written).value, load.runtime(runtime(*held))
+    given = (
+        stored_job.kept_trainjob(whole),
+        load.train_job(written).value,
+        load.runtime(runtime(*held)),
+    )
     plan = asyncio.run(loop._planned(*given[:2], given[2].value))  # type: ignore[arg-type]
     assert not plan.message
     assert len(threads) == 1

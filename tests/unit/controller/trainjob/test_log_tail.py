@@ -39,16 +39,16 @@ class Kubelet:
 
     def __init__(self) -> None:
         self.asked: list[str] = []
-        self.listed: tuple[Pod, ...] = ()
+        self.pods: tuple[Pod, ...] = ()
 
     async def fetch(self, request: Any) -> bytes:
         self.asked.append(request.path)
         return f"words of {request.path}".encode()
 
-    async def of(self, job: TrainJob) -> tuple[Pod, ...]:
-        return self.listed
+    async def listed(self, job: TrainJob) -> tuple[Pod, ...]:
+        return self.pods
 
-    async def pods(self, job: TrainJob, uid: str, pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
+    async def owned(self, job: TrainJob, uid: str, pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
         return pods
 
 
@@ -72,7 +72,7 @@ class Life:
 
     def __init__(self, torch: bool = False) -> None:
         self.kubelet = kubelet = Kubelet()
-        self.words = LogTails(PodLogs(kubelet), kubelet, kubelet)  # type: ignore[arg-type]
+        self.log_tails = LogTails(PodLogs(kubelet), kubelet, kubelet)  # type: ignore[arg-type]
         self.job = make_job()
         self.whole = whole(self.job, torch)
 
@@ -83,14 +83,14 @@ class Life:
     def looked(self, minute: int, *pods: Pod, suspend: bool | None = None) -> bool:
         """Whether anything of it was new."""
         before = self.job.metadata.annotations.get(ATTEMPTS, "")
-        self.kubelet.listed = pods
+        self.kubelet.pods = pods
         step = TrainJobDecision(self.job.status, StatusAnnotations(), suspend=suspend)
         now = T0 + timedelta(minutes=minute)
         if suspend:
-            told = self.words.last(self.job, self.whole, UP, step, now)
+            stored = self.log_tails.history_at_end(self.job, self.whole, UP, step, now)
         else:
-            told = self.words.told(self.job, self.whole, pods, step, now)
-        text = asyncio.run(told)
+            stored = self.log_tails.history(self.job, self.whole, pods, step, now)
+        text = asyncio.run(stored)
         annotations = {**self.job.metadata.annotations, ATTEMPTS: text}
         self.job = replace(self.job, metadata=replace(self.job.metadata, annotations=annotations))
         return text != before

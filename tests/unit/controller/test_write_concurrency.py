@@ -75,7 +75,7 @@ def test_a_write_counts_less_with_every_second() -> None:
     asyncio.run(pace.each([Server(room=1000).take] * 50))
     counts = []
     for now[0] in (0.0, 5.0, 60.0):
-        counts.append(round(pace.lately))
+        counts.append(round(pace.recent_writes))
     assert counts == [50, 30, 0]
 
 

@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from mpi_trainer.controller import stored_pods
-from mpi_trainer.controller.objects import Job, Pod
+from mpi_trainer.controller.mpijob.objects import Job, kept_job
+from mpi_trainer.controller.objects import Pod
 from mpi_trainer.controller.observed_pods import end_of, observed_pod
 
 OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "j1", "controller": True}
@@ -36,7 +37,7 @@ def pod(name: str, phase: str, code: int = 0, **more: Any) -> Pod:
 @pytest.mark.parametrize("phase", ["Running", "Succeeded", "Failed"])
 def test_what_a_look_sees_of_a_pod_is_kept(phase: str) -> None:
     found = pod("a", phase, code=137)
-    kept = stored_pods.pod(found)
+    kept = stored_pods.kept_pod(found)
     assert observed_pod(kept, "a", "worker") == observed_pod(found, "a", "worker")
     assert end_of(kept) == end_of(found)
     assert kept.metadata == found.metadata
@@ -46,12 +47,12 @@ def test_what_a_look_sees_of_a_pod_is_kept(phase: str) -> None:
 def test_of_annotations_only_ours_are_kept() -> None:
     mine = {"mpi-trainer.opendatahub.io/attempt": "2"}
     found = pod("a", "Running", annotations={**mine, "example.com/huge": "x" * 200_000})
-    assert stored_pods.pod(found).metadata.annotations == mine
+    assert stored_pods.kept_pod(found).metadata.annotations == mine
 
 
 def test_words_that_many_have_in_common_are_kept_once() -> None:
     """C-1: twenty thousand launchers stay after their jobs."""
-    one, two = (stored_pods.pod(pod(name, "Succeeded")) for name in "ab")
+    one, two = (stored_pods.kept_pod(pod(name, "Succeeded")) for name in "ab")
     assert one.metadata.namespace is two.metadata.namespace
     (first,), (second,) = one.metadata.labels.items(), two.metadata.labels.items()
     assert first[0] is second[0]
@@ -63,7 +64,7 @@ def test_the_common_words_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored_pods, "_MANY", 10)
     for number in range(100):
         made = pod(f"p{number}", "Running", labels={f"label-{number}": "x"})
-        assert stored_pods.pod(made).metadata == made.metadata
+        assert stored_pods.kept_pod(made).metadata == made.metadata
         job = Job(metadata=made.metadata)
-        assert stored_pods.job(job) == job
-    assert len(stored_pods._words) <= 10
+        assert kept_job(job) == job
+    assert len(stored_pods._texts) <= 10

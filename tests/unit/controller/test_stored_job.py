@@ -18,8 +18,9 @@ from mpi_trainer.api.yaml import load
 from mpi_trainer.controller import record, stored_job
 from mpi_trainer.controller.decoded_jobs import DecodedJobs
 from mpi_trainer.controller.job_memory import JobMemories
+from mpi_trainer.controller.mpijob.objects import Job
 from mpi_trainer.controller.mpijob.wakeups import BY_JOB, Wakeups
-from mpi_trainer.controller.objects import Job, Pod, StoredJob
+from mpi_trainer.controller.objects import Pod, StoredJob
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.store import Store, by_label
 from mpi_trainer.runtime.workqueue import WorkQueue
@@ -52,7 +53,7 @@ def job(name: str, *holds: str, spec: Any = SPEC, status: Any = None) -> StoredJ
 
 def test_of_a_job_that_has_ended_little_is_kept() -> None:
     """C-1: and all that is still to do for it can be done with that."""
-    kept = stored_job.mpijob(job("done", "Succeeded"))
+    kept = stored_job.kept_mpijob(job("done", "Succeeded"))
     assert kept.finished
     assert len(msgspec.json.encode(kept)) < 1000
     loaded = DecodedJobs(MPIJob, load.job, JobMemories()).load(kept)
@@ -66,7 +67,7 @@ def test_of_a_job_that_has_ended_little_is_kept() -> None:
 
 def test_of_a_trainjob_that_has_ended_its_runtime_is_known() -> None:
     spec = {"runtimeRef": {"name": "torch"}, "managedBy": "me", "trainer": {"env": ENV}}
-    kept = stored_job.trainjob(job("done", "Complete", spec=spec))
+    kept = stored_job.kept_trainjob(job("done", "Complete", spec=spec))
     assert kept.finished
     loaded = DecodedJobs(TrainJob, load.train_job, JobMemories()).load(kept)
     assert loaded.job.spec.runtime_ref.name == "torch"
@@ -85,7 +86,7 @@ def test_of_a_trainjob_that_has_ended_its_runtime_is_known() -> None:
     ],
 )
 def test_any_other_job_is_kept_whole(one: StoredJob) -> None:
-    kept = stored_job.mpijob(one)
+    kept = stored_job.kept_mpijob(one)
     assert not kept.finished
     assert bytes(kept.spec) == bytes(one.spec)
     ours = {"mpi-trainer.opendatahub.io/record": '{"attempt":2}'}
@@ -97,13 +98,13 @@ def test_last_words_of_attempts_are_kept_of_jobs_under_way_only() -> None:
     for state, there in (("Running", True), ("Failed", False)):
         one = job("spoke", state)
         one.metadata.annotations[ATTEMPTS] = "[]"  # type: ignore[index]
-        assert (ATTEMPTS in stored_job.mpijob(one).metadata.annotations) is there
+        assert (ATTEMPTS in stored_job.kept_mpijob(one).metadata.annotations) is there
 
 
 def test_of_a_spec_that_is_too_large_little_is_kept_and_the_job_is_invalid() -> None:
     """S-15, W-7: 370 suspended jobs of 1.4 MB took all the memory that the controller has."""
     spec = {**SPEC, "x": "y" * 1_400_000}
-    kept = stored_job.mpijob(job("large", spec=spec))
+    kept = stored_job.kept_mpijob(job("large", spec=spec))
     assert len(msgspec.json.encode(kept)) < 1000
     loaded = DecodedJobs(MPIJob, load.job, JobMemories()).load(kept)
     assert loaded.job.spec.run_policy.managed_by == "x", "another's job stays another's"
@@ -115,7 +116,7 @@ def test_of_a_spec_that_is_too_large_little_is_kept_and_the_job_is_invalid() -> 
 def test_spec_nested_too_deeply_is_invalid_and_not_decoded() -> None:
     """S-3."""
     deep = msgspec.Raw(b'{"a":' * 500 + b"1" + b"}" * 500)
-    kept = stored_job.mpijob(job("deep", spec={**SPEC, "x": deep}))
+    kept = stored_job.kept_mpijob(job("deep", spec={**SPEC, "x": deep}))
     (error,) = DecodedJobs(MPIJob, load.job, JobMemories()).load(kept).errors
     assert "is nested 501 levels deep, and at most 100 are read" in str(error)
 
@@ -134,7 +135,7 @@ def test_long_spec_is_read_beside_the_event_loop() -> None:
         for name, size in (("short", 10), ("long", 100_000)):
             meta = msgspec.structs.replace(job(name).metadata, generation=1)
             memories.begin(Key("lab", name), name)
-            kept = stored_job.mpijob(job(name, spec={"x": "y" * size}))
+            kept = stored_job.kept_mpijob(job(name, spec={"x": "y" * size}))
             kept = msgspec.structs.replace(kept, metadata=meta)
             await jobs.prepare(kept)
             assert jobs.load(kept).errors
@@ -149,7 +150,7 @@ def test_annotations_take_no_more_room_than_they_may() -> None:
     large = {"mpi-trainer.opendatahub.io/record": "x" * 200_000}
     for notes in (many, large):
         meta = msgspec.structs.replace(one.metadata, annotations=notes)
-        kept = stored_job.mpijob(msgspec.structs.replace(one, metadata=meta))
+        kept = stored_job.kept_mpijob(msgspec.structs.replace(one, metadata=meta))
         assert len(msgspec.json.encode(kept.metadata)) < 20_000
     with pytest.raises(record.UnreadableRecord, match="more than 16384 characters"):
         record.read(kept.metadata.annotations)
@@ -162,15 +163,15 @@ def test_what_is_kept_does_not_hold_the_page_that_it_came_with(holds: str) -> No
     before = sys.getrefcount(page)
     items = msgspec.json.decode(page, type=list[StoredJob])
     assert sys.getrefcount(page) > before
-    kept = [stored_job.mpijob(one) for one in items]
+    kept = [stored_job.kept_mpijob(one) for one in items]
     del items
     assert sys.getrefcount(page) == before
     assert len(kept) == 2
 
 
 def test_a_mpijob_does_not_end_as_a_trainjob_does() -> None:
-    assert not stored_job.mpijob(job("x", "Complete")).finished
-    assert not stored_job.trainjob(job("x", "Succeeded")).finished
+    assert not stored_job.kept_mpijob(job("x", "Complete")).finished
+    assert not stored_job.kept_trainjob(job("x", "Succeeded")).finished
 
 
 def order(*told: Any) -> list[str]:
@@ -181,10 +182,10 @@ def order(*told: Any) -> list[str]:
         queue: WorkQueue[Key] = WorkQueue()
         wake = Wakeups(queue, store, Store({BY_JOB: by_label(LABEL_JOB)}))
         for old, new in told:
-            kept = None if new is None else stored_job.mpijob(new)
+            kept = None if new is None else stored_job.kept_mpijob(new)
             if kept is not None:
                 store.put(kept)
-            wake.mpijob(None if old is None else stored_job.mpijob(old), kept)
+            wake.job_changed(None if old is None else stored_job.kept_mpijob(old), kept)
         names = []
         while queue.depth(urgent=True) or queue.depth(urgent=False):
             key = await queue.get()
@@ -215,15 +216,15 @@ def test_what_finished_jobs_left_does_not_make_them_urgent() -> None:
         wake = Wakeups(queue, store, Store({BY_JOB: by_label(LABEL_JOB)}))
         labels = {"training.kubeflow.org/job-role": "launcher"}
         for name, end in (("done", "Succeeded"), ("runs", "Running")):
-            store.put(stored_job.mpijob(job(name, end)))
+            store.put(stored_job.kept_mpijob(job(name, end)))
         for name in ("done", "runs", "unknown"):
             meta = {
                 "name": name,
                 "namespace": "lab",
                 "labels": {**labels, "training.kubeflow.org/job-name": name},
             }
-            wake.pod(None, msgspec.convert({"metadata": meta}, Pod))
-            wake.job(None, msgspec.convert({"metadata": meta}, Job))
+            wake.pod_changed(None, msgspec.convert({"metadata": meta}, Pod))
+            wake.launcher_job_changed(None, msgspec.convert({"metadata": meta}, Job))
         assert (queue.depth(urgent=True), queue.depth(urgent=False)) == (1, 2)
         assert (await queue.get()).name == "runs"
 
@@ -241,13 +242,13 @@ def test_changes_of_workers_are_gathered_the_longer_the_more_there_are(
         pods: Store[Pod] = Store({BY_JOB: by_label(LABEL_JOB)})
         queue: WorkQueue[Key] = WorkQueue()
         wake = Wakeups(queue, jobs, pods)
-        jobs.put(stored_job.mpijob(job("large", "Running")))
+        jobs.put(stored_job.kept_mpijob(job("large", "Running")))
         for number in range(workers):
             labels = {LABEL_JOB: "large", LABEL_ROLE: "worker"}
             meta = {"name": f"w{number}", "namespace": "lab", "uid": str(number), "labels": labels}
             pods.put(msgspec.convert({"metadata": meta}, Pod))
         began = now()
-        wake.pod(None, next(iter(pods)))
+        wake.pod_changed(None, next(iter(pods)))
         assert await queue.get() == Key("lab", "large")
         assert now() - began == pytest.approx(seconds)
 
@@ -261,7 +262,7 @@ def test_changes_of_workers_are_gathered_the_longer_the_more_there_are(
 def test_an_ended_job_with_an_invalid_policy_is_kept_whole(policy: dict[str, object]) -> None:
     """It was refused for that; to act upon it would delete the job before anybody reads why."""
     status = {"conditions": [{"type": "Failed", "status": "True"}]}
-    kept = stored_job.mpijob(
+    kept = stored_job.kept_mpijob(
         StoredJob(
             spec=msgspec.Raw(msgspec.json.encode({"runPolicy": policy})),
             status=msgspec.Raw(msgspec.json.encode(status)),

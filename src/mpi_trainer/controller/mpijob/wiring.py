@@ -1,0 +1,112 @@
+"""The parts that serve MPIJobs, put together."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Final
+
+from mpi_trainer.api.kinds.labels import LABEL_OPERATOR, MPI_OPERATOR
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.api.yaml import load
+from mpi_trainer.controller import stored_job, stored_pods
+from mpi_trainer.controller.decoded_jobs import DecodedJobs, with_schedule_timeout
+from mpi_trainer.controller.dependents import Dependents
+from mpi_trainer.controller.events import record_unreadable
+from mpi_trainer.controller.flags import Flags
+from mpi_trainer.controller.job_memory import JobMemories
+from mpi_trainer.controller.mpijob.apply import Writer
+from mpi_trainer.controller.mpijob.log_tail import LogTails
+from mpi_trainer.controller.mpijob.objects import Job, kept_job
+from mpi_trainer.controller.mpijob.reconcile import Reconciler, Stores, Tools
+from mpi_trainer.controller.mpijob.wakeups import Wakeups
+from mpi_trainer.controller.objects import POD_SECONDS, Pod, StoredJob
+from mpi_trainer.controller.pod_logs import PodLogs
+from mpi_trainer.controller.shared import Loop, Shared
+from mpi_trainer.kube.resources import JOBS, MPIJOBS, PODS, Resource
+from mpi_trainer.runtime.freshness import Freshness
+from mpi_trainer.runtime.job_metrics import MPIJobMetrics
+from mpi_trainer.runtime.partial import Key
+from mpi_trainer.runtime.reflector import Reflector
+from mpi_trainer.runtime.workers import Workers, WorkerSettings
+from mpi_trainer.runtime.workqueue import WorkQueue
+
+NAME: Final = "mpijob"
+OURS: Final = f"{LABEL_OPERATOR}={MPI_OPERATOR}"
+
+
+def loop(flags: Flags, shared: Shared, stores: Stores) -> Loop:
+    freshness: Freshness[Key, Resource] = Freshness(
+        {MPIJOBS: stores.mpijobs, PODS: stores.pods, JOBS: stores.jobs}, time.monotonic
+    )
+    memories = JobMemories()
+    dependents = Dependents(shared.writer, memories, shared.scripts)
+    reconciler = Reconciler(
+        stores,
+        Tools(
+            memories=memories,
+            jobs=DecodedJobs(
+                MPIJob, load.job, memories, with_schedule_timeout(flags.schedule_timeout)
+            ),
+            scripts=shared.scripts,
+            dependents=dependents,
+            writer=Writer(shared.writer, dependents, freshness, shared.concurrency),
+            log_tails=LogTails(PodLogs(shared.client), memories, flags.log_tail),
+            recorder=shared.recorder,
+            metrics=MPIJobMetrics(shared.metrics.registry),
+            concurrency=shared.concurrency,
+            domain=flags.cluster_domain,
+        ),
+    )
+    queue: WorkQueue[Key] = WorkQueue(observer=shared.metrics.queue(NAME))
+    workers = Workers(
+        NAME,
+        queue,
+        reconciler.reconcile,
+        shared.metrics,
+        fresh=freshness.fresh,
+        settings=WorkerSettings(workers=flags.workers),
+    )
+    wakeups = Wakeups(queue, stores.mpijobs, stores.pods)
+    return Loop(workers, _reflectors(flags, shared, stores, wakeups))
+
+
+def _reflectors(
+    flags: Flags, shared: Shared, stores: Stores, wakeups: Wakeups
+) -> list[Reflector[Any]]:
+    found: list[Reflector[Any]] = []
+    client = shared.client
+    for namespace in flags.namespaces or ("",):
+        found += [
+            Reflector(
+                client,
+                MPIJOBS,
+                StoredJob,
+                stores.mpijobs,
+                namespace=namespace,
+                on_change=wakeups.job_changed,
+                on_unreadable=record_unreadable(shared.recorder),
+                keep=stored_job.kept_mpijob,
+            ),
+            Reflector(
+                client,
+                PODS,
+                Pod,
+                stores.pods,
+                labels=OURS,
+                namespace=namespace,
+                on_change=wakeups.pod_changed,
+                keep=stored_pods.kept_pod,
+                gather=POD_SECONDS,
+            ),
+            Reflector(
+                client,
+                JOBS,
+                Job,
+                stores.jobs,
+                labels=OURS,
+                namespace=namespace,
+                on_change=wakeups.launcher_job_changed,
+                keep=kept_job,
+            ),
+        ]
+    return found

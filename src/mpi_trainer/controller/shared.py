@@ -1,0 +1,37 @@
+"""What the loops of both kinds share in one process."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from mpi_trainer.controller.agent_scripts import AgentScripts
+from mpi_trainer.controller.write_concurrency import WriteConcurrency
+from mpi_trainer.kube.client import Client
+from mpi_trainer.render.frame import Endpoint
+from mpi_trainer.runtime.metrics import Metrics
+from mpi_trainer.runtime.partial import Key
+from mpi_trainer.runtime.recorder import Recorder
+from mpi_trainer.runtime.reflector import Reflector
+from mpi_trainer.runtime.workers import Workers
+
+
+class Shared(msgspec.Struct, frozen=True):
+    """`writer` sends nothing past the lease. `endpoint` is where training programs report their
+    progress, if anywhere."""
+
+    client: Client
+    writer: Client
+    metrics: Metrics
+    recorder: Recorder
+    concurrency: WriteConcurrency
+    scripts: AgentScripts
+    endpoint: Endpoint | None = None
+
+
+class Loop(NamedTuple):
+    """What serves one kind of job; the reflectors fill its stores."""
+
+    workers: Workers[Key]
+    reflectors: list[Reflector[Any]]
