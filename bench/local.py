@@ -35,7 +35,7 @@ import msgspec
 
 from bench.mpirun import mpirun
 from mpi_trainer.api.kinds import conditions
-from mpi_trainer.api.kinds.mpijob import JobStatus
+from mpi_trainer.api.kinds.mpijob import MPIJobStatus
 from mpi_trainer.local.jobs.jobdir import JobDir, State
 from mpi_trainer.sdk.job.new import NewJob
 
@@ -105,7 +105,7 @@ def _thousand_jobs(state_home: Path) -> None:
     done = conditions.Condition(
         type=conditions.SUCCEEDED, status=conditions.TRUE, reason="MPIJobSucceeded"
     )
-    status = JobStatus(conditions=(done,), start_time=now, completion_time=now)
+    status = MPIJobStatus(conditions=(done,), start_time=now, completion_time=now)
     for number in range(1000):
         name = f"job-{number}"
         folder = JobDir(state_home / "mpi-trainer/jobs/default" / name)

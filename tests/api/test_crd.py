@@ -234,7 +234,7 @@ def _status(jobs: Kubectl) -> Object:
     for kind, message in (("Created", "is created"), ("Suspended", "MPIJob suspended")):
         new = conditions.Condition(type=kind, status="True", reason="MPIJob", message=message)
         story = conditions.with_condition(story, new, at)
-    status = mpijob.JobStatus(
+    status = mpijob.MPIJobStatus(
         conditions=story,
         replica_statuses={"Worker": mpijob.ReplicaStatus(active=1, selector="a=b")},
         start_time=at,

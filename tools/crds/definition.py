@@ -57,7 +57,7 @@ MPIJOB: Final = Kind(
     mpijob.API_VERSION,
     "A training job of MPI processes: one launcher, and workers that it reaches over SSH.",
     mpijob.MPIJobSpec,
-    mpijob.JobStatus,
+    mpijob.MPIJobStatus,
     short=("mj",),
     categories=("all", "kubeflow"),
     columns=(

@@ -24,7 +24,7 @@ _WORDS: Final[Schema] = {
 }
 _COUNT: Final[Schema] = {"minimum": 0}
 
-JOBSET: Final = (runtime.Template, "spec")
+JOBSET: Final = (runtime.JobSetTemplate, "spec")
 
 FIELDS: Final[Mapping[tuple[type, str], Schema]] = {
     (trainjob.TrainJobSpec, "runtimePatches"): {"maxItems": 16},
@@ -50,21 +50,21 @@ FIELDS: Final[Mapping[tuple[type, str], Schema]] = {
     (trainjob.ContainerPatch, "name"): _NAME,
     (trainjob.TrainJobStatus, "conditions"): {"maxItems": 8},
     (trainjob.TrainJobStatus, "jobsStatus"): {"maxItems": 100},
-    (trainjob.Condition, "type"): {
+    (trainjob.TrainJobCondition, "type"): {
         "maxLength": 316,
         "pattern": r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
         r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
     },
-    (trainjob.Condition, "reason"): {
+    (trainjob.TrainJobCondition, "reason"): {
         "minLength": 1,
         "maxLength": 1024,
         "pattern": r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
     },
-    (trainjob.Condition, "message"): {"maxLength": 32768},
-    (trainjob.Condition, "observedGeneration"): _COUNT,
-    (trainjob.JobStatus, "name"): _NAME,
+    (trainjob.TrainJobCondition, "message"): {"maxLength": 32768},
+    (trainjob.TrainJobCondition, "observedGeneration"): _COUNT,
+    (trainjob.ReplicatedJobStatus, "name"): _NAME,
     **{
-        (trainjob.JobStatus, name): _COUNT
+        (trainjob.ReplicatedJobStatus, name): _COUNT
         for name in ("ready", "succeeded", "failed", "active", "suspended")
     },
     (trainjob.TrainerStatus, "progressPercentage"): {"minimum": 0, "maximum": 100},
@@ -93,7 +93,7 @@ FIELDS: Final[Mapping[tuple[type, str], Schema]] = {
 STRUCTS: Final[Mapping[type, Schema]] = {
     trainjob.TrainJobStatus: {"minProperties": 1},
     runtime.RuntimeSpec: {"minProperties": 1},
-    runtime.Template: {"minProperties": 1},
+    runtime.JobSetTemplate: {"minProperties": 1},
     runtime.MLPolicy: {
         "x-kubernetes-validations": [
             {

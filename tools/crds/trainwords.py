@@ -101,7 +101,7 @@ DESCRIPTIONS: Final[Mapping[type, Mapping[str, str]]] = {
         "jobsStatus": "The child Jobs, for each job of the runtime.",
         "trainerStatus": "What the training says of itself.",
     },
-    trainjob.Condition: {
+    trainjob.TrainJobCondition: {
         "type": "Suspended, Complete or Failed.",
         "status": "Whether it holds.",
         "reason": "One word for why.",
@@ -109,7 +109,7 @@ DESCRIPTIONS: Final[Mapping[type, Mapping[str, str]]] = {
         "lastTransitionTime": "When `status` last changed.",
         "observedGeneration": "The generation of the spec that this was seen of.",
     },
-    trainjob.JobStatus: {
+    trainjob.ReplicatedJobStatus: {
         "name": "The job's name in the runtime.",
         "ready": "Child Jobs whose pods are all ready or done.",
         "succeeded": "Child Jobs that ended well.",
@@ -165,7 +165,7 @@ DESCRIPTIONS: Final[Mapping[type, Mapping[str, str]]] = {
         "mode": "`hard`: must; `soft`: should.",
         "highestTierAllowed": "The highest tier of the network that may lie between them.",
     },
-    runtime.Template: {
+    runtime.JobSetTemplate: {
         "metadata": "Labels and annotations of the JobSet.",
         "spec": "The JobSet's spec.",
     },
@@ -190,7 +190,7 @@ DEFAULTS: Final[Mapping[type, Mapping[str, Any]]] = {
     runtime.NetworkTopology: {"mode": "hard", "highestTierAllowed": 1},
 }
 VALUES: Final[Mapping[type, Mapping[str, list[str]]]] = {
-    trainjob.Condition: {"status": ["True", "False", "Unknown"]},
+    trainjob.TrainJobCondition: {"status": ["True", "False", "Unknown"]},
     runtime.MPIPolicy: {"mpiImplementation": [OPEN_MPI, ""]},
     runtime.NetworkTopology: {"mode": ["hard", "soft"]},
 }
@@ -200,8 +200,8 @@ REQUIRED: Final[Mapping[type, list[str]]] = {
     trainjob.RuntimePatch: ["manager"],
     trainjob.ReplicatedJobPatch: ["name"],
     trainjob.ContainerPatch: ["name"],
-    trainjob.Condition: ["type", "status", "reason", "message", "lastTransitionTime"],
-    trainjob.JobStatus: ["name", "ready", "succeeded", "failed", "active", "suspended"],
+    trainjob.TrainJobCondition: ["type", "status", "reason", "message", "lastTransitionTime"],
+    trainjob.ReplicatedJobStatus: ["name", "ready", "succeeded", "failed", "active", "suspended"],
     trainjob.TrainerStatus: ["lastUpdatedTime"],
     trainjob.Metric: ["name", "value"],
     runtime.EnvInjectionTarget: ["jobName", "containerNames"],
@@ -210,8 +210,8 @@ MAP_KEYS: Final[Mapping[type, list[str]]] = {
     trainjob.RuntimePatch: ["manager"],
     trainjob.ReplicatedJobPatch: ["name"],
     trainjob.ContainerPatch: ["name"],
-    trainjob.Condition: ["type"],
-    trainjob.JobStatus: ["name"],
+    trainjob.TrainJobCondition: ["type"],
+    trainjob.ReplicatedJobStatus: ["name"],
     runtime.EnvInjectionTarget: ["jobName"],
 }
 """lists of these are maps: one item for each value of the keys"""

@@ -52,7 +52,7 @@ DESCRIPTIONS: Final[Mapping[type, Mapping[str, str]]] = {
         "priorityClass": "The group's priority class, where the scheduler has them.",
         "scheduleTimeoutSeconds": "How long the pods may wait for a place together.",
     },
-    mpijob.JobStatus: {
+    mpijob.MPIJobStatus: {
         "conditions": "What has been observed. The last one tells where the job stands.",
         "replicaStatuses": "How many pods run, succeeded and failed, for launcher and workers.",
         "startTime": "When the job began, or began anew after a suspension.",
@@ -77,7 +77,7 @@ DESCRIPTIONS: Final[Mapping[type, Mapping[str, str]]] = {
 }
 KINDS: Final[Mapping[type, str]] = {
     mpijob.MPIJobSpec: "What to run: a launcher, its workers and the MPI between them.",
-    mpijob.JobStatus: "What has become of the job; written by the controller alone.",
+    mpijob.MPIJobStatus: "What has become of the job; written by the controller alone.",
 }
 DEFAULTS: Final[Mapping[type, Mapping[str, Any]]] = {
     mpijob.MPIJobSpec: {

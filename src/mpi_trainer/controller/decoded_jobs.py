@@ -96,7 +96,7 @@ class DecodedJobs(Generic[J]):
         empty = self._kind()
         if stored.spec_size > bounds.SPEC_BYTES:
             return Loaded(self._ended(stored), (size.too_large(stored.spec_size),))
-        wrong = size.of_text(bytes(stored.spec))
+        wrong = size.text_errors(bytes(stored.spec))
         if wrong:
             return Loaded(empty, wrong)
         # Annotations change within a generation, and another version's must not stop a job.

@@ -14,7 +14,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from mpi_trainer.api.kinds import conditions as c
-from mpi_trainer.api.kinds.mpijob import JobStatus, MPIJob
+from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus
 from mpi_trainer.decide.observed import Observed
 
 WAIT_FOR_WORKERS = "WaitForWorkersReady"
@@ -39,7 +39,7 @@ def missing(job: MPIJob, seen: Observed) -> tuple[str, ...]:
     return (*workers, launcher.name)
 
 
-def remaining(job: MPIJob, status: JobStatus, seen: Observed, now: datetime) -> timedelta | None:
+def remaining(job: MPIJob, status: MPIJobStatus, seen: Observed, now: datetime) -> timedelta | None:
     policy = job.spec.run_policy.scheduling_policy
     seconds = policy.schedule_timeout_seconds if policy else None
     begun = since(status, seen)
@@ -48,7 +48,7 @@ def remaining(job: MPIJob, status: JobStatus, seen: Observed, now: datetime) -> 
     return timedelta(seconds=seconds) - (now - begun)
 
 
-def since(status: JobStatus, seen: Observed) -> datetime | None:
+def since(status: MPIJobStatus, seen: Observed) -> datetime | None:
     """When the attempt began that does not run yet; None where none is under way."""
     if seen.record.retry_at is not None or c.holds(status.conditions, c.RUNNING):
         return None

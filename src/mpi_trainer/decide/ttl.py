@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from mpi_trainer.api.kinds import conditions as c
-from mpi_trainer.api.kinds.mpijob import JobStatus, MPIJob
+from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus
 
 
 def remaining(job: MPIJob, now: datetime) -> timedelta | None:
@@ -17,7 +17,7 @@ def remaining(job: MPIJob, now: datetime) -> timedelta | None:
     return timedelta(seconds=ttl) - (now - ended)
 
 
-def _ended(status: JobStatus) -> datetime | None:
+def _ended(status: MPIJobStatus) -> datetime | None:
     """The end as told; a job that another controller failed may have a condition and no time."""
     if status.completion_time is not None:
         return status.completion_time

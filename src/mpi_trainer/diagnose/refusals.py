@@ -17,7 +17,7 @@ _BROKEN_WEBHOOK = re.compile(r'failed calling webhook "(?P<name>[^"]+)": (?P<why
 _STRICT = re.compile(r'(?P<what>unknown|duplicate) field "(?P<field>[^"]+)"')
 EXCEEDED_QUOTA = re.compile(
     r"exceeded quota: (?P<quota>[^,]+), requested: (?P<asked>.*), used: (?P<used>.*), "
-    r"limited: (?P<hard>[^;]*)"
+    r"limited: (?P<hard>[^;\n]*)"
 )
 _OBJECT = re.compile(r'^\S+ "[^"]*" is (?:invalid|forbidden): ')
 _WRITTEN = re.compile(r"^Invalid value: .*?: (?=\S+ in body )", re.S)

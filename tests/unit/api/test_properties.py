@@ -8,15 +8,14 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mpi_trainer.api import validation
 from mpi_trainer.api.defaults import mpijob_with_defaults
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.kinds.conditions import Condition
 from mpi_trainer.api.kinds.meta import ObjectMeta
 from mpi_trainer.api.kinds.mpijob import (
-    JobStatus,
     MPIJob,
     MPIJobSpec,
+    MPIJobStatus,
     ReplicaSpec,
     ReplicaStatus,
     RunPolicy,
@@ -24,6 +23,8 @@ from mpi_trainer.api.kinds.mpijob import (
     to_wire,
 )
 from mpi_trainer.api.kinds.pods import PodTemplate
+from mpi_trainer.api.validation import mpijob as mpijob_rules
+from mpi_trainer.api.validation import mpijob_warnings
 from mpi_trainer.api.yaml import documents, load
 from mpi_trainer.api.yaml.decode import decode
 
@@ -123,7 +124,7 @@ specs = st.builds(
     mpi_implementation=optional(words),
 )
 statuses = st.builds(
-    JobStatus,
+    MPIJobStatus,
     conditions=st.lists(
         st.builds(Condition, type=words, status=words, last_update_time=optional(times)), max_size=2
     ).map(tuple),
@@ -153,8 +154,8 @@ def test_defaults_are_idempotent(job: MPIJob) -> None:
 @given(jobs)
 def test_validation_never_raises(job: MPIJob) -> None:
     for candidate in (job, mpijob_with_defaults(job)):
-        validation.errors(candidate)
-        validation.warnings(candidate)
+        mpijob_rules.errors(candidate)
+        mpijob_warnings.warnings(candidate)
 
 
 @quick

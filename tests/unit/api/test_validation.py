@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mpi_trainer.api import validation
 from mpi_trainer.api.errors import REQUIRED, Path
 from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobSpec, ReplicaSpec, RunPolicy
 from mpi_trainer.api.kinds.pods import PodTemplate
+from mpi_trainer.api.validation import mpijob as mpijob_rules
+from mpi_trainer.api.validation import mpijob_warnings
 from mpi_trainer.api.yaml import load
 from tests.unit.api.building import (
     CONTAINER,
@@ -154,7 +155,7 @@ def test_request_below_its_limit_is_fine() -> None:
 def test_job_without_defaults_lacks_what_upstream_requires() -> None:
     """V2, V4, V5, V9, V11, V17, V18."""
     bare = MPIJob(spec=MPIJobSpec(mpi_replica_specs={"Launcher": ReplicaSpec()}))
-    missing = {error.field for error in validation.errors(bare) if error.problem == REQUIRED}
+    missing = {error.field for error in mpijob_rules.errors(bare) if error.problem == REQUIRED}
     assert missing == {
         "metadata.name",
         "spec.slotsPerWorker",
@@ -173,7 +174,7 @@ def test_template_of_wrong_types_is_an_error_and_not_an_exception() -> None:
     assert isinstance(value, MPIJob)
     broken = ReplicaSpec(replicas=1, restart_policy="Never", template=PodTemplate.of({"spec": 3}))
     spec = replace(value.spec, mpi_replica_specs={"Launcher": broken})
-    found = [str(error) for error in validation.errors(replace(value, spec=spec))]
+    found = [str(error) for error in mpijob_rules.errors(replace(value, spec=spec))]
     assert any("Launcher.template.spec: Invalid type: 3" in error for error in found)
 
 
@@ -223,11 +224,11 @@ def test_suspicious_job_is_accepted_with_a_warning(
 
 def test_warnings_of_a_bare_job_do_not_raise() -> None:
     bare = MPIJob(spec=MPIJobSpec(run_policy=RunPolicy()))
-    assert len(validation.warnings(bare)) == 1
+    assert len(mpijob_warnings.warnings(bare)) == 1
 
 
 def test_unreadable_amounts_are_neither_gpus_nor_memory() -> None:
     amounts = {"limits": {"nvidia.com/gpu": "x", "memory": "y"}}
     value = load.job(job(((*CONTAINER, "resources"), amounts))).value
     assert isinstance(value, MPIJob)
-    assert validation.warnings(value) == ()
+    assert mpijob_warnings.warnings(value) == ()

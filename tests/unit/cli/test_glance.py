@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from mpi_trainer.api.kinds.conditions import STATES, Condition
-from mpi_trainer.api.kinds.mpijob import JobStatus
+from mpi_trainer.api.kinds.mpijob import MPIJobStatus
 from mpi_trainer.cli import glance
 from mpi_trainer.cli.app import odh
 from mpi_trainer.diagnose.progress import Progress
@@ -41,7 +41,7 @@ def stored(namespace: str, name: str, state: str, number: int) -> JobDir:
             workers=number,
             slots=2,
             implementation="MPICH",
-            status=JobStatus(
+            status=MPIJobStatus(
                 conditions=conditions,
                 start_time=AGO if number % 2 else None,
                 completion_time=AGO + timedelta(hours=1) if state in STATES[-2:] else None,

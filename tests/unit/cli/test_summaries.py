@@ -9,7 +9,7 @@ import pytest
 
 from mpi_trainer.api.kinds.conditions import Condition
 from mpi_trainer.api.kinds.meta import ObjectMeta
-from mpi_trainer.api.kinds.mpijob import JobStatus, MPIJob
+from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus
 from mpi_trainer.cli.output import words
 from mpi_trainer.cli.output.live_view import view
 from mpi_trainer.cli.verbs.mpijob.exec import pod_of, pod_of_rank
@@ -34,7 +34,7 @@ JOB = JobSummary(
 DETAILS = JobDetails(
     job=MPIJob(
         metadata=ObjectMeta(name="train", namespace="default", creation_timestamp=NOW),
-        status=JobStatus(
+        status=MPIJobStatus(
             conditions=(Condition(type="Running", status="True", message="It runs."),),
             start_time=NOW - timedelta(seconds=90),
         ),

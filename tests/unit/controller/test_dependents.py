@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from mpi_trainer.api.kinds.conditions import Condition
-from mpi_trainer.api.kinds.mpijob import JobStatus
+from mpi_trainer.api.kinds.mpijob import MPIJobStatus
 from mpi_trainer.controller.agent_scripts import AgentScripts
 from mpi_trainer.controller.dependents import Dependents, WantedDependents
 from mpi_trainer.controller.job_memory import JobMemories
@@ -59,7 +59,7 @@ def ending(lab: Lab) -> Coroutine[Any, Any, bool]:
     """The write that tells of the job's end."""
     collection = "apis/kubeflow.org/v2beta1/mpijobs"
     lab.paper.objects.create(collection, "ns", {"metadata": {"name": "pi"}})
-    ended = JobStatus(conditions=(Condition(type="Failed", status="True"),))
+    ended = MPIJobStatus(conditions=(Condition(type="Failed", status="True"),))
     decision = MPIJobDecision(ended, Record())
     return lab.writer.store(
         Work(PI, mpijob(), OWNER, Observation(Observed(), {}), decision, T0, NOW)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from mpi_trainer.api.kinds.mpijob import JobStatus, ReplicaStatus
+from mpi_trainer.api.kinds.mpijob import MPIJobStatus, ReplicaStatus
 from mpi_trainer.controller import status
 
 T0 = datetime(2026, 3, 1, 12, 0, 0, 700_000, tzinfo=UTC)
 
 
-def some(active: int = 0, **fields: Any) -> JobStatus:
+def some(active: int = 0, **fields: Any) -> MPIJobStatus:
     counts = {"Launcher": ReplicaStatus(), "Worker": ReplicaStatus(active=active)}
-    return JobStatus(replica_statuses=counts, last_reconcile_time=T0, **fields)
+    return MPIJobStatus(replica_statuses=counts, last_reconcile_time=T0, **fields)
 
 
 def test_a_patch_takes_away_what_is_no_longer_said() -> None:
@@ -31,5 +31,5 @@ def test_times_are_whole_seconds() -> None:
 
 def test_a_strange_status_is_read_as_far_as_it_can_be() -> None:
     raw = b'{"conditions": null, "replicaStatuses": {"Worker": {"active": "two"}}, "startTime": 5}'
-    assert status.read(raw, JobStatus).conditions == ()
-    assert status.read(b"[]", JobStatus) == JobStatus()
+    assert status.read(raw, MPIJobStatus).conditions == ()
+    assert status.read(b"[]", MPIJobStatus) == MPIJobStatus()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from mpi_trainer.api.kinds.trainjob import JobStatus
+from mpi_trainer.api.kinds.trainjob import ReplicatedJobStatus
 from mpi_trainer.decide.observed import End, Observed
 from mpi_trainer.decide.trainjob.decide import RETRIED_AFTER
 from tests.unit.decide.test_trainjob import T0, UP, at, look, make_job, pod, stored
 
-ACTIVE = replace(UP, jobs=(JobStatus("node", active=1),), since=T0)
-READY = replace(UP, jobs=(JobStatus("node", active=1, ready=1),), since=T0)
+ACTIVE = replace(UP, jobs=(ReplicatedJobStatus("node", active=1),), since=T0)
+READY = replace(UP, jobs=(ReplicatedJobStatus("node", active=1, ready=1),), since=T0)
 LATER = at(RETRIED_AFTER.total_seconds())
 SEVEN = Observed((pod("pi-node-0-0", "Failed", end=End(code=7, message="no data")),))
 WORDS = "Pod pi-node-0-0 ended with exit code 7: no data; its Job tries again"

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from mpi_trainer.api.kinds.annotations import PHASE, SCHEDULE_TIMEOUT
-from mpi_trainer.api.kinds.trainjob import JobStatus
+from mpi_trainer.api.kinds.trainjob import ReplicatedJobStatus
 from mpi_trainer.decide import reasons
 from mpi_trainer.decide.observed import End, Observed, ObservedPod
 from mpi_trainer.decide.trainjob import status_annotations
@@ -80,7 +80,7 @@ def test_the_job_then_its_runtime_then_the_administrator_say_how_long(
     ids=["no pod", "initializer runs", "init containers", "image does not come", "not ready"],
 )
 def test_only_pods_that_do_not_run_are_late(pods: tuple[ObservedPod, ...], over: bool) -> None:
-    looked = replace(UP, since=T0, jobs=(JobStatus(name="node", active=1),))
+    looked = replace(UP, since=T0, jobs=(ReplicatedJobStatus(name="node", active=1),))
     assert finished(waiting(301, *pods, job_set=looked).status) is over
 
 

@@ -13,19 +13,19 @@ from mpi_trainer.api.effective.combine import Effective, effective
 from mpi_trainer.api.kinds.annotations import CLEAN, TTL
 from mpi_trainer.api.kinds.meta import ObjectMeta
 from mpi_trainer.api.kinds.runtime import (
+    JobSetTemplate,
     MLPolicy,
     MPIPolicy,
     Runtime,
     RuntimeSpec,
-    Template,
     TorchPolicy,
 )
 from mpi_trainer.api.kinds.trainjob import (
-    Condition,
-    JobStatus,
+    ReplicatedJobStatus,
     RuntimeRef,
     Trainer,
     TrainJob,
+    TrainJobCondition,
     TrainJobSpec,
 )
 from mpi_trainer.decide.observed import End, Observed, ObservedPod, ObservedRank
@@ -38,9 +38,11 @@ from mpi_trainer.layout.agent.summary import OnHost, Summary, ranks
 
 T0 = datetime(2026, 3, 1, 12, tzinfo=UTC)
 UP = ObservedJobSet("set", rendered="a")
-ALL_UP = replace(UP, jobs=tuple(JobStatus(name=n, active=1, ready=1) for n in ("node", "launcher")))
+ALL_UP = replace(
+    UP, jobs=tuple(ReplicatedJobStatus(name=n, active=1, ready=1) for n in ("node", "launcher"))
+)
 REST = replace(UP, suspended=True)
-DONE = Condition(
+DONE = TrainJobCondition(
     type="Completed",
     status="True",
     reason="AllJobsCompleted",
@@ -80,7 +82,7 @@ def whole(job: TrainJob, torch: bool = False) -> Effective:
     policy = MLPolicy(mpi=MPIPolicy(mpi_implementation="OpenMPI"))
     if torch:
         jobs, policy = [replicated("node", trainer)], MLPolicy(torch=TorchPolicy())
-    spec = RuntimeSpec(ml_policy=policy, template=Template(spec={"replicatedJobs": jobs}))
+    spec = RuntimeSpec(ml_policy=policy, template=JobSetTemplate(spec={"replicatedJobs": jobs}))
     runtime = Runtime(kind="ClusterTrainingRuntime", metadata=ObjectMeta(name="r"), spec=spec)
     return effective(job, runtime)
 
@@ -164,7 +166,13 @@ def test_a_job_that_comes_back_waits_for_the_pods_of_before() -> None:
 
 def test_a_job_runs_once_jobset_says_so_of_launcher_and_nodes() -> None:
     job = make_job()
-    few = replace(UP, jobs=(JobStatus(name="node", active=1, ready=1), JobStatus(name="launcher")))
+    few = replace(
+        UP,
+        jobs=(
+            ReplicatedJobStatus(name="node", active=1, ready=1),
+            ReplicatedJobStatus(name="launcher"),
+        ),
+    )
     assert look(job, job_set=UP).annotations.phase == ""
     assert look(job, job_set=few).annotations.phase == ""
     step = look(job, at(4), job_set=ALL_UP)
@@ -172,7 +180,10 @@ def test_a_job_runs_once_jobset_says_so_of_launcher_and_nodes() -> None:
     assert step.annotations.start_time == "2026-03-01T12:00:04Z"
     later = look(stored(job, step), at(9), job_set=few)
     assert later.annotations == step.annotations
-    swift = (JobStatus(name="node", ready=1), JobStatus(name="launcher", succeeded=1))
+    swift = (
+        ReplicatedJobStatus(name="node", ready=1),
+        ReplicatedJobStatus(name="launcher", succeeded=1),
+    )
     assert look(job, job_set=replace(UP, jobs=swift)).annotations.phase == "Running"
 
 
@@ -187,7 +198,10 @@ def test_a_job_that_was_not_seen_to_run_has_run_since_its_launcher_began() -> No
 
 
 def test_counts_are_the_jobset_s_and_nothing_is_active_without_it() -> None:
-    counts = (JobStatus(name="node", active=1, ready=1), JobStatus(name="launcher", succeeded=1))
+    counts = (
+        ReplicatedJobStatus(name="node", active=1, ready=1),
+        ReplicatedJobStatus(name="launcher", succeeded=1),
+    )
     step = look(make_job(), job_set=replace(UP, jobs=counts))
     assert step.status.jobs_status == counts
     gone = look(stored(make_job(), step), at(1))
@@ -196,10 +210,13 @@ def test_counts_are_the_jobset_s_and_nothing_is_active_without_it() -> None:
 
 def test_nothing_is_active_of_a_job_that_has_ended() -> None:
     """How its Jobs ended stays, whatever JobSet makes of them; so it is written once."""
-    counts = (JobStatus(name="node", active=1, ready=1), JobStatus(name="launcher", succeeded=1))
+    counts = (
+        ReplicatedJobStatus(name="node", active=1, ready=1),
+        ReplicatedJobStatus(name="launcher", succeeded=1),
+    )
     ended = replace(UP, completed=DONE, jobs=counts)
     step = look(make_job(), at(1), torch=True, job_set=ended)
-    assert step.status.jobs_status == (JobStatus(name="node"), counts[1])
+    assert step.status.jobs_status == (ReplicatedJobStatus(name="node"), counts[1])
     assert over(stored(make_job(), step), ended, at(2)).status == step.status
 
 
@@ -443,5 +460,5 @@ def test_placement_is_ranks_by_host_in_ranges() -> None:
 
 
 def test_a_torch_job_runs_without_a_launcher() -> None:
-    ready = replace(UP, jobs=(JobStatus(name="node", active=1, ready=1),))
+    ready = replace(UP, jobs=(ReplicatedJobStatus(name="node", active=1, ready=1),))
     assert look(make_job(), torch=True, job_set=ready).annotations.phase == "Running"

@@ -7,15 +7,15 @@ from datetime import timedelta
 import pytest
 
 from mpi_trainer.api.kinds import conditions as c
-from mpi_trainer.api.kinds.mpijob import JobStatus
+from mpi_trainer.api.kinds.mpijob import MPIJobStatus
 from mpi_trainer.decide.mpijob.decide import decide
 from tests.unit.decide.world import T0, at, launcher, look_at, make_job, replace
 
 
-def finished(*, ended: bool = True) -> JobStatus:
+def finished(*, ended: bool = True) -> MPIJobStatus:
     failed = c.Condition(type=c.FAILED, status=c.TRUE, last_transition_time=T0)
     created = c.Condition(type=c.CREATED, status=c.TRUE)
-    return JobStatus(conditions=(created, failed), completion_time=T0 if ended else None)
+    return MPIJobStatus(conditions=(created, failed), completion_time=T0 if ended else None)
 
 
 @pytest.mark.parametrize(

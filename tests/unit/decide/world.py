@@ -12,9 +12,9 @@ from mpi_trainer.api.kinds.meta import ObjectMeta
 from mpi_trainer.api.kinds.mpijob import (
     LAUNCHER,
     WORKER,
-    JobStatus,
     MPIJob,
     MPIJobSpec,
+    MPIJobStatus,
     ReplicaSpec,
     RunPolicy,
     SchedulingPolicy,
@@ -31,7 +31,7 @@ def at(seconds: float) -> datetime:
     return T0 + timedelta(seconds=seconds)
 
 
-def make_job(workers: int = 2, *, status: JobStatus | None = None, **fields: Any) -> MPIJob:
+def make_job(workers: int = 2, *, status: MPIJobStatus | None = None, **fields: Any) -> MPIJob:
     """A job; run policy fields and `launcher_creation_policy` by name, `timeout` for scheduling."""
     spec = {
         k: fields.pop(k)
@@ -50,7 +50,7 @@ def make_job(workers: int = 2, *, status: JobStatus | None = None, **fields: Any
             },
             **spec,
         ),
-        status=status or JobStatus(),
+        status=status or MPIJobStatus(),
     )
 
 
@@ -109,12 +109,12 @@ def record_of(*failures: Failure, attempt: int, **fields: Any) -> Record:
     return Record(attempt=attempt, failures=failures, **fields)
 
 
-def truth(status: JobStatus) -> dict[str, str]:
+def truth(status: MPIJobStatus) -> dict[str, str]:
     """Condition type to status, to compare with a literal."""
     return {x.type: x.status for x in status.conditions}
 
 
-def condition(status: JobStatus, kind: str) -> c.Condition:
+def condition(status: MPIJobStatus, kind: str) -> c.Condition:
     found = c.find(status.conditions, kind)
     assert found is not None, f"no condition {kind}"
     return found

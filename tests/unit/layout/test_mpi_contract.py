@@ -8,7 +8,7 @@ from itertools import combinations
 
 import pytest
 
-from mpi_trainer.api.validation.policies import IMPLEMENTATIONS
+from mpi_trainer.api.kinds.mpijob import IMPLEMENTATIONS
 from mpi_trainer.layout.model import Host
 from mpi_trainer.layout.mpi import RANK_MARK, REGISTRY, MpiImpl, MpiSettings, implementation
 

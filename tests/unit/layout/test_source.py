@@ -21,7 +21,6 @@ OWN = ROOT / "layout" / "mpi"
 # The API's default and enum, and the table of what can be installed.
 MAY_NAME_THEM = {
     "api/kinds/mpijob.py",
-    "api/validation/policies.py",
     "local/mpi/distributions.py",
 }
 

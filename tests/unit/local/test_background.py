@@ -18,7 +18,7 @@ import pytest
 
 from mpi_trainer.api.defaults import mpijob_with_defaults
 from mpi_trainer.api.kinds import conditions as c
-from mpi_trainer.api.kinds.mpijob import JobStatus
+from mpi_trainer.api.kinds.mpijob import MPIJobStatus
 from mpi_trainer.decide.observed import Record
 from mpi_trainer.local.execute import reports, run
 from mpi_trainer.local.execute.background import Desk
@@ -58,9 +58,9 @@ def desk(folder: JobDir) -> Iterator[Desk]:
     os.close(writer)
 
 
-def ended(kind: str) -> JobStatus:
+def ended(kind: str) -> MPIJobStatus:
     done = c.Condition(type=kind, status=c.TRUE, reason="Done", message="")
-    return JobStatus(conditions=c.with_condition((), done, NOW))
+    return MPIJobStatus(conditions=c.with_condition((), done, NOW))
 
 
 def line(text: str) -> reports.Line:

@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mpi_trainer.api import names, validation
+from mpi_trainer.api import names
 from mpi_trainer.api.defaults import mpijob_with_defaults
 from mpi_trainer.api.kinds.meta import ObjectMeta
 from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob, MPIJobSpec, ReplicaSpec, to_wire
 from mpi_trainer.api.kinds.pods import PodTemplate
+from mpi_trainer.api.validation import mpijob as mpijob_rules
+from mpi_trainer.api.validation import mpijob_warnings
 from mpi_trainer.api.yaml import load
 from mpi_trainer.layout.mpi import REGISTRY
 from mpi_trainer.sdk.job.new import LONGEST_NAME, HostMount, NewJob, name_for, with_additions
@@ -53,8 +55,8 @@ def test_job_is_valid_and_raises_no_suspicion(impl: Any) -> None:
         mounts=(DATA, OUT),
         backoff_limit=0,
     ).mpijob()
-    assert validation.errors(mpijob_with_defaults(job)) == ()
-    assert validation.warnings(mpijob_with_defaults(job)) == ()
+    assert mpijob_rules.errors(mpijob_with_defaults(job)) == ()
+    assert mpijob_warnings.warnings(mpijob_with_defaults(job)) == ()
 
 
 def test_job_submitted_elsewhere_is_the_same_job() -> None:
@@ -154,7 +156,7 @@ def test_additions_stand_beside_what_the_file_has() -> None:
         }
     )
     added = with_additions(job, (("C", "$(D)"),), (DATA,))
-    assert validation.errors(mpijob_with_defaults(added)) == ()
+    assert mpijob_rules.errors(mpijob_with_defaults(added)) == ()
     for role in (LAUNCHER, WORKER):
         spec = pod(added, role)
         assert spec["hostIPC"] is True

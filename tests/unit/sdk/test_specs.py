@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from mpi_trainer.api import validation
 from mpi_trainer.api.defaults import mpijob_with_defaults
 from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob, RunPolicy
+from mpi_trainer.api.validation import mpijob as mpijob_rules
+from mpi_trainer.api.validation import mpijob_warnings
 from mpi_trainer.sdk.job.new import NewJob
 from mpi_trainer.sdk.job.resources import ResourceRequirements, amounts
 from mpi_trainer.sdk.job.specs import MPIJobSpec, ReplicaSpec
@@ -28,8 +29,8 @@ def container(job: MPIJob, role: str) -> dict[str, Any]:
 
 
 def sound(job: MPIJob) -> MPIJob:
-    assert validation.errors(mpijob_with_defaults(job)) == ()
-    assert validation.warnings(mpijob_with_defaults(job)) == ()
+    assert mpijob_rules.errors(mpijob_with_defaults(job)) == ()
+    assert mpijob_warnings.warnings(mpijob_with_defaults(job)) == ()
     return job
 
 

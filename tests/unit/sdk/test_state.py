@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mpi_trainer.api.kinds.conditions import Condition
 from mpi_trainer.api.kinds.meta import ObjectMeta
-from mpi_trainer.api.kinds.mpijob import JobStatus, MPIJob, ReplicaStatus
+from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus, ReplicaStatus
 from mpi_trainer.diagnose.progress import Progress
 from mpi_trainer.sdk.backends.backend import JobDetails, JobSummary, Key, LogLine, PodInfo
 from mpi_trainer.sdk.job import html, progress_line
@@ -33,7 +33,7 @@ HALF = Progress(step=3, total=6, unit="epoch", eta_seconds=12.4, metrics={"loss"
 def job(*conditions: Condition, **status: Any) -> MPIJob:
     return MPIJob(
         metadata=ObjectMeta(name="train", namespace="team", creation_timestamp=NOW),
-        status=JobStatus(conditions=conditions, **status),
+        status=MPIJobStatus(conditions=conditions, **status),
     )
 
 

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from mpi_trainer.api.defaults import mpijob_with_defaults
 from mpi_trainer.api.errors import Path
-from mpi_trainer.api.kinds.mpijob import JobStatus, MPIJob
+from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus
 from mpi_trainer.webhook.mpijob import changes
 from tests.unit.api.building import POD, POLICY
 from tests.unit.webhook.test_quota import made
 
-STARTED = JobStatus(start_time=datetime(2026, 1, 1, tzinfo=UTC))
+STARTED = MPIJobStatus(start_time=datetime(2026, 1, 1, tzinfo=UTC))
 SUSPEND: Path = (*POLICY, "suspend")
 SELECTOR: tuple[Path, Any] = ((*POD, "nodeSelector"), {"pool": "a"})
 

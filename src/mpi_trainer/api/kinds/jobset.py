@@ -40,7 +40,7 @@ class ReplicatedJobView(PartlyRead, frozen=True):
         return self.template.metadata.labels.get(LABEL_ANCESTOR, "")
 
 
-class Network(PartlyRead, frozen=True):
+class JobSetNetwork(PartlyRead, frozen=True):
     subdomain: str = ""
 
 
@@ -60,7 +60,7 @@ class JobSetView(PartlyRead, frozen=True):
     """The part of a JobSet's spec that we act upon."""
 
     replicated_jobs: tuple[ReplicatedJobView, ...] = ()
-    network: Network = Network()
+    network: JobSetNetwork = JobSetNetwork()
     volume_claim_policies: tuple[ClaimPolicy, ...] = ()
 
     @property

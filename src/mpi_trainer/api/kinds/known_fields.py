@@ -77,7 +77,7 @@ FIELDS: Mapping[type, frozenset[str]] = {
         "coordinator failurePolicy managedBy network replicatedJobs startupPolicy"
         " successPolicy suspend ttlSecondsAfterFinished volumeClaimPolicies"
     ),
-    jobset.Network: _names("enableDNSHostnames publishNotReadyAddresses subdomain"),
+    jobset.JobSetNetwork: _names("enableDNSHostnames publishNotReadyAddresses subdomain"),
     jobset.ReplicatedJobView: _names("dependsOn groupName name replicas template"),
     jobset.DependsOn: _names("name status"),
     jobset.ClaimPolicy: _names("retentionPolicy templates"),

@@ -22,6 +22,7 @@ KIND = "MPIJob"
 LAUNCHER = "Launcher"
 WORKER = "Worker"
 OPEN_MPI = "OpenMPI"
+IMPLEMENTATIONS = (OPEN_MPI, "Intel", "MPICH")
 
 
 class SchedulingPolicy(ApiValue, frozen=True):
@@ -66,7 +67,7 @@ class ReplicaStatus(ApiValue, frozen=True):
     label_selector: Mapping[str, Any] | None = None
 
 
-class JobStatus(ApiValue, frozen=True):
+class MPIJobStatus(ApiValue, frozen=True):
     conditions: tuple[Condition, ...] = ()
     replica_statuses: Mapping[str, ReplicaStatus] = {}
     start_time: datetime | None = None
@@ -79,7 +80,7 @@ class MPIJob(ApiValue, frozen=True):
     kind: str = KIND
     metadata: ObjectMeta = ObjectMeta()
     spec: MPIJobSpec = MPIJobSpec()
-    status: JobStatus = JobStatus()
+    status: MPIJobStatus = MPIJobStatus()
 
     @property
     def name(self) -> str:

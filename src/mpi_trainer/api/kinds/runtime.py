@@ -101,7 +101,7 @@ class PodGroupPolicy(ApiValue, frozen=True):
     volcano: Volcano | None = None
 
 
-class Template(ApiValue, frozen=True):
+class JobSetTemplate(ApiValue, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: Mapping[str, Any] = {}
 
@@ -109,7 +109,7 @@ class Template(ApiValue, frozen=True):
 class RuntimeSpec(ApiValue, frozen=True):
     ml_policy: MLPolicy | None = None
     pod_group_policy: PodGroupPolicy | None = None
-    template: Template = Template()
+    template: JobSetTemplate = JobSetTemplate()
 
 
 class Runtime(ApiValue, frozen=True):

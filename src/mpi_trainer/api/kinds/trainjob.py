@@ -145,7 +145,7 @@ class TrainJobSpec(ApiValue, frozen=True):
     managed_by: str | None = None
 
 
-class Condition(ApiValue, frozen=True):
+class TrainJobCondition(ApiValue, frozen=True):
     """As Kubernetes defines it for new kinds; MPIJob's has an update time instead."""
 
     type: str
@@ -156,7 +156,7 @@ class Condition(ApiValue, frozen=True):
     observed_generation: Int64 | None = None
 
 
-class JobStatus(ApiValue, frozen=True, omit_defaults=False):
+class ReplicatedJobStatus(ApiValue, frozen=True, omit_defaults=False):
     """Child Jobs, not pods, of one replicated job. The API requires all counts, zeros too."""
 
     name: str = ""
@@ -180,8 +180,8 @@ class TrainerStatus(ApiValue, frozen=True):
 
 
 class TrainJobStatus(ApiValue, frozen=True):
-    conditions: tuple[Condition, ...] = ()
-    jobs_status: tuple[JobStatus, ...] = ()
+    conditions: tuple[TrainJobCondition, ...] = ()
+    jobs_status: tuple[ReplicatedJobStatus, ...] = ()
     trainer_status: TrainerStatus | None = None
 
 

@@ -1,8 +1,8 @@
 """Whether a TrainJob fits its runtime: what the two are together must be able to start.
 
-Upstream lets much of this through, and then nothing starts and nothing says why: names that become
-too long, pods without an image, MPI without a launcher or with several, changes to containers that
-are not there. Every error stands at the field of the job that can mend it, or at `runtimeRef`.
+Upstream admits much of this, and then nothing starts and no status says why: names that become too
+long, pods without an image, MPI without a launcher or with several, changes to containers that are
+not there. Every error is at the field of the job that can mend it, or at `runtimeRef`.
 Danger: both must have passed their own rules before.
 """
 
@@ -37,7 +37,7 @@ from mpi_trainer.api.kinds.runtime import FLUX, MPI, TORCH, XGBOOST, Runtime
 from mpi_trainer.api.kinds.trainjob import Source, TrainJob
 from mpi_trainer.api.validation import (
     containers,
-    ineffective,
+    gang_scheduling,
     resources,
     rules,
     runtime_patches,
@@ -47,8 +47,7 @@ from mpi_trainer.api.validation import (
 )
 from mpi_trainer.api.validation import runtime as runtimes
 from mpi_trainer.api.validation.replicas import MOST_WORKERS
-from mpi_trainer.api.validation.trainjob import GENERATED
-from mpi_trainer.api.validation.volumes import CONFIG_FOLDER, Given
+from mpi_trainer.api.validation.volumes import CONFIG_FOLDER, AddedVolumes
 
 REF: Path = ("spec", "runtimeRef")
 TRAINER_FIELDS: Path = ("spec", "trainer")
@@ -81,14 +80,14 @@ _QUEUE = "scheduling.volcano.sh/queue-name"
 
 
 def errors(job: TrainJob, runtime: Runtime) -> tuple[FieldError, ...]:
-    unsound = [_at_the_ref(error) for error in runtimes.structure(runtime)]
+    unsound = [_at_runtime_ref(error) for error in runtimes.structure(runtime)]
     if unsound:
         return tuple(unsound)
     together = effective(job, runtime)
     return (
         *_size(job, together),
         *_sources(job, together),
-        *runtime_patches.fit(job.spec.runtime_patches, runtime.jobset),
+        *runtime_patches.compatibility_errors(job.spec.runtime_patches, runtime.jobset),
         *_reserved(job, together),
         *_policy(job, runtime, together),
         *_names(job, together),
@@ -97,7 +96,7 @@ def errors(job: TrainJob, runtime: Runtime) -> tuple[FieldError, ...]:
 
 
 def warnings(job: TrainJob, runtime: Runtime) -> Iterator[FieldError]:
-    yield from ineffective.of_runtime(runtime)
+    yield from gang_scheduling.runtime_warnings(runtime)
     if runtime.metadata.labels.get(LABEL_SUPPORT) == "deprecated":
         rule = "the runtime is deprecated and will be removed"
         yield FieldError((*REF, "name"), SUSPICIOUS, runtime.name, rule, "choose another")
@@ -110,14 +109,14 @@ def warnings(job: TrainJob, runtime: Runtime) -> Iterator[FieldError]:
 
 
 def in_pods(job: str, error: FieldError) -> FieldError:
-    """A fault of the pods of one replicated job, told to who wrote the TrainJob."""
+    """An error of the pods of one replicated job, as an error of the TrainJob."""
     where = f", {error.field}" if error.field else ""
     rule = f"in the pods of `{job}`{where}: {error.rule}"
     return replace(error, path=(*REF, "name"), rule=rule)
 
 
-def _at_the_ref(error: FieldError) -> FieldError:
-    """A fault of the runtime, told to who wrote the job."""
+def _at_runtime_ref(error: FieldError) -> FieldError:
+    """An error of the runtime, as an error of the job."""
     rule = f"the runtime cannot be used: {error.field}: {error.rule}"
     return replace(error, path=(*REF, "name"), rule=rule)
 
@@ -225,7 +224,7 @@ def _names(job: TrainJob, together: Effective) -> rules.Errors:
     meta = job.metadata
     field = "name" if meta.name else "generateName"
     shown = meta.name or meta.generate_name or ""
-    name = meta.name or f"{shown}{GENERATED}"
+    name = meta.name or f"{shown}{rules.GENERATED}"
     suffixes = [
         f"-{one.name}-{max(one.replicas, 1) - 1}-{max(one.count, 1) - 1}{_POD_SUFFIX}"
         for one in together.jobs
@@ -240,23 +239,23 @@ def _names(job: TrainJob, together: Effective) -> rules.Errors:
 
 
 def _pods(runtime: Runtime, together: Effective) -> rules.Errors:
-    """What the API server would refuse of the pods when nobody looks any more."""
+    """What the API server would refuse of the pods later."""
     claims = runtime.jobset.claims
     for job in together.jobs:
         spec = job.template.view.spec
         for error in (
             *containers.errors((), spec),
-            *volumes.errors((), spec, _given(together, job, claims)),
+            *volumes.errors((), spec, _added_volumes(together, job, claims)),
             *security.errors((), spec),
             *resources.overhead((), spec),
         ):
             yield in_pods(job.name, error)
 
 
-def _given(together: Effective, job: ReplicatedJob, claims: Sequence[str]) -> Given:
+def _added_volumes(together: Effective, job: ReplicatedJob, claims: Sequence[str]) -> AddedVolumes:
     folders = dict.fromkeys(claims, "")
     if together.policy == MPI and job.role in (LAUNCHER, NODE):
         folders[SSH_VOLUME] = together.ssh_auth_mount_path
     if together.policy == MPI and job.role == LAUNCHER:
         folders[HOSTFILE_VOLUME] = CONFIG_FOLDER
-    return Given(folders)
+    return AddedVolumes(folders)

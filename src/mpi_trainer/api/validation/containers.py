@@ -45,7 +45,7 @@ def variables(path: Path, env: Sequence[Mapping[str, Any]]) -> rules.Errors:
 def _container(path: Path, container: Container) -> rules.Errors:
     if container.name:
         fault = names.dns1123_label(container.name)
-        yield from rules.named((*path, "name"), container.name, fault)
+        yield from rules.name_errors((*path, "name"), container.name, fault)
     else:
         remedy = "add for example `name: main`"
         yield rules.required((*path, "name"), "a container must have a name", remedy)
@@ -65,7 +65,7 @@ def _container(path: Path, container: Container) -> rules.Errors:
 
 def _variable(path: Path, variable: EnvVar) -> rules.Errors:
     if variable.name:
-        yield from rules.named((*path, "name"), variable.name, names.env_name(variable.name))
+        yield from rules.name_errors((*path, "name"), variable.name, names.env_name(variable.name))
     else:
         rule = "an environment variable must have a name"
         yield rules.required((*path, "name"), rule, "add name, or remove the entry")

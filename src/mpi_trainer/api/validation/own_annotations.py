@@ -1,7 +1,7 @@
-"""What a job wishes by annotations of ours (areas 4 and 10): known names, meaningful values.
+"""The annotations of ours on a job (areas 4 and 10): known names, valid values.
 
-Danger: these errors are for whoever writes a job. A controller that refused a job for an
-annotation would stop it for a word that only another version knows.
+Danger: these errors are for whoever writes a job. A controller must not refuse a job for them:
+another version may know the annotation.
 """
 
 from __future__ import annotations

@@ -69,6 +69,6 @@ def _template(job: MPIJob, role: str, template: PodTemplate) -> rules.Errors:
     yield from reserved_errors((*path, "metadata", "labels"), labels, MPIJOB_POD_LABELS)
     yield from reserved_errors((*path, "metadata", "annotations"), view.metadata.annotations)
     yield from containers.errors((*path, "spec"), view.spec)
-    yield from volumes.errors((*path, "spec"), view.spec, volumes.given(job, role))
+    yield from volumes.errors((*path, "spec"), view.spec, volumes.added_by_mpijob(job, role))
     yield from security.errors((*path, "spec"), view.spec)
     yield from resources.overhead((*path, "spec"), view.spec)

@@ -21,7 +21,7 @@ _GPUS = ("nvidia.com/", "amd.com/gpu", "gpu.intel.com/", "habana.ai/gaudi")
 Amounts = Mapping[str, str | int | float]
 
 
-def device(resource: str) -> bool:
+def is_device(resource: str) -> bool:
     """Whether it is an extended resource: counted in whole units by a device plugin."""
     return "/" in resource and "kubernetes.io/" not in resource
 
@@ -33,7 +33,7 @@ def gpus(container: Container) -> int:
     return sum(int(amount) for amount in amounts if amount is not None)
 
 
-def tiny(amount: str | int | float) -> bool:
+def is_tiny(amount: str | int | float) -> bool:
     """Whether an amount of memory is so small that its unit must be a slip."""
     number = _number(amount)
     return number is not None and 0 < number < 1024 * 1024
@@ -45,7 +45,7 @@ def errors(path: Path, resources: Resources) -> rules.Errors:
     for resource, value in resources.requests.items():
         where = (*path, "requests", resource)
         request, limit = _number(value), _number(resources.limits.get(resource))
-        exact = device(resource) or resource.startswith(_HUGEPAGES)
+        exact = is_device(resource) or resource.startswith(_HUGEPAGES)
         if resource not in resources.limits:
             if exact:
                 rule = f"a request of {resource} needs an equal limit"
@@ -70,14 +70,14 @@ def _amounts(path: Path, amounts: Amounts) -> rules.Errors:
     for resource, value in amounts.items():
         where = (*path, resource)
         if "/" in resource:
-            yield from rules.named(where, resource, names.qualified(resource))
+            yield from rules.name_errors(where, resource, names.qualified(resource))
         elif resource not in _STANDARD and not resource.startswith(_HUGEPAGES):
             rule = "must be cpu, memory, ephemeral-storage, hugepages-<size> or <domain>/<device>"
             remedy = "for GPUs use `nvidia.com/gpu`"
             yield FieldError(where, NOT_SUPPORTED, resource, rule, remedy)
         yield from rules.quantity(where, value)
         number = _number(value)
-        if device(resource) and number is not None and not quantities.whole(number):
+        if is_device(resource) and number is not None and not quantities.whole(number):
             rule = "must be a whole number, as a device cannot be divided"
             yield FieldError(where, INVALID, value, rule, "ask for whole devices")
 

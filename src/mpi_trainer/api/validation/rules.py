@@ -19,6 +19,9 @@ from mpi_trainer.api.spelling import nearest
 
 Errors = Iterator[FieldError]
 
+GENERATED = "xxxxx"
+"""stands for the letters that the API server appends to a generateName"""
+
 
 def required(path: Path, rule: str, remedy: str) -> FieldError:
     return FieldError(path, REQUIRED, msgspec.UNSET, rule, remedy)
@@ -45,7 +48,7 @@ def at_most(path: Path, count: int, most: int) -> Errors:
         yield FieldError(path, INVALID, msgspec.UNSET, rule, "remove some")
 
 
-def named(path: Path, value: str, fault: names.Fault | None) -> Errors:
+def name_errors(path: Path, value: str, fault: names.Fault | None) -> Errors:
     if fault is not None:
         yield FieldError(path, INVALID, value, fault.rule, fault.remedy)
 
@@ -62,13 +65,13 @@ def quantity(path: Path, value: str | int | float) -> Errors:
 
 def label_map(path: Path, given: Mapping[str, str]) -> Errors:
     for key, value in given.items():
-        yield from named((*path, key), key, names.qualified(key))
-        yield from named((*path, key), value, names.label_value(value))
+        yield from name_errors((*path, key), key, names.qualified(key))
+        yield from name_errors((*path, key), value, names.label_value(value))
 
 
 def annotation_map(path: Path, given: Mapping[str, str]) -> Errors:
     for key in given:
-        yield from named((*path, key), key, names.qualified(key.lower()))
+        yield from name_errors((*path, key), key, names.qualified(key.lower()))
     fault = names.annotations_size(given)
     if fault is not None:
         yield FieldError(path, TOO_LONG, msgspec.UNSET, fault.rule, fault.remedy)

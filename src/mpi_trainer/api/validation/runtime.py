@@ -1,7 +1,7 @@
 """A runtime by itself: what upstream refuses, and what contradicts itself.
 
 A runtime may be meant for another controller, so what only we cannot serve is a warning here, and
-an error of the job that names it (`fitting`).
+an error of the job that names it (`compatibility`).
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from mpi_trainer.api.errors import DUPLICATE, FORBIDDEN, INVALID, SUSPICIOUS, Fi
 from mpi_trainer.api.kinds.annotations import MPI_IMPLEMENTATION
 from mpi_trainer.api.kinds.jobset import JobSetView, ReplicatedJobView
 from mpi_trainer.api.kinds.labels import LABEL_SUPPORT, reserved_errors
-from mpi_trainer.api.kinds.mpijob import OPEN_MPI
+from mpi_trainer.api.kinds.mpijob import IMPLEMENTATIONS, OPEN_MPI
 from mpi_trainer.api.kinds.runtime import CLUSTER, MPI, MPIPolicy, Runtime
 from mpi_trainer.api.validation import rules
-from mpi_trainer.api.validation.policies import IMPLEMENTATIONS
 from mpi_trainer.api.yaml.decode import decode
 
 POLICY: Path = ("spec", "mlPolicy")
@@ -97,7 +96,9 @@ def _one_launcher(runtime: Runtime, job: ReplicatedJobView, path: Path) -> Itera
 def _metadata(runtime: Runtime) -> rules.Errors:
     meta = runtime.metadata
     if meta.name:
-        yield from rules.named(("metadata", "name"), meta.name, names.dns1123_subdomain(meta.name))
+        yield from rules.name_errors(
+            ("metadata", "name"), meta.name, names.dns1123_subdomain(meta.name)
+        )
     elif not meta.generate_name:
         rule = "a runtime must have a name"
         yield rules.required(("metadata", "name"), rule, "add the name that jobs refer to")
@@ -107,10 +108,10 @@ def _metadata(runtime: Runtime) -> rules.Errors:
         yield FieldError(("metadata", "namespace"), FORBIDDEN, meta.namespace, rule, remedy)
     yield from rules.label_map(("metadata", "labels"), meta.labels)
     yield from rules.annotation_map(("metadata", "annotations"), meta.annotations)
-    told = meta.annotations.get(MPI_IMPLEMENTATION)
-    if told is not None:
+    implementation = meta.annotations.get(MPI_IMPLEMENTATION)
+    if implementation is not None:
         where = ("metadata", "annotations", MPI_IMPLEMENTATION)
-        yield from rules.one_of(where, told, IMPLEMENTATIONS)
+        yield from rules.one_of(where, implementation, IMPLEMENTATIONS)
 
 
 def _ignored(path: Path, job: ReplicatedJobView) -> Iterator[FieldError]:
@@ -148,7 +149,7 @@ def _job(path: Path, job: ReplicatedJobView, taken: set[str]) -> rules.Errors:
         rule = "another replicated job has this name"
         yield FieldError((*path, "name"), DUPLICATE, job.name, rule, "rename one of them")
     else:
-        yield from rules.named((*path, "name"), job.name, names.dns1035_label(job.name))
+        yield from rules.name_errors((*path, "name"), job.name, names.dns1035_label(job.name))
     if job.ancestor not in _CONTAINERS:
         return
     if job.replicas != 1:

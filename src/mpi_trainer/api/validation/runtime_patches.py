@@ -47,7 +47,7 @@ def errors(patches: Sequence[RuntimePatch]) -> rules.Errors:
             yield from _job((*where, m), job)
 
 
-def fit(patches: Sequence[RuntimePatch], jobset: JobSetView) -> rules.Errors:
+def compatibility_errors(patches: Sequence[RuntimePatch], jobset: JobSetView) -> rules.Errors:
     """What they name that the runtime has not."""
     there = {job.name: job for job in jobset.replicated_jobs}
     for n, patch in enumerate(patches):
@@ -69,7 +69,7 @@ def _manager(path: Path, manager: str) -> rules.Errors:
         rule, remedy = "must be a domain and a path", f"write for example `example.com/{domain}`"
         yield FieldError(path, INVALID, manager, rule, remedy)
     else:
-        yield from rules.named(path, manager, names.dns1123_subdomain(domain))
+        yield from rules.name_errors(path, manager, names.dns1123_subdomain(domain))
 
 
 def _job(path: Path, job: ReplicatedJobPatch) -> rules.Errors:

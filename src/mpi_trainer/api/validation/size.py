@@ -18,12 +18,12 @@ _SPEC = ("spec",)
 def errors(data: Mapping[str, Any]) -> tuple[FieldError, ...]:
     """What is wrong with the size and depth of `spec`, in words that say what to do."""
     try:
-        return of_text(_text(data.get("spec")))
+        return text_errors(_text(data.get("spec")))
     except RecursionError:
         return (_too_deep(f"more than {bounds.NESTING}"),)
 
 
-def of_text(spec: bytes) -> tuple[FieldError, ...]:
+def text_errors(spec: bytes) -> tuple[FieldError, ...]:
     """As `errors`, of a spec as JSON that has not been decoded."""
     if len(spec) > bounds.SPEC_BYTES:
         return (too_large(len(spec)),)

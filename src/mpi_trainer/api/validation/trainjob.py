@@ -1,7 +1,7 @@
 """A TrainJob by itself: every rule of the public definition and of the public webhook.
 
 Stricter than upstream in counts: zero nodes or zero ranks start nothing, and are refused.
-Whether the job fits the runtime that it names is `fitting`.
+Whether the job fits the runtime that it names is `compatibility`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from mpi_trainer.api.validation import (
 from mpi_trainer.api.yaml.decode import decode
 
 SPEC: Path = ("spec",)
-GENERATED = "xxxxx"
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://.+", re.DOTALL)
 _MOST_ITEMS = 128
@@ -57,7 +56,7 @@ def _metadata(job: TrainJob) -> rules.Errors:
     meta = job.metadata
     field = "name" if meta.name or not meta.generate_name else "generateName"
     shown = meta.name or meta.generate_name or ""
-    name = meta.name or f"{shown}{GENERATED}"
+    name = meta.name or f"{shown}{rules.GENERATED}"
     path = ("metadata", field)
     if not shown:
         yield rules.required(path, "a job must have a name", "add for example `name: train`")
@@ -65,10 +64,10 @@ def _metadata(job: TrainJob) -> rules.Errors:
         rule = f"must be at most {names.LABEL_LENGTH} characters"
         yield FieldError(path, TOO_LONG, shown, rule, "shorten it")
     else:
-        yield from rules.named(path, shown, names.dns1035_label(name))
+        yield from rules.name_errors(path, shown, names.dns1035_label(name))
     if meta.namespace:
         fault = names.dns1123_label(meta.namespace)
-        yield from rules.named(("metadata", "namespace"), meta.namespace, fault)
+        yield from rules.name_errors(("metadata", "namespace"), meta.namespace, fault)
     yield from rules.label_map(("metadata", "labels"), meta.labels)
     yield from rules.annotation_map(("metadata", "annotations"), meta.annotations)
 
@@ -80,7 +79,7 @@ def _runtime_ref(path: Path, ref: RuntimeRef) -> rules.Errors:
             (*path, "name"), rule, "name one of `kubectl get clustertrainingruntimes`"
         )
     else:
-        yield from rules.named((*path, "name"), ref.name, names.dns1123_subdomain(ref.name))
+        yield from rules.name_errors((*path, "name"), ref.name, names.dns1123_subdomain(ref.name))
     yield from rules.one_of((*path, "apiGroup"), ref.api_group, (GROUP,))
     yield from rules.one_of((*path, "kind"), ref.kind, KINDS)
 

@@ -21,18 +21,18 @@ CONFIG_VOLUME = "mpi-job-config"
 CONFIG_FOLDER = "/etc/mpi"
 
 
-class Given(msgspec.Struct, frozen=True):
+class AddedVolumes(msgspec.Struct, frozen=True):
     """What the job itself adds to a pod: volume name → folder in the first container."""
 
     folders: Mapping[str, str]
 
 
-def given(job: MPIJob, role: str) -> Given:
+def added_by_mpijob(job: MPIJob, role: str) -> AddedVolumes:
     folders = {SSH_VOLUME: job.spec.ssh_auth_mount_path or ""}
-    return Given({**folders, CONFIG_VOLUME: CONFIG_FOLDER} if role == LAUNCHER else folders)
+    return AddedVolumes({**folders, CONFIG_VOLUME: CONFIG_FOLDER} if role == LAUNCHER else folders)
 
 
-def errors(path: Path, spec: PodSpec, own: Given) -> rules.Errors:
+def errors(path: Path, spec: PodSpec, own: AddedVolumes) -> rules.Errors:
     yield from _volumes((*path, "volumes"), spec.volumes, own)
     known = {volume.name for volume in spec.volumes} | set(own.folders)
     for n, container in enumerate(spec.init_containers):
@@ -44,14 +44,14 @@ def errors(path: Path, spec: PodSpec, own: Given) -> rules.Errors:
         yield from _mounts(where, container.volume_mounts, known, taken)
 
 
-def _volumes(path: Path, volumes: tuple[Volume, ...], own: Given) -> rules.Errors:
+def _volumes(path: Path, volumes: tuple[Volume, ...], own: AddedVolumes) -> rules.Errors:
     taken: set[str] = set()
     for n, volume in enumerate(volumes):
         where = (*path, n, "name")
         if not volume.name:
             yield rules.required(where, "a volume must have a name", "add for example `name: data`")
             continue
-        yield from rules.named(where, volume.name, names.dns1123_label(volume.name))
+        yield from rules.name_errors(where, volume.name, names.dns1123_label(volume.name))
         if volume.name in own.folders:
             rule = "the job adds a volume of this name itself"
             yield FieldError(where, DUPLICATE, volume.name, rule, "give yours another name")
@@ -117,5 +117,5 @@ def _mount(path: Path, mount: VolumeMount, known: set[str]) -> rules.Errors:
         yield FieldError(where, INVALID, inside, rule, "name a folder inside the volume")
 
 
-def absolute(path: str) -> bool:
+def is_absolute(path: str) -> bool:
     return path.startswith("/")

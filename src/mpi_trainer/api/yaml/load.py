@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from mpi_trainer.api import validation
 from mpi_trainer.api.defaults import mpijob_with_defaults
 from mpi_trainer.api.errors import (
     DUPLICATE,
@@ -28,7 +27,8 @@ from mpi_trainer.api.kinds import identity, trainjob
 from mpi_trainer.api.kinds import runtime as runtime_kinds
 from mpi_trainer.api.kinds.identity import ANY_FILE, MPIJOB_FILE, Kinds
 from mpi_trainer.api.kinds.mpijob import KIND, MPIJob
-from mpi_trainer.api.validation import size
+from mpi_trainer.api.validation import mpijob as mpijob_rules
+from mpi_trainer.api.validation import mpijob_warnings, size
 from mpi_trainer.api.yaml import attachments, documents
 from mpi_trainer.api.yaml.attachments import CONFIG_MAP, SECRET, ConfigMap, Secret
 from mpi_trainer.api.yaml.decode import Decoded, decode
@@ -89,9 +89,9 @@ def _one(data: Mapping[str, Any], *kinds: str) -> LoadedObject:
 def _job(data: Mapping[str, Any]) -> LoadedObject:
     decoded = decode(MPIJob, data)
     value = mpijob_with_defaults(decoded.value)
-    errors = (*decoded.errors, *beyond(decoded, validation.errors(value)))
+    errors = (*decoded.errors, *beyond(decoded, mpijob_rules.errors(value)))
     wrong = [error.path for error in errors]
-    suspicions = (w for w in validation.warnings(value) if not under(w.path, wrong))
+    suspicions = (w for w in mpijob_warnings.warnings(value) if not under(w.path, wrong))
     return LoadedObject(value, errors, (*decoded.warnings, *beyond(decoded, suspicions)))
 
 

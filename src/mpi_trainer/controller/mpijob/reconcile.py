@@ -16,7 +16,7 @@ from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.labels import LABEL_JOB
 from mpi_trainer.api.kinds.mpijob import KIND, MPIJob
-from mpi_trainer.api.validation import ineffective
+from mpi_trainer.api.validation import gang_scheduling
 from mpi_trainer.controller import record
 from mpi_trainer.controller.agent_scripts import AgentScripts, ScriptsUser
 from mpi_trainer.controller.children import NameTaken, NameWait, Predecessor, name_taken_text
@@ -219,7 +219,7 @@ class Reconciler:
             for event in decision.events:
                 self._record_event(work.job, event.type, event.reason, event.message)
             if not work.job.status.conditions:
-                for warning in ineffective.of_job(work.job):
+                for warning in gang_scheduling.mpijob_warnings(work.job):
                     self._record_event(work.job, "Warning", reasons.NO_EFFECT, str(warning))
         if decision.delete_job:
             await writer.delete_job(work)

@@ -16,7 +16,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from mpi_trainer.api.kinds import conditions as c
-from mpi_trainer.api.kinds.mpijob import JobStatus
+from mpi_trainer.api.kinds.mpijob import MPIJobStatus
 from mpi_trainer.controller import status_throttle
 from mpi_trainer.controller.status_throttle import AT_ONCE, Urgency
 
@@ -26,7 +26,7 @@ _OF_NEW_JOBS: Final = {c.CREATED, c.SUSPENDED}
 
 
 def wait(
-    old: JobStatus, new: JobStatus, first_seen: datetime, now: datetime, busy: timedelta
+    old: MPIJobStatus, new: MPIJobStatus, first_seen: datetime, now: datetime, busy: timedelta
 ) -> timedelta | None:
     """How long the new status may wait to be written; None where there is nothing to write."""
     change = urgency(old, new)
@@ -36,7 +36,7 @@ def wait(
     return status_throttle.wait(change, since, now, busy)
 
 
-def urgency(old: JobStatus, new: JobStatus) -> Urgency | None:
+def urgency(old: MPIJobStatus, new: MPIJobStatus) -> Urgency | None:
     """None where nothing but the time of the last pass differs."""
     bare = replace(new, last_reconcile_time=old.last_reconcile_time)
     if bare == old:

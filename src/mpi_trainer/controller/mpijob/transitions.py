@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from mpi_trainer.api.kinds import conditions as c
-from mpi_trainer.api.kinds.mpijob import JobStatus, MPIJob
+from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus
 from mpi_trainer.decide import reasons
 from mpi_trainer.layout.hosts import launcher_name
 from mpi_trainer.runtime.job_metrics import MPIJobMetrics
 
 
-def count_transitions(metrics: MPIJobMetrics, job: MPIJob, new: JobStatus) -> None:
+def count_transitions(metrics: MPIJobMetrics, job: MPIJob, new: MPIJobStatus) -> None:
     """To be called once the status is stored. `job` has the one before it."""
     old, where = job.status, job.namespace
     if _begins(old, new, c.CREATED):
@@ -27,29 +27,29 @@ def count_transitions(metrics: MPIJobMetrics, job: MPIJob, new: JobStatus) -> No
         metrics.failed(where, _lasted(new))
 
 
-def _begins(old: JobStatus, new: JobStatus, kind: str) -> bool:
+def _begins(old: MPIJobStatus, new: MPIJobStatus, kind: str) -> bool:
     return c.holds(new.conditions, kind) and not c.holds(old.conditions, kind)
 
 
-def _waits(status: JobStatus) -> bool:
+def _waits(status: MPIJobStatus) -> bool:
     running = c.find(status.conditions, c.RUNNING)
     return running is not None and running.reason == reasons.WAITING
 
 
-def _was_held_up(old: JobStatus) -> bool:
+def _was_held_up(old: MPIJobStatus) -> bool:
     """Suspended or tried before: the time to running is not the cluster's alone."""
     kinds = (c.SUSPENDED, c.RESTARTING)
     return any(c.find(old.conditions, kind) is not None for kind in kinds)
 
 
-def _since_creation(job: MPIJob, new: JobStatus) -> float | None:
+def _since_creation(job: MPIJob, new: MPIJobStatus) -> float | None:
     running, born = c.find(new.conditions, c.RUNNING), job.metadata.creation_timestamp
     if running is None or running.last_transition_time is None or born is None:
         return None
     return max((running.last_transition_time - born).total_seconds(), 0.0)
 
 
-def _lasted(new: JobStatus) -> float | None:
+def _lasted(new: MPIJobStatus) -> float | None:
     if new.start_time is None or new.completion_time is None:
         return None
     return (new.completion_time - new.start_time).total_seconds()

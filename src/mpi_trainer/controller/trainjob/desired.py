@@ -11,7 +11,7 @@ from mpi_trainer.api.errors import FieldError
 from mpi_trainer.api.kinds.annotations import RENDERED
 from mpi_trainer.api.kinds.runtime import Runtime
 from mpi_trainer.api.kinds.trainjob import TrainJob
-from mpi_trainer.api.validation import ineffective
+from mpi_trainer.api.validation import gang_scheduling
 from mpi_trainer.controller.dependents import WantedDependents
 from mpi_trainer.kube.resources import CONFIGMAPS
 from mpi_trainer.layout.model import Layout
@@ -65,5 +65,5 @@ def desired(
 ) -> Desired:
     """InvalidJob where the runtime's own template is in the children's way."""
     made = render.rendered(job, runtime, domain, endpoint)
-    notes, unused = runtime.metadata.annotations, tuple(ineffective.of_runtime(runtime))
+    notes, unused = runtime.metadata.annotations, tuple(gang_scheduling.runtime_warnings(runtime))
     return Desired(job, made.effective, made.layout, made.children, made.keys, notes, unused)

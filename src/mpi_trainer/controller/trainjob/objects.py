@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from mpi_trainer.api.kinds.annotations import RENDERED, RUNTIME_SNAPSHOT
-from mpi_trainer.api.kinds.trainjob import Condition, JobStatus
+from mpi_trainer.api.kinds.trainjob import ReplicatedJobStatus as JobStatus
+from mpi_trainer.api.kinds.trainjob import TrainJobCondition
 from mpi_trainer.decide.trainjob.observed import ObservedJobSet
 from mpi_trainer.kube.resources import TRAINJOBS
 from mpi_trainer.runtime.partial import Meta, Partial
@@ -73,10 +74,10 @@ def _counts(one: ReplicatedJobStatus) -> JobStatus:
     )
 
 
-def _condition(found: JobSet, kind: str) -> Condition | None:
+def _condition(found: JobSet, kind: str) -> TrainJobCondition | None:
     for one in found.status.conditions:
         if one.type == kind and one.status == "True":
-            return Condition(
+            return TrainJobCondition(
                 type=one.type,
                 status=one.status,
                 reason=one.reason,

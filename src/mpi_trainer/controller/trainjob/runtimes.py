@@ -199,7 +199,7 @@ class _Stored(Partial, frozen=True, gc=False):
 def _read(body: bytes, last: _Read | None) -> _Read:
     """The runtime that the API server has answered with; the `last` one if it still is that."""
     try:
-        wrong = size.of_text(bytes(typed.decode(body, _Stored).spec))
+        wrong = size.text_errors(bytes(typed.decode(body, _Stored).spec))
         data = {} if wrong else typed.decode(body, dict[str, Any])
     except msgspec.MsgspecError as error:
         raise BadRuntime(f"runtime: it cannot be read: {error}") from None

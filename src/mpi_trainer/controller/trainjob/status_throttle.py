@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from mpi_trainer.api.kinds.trainjob import JobStatus, TrainJob
+from mpi_trainer.api.kinds.trainjob import ReplicatedJobStatus, TrainJob
 from mpi_trainer.controller.status_throttle import AT_ONCE, Urgency, wait
 from mpi_trainer.decide.trainjob import status_annotations as f
 from mpi_trainer.decide.trainjob.decision import TrainJobDecision
@@ -118,7 +118,7 @@ def _differs(job: TrainJob, decision: TrainJobDecision) -> bool:
     return (decision.annotations, decision.status) != stored
 
 
-def _activity(counts: tuple[JobStatus, ...]) -> tuple[bool, bool]:
+def _activity(counts: tuple[ReplicatedJobStatus, ...]) -> tuple[bool, bool]:
     """What clients wait for: whether anything is active, and whether anything is suspended."""
     return any(one.active for one in counts), any(one.suspended for one in counts)
 

@@ -12,7 +12,7 @@ from datetime import timedelta
 
 import msgspec
 
-from mpi_trainer.api.kinds.mpijob import JobStatus
+from mpi_trainer.api.kinds.mpijob import MPIJobStatus
 from mpi_trainer.decide.observed import Record
 from mpi_trainer.decide.reasons import DecidedEvent
 
@@ -26,7 +26,7 @@ class MPIJobDecision(msgspec.Struct, frozen=True):
     to follow.
     """
 
-    status: JobStatus
+    status: MPIJobStatus
     record: Record
     needs_key: bool = False
     start_workers: tuple[int, ...] = ()

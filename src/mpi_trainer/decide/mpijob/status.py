@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from mpi_trainer.api.kinds import conditions as c
-from mpi_trainer.api.kinds.mpijob import JobStatus, MPIJob
+from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus
 from mpi_trainer.decide import reasons
 from mpi_trainer.decide.observed import Failure, Record
 from mpi_trainer.decide.reasons import DecidedEvent
@@ -23,7 +23,7 @@ replace = msgspec.structs.replace
 class StatusBuilder(msgspec.Struct, frozen=True):
     job: MPIJob
     now: datetime
-    status: JobStatus
+    status: MPIJobStatus
     events: tuple[DecidedEvent, ...] = ()
 
     def created(self) -> StatusBuilder:

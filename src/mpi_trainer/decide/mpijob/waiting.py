@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from mpi_trainer.api.kinds import conditions as c
-from mpi_trainer.api.kinds.mpijob import JobStatus, MPIJob
+from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus
 from mpi_trainer.decide import reasons, scheduling
 from mpi_trainer.decide.observed import Observed, ObservedPod
 
@@ -22,7 +22,7 @@ _CAUSES_TOLD = 3
 _LONGEST_CAUSE = 300
 
 
-def remaining(job: MPIJob, status: JobStatus, seen: Observed, now: datetime) -> timedelta | None:
+def remaining(job: MPIJob, status: MPIJobStatus, seen: Observed, now: datetime) -> timedelta | None:
     """Time until the next message; None where the job waits for no pod."""
     since = _since(status, seen)
     if since is None or next(_waits(job, seen), None) is None:
@@ -34,7 +34,7 @@ def remaining(job: MPIJob, status: JobStatus, seen: Observed, now: datetime) -> 
     return timedelta(0) if elapsed < timedelta(0) else EVERY - elapsed
 
 
-def message(job: MPIJob, status: JobStatus, seen: Observed, now: datetime) -> str:
+def message(job: MPIJob, status: MPIJobStatus, seen: Observed, now: datetime) -> str:
     causes: dict[str, list[str]] = {}
     for name, why in _waits(job, seen):
         causes.setdefault(why[:_LONGEST_CAUSE], []).append(name)
@@ -47,7 +47,7 @@ def message(job: MPIJob, status: JobStatus, seen: Observed, now: datetime) -> st
     return f"{count} of {job.workers + 1} pods do not run after {seconds} s; {'; '.join(parts)}"
 
 
-def _since(status: JobStatus, seen: Observed) -> datetime | None:
+def _since(status: MPIJobStatus, seen: Observed) -> datetime | None:
     return seen.record.retry_at or scheduling.since(status, seen)
 
 

@@ -15,7 +15,12 @@ from mpi_trainer.api.effective.combine import LAUNCHER, NODE, TRAINER, Effective
 from mpi_trainer.api.kinds.annotations import CLEAN, TTL
 from mpi_trainer.api.kinds.managers import TRAINJOB_CONTROLLER
 from mpi_trainer.api.kinds.runtime import MPI
-from mpi_trainer.api.kinds.trainjob import SUSPENDED, Condition, JobStatus, TrainJob
+from mpi_trainer.api.kinds.trainjob import (
+    SUSPENDED,
+    ReplicatedJobStatus,
+    TrainJob,
+    TrainJobCondition,
+)
 from mpi_trainer.decide import cause_text, deadline, permanent_failures, reasons, success
 from mpi_trainer.decide.observed import Failure, Observed
 from mpi_trainer.decide.trainjob import status_annotations as f
@@ -116,7 +121,7 @@ def over(job: TrainJob, job_set: ObservedJobSet | None, now: datetime) -> TrainJ
 
 
 def _completed(
-    story: StatusBuilder, effective: Effective, seen: ObservedTrainJob, told: Condition
+    story: StatusBuilder, effective: Effective, seen: ObservedTrainJob, told: TrainJobCondition
 ) -> TrainJobDecision:
     if effective.policy != MPI:
         return _ended(story.complete(told.reason, told.message), seen)
@@ -135,7 +140,7 @@ def _completed(
 
 
 def _failed(
-    story: StatusBuilder, effective: Effective, seen: ObservedTrainJob, told: Condition
+    story: StatusBuilder, effective: Effective, seen: ObservedTrainJob, told: TrainJobCondition
 ) -> TrainJobDecision:
     cause = _cause(effective, seen.pods)
     if not cause and not seen.all_pods:
@@ -275,14 +280,16 @@ def _since(story: StatusBuilder) -> datetime:
     return moved or story.job.metadata.creation_timestamp or story.now
 
 
-def _counts(before: tuple[JobStatus, ...], job_set: ObservedJobSet | None) -> tuple[JobStatus, ...]:
+def _counts(
+    before: tuple[ReplicatedJobStatus, ...], job_set: ObservedJobSet | None
+) -> tuple[ReplicatedJobStatus, ...]:
     """The JobSet's own; where it is gone nothing is active any more."""
     if job_set is not None and job_set.jobs:
         return job_set.jobs
     return _idle(before)
 
 
-def _idle(counts: tuple[JobStatus, ...]) -> tuple[JobStatus, ...]:
+def _idle(counts: tuple[ReplicatedJobStatus, ...]) -> tuple[ReplicatedJobStatus, ...]:
     return tuple(replace(one, active=0, ready=0, suspended=0) for one in counts)
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import msgspec
 
-from mpi_trainer.api.kinds.trainjob import Condition, JobStatus
+from mpi_trainer.api.kinds.trainjob import ReplicatedJobStatus, TrainJobCondition
 from mpi_trainer.decide.observed import Observed
 
 
@@ -21,9 +21,9 @@ class ObservedJobSet(msgspec.Struct, frozen=True):
     terminating: bool = False
     rendered: str = ""
     runtime: str = ""
-    jobs: tuple[JobStatus, ...] = ()
-    completed: Condition | None = None
-    failed: Condition | None = None
+    jobs: tuple[ReplicatedJobStatus, ...] = ()
+    completed: TrainJobCondition | None = None
+    failed: TrainJobCondition | None = None
     since: datetime | None = None
 
     @property

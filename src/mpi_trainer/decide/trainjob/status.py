@@ -16,8 +16,8 @@ from mpi_trainer.api.kinds.trainjob import (
     COMPLETE,
     FAILED,
     SUSPENDED,
-    Condition,
     TrainJob,
+    TrainJobCondition,
     TrainJobStatus,
 )
 from mpi_trainer.decide.reasons import DecidedEvent
@@ -30,7 +30,7 @@ RESUMED = "Resumed"
 RETRIED = "PodFailed"
 
 
-def find(status: TrainJobStatus, kind: str) -> Condition | None:
+def find(status: TrainJobStatus, kind: str) -> TrainJobCondition | None:
     return next((c for c in status.conditions if c.type == kind), None)
 
 
@@ -116,7 +116,7 @@ class StatusBuilder(msgspec.Struct, frozen=True):
             return self
         kept = old is not None and old.status == truth
         since = old.last_transition_time if old is not None and kept else self.now
-        new = Condition(
+        new = TrainJobCondition(
             type=kind, status=truth, reason=reason, message=message, last_transition_time=since
         )
         others = tuple(c for c in self.status.conditions if c.type != kind)

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from mpi_trainer.api import validation
 from mpi_trainer.api.defaults import mpijob_with_defaults
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.kinds.annotations import LOCAL_MPI
@@ -21,6 +20,7 @@ from mpi_trainer.api.kinds.mpijob import OPEN_MPI, MPIJob
 from mpi_trainer.api.kinds.runtime import Runtime
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.api.validation import compatibility
+from mpi_trainer.api.validation import mpijob as mpijob_rules
 from mpi_trainer.layout.agent import Choice
 from mpi_trainer.layout.model import Layout
 from mpi_trainer.layout.mpijob import choose, layout
@@ -77,7 +77,7 @@ class LocalRun(msgspec.Struct, frozen=True):
 def prepare(job: MPIJob, settings: LocalSettings) -> LocalRun:
     """Defaults, validation and choices; raises InvalidJob or LocalError with everything found."""
     job = mpijob_with_defaults(_named(job))
-    errors = () if settings.train else validation.errors(job)
+    errors = () if settings.train else mpijob_rules.errors(job)
     if errors:
         raise InvalidJob(errors)
     chosen = named(settings.distribution) if settings.distribution else None

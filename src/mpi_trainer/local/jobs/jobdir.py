@@ -24,7 +24,7 @@ from typing import IO, Any, TypeVar
 
 import msgspec
 
-from mpi_trainer.api.kinds.mpijob import JobStatus, MPIJob, to_wire
+from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus, to_wire
 from mpi_trainer.api.yaml import typed
 from mpi_trainer.api.yaml.decode import decode
 from mpi_trainer.decide.history import History
@@ -59,7 +59,7 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     workers: int
     slots: int
     implementation: str
-    status: JobStatus = JobStatus()
+    status: MPIJobStatus = MPIJobStatus()
     progress: Progress | None = None
     ttl_seconds: int | None = None
     record: Record = Record()

@@ -25,7 +25,7 @@ from pathlib import Path
 import msgspec
 
 from mpi_trainer.api.kinds import conditions
-from mpi_trainer.api.kinds.mpijob import JobStatus, MPIJob
+from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus
 from mpi_trainer.local.execute.settings import LocalSettings
 from mpi_trainer.local.jobs import queue
 from mpi_trainer.local.jobs.jobdir import Damaged, JobDir, State, StoredEvent
@@ -109,7 +109,7 @@ def _prepared(folder: JobDir, job: MPIJob, settings: LocalSettings) -> Iterator[
     try:
         now = datetime.now(UTC)
         meta = replace(job.metadata, uid=str(uuid.uuid4()), creation_timestamp=now)
-        job = replace(job, metadata=meta, status=JobStatus())
+        job = replace(job, metadata=meta, status=MPIJobStatus())
         fresh.write_settings(settings)
         fresh.write_job(job)
         fresh.write_state(_first_state(job, now))

@@ -15,7 +15,7 @@ from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds import mpijob, trainjob
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.api.kinds.runtime import MPI
-from mpi_trainer.api.kinds.trainjob import Condition, JobStatus, TrainJobStatus
+from mpi_trainer.api.kinds.trainjob import ReplicatedJobStatus, TrainJobCondition, TrainJobStatus
 from mpi_trainer.local.execute.settings import Train
 from mpi_trainer.local.jobs.trainjob import values
 
@@ -51,9 +51,9 @@ def _role(policy: str, role: str) -> str:
     return mpijob.LAUNCHER if policy != MPI or role == LAUNCHER else mpijob.WORKER
 
 
-def _conditions(status: mpijob.JobStatus) -> list[Condition]:
+def _conditions(status: mpijob.MPIJobStatus) -> list[TrainJobCondition]:
     return [
-        Condition(
+        TrainJobCondition(
             type=WORDS[one.type],
             status=one.status,
             reason=REASONS.get((one.type, one.status), one.reason),
@@ -65,11 +65,11 @@ def _conditions(status: mpijob.JobStatus) -> list[Condition]:
     ]
 
 
-def _counts(name: str, role: str, stand_in: MPIJob) -> JobStatus:
+def _counts(name: str, role: str, stand_in: MPIJob) -> ReplicatedJobStatus:
     counted = stand_in.status.replica_statuses.get(role, mpijob.ReplicaStatus())
     suspended = c.holds(stand_in.status.conditions, c.SUSPENDED)
     active = int(counted.active > 0)
     failed = int(counted.failed > 0)
     succeeded = int(counted.succeeded > 0 and not active and not failed)
     ready = int(active and c.holds(stand_in.status.conditions, c.RUNNING))
-    return JobStatus(name, ready, succeeded, failed, active, int(suspended))
+    return ReplicatedJobStatus(name, ready, succeeded, failed, active, int(suspended))

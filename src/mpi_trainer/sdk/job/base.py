@@ -251,14 +251,14 @@ class Job:
         Raises:
             ValueError: It makes no sense; everything that was found stands in the message.
         """
-        from mpi_trainer.api import validation
+        from mpi_trainer.api.validation import mpijob as mpijob_rules
 
-        if errors := validation.errors(mpijob_with_defaults(self._placed())):
+        if errors := mpijob_rules.errors(mpijob_with_defaults(self._placed())):
             raise InvalidJob(errors)
 
     def to_dict(self) -> dict[str, Any]:
         """The MPIJob manifest: what runs, and what `kubectl apply` would take."""
-        definition = msgspec.structs.replace(self._placed(), status=api.JobStatus())
+        definition = msgspec.structs.replace(self._placed(), status=api.MPIJobStatus())
         return api.to_wire(definition)
 
     def to_yaml(self) -> str:

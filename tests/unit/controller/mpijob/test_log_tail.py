@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from mpi_trainer.api.kinds.annotations import ATTEMPTS
 from mpi_trainer.api.kinds.conditions import Condition
-from mpi_trainer.api.kinds.mpijob import JobStatus
+from mpi_trainer.api.kinds.mpijob import MPIJobStatus
 from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.mpijob.log_tail import LogTails
 from mpi_trainer.controller.mpijob.observe import owned_objects
@@ -58,7 +58,7 @@ def kept(
 
 
 def test_failure_keeps_the_launcher_s_words_and_whose_fault_it_was() -> None:
-    decision = MPIJobDecision(JobStatus(), Record(attempt=2, failures=(FAILED,), retry_at=NOW))
+    decision = MPIJobDecision(MPIJobStatus(), Record(attempt=2, failures=(FAILED,), retry_at=NOW))
     found, asked = kept(
         decision, launcher("Failed", containerStatuses=ended(1, message=SUMMARY)), worker()
     )
@@ -74,7 +74,7 @@ def test_words_outlive_a_write_that_failed() -> None:
     memories, job = JobMemories(), mpijob()
     memories.begin(Key("lab", "pi"), job.metadata.uid)
     tails = LogTails(PodLogs(kubelet), memories)
-    decision = MPIJobDecision(JobStatus(), Record(attempt=2, failures=(FAILED,), retry_at=NOW))
+    decision = MPIJobDecision(MPIJobStatus(), Record(attempt=2, failures=(FAILED,), retry_at=NOW))
     for pods in ([launcher("Failed", containerStatuses=ended(1))], []):
         mine = owned_objects(job, [*pods, worker()], [batch_job()])
         found = asyncio.run(tails.history(job, Record(), mine, decision, NOW))
@@ -83,7 +83,7 @@ def test_words_outlive_a_write_that_failed() -> None:
 
 
 def test_worker_that_failed_by_itself_is_heard_too() -> None:
-    decision = MPIJobDecision(JobStatus(), Record(attempt=2, failures=(FAILED,), retry_at=NOW))
+    decision = MPIJobDecision(MPIJobStatus(), Record(attempt=2, failures=(FAILED,), retry_at=NOW))
     failed = (
         launcher("Failed", containerStatuses=ended(1)),
         worker(0, "Failed", containerStatuses=ended(9)),
@@ -93,18 +93,18 @@ def test_worker_that_failed_by_itself_is_heard_too() -> None:
 
 
 def test_look_that_ends_nothing_reads_and_writes_nothing() -> None:
-    assert kept(MPIJobDecision(JobStatus(), Record()), launcher(), worker()) == (None, [])
+    assert kept(MPIJobDecision(MPIJobStatus(), Record()), launcher(), worker()) == (None, [])
 
 
 def test_job_that_never_had_a_pod_keeps_no_history() -> None:
     """Its condition says it all."""
-    decision = MPIJobDecision(JobStatus(), Record(failures=(FAILED,)))
+    decision = MPIJobDecision(MPIJobStatus(), Record(failures=(FAILED,)))
     assert kept(decision) == (None, [])
 
 
 @pytest.mark.parametrize("words", [(), (LogTail("a", "b"),)])
 def test_success_takes_words_away_and_costs_nothing_without_them(words: Any) -> None:
-    holds = JobStatus(conditions=(Condition(type="Succeeded", status="True"),))
+    holds = MPIJobStatus(conditions=(Condition(type="Succeeded", status="True"),))
     known = (Attempt(1, "x", words=words),)
     before = Record(attempt=2)
     found, asked = kept(MPIJobDecision(holds, before), launcher(), before=before, known=known)

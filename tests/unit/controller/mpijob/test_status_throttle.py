@@ -8,16 +8,16 @@ from typing import Any
 import msgspec
 
 from mpi_trainer.api.kinds.conditions import Condition
-from mpi_trainer.api.kinds.mpijob import JobStatus, ReplicaStatus
+from mpi_trainer.api.kinds.mpijob import MPIJobStatus, ReplicaStatus
 from mpi_trainer.controller.mpijob import status_throttle
 from mpi_trainer.controller.status_throttle import NOW, write_time
 
 T0 = datetime(2026, 3, 1, 12, 0, 0, 700_000, tzinfo=UTC)
 
 
-def some(active: int = 0, **fields: Any) -> JobStatus:
+def some(active: int = 0, **fields: Any) -> MPIJobStatus:
     counts = {"Launcher": ReplicaStatus(), "Worker": ReplicaStatus(active=active)}
-    return JobStatus(replica_statuses=counts, last_reconcile_time=T0, **fields)
+    return MPIJobStatus(replica_statuses=counts, last_reconcile_time=T0, **fields)
 
 
 def done(kind: str = "Succeeded") -> tuple[Condition, ...]:
@@ -25,7 +25,11 @@ def done(kind: str = "Succeeded") -> tuple[Condition, ...]:
 
 
 def wait(
-    old: JobStatus, new: JobStatus, now: datetime, first_seen: datetime = T0, writes: float = 0
+    old: MPIJobStatus,
+    new: MPIJobStatus,
+    now: datetime,
+    first_seen: datetime = T0,
+    writes: float = 0,
 ) -> timedelta | None:
     return status_throttle.wait(old, new, first_seen, now, write_time(writes))
 
@@ -56,7 +60,7 @@ def test_the_last_count_of_a_finished_job_does_not_wait() -> None:
 
 
 def test_that_a_job_was_created_waits_a_moment_for_its_running() -> None:
-    fresh, created = JobStatus(), some(conditions=done("Created"), start_time=T0)
+    fresh, created = MPIJobStatus(), some(conditions=done("Created"), start_time=T0)
     by = T0 + timedelta(seconds=2)
     assert wait(fresh, created, T0, writes=32) == timedelta(seconds=2)
     assert wait(fresh, created, by + timedelta(seconds=1), writes=32) == NOW
@@ -67,7 +71,7 @@ def test_that_a_job_was_created_waits_a_moment_for_its_running() -> None:
 def test_beside_many_writes_the_moment_is_longer_but_never_above_ten_seconds() -> None:
     created = some(conditions=done("Created"), start_time=T0)
     for writes, seconds in ((0, 1), (64, 3), (1e6, 10)):
-        assert wait(JobStatus(), created, T0, writes=writes) == timedelta(seconds=seconds)
+        assert wait(MPIJobStatus(), created, T0, writes=writes) == timedelta(seconds=seconds)
 
 
 def test_beside_many_writes_counts_wait_longer_but_never_above_a_minute() -> None:
@@ -89,7 +93,7 @@ def test_new_suspended_job_is_left_alone_for_a_moment() -> None:
     waiting = Condition(type="Running", status="False")
     new = some(conditions=(*done("Created"), *done("Suspended"), waiting))
     by = T0 + timedelta(seconds=1)
-    assert wait(JobStatus(), new, T0) == timedelta(seconds=1)
-    assert wait(JobStatus(), new, by) == NOW
+    assert wait(MPIJobStatus(), new, T0) == timedelta(seconds=1)
+    assert wait(MPIJobStatus(), new, by) == NOW
     old = some(2, conditions=(*done("Created"), *done("Running")))
     assert wait(old, new, T0) == NOW, "its quota is free"

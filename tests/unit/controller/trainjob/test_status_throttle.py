@@ -8,7 +8,12 @@ import pytest
 from msgspec.structs import replace
 
 from mpi_trainer.api.kinds.meta import ObjectMeta
-from mpi_trainer.api.kinds.trainjob import Condition, JobStatus, TrainJob, TrainJobStatus
+from mpi_trainer.api.kinds.trainjob import (
+    ReplicatedJobStatus,
+    TrainJob,
+    TrainJobCondition,
+    TrainJobStatus,
+)
 from mpi_trainer.controller.trainjob import status_throttle
 from mpi_trainer.controller.trainjob.reconcile import _dated
 from mpi_trainer.controller.trainjob.status_throttle import (
@@ -30,9 +35,9 @@ SOON = NOW + HALF
 QUIET, BUSY, VERY = timedelta(), timedelta(seconds=3), timedelta(hours=1)
 JOB = TrainJob(
     metadata=ObjectMeta(name="a", namespace="b", uid="u"),
-    status=TrainJobStatus(jobs_status=(JobStatus("node", active=1),)),
+    status=TrainJobStatus(jobs_status=(ReplicatedJobStatus("node", active=1),)),
 )
-READY = (JobStatus("node", active=1, ready=1),)
+READY = (ReplicatedJobStatus("node", active=1, ready=1),)
 COUNTED = TrainJobDecision(replace(JOB.status, jobs_status=READY), StatusAnnotations())
 RUNS = replace(
     COUNTED,
@@ -74,10 +79,12 @@ def test_a_new_job_is_left_alone_unless_it_ends() -> None:
     """A client may change what it has just created (U-3)."""
     throttle, job = StatusThrottle(), replace(JOB, status=TrainJobStatus())
     held = TrainJobDecision(
-        TrainJobStatus(conditions=(Condition("Suspended", "True"),)), StatusAnnotations(), make=True
+        TrainJobStatus(conditions=(TrainJobCondition("Suspended", "True"),)),
+        StatusAnnotations(),
+        make=True,
     )
     ended = TrainJobDecision(
-        TrainJobStatus(conditions=(Condition("Failed", "True"),)), StatusAnnotations()
+        TrainJobStatus(conditions=(TrainJobCondition("Failed", "True"),)), StatusAnnotations()
     )
     bare = TrainJobDecision(job.status, StatusAnnotations(), make=True)
     assert throttle.due(job, held, NOW, NOW, QUIET) == Due(None, NEW_JOB.pause)
@@ -95,7 +102,7 @@ def test_the_first_active_job_is_told_at_once() -> None:
 
 def test_the_first_counts_of_jobs_that_wait_are_told_with_the_first_that_is_active() -> None:
     throttle, job = StatusThrottle(), replace(JOB, status=TrainJobStatus())
-    waiting = replace(COUNTED, status=TrainJobStatus(jobs_status=(JobStatus("node"),)))
+    waiting = replace(COUNTED, status=TrainJobStatus(jobs_status=(ReplicatedJobStatus("node"),)))
     assert throttle.due(job, waiting, BEFORE, NOW, QUIET) == Due(None, FIRST_COUNTS.pause)
     assert throttle.due(job, waiting, BEFORE, SOON, QUIET) == Due(None, FIRST_COUNTS.pause - HALF)
 
@@ -117,18 +124,24 @@ def test_beside_many_writes_the_first_active_is_one_write_of_counts_within_a_sec
     ("old", "new"),
     [
         pytest.param(
-            JobStatus("node", suspended=1), JobStatus("node", active=1), id="it-is-resumed"
+            ReplicatedJobStatus("node", suspended=1),
+            ReplicatedJobStatus("node", active=1),
+            id="it-is-resumed",
         ),
         pytest.param(
-            JobStatus("node", active=1, suspended=1), JobStatus("node", active=1), id="is-going-on"
+            ReplicatedJobStatus("node", active=1, suspended=1),
+            ReplicatedJobStatus("node", active=1),
+            id="is-going-on",
         ),
         pytest.param(
-            JobStatus("node", active=1, suspended=1), JobStatus("node", suspended=1), id="is-idle"
+            ReplicatedJobStatus("node", active=1, suspended=1),
+            ReplicatedJobStatus("node", suspended=1),
+            id="is-idle",
         ),
     ],
 )
 def test_what_a_suspension_waits_for_is_told_at_once(
-    throttle: StatusThrottle, old: JobStatus, new: JobStatus
+    throttle: StatusThrottle, old: ReplicatedJobStatus, new: ReplicatedJobStatus
 ) -> None:
     """U-8; Kueue gives a job's quota to others once nothing of it is active."""
     job = replace(JOB, status=TrainJobStatus(jobs_status=(old,)))
@@ -163,7 +176,10 @@ def test_a_clock_that_was_set_back_holds_nothing_up(throttle: StatusThrottle) ->
             id="more-than-it-runs",
         ),
         pytest.param(
-            replace(RUNS, status=replace(RUNS.status, conditions=(Condition("Complete", "True"),))),
+            replace(
+                RUNS,
+                status=replace(RUNS.status, conditions=(TrainJobCondition("Complete", "True"),)),
+            ),
             id="a-condition",
         ),
         pytest.param(TrainJobDecision(JOB.status, StatusAnnotations()), id="nothing"),

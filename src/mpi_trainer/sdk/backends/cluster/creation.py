@@ -18,7 +18,7 @@ import msgspec
 
 from mpi_trainer.api.kinds.annotations import CODE, ONE_RUN, RESTARTS
 from mpi_trainer.api.kinds.managers import KUEUE
-from mpi_trainer.api.kinds.mpijob import JobStatus, MPIJob, to_wire
+from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus, to_wire
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.errors import (
     AlreadyExists,
@@ -55,7 +55,7 @@ async def _answer(home: Home, request: requests.Request) -> dict[str, Any]:
 
 
 async def create(home: Home, key: Key, job: MPIJob) -> MPIJob:
-    body = to_wire(replace(job, status=JobStatus()))
+    body = to_wire(replace(job, status=MPIJobStatus()))
     body.pop("status", None)
     return observed.job(await home.call(requests.submit(MPIJOBS, key.namespace, body)))
 

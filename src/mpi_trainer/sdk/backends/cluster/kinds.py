@@ -20,9 +20,9 @@ from mpi_trainer.api.kinds.meta import ObjectMeta
 from mpi_trainer.api.kinds.mpijob import (
     LAUNCHER,
     WORKER,
-    JobStatus,
     MPIJob,
     MPIJobSpec,
+    MPIJobStatus,
     ReplicaSpec,
     ReplicaStatus,
     RunPolicy,
@@ -81,7 +81,7 @@ def _trainjob(data: Object) -> MPIJob:
             run_policy=RunPolicy(suspend=job.spec.suspend),
             mpi_replica_specs={LAUNCHER: ReplicaSpec(), WORKER: ReplicaSpec(replicas=nodes)},
         ),
-        status=JobStatus(
+        status=MPIJobStatus(
             conditions=tuple(_conditions(job, told)),
             start_time=_time(told.start_time) or job.metadata.creation_timestamp,
             completion_time=_time(told.completion_time) or _ended(job),
@@ -138,7 +138,7 @@ def _legacy(data: Object) -> MPIJob:
             run_policy=RunPolicy(suspend=policy.get("suspend")),
             mpi_replica_specs={LAUNCHER: ReplicaSpec(), WORKER: ReplicaSpec(replicas=workers)},
         ),
-        status=decode(JobStatus, data.get("status") or {}).value,
+        status=decode(MPIJobStatus, data.get("status") or {}).value,
     )
 
 

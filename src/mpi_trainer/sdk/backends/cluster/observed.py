@@ -23,7 +23,7 @@ from mpi_trainer.api.kinds.labels import (
     LABEL_ROLE,
 )
 from mpi_trainer.api.kinds.meta import ApiValue
-from mpi_trainer.api.kinds.mpijob import OPEN_MPI, WORKER, JobStatus, MPIJob
+from mpi_trainer.api.kinds.mpijob import OPEN_MPI, WORKER, MPIJob, MPIJobStatus
 from mpi_trainer.api.yaml.decode import decode
 from mpi_trainer.decide import agent_summary, reasons
 from mpi_trainer.decide.observed import End
@@ -62,7 +62,7 @@ class Listed(ApiValue, frozen=True):
 
     metadata: Meta = Meta()
     spec: _Spec = _Spec()
-    status: JobStatus = JobStatus()
+    status: MPIJobStatus = MPIJobStatus()
 
 
 class Waiting(ApiValue, frozen=True):
@@ -218,7 +218,7 @@ def summary_of(found: MPIJob) -> JobSummary:
     )
 
 
-def waits_for(status: JobStatus) -> str:
+def waits_for(status: MPIJobStatus) -> str:
     """What the controller says a job waits for; empty where it runs or has ended."""
     running = c.find(status.conditions, c.RUNNING)
     if running is None or running.reason != reasons.WAITING or c.finished(status.conditions):

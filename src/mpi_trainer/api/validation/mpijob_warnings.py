@@ -1,4 +1,4 @@
-"""What is legal and probably not meant. Nothing here stops a job."""
+"""What is legal in an MPIJob and probably not meant. Nothing here stops a job."""
 
 from __future__ import annotations
 
@@ -8,18 +8,22 @@ from mpi_trainer.api import names
 from mpi_trainer.api.errors import SUSPICIOUS, FieldError, Path
 from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec
 from mpi_trainer.api.kinds.pods import Container, TemplateView
-from mpi_trainer.api.validation import ineffective, network, resources, security, volumes
+from mpi_trainer.api.validation import gang_scheduling, network, resources, security, volumes
 from mpi_trainer.api.validation.replicas import SPECS
 from mpi_trainer.api.yaml.decode import decode
 
 Warnings = Iterator[FieldError]
 
 
-def warnings(job: MPIJob) -> Warnings:
-    yield from ineffective.of_job(job)
+def warnings(job: MPIJob) -> tuple[FieldError, ...]:
+    return tuple(_warnings(job))
+
+
+def _warnings(job: MPIJob) -> Warnings:
+    yield from gang_scheduling.mpijob_warnings(job)
     yield from network.warnings(job)
     folder = job.spec.ssh_auth_mount_path
-    if folder and not volumes.absolute(folder):
+    if folder and not volumes.is_absolute(folder):
         yield _relative(("spec", "sshAuthMountPath"), folder)
     if not job.workers and not job.spec.run_launcher_as_worker:
         rule = "no pod is left to run ranks: no Worker, and the launcher is not one"
@@ -65,14 +69,14 @@ def _container(path: Path, container: Container) -> Warnings:
             yield FieldError(where, SUSPICIOUS, variable.name, rule, remedy)
         seen.add(variable.name)
     for n, mount in enumerate(container.volume_mounts):
-        if mount.mount_path and not volumes.absolute(mount.mount_path):
+        if mount.mount_path and not volumes.is_absolute(mount.mount_path):
             yield _relative((*path, "volumeMounts", n, "mountPath"), mount.mount_path)
     for field, amounts in (
         ("requests", container.resources.requests),
         ("limits", container.resources.limits),
     ):
         memory = amounts.get("memory")
-        if memory is not None and resources.tiny(memory):
+        if memory is not None and resources.is_tiny(memory):
             rule, remedy = "is less than one MiB of memory", "write a unit such as Mi or Gi"
             where = (*path, "resources", field, "memory")
             yield FieldError(where, SUSPICIOUS, memory, rule, remedy)

@@ -1,4 +1,4 @@
-"""Fields that are accepted and have no effect yet: told in one warning a job, until they have."""
+"""Gang scheduling, whose fields are accepted and have no effect yet: one warning for each job."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _GANG = "gang scheduling is not served yet, and pods are scheduled one by one"
 _QUEUE = "for all or nothing, put the job into a Kueue queue"
 
 
-def of_job(job: MPIJob) -> Iterator[FieldError]:
+def mpijob_warnings(job: MPIJob) -> Iterator[FieldError]:
     policy = job.spec.run_policy.scheduling_policy
     if policy is None:
         return
@@ -29,8 +29,8 @@ def of_job(job: MPIJob) -> Iterator[FieldError]:
         yield FieldError(path, SUSPICIOUS, rule=rule, remedy=_QUEUE)
 
 
-def of_runtime(runtime: Runtime) -> Iterator[FieldError]:
-    """To who wrote a TrainJob with this runtime."""
+def runtime_warnings(runtime: Runtime) -> Iterator[FieldError]:
+    """At the field of a TrainJob that names this runtime."""
     if runtime.spec.pod_group_policy is not None:
         rule = f"the runtime's podGroupPolicy has no effect: {_GANG}"
         yield FieldError(("spec", "runtimeRef", "name"), SUSPICIOUS, runtime.name, rule, _QUEUE)
