@@ -37,7 +37,8 @@ def deployments(kubectl: Kubectl, image: str) -> list[Object]:
 
 
 def nodes(kubectl: Kubectl, deployment: Object) -> list[str]:
-    """Where its pods are, once both have a node."""
+    """Where its pods are, once it is rolled out: meanwhile an old pod may be beside a new one."""
+    kubectl("rollout", "status", f"deployment/{deployment['metadata']['name']}", "--timeout=120s")
     labels = deployment["spec"]["selector"]["matchLabels"]
     query = ",".join(f"{name}={value}" for name, value in labels.items())
     placed: list[str] = []
