@@ -32,7 +32,7 @@ from mpi_trainer.kube.errors import (
     Unauthorized,
     Unreachable,
 )
-from mpi_trainer.kube.lists import pages, whole
+from mpi_trainer.kube.lists import list_all, pages
 from mpi_trainer.kube.requests import LogOptions
 from mpi_trainer.kube.resources import (
     CONFIGMAPS,
@@ -258,7 +258,7 @@ def test_a_long_list_comes_in_pages_of_one_moment(admin: Config) -> None:
         assert [len(page.items) for page in seen] == [30, 30, 10]
         assert [one.metadata.name for page in seen for one in page.items] == names
         assert len({page.resource_version for page in seen}) == 1
-        found = await whole(client, CONFIGMAPS, Thing, namespace=ns, fields="metadata.name=c007")
+        found = await list_all(client, CONFIGMAPS, Thing, namespace=ns, fields="metadata.name=c007")
         assert [one.metadata.name for one in found.items] == ["c007"]
 
     play(admin, script)
@@ -268,7 +268,7 @@ def test_a_watch_tells_all_that_happens_to_its_selection(admin: Config) -> None:
     ns = admin.namespace
 
     async def script(client: Client) -> None:
-        start = (await whole(client, CONFIGMAPS, Thing, namespace=ns)).resource_version
+        start = (await list_all(client, CONFIGMAPS, Thing, namespace=ns)).resource_version
         big = "x" * 900_000
         await client.call(requests.create(CONFIGMAPS, ns, thing("a", {"x": "y"}, k=big)), None)
         await client.call(requests.create(CONFIGMAPS, ns, thing("other")), None)

@@ -10,7 +10,7 @@ import pytest
 
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Gone
-from mpi_trainer.kube.lists import pages, whole
+from mpi_trainer.kube.lists import list_all, pages
 from mpi_trainer.kube.resources import CONFIGMAPS
 from tests.sim.faults import Fault
 from tests.sim.server import Server
@@ -71,7 +71,7 @@ def test_a_token_too_old_starts_the_list_again_in_one_piece() -> None:
 def test_a_list_that_is_gone_from_the_start_is_the_callers_business() -> None:
     async def script(server: Server, client: Client) -> None:
         with pytest.raises(Gone):
-            await whole(client, CONFIGMAPS, Thing)
+            await list_all(client, CONFIGMAPS, Thing)
 
     play(script, Fault("answer", code=410, reason="Expired", times=9))
 
@@ -80,7 +80,7 @@ def test_one_broken_object_is_named_and_hides_no_other() -> None:
     async def script(server: Server, client: Client) -> None:
         broken = {"metadata": {"name": "c3", "namespace": "n"}, "data": {"k": 7}}
         server.put(CONFIGMAPS, broken)
-        found = await whole(client, CONFIGMAPS, Thing, namespace="n")
+        found = await list_all(client, CONFIGMAPS, Thing, namespace="n")
         assert names(found.items) == [name for name in NAMES if name != "c3"]
         (bad,) = found.unreadable
         assert (bad.metadata.name, bad.metadata.namespace) == ("c3", "n")
@@ -95,7 +95,7 @@ def test_an_object_nested_too_deeply_is_named_and_hides_no_other() -> None:
     async def script(server: Server, client: Client) -> None:
         deep = msgspec.Raw(b'{"a":' * 1100 + b"1" + b"}" * 1100)
         server.put(CONFIGMAPS, {"metadata": {"name": "c3", "namespace": "n"}, "spec": deep})
-        found = await whole(client, CONFIGMAPS, Thing, namespace="n")
+        found = await list_all(client, CONFIGMAPS, Thing, namespace="n")
         assert names(found.items) == [name for name in NAMES if name != "c3"]
         (bad,) = found.unreadable
         assert (bad.metadata.name, "nested too deeply" in bad.why) == ("c3", True)

@@ -24,7 +24,7 @@ from mpi_trainer.runtime.manager import Manager, Parts, Times
 from mpi_trainer.runtime.metrics import Metrics
 from mpi_trainer.runtime.partial import Key, Meta, Partial, key_of
 from mpi_trainer.runtime.probes import Probes
-from mpi_trainer.runtime.recorder import About, Recorder
+from mpi_trainer.runtime.recorder import EventSubject, Recorder
 from mpi_trainer.runtime.reflector import Reflector
 from mpi_trainer.runtime.store import Store
 from mpi_trainer.runtime.workers import DONE, Result, Workers
@@ -87,7 +87,7 @@ class Replica:
         body = {"metadata": {"labels": {"by": self.who}}}
         await self.client.call(requests.patch(CONFIGMAPS, "n", key.name, body, "merge"), None)
         self.wrote.append(key.name)
-        about = About("v1", "ConfigMap", "n", key.name, "uid")
+        about = EventSubject("v1", "ConfigMap", "n", key.name, "uid")
         self.recorder.record(about, "Normal", "Labelled", f"by {self.who}")
         return DONE
 

@@ -183,7 +183,7 @@ def test_leaving_a_watch_closes_its_connection() -> None:
     play(script)
 
 
-def test_a_flood_is_read_in_gulps_and_completely() -> None:
+def test_a_flood_is_read_in_batches_and_completely() -> None:
     """Hundreds of pods change together; each change alone would cost a read of its own."""
     count = 200
 

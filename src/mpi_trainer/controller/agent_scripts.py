@@ -3,7 +3,7 @@
 Jobs share it, so it is nobody's child: it is made before a job's first pod, its content is checked
 once and then known by its uid, and it goes some minutes after the last unfinished job that uses its
 version. Somebody may delete it, or make another of its name: the next start puts that right, and so
-does a look now and then while any job waits for its pods. After a restart the marks on launcher
+does a check now and then while any job waits for its pods. After a restart the marks on launcher
 Jobs and JobSets tell which versions there may be. Danger: an older version's text is not known
 here, so that one is left alone while anybody uses it, and can never be made again.
 """
@@ -59,10 +59,10 @@ class _Stored(Partial, frozen=True, gc=False):
     binary_data: Mapping[str, str] = {}
 
 
-class _Place(msgspec.Struct):
+class _Namespace(msgspec.Struct):
     """One namespace. `uid` is that of the checked one; `there` are versions that may exist, `gone`
     those that were removed, `users` the versions of each unfinished job (two, where it has grown
-    since an upgrade), `waiting` those of them whose pods have not all started."""
+    since an upgrade), `waiting` those of them user pods have not all started."""
 
     lock: asyncio.Lock
     uid: str = ""
@@ -79,8 +79,8 @@ class _Place(msgspec.Struct):
             return []
         return [name for name in self.there if not self.counts[name]]
 
-    def add(self, whose: ScriptsUser, name: str) -> None:
-        names = self.users.setdefault(whose, set())
+    def add(self, user: ScriptsUser, name: str) -> None:
+        names = self.users.setdefault(user, set())
         if name in names:
             return
         names.add(name)
@@ -89,9 +89,9 @@ class _Place(msgspec.Struct):
             self.there.add(name)
             self.gone.discard(name)
 
-    def drop(self, whose: ScriptsUser) -> bool:
+    def drop(self, user: ScriptsUser) -> bool:
         """Whether it was one of them."""
-        names = self.users.pop(whose, set())
+        names = self.users.pop(user, set())
         self.counts.subtract(names)
         return bool(names)
 
@@ -117,87 +117,87 @@ class AgentScripts:
         self.queue = queue
         self._clock = clock
         self._times = times
-        self._places: dict[str, _Place] = {}
+        self._namespaces: dict[str, _Namespace] = {}
 
     def __len__(self) -> int:
         """Namespaces of which anything is remembered."""
-        return len(self._places)
+        return len(self._namespaces)
 
     # --- what the loops of jobs say ------------------------------------------------------------
 
-    async def provide(self, whose: ScriptsUser) -> None:
+    async def provide(self, user: ScriptsUser) -> None:
         """Before any pod of the job: this version's scripts are there, and are what they should be.
 
         `Predecessor` where another ConfigMap of the name is still on its way out.
         """
-        place = self._place(whose.key.namespace)
-        place.add(whose, NAME)
-        async with place.lock:
-            await self._check(whose.key.namespace, place)
+        state = self._state(user.key.namespace)
+        state.add(user, NAME)
+        async with state.lock:
+            await self._check(user.key.namespace, state)
 
-    def using(self, whose: ScriptsUser, marks: Mapping[str, str], waits: bool) -> None:
+    def note_use(self, user: ScriptsUser, marks: Mapping[str, str], waits: bool) -> None:
         """An unfinished job has pods; `marks` are the annotations of the object that makes them,
         and `waits` that some have not started."""
-        place = self._place(whose.key.namespace)
+        state = self._state(user.key.namespace)
         name = agent_scripts.used(marks)
-        if name or whose not in place.users:
-            place.add(whose, name or UNKNOWN)
+        if name or user not in state.users:
+            state.add(user, name or UNKNOWN)
         if not waits:
-            place.waiting.discard(whose)
+            state.waiting.discard(user)
             return
         # Whatever else it began with: a pod that waits may be one that this version made.
-        place.add(whose, NAME)
-        if whose not in place.waiting:
-            place.waiting.add(whose)
-            self.queue.add_after(Key(whose.key.namespace, ""), self._times.check)
+        state.add(user, NAME)
+        if user not in state.waiting:
+            state.waiting.add(user)
+            self.queue.add_after(Key(user.key.namespace, ""), self._times.check)
 
-    def done(self, whose: ScriptsUser, marks: Mapping[str, str] | None = None) -> None:
+    def note_end(self, user: ScriptsUser, marks: Mapping[str, str] | None = None) -> None:
         """The job has no pods and will make none for now: it has ended, rests or is gone."""
         name = agent_scripts.used(marks or {})
-        place = self._places.get(whose.key.namespace)
-        if place is None:
+        state = self._namespaces.get(user.key.namespace)
+        if state is None:
             if not name:
                 return
-            place = self._place(whose.key.namespace)
-        place.waiting.discard(whose)
-        used = place.drop(whose)
-        fresh = bool(name) and name not in place.there | place.gone
+            state = self._state(user.key.namespace)
+        state.waiting.discard(user)
+        used = state.drop(user)
+        fresh = bool(name) and name not in state.there | state.gone
         if fresh:
-            place.there.add(name)
-        if (used or fresh) and place.unneeded():
-            place.unused = self._clock()
-            self.queue.add_after(Key(whose.key.namespace, ""), self._times.keep, urgent=False)
-        self._forget_idle(whose.key.namespace, place)
+            state.there.add(name)
+        if (used or fresh) and state.unneeded():
+            state.unused = self._clock()
+            self.queue.add_after(Key(user.key.namespace, ""), self._times.keep, urgent=False)
+        self._forget_idle(user.key.namespace, state)
 
     # --- a namespace ---------------------------------------------------------------------------
 
     async def reconcile(self, key: Key) -> Result:
-        place = self._places.get(key.namespace)
-        if place is None:
+        state = self._namespaces.get(key.namespace)
+        if state is None:
             return DONE
         waits: list[float] = []
-        async with place.lock:
-            if place.waiting:
+        async with state.lock:
+            if state.waiting:
                 waits.append(self._times.check)
                 with contextlib.suppress(Predecessor):
-                    await self._check(key.namespace, place)
-            if place.unneeded():
-                left = place.unused + self._times.keep - self._clock()
+                    await self._check(key.namespace, state)
+            if state.unneeded():
+                left = state.unused + self._times.keep - self._clock()
                 if left <= 0:
-                    await self._remove(key.namespace, place)
+                    await self._remove(key.namespace, state)
                 else:
                     waits.append(left)
-        self._forget_idle(key.namespace, place)
+        self._forget_idle(key.namespace, state)
         return Result(min(waits, default=None))
 
-    async def _check(self, namespace: str, place: _Place) -> None:
+    async def _check(self, namespace: str, state: _Namespace) -> None:
         now = self._clock()
-        if place.uid and now - place.checked < self._times.check:
+        if state.uid and now - state.checked < self._times.check:
             return
-        if not place.uid or not await self._is_known(namespace, place.uid):
-            place.uid = ""
-            place.uid = await self._found(namespace) or await self._made(namespace)
-        place.checked = now
+        if not state.uid or not await self._is_known(namespace, state.uid):
+            state.uid = ""
+            state.uid = await self._existing(namespace) or await self._create(namespace)
+        state.checked = now
 
     async def _is_known(self, namespace: str, uid: str) -> bool:
         get = requests.brief(requests.get(CONFIGMAPS, namespace, NAME))
@@ -207,7 +207,7 @@ class AgentScripts:
             return False
         return found.uid == uid and found.deletion_timestamp is None
 
-    async def _found(self, namespace: str) -> str:
+    async def _existing(self, namespace: str) -> str:
         """The uid of the one that is there and right; a wrong one is removed."""
         try:
             found = await self._client.call(requests.get(CONFIGMAPS, namespace, NAME), _Stored)
@@ -222,27 +222,27 @@ class AgentScripts:
         await self._delete(namespace, NAME, uid)
         return ""
 
-    async def _made(self, namespace: str) -> str:
+    async def _create(self, namespace: str) -> str:
         create = requests.create(CONFIGMAPS, namespace, agent_scripts.config_map(namespace))
         once = msgspec.structs.replace(requests.brief(create), tries=1)
-        self._place(namespace).there.add(NAME)
+        self._state(namespace).there.add(NAME)
         try:
             return (await self._client.call(once, Answer)).metadata.uid
         except AlreadyExists:
             raise Predecessor(f"another ConfigMap {NAME} was there first") from None
 
-    async def _remove(self, namespace: str, place: _Place) -> None:
-        while unneeded := place.unneeded():
+    async def _remove(self, namespace: str, state: _Namespace) -> None:
+        while unneeded := state.unneeded():
             name = unneeded[0]
-            place.there.discard(name)
-            place.gone.add(name)
+            state.there.discard(name)
+            state.gone.add(name)
             uid = ""
             if name == NAME:
-                uid, place.uid = place.uid, ""
+                uid, state.uid = state.uid, ""
             try:
                 await self._delete(namespace, name, uid)
             except BaseException:
-                place.there.add(name)
+                state.there.add(name)
                 raise
 
     async def _delete(self, namespace: str, name: str, uid: str = "") -> None:
@@ -253,12 +253,12 @@ class AgentScripts:
 
     # --- inside --------------------------------------------------------------------------------
 
-    def _place(self, namespace: str) -> _Place:
-        place = self._places.get(namespace)
-        if place is None:
-            place = self._places[namespace] = _Place(asyncio.Lock())
-        return place
+    def _state(self, namespace: str) -> _Namespace:
+        state = self._namespaces.get(namespace)
+        if state is None:
+            state = self._namespaces[namespace] = _Namespace(asyncio.Lock())
+        return state
 
-    def _forget_idle(self, namespace: str, place: _Place) -> None:
-        if place.idle():
-            self._places.pop(namespace, None)
+    def _forget_idle(self, namespace: str, state: _Namespace) -> None:
+        if state.idle():
+            self._namespaces.pop(namespace, None)

@@ -1,6 +1,6 @@
 """Making sense of a stored job of one kind: typed, defaulted, validated.
 
-Reading a spec costs a millisecond, and most looks see the same one again, so the last reading of
+Reading a spec costs a millisecond, and most passes see the same one again, so the last reading of
 each job is kept by its generation. Guarantee: nothing that a user can store makes this raise.
 """
 
@@ -67,17 +67,17 @@ class DecodedJobs(Generic[J]):
         """Reads a long spec beside the event loop, before `load` is asked for it."""
         if stored.finished:
             return
-        known = self._memories.of(stored.metadata.uid, _Reading)
+        known = self._memories.part(stored.metadata.uid, _Reading)
         if not _is_of(known, stored.metadata):
             place, size = stored.metadata.namespace, stored.spec_size
-            loaded = await self._long.on(place, size, self._read, stored)
+            loaded = await self._long.run(place, size, self._read, stored)
             known.loaded, known.generation = loaded, stored.metadata.generation
 
     def load(self, stored: StoredJob) -> Loaded[J]:
         meta = stored.metadata
         if stored.finished:
             return Loaded(self._ended(stored))
-        known = self._memories.of(meta.uid, _Reading)
+        known = self._memories.part(meta.uid, _Reading)
         read: Loaded[J] | None = known.loaded
         if read is None or not _is_of(known, meta):
             read = known.loaded = self._read(stored)

@@ -87,7 +87,7 @@ class Dependents:
         return self._made(uid).attempt is not None
 
     def _made(self, uid: str) -> MadeDependents:
-        return self._memories.of(uid, MadeDependents)
+        return self._memories.part(uid, MadeDependents)
 
     async def provide(self, owner: Meta, wanted: WantedDependents, attempt: int) -> None:
         """All of it; raises NameTaken before any pod exists."""

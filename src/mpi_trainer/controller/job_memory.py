@@ -36,12 +36,12 @@ class JobMemories:
         """The job is gone, or nothing is left to do for it."""
         self._jobs.pop(self._uids.pop(key, ""), None)
 
-    def of(self, uid: str, part: type[P]) -> P:
+    def part(self, uid: str, kind: type[P]) -> P:
         """A part of what is known of a job, with its defaults where there was none."""
         known = self._jobs.get(uid)
         if known is None:
-            return part()
-        found: P | None = known.get(part)
+            return kind()
+        found: P | None = known.get(kind)
         if found is None:
-            found = known[part] = part()
+            found = known[kind] = kind()
         return found

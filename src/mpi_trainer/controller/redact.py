@@ -3,7 +3,7 @@
 Hidden are private keys, tokens, credentials in addresses, whatever follows words such as
 `password=`, and the values that the job's own template gives to variables with such names.
 The text is cut before anything else looks at it (S-1). Danger: a program may print a secret in a
-form that nobody can recognise; the switch that turns tails off is for those who cannot accept that.
+form that nobody can recognise; who cannot accept that switches log tails off.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def printable(
 
 @functools.lru_cache(maxsize=2048)
 def termination_message(message: str) -> str:
-    """As `tail`, of a container's last words, which every look at its job shows again."""
+    """As `tail`, of a container's termination message; every pass over its job reads it again."""
     return tail(message, most=bounds.MESSAGE) if message else ""
 
 

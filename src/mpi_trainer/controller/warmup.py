@@ -25,7 +25,7 @@ from mpi_trainer.runtime import key_pairs
 Object = Mapping[str, Any]
 _TRAINER: Final = "trainer.kubeflow.org/v1alpha1"
 _POD: Final = {"spec": {"containers": [{"name": "node", "image": "x", "command": ["mpirun", "x"]}]}}
-_META: Final = {"name": "rehearsal", "namespace": "rehearsal", "uid": "0"}
+_META: Final = {"name": "warmup", "namespace": "warmup", "uid": "0"}
 
 
 def run() -> None:
@@ -69,7 +69,7 @@ def _runtime() -> Object:
 
 
 def _trainjob() -> Object:
-    ref = {"name": "rehearsal", "kind": "TrainingRuntime"}
+    ref = {"name": "warmup", "kind": "TrainingRuntime"}
     return {
         "apiVersion": _TRAINER,
         "kind": "TrainJob",

@@ -129,7 +129,7 @@ class WriteConcurrency:
                 place.set_result(None)
 
 
-def _rest(wish: float | None, tried: int) -> float:
+def _rest(retry_after: float | None, tried: int) -> float:
     """At least what the server asks for, and never all at the same moment."""
     own: float = min(0.2 * 2 ** (tried - 1), _LONGEST_REST) * (0.5 + random.random())
-    return own if wish is None else wish + own
+    return own if retry_after is None else retry_after + own

@@ -23,7 +23,6 @@ from yarl import URL
 
 from mpi_trainer import __version__
 from mpi_trainer.api.yaml import typed
-from mpi_trainer.kube.batched_lines import gulps
 from mpi_trainer.kube.config import Config
 from mpi_trainer.kube.connection import abandon, connector, once, unreachable
 from mpi_trainer.kube.credentials import Credential
@@ -34,9 +33,9 @@ from mpi_trainer.kube.errors import (
     Unauthorized,
     from_answer,
 )
-from mpi_trainer.kube.lines import Lines
 from mpi_trainer.kube.requests import Request
 from mpi_trainer.kube.retries import wait_before
+from mpi_trainer.kube.stream_lines import LineSplitter, batched_chunks
 from mpi_trainer.kube.trust import Contexts
 
 T = TypeVar("T")
@@ -155,10 +154,10 @@ class Client:
 
     async def batches(self, request: Request) -> AsyncGenerator[list[bytes], None]:
         """`lines`, as many at once as there are: cheaper where lines come in floods."""
-        split = Lines()
+        split = LineSplitter()
         async with (
             self._stream(request) as answer,
-            aclosing(gulps(answer, request.gather)) as chunks,
+            aclosing(batched_chunks(answer, request.gather)) as chunks,
         ):
             async for chunk in chunks:
                 if lines := split.feed(chunk):

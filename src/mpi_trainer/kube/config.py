@@ -15,7 +15,7 @@ import msgspec
 
 from mpi_trainer.kube.credentials import Credentials, Fixed, TokenFile
 from mpi_trainer.kube.errors import ConfigError
-from mpi_trainer.kube.proxies import proxy_for, usable
+from mpi_trainer.kube.proxies import checked_proxy, proxy_for
 from mpi_trainer.kube.trust import Trust
 
 if TYPE_CHECKING:
@@ -126,14 +126,14 @@ def _chosen(files: Kubeconfig, name: str, namespace: str | None, as_user: str | 
     user, folder = _user(files, name, context.user)
     server = servers.address(cluster, user)
     safe = server.startswith("https:")
-    told = servers.told(cluster, place) if user.exec else {}
-    proxy = usable(cluster.proxy_url, "proxy-url") if cluster.proxy_url else ""
+    for_plugin = servers.exec_plugin_cluster(cluster, place) if user.exec else {}
+    proxy = checked_proxy(cluster.proxy_url, "proxy-url") if cluster.proxy_url else ""
     return Config(
         server=server,
         namespace=namespace or context.namespace or "default",
         trust=servers.trust(cluster, place, user, folder),
         # As kubectl: over plain HTTP (`kubectl proxy`) no secret is sent.
-        credentials=credentials(user, folder, told) if safe else Fixed(),
+        credentials=credentials(user, folder, for_plugin) if safe else Fixed(),
         impersonation=impersonation(user, as_user),
         proxy=proxy or proxy_for(server, os.environ),
         compress=not cluster.disable_compression,

@@ -172,5 +172,5 @@ def from_answer(request: Request, code: int, body: bytes, retry_after: str = "")
 
 
 def seconds(retry_after: str) -> float | None:
-    """The server's wish to wait; dates and nonsense are no wish."""
+    """How long the server asks to wait; None for dates and nonsense."""
     return float(retry_after) if retry_after.isascii() and retry_after.isdigit() else None

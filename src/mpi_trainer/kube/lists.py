@@ -19,7 +19,7 @@ from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Garbled, Gone
 from mpi_trainer.kube.requests import Request
 from mpi_trainer.kube.resources import Resource
-from mpi_trainer.kube.watch import Meta, Unreadable
+from mpi_trainer.kube.watch import Unreadable, WatchMeta
 
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ class Page(msgspec.Struct, Generic[T], frozen=True):
         return self.metadata.resource_version
 
 
-class Rough(msgspec.Struct, frozen=True):
+class UndecodedPage(msgspec.Struct, frozen=True):
     """A page whose items are read one by one; `pruned` where some were too deep to be read."""
 
     items: tuple[msgspec.Raw, ...] | None = None
@@ -64,7 +64,7 @@ class _Null(msgspec.Struct, Generic[T], frozen=True):
 
 
 class _Headed(msgspec.Struct, frozen=True):
-    metadata: Meta = Meta()
+    metadata: WatchMeta = WatchMeta()
 
 
 async def pages(  # noqa: PLR0913 - the list options of the API, each optional
@@ -97,7 +97,7 @@ async def pages(  # noqa: PLR0913 - the list options of the API, each optional
             return
 
 
-async def whole(
+async def list_all(
     client: Client,
     resource: Resource,
     kind: type[T],
@@ -128,7 +128,7 @@ async def _read_page(client: Client, request: Request, kind: Any) -> Page[Any]:
     try:
         quick: _Null[Any] = client.decode(request, body, _Null[kind])
     except Garbled:
-        page = await rough(client, request, body)
+        page = await undecoded_page(client, request, body)
     else:
         return Page(quick.items or (), quick.metadata)
     items, unreadable = [], []
@@ -140,19 +140,19 @@ async def _read_page(client: Client, request: Request, kind: Any) -> Page[Any]:
     return Page(tuple(items), page.metadata, tuple(unreadable))
 
 
-async def rough(client: Client, request: Request, body: bytes) -> Rough:
+async def undecoded_page(client: Client, request: Request, body: bytes) -> UndecodedPage:
     """A page's items, each still to be read, whatever one of them is."""
     try:
-        return typed.decode(body, Rough)
+        return typed.decode(body, UndecodedPage)
     except typed.TooDeep:
         shallow = await asyncio.to_thread(typed.shallow, body)
-        page: Rough = client.decode(request, shallow, Rough)
+        page: UndecodedPage = client.decode(request, shallow, UndecodedPage)
         return msgspec.structs.replace(page, pruned=True)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise Garbled(request, str(error)) from error
 
 
-def head(client: Client, request: Request, item: msgspec.Raw) -> Meta:
+def head(client: Client, request: Request, item: msgspec.Raw) -> WatchMeta:
     """Whose item it is that could not be read."""
     found: _Headed = client.decode(request, bytes(item), _Headed)
     return found.metadata

@@ -24,10 +24,10 @@ def proxy_for(server: str, environment: Mapping[str, str]) -> str:
     port = parts.port or (443 if parts.scheme == "https" else 80)
     if _spared(parts.hostname or "", port, spared):
         return ""
-    return usable(proxy, name.upper())
+    return checked_proxy(proxy, name.upper())
 
 
-def usable(proxy: str, field: str) -> str:
+def checked_proxy(proxy: str, field: str) -> str:
     """A proxy's URL that we can use. A message never shows it: it may hold a password."""
     text = proxy if "://" in proxy else f"http://{proxy}"
     parts = urlsplit(text)

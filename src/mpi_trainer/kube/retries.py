@@ -21,12 +21,12 @@ def wait_before(request: Request, error: KubeError, tried: int, chance: float) -
     """Seconds to wait before the next try, or None to give up. `chance` is in [0, 1)."""
     if tried >= request.tries or not _worth_it(request, error):
         return None
-    wish = error.retry_after if isinstance(error, ApiError) else None
-    if wish is not None and wish > LONGEST:
+    retry_after = error.retry_after if isinstance(error, ApiError) else None
+    if retry_after is not None and retry_after > LONGEST:
         return None
-    if wish is not None:
+    if retry_after is not None:
         # Later than asked, never sooner, and not all clients at the same moment.
-        return wish + chance * max(0.25 * wish, 0.1)
+        return retry_after + chance * max(0.25 * retry_after, 0.1)
     return float(min(_CAP, _FIRST * 2 ** (tried - 1)) * (0.5 + chance))
 
 

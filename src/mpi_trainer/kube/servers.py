@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from mpi_trainer.kube.errors import ConfigError
 from mpi_trainer.kube.kubeconfig import Cluster, User
 from mpi_trainer.kube.trust import Trust
-from mpi_trainer.kube.users import decoded
+from mpi_trainer.kube.users import from_base64
 
 _FOR_PLUGINS: Final = "client.authentication.k8s.io/exec"
 
@@ -44,11 +44,11 @@ def trust(cluster: Cluster, place: Path, user: User, folder: Path) -> Trust:
             "certificate-authority, insecure-skip-tls-verify: they contradict; remove one of them"
         )
     return Trust(
-        authority=decoded(cluster.certificate_authority_data, "certificate-authority-data"),
+        authority=from_base64(cluster.certificate_authority_data, "certificate-authority-data"),
         authority_file=_at(place, cluster.certificate_authority),
-        certificate=decoded(user.client_certificate_data, "client-certificate-data"),
+        certificate=from_base64(user.client_certificate_data, "client-certificate-data"),
         certificate_file=_at(folder, user.client_certificate),
-        key=decoded(user.client_key_data, "client-key-data"),
+        key=from_base64(user.client_key_data, "client-key-data"),
         key_file=_at(folder, user.client_key),
         server_name=cluster.tls_server_name,
         insecure=cluster.insecure_skip_tls_verify,
@@ -59,7 +59,7 @@ def _at(folder: Path, path: str) -> str:
     return str(folder / path) if path else ""
 
 
-def told(cluster: Cluster, place: Path) -> dict[str, Any]:
+def exec_plugin_cluster(cluster: Cluster, place: Path) -> dict[str, Any]:
     """What an exec plugin may know of the cluster."""
     authority = cluster.certificate_authority_data
     if not authority and cluster.certificate_authority:

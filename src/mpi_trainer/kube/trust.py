@@ -20,11 +20,11 @@ import msgspec
 from mpi_trainer.kube.credentials import Credential
 from mpi_trainer.kube.errors import ConfigError
 
-_LOOK_AGAIN: Final = 10.0
+_CHECK_SECONDS: Final = 10.0
 
 
 class Trust(msgspec.Struct, frozen=True):
-    """What a configuration says about TLS; data wins over a file of the same meaning."""
+    """What a configuration says about TLS; data wins over a file for the same thing."""
 
     authority: bytes = b""
     authority_file: str = ""
@@ -45,7 +45,7 @@ class Contexts:
     def __init__(self, trust: Trust, clock: Callable[[], float] = time.monotonic) -> None:
         self._trust = trust
         self._clock = clock
-        self._looked_at = -_LOOK_AGAIN
+        self._checked_at = -_CHECK_SECONDS
         self._made_of: tuple[object, ...] = ()
         self._context: ssl.SSLContext | None = None
 
@@ -53,9 +53,9 @@ class Contexts:
         """A context for a new connection; the same object as long as nothing changed."""
         now = self._clock()
         shown = (credential.certificate, credential.key)
-        if self._context and now - self._looked_at < _LOOK_AGAIN and self._made_of[0] == shown:
+        if self._context and now - self._checked_at < _CHECK_SECONDS and self._made_of[0] == shown:
             return self._context
-        self._looked_at = now
+        self._checked_at = now
         made_of = (shown, *self._files())
         if not self._context or made_of != self._made_of:
             self._context, self._made_of = self._make(credential), made_of
@@ -65,7 +65,7 @@ class Contexts:
         try:
             return context(self._trust, credential)
         except ConfigError:
-            # Two files are never replaced in one instant; the next look finds them matching.
+            # Two files are never replaced in one instant; they match at the next check.
             if self._context:
                 return self._context
             raise

@@ -64,7 +64,7 @@ def _one_line(text: str) -> str:
     return text
 
 
-def decoded(data: str, field: str) -> bytes:
+def from_base64(data: str, field: str) -> bytes:
     """What a field with base64 holds."""
     try:
         return base64.b64decode("".join(data.split()), validate=True)

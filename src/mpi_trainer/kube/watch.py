@@ -38,7 +38,7 @@ class Deleted(msgspec.Struct, Generic[T], frozen=True, tag="DELETED", tag_field=
     object: T
 
 
-class Meta(msgspec.Struct, frozen=True, rename="camel"):
+class WatchMeta(msgspec.Struct, frozen=True, rename="camel"):
     """What is left to say of an object that we do not decode."""
 
     name: str = ""
@@ -49,7 +49,7 @@ class Meta(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _Headed(msgspec.Struct, frozen=True):
-    metadata: Meta = Meta()
+    metadata: WatchMeta = WatchMeta()
 
 
 class Bookmark(msgspec.Struct, frozen=True, tag="BOOKMARK", tag_field="type"):
@@ -71,7 +71,7 @@ class Unreadable(msgspec.Struct, frozen=True):
     """Something happened to an object that is not as its kind should be."""
 
     type: str
-    metadata: Meta
+    metadata: WatchMeta
     why: str
 
 
@@ -84,10 +84,12 @@ class _Line(msgspec.Struct, frozen=True):
     object: _Headed
 
 
-Event = Added[T] | Modified[T] | Deleted[T] | Bookmark | Unreadable
+WatchEvent = Added[T] | Modified[T] | Deleted[T] | Bookmark | Unreadable
 
 
-async def watch(client: Client, request: Request, kind: type[T]) -> AsyncGenerator[Event[T], None]:
+async def watch(
+    client: Client, request: Request, kind: type[T]
+) -> AsyncGenerator[WatchEvent[T], None]:
     """The events of one watch request."""
     decoder = _decoder(kind)
     async with aclosing(client.batches(request)) as batches:

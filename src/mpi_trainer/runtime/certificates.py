@@ -60,12 +60,12 @@ class Chain(msgspec.Struct, frozen=True):
         return b"".join((self.authority.certificate, *self.retired))
 
 
-def first(names: tuple[str, ...], now: datetime) -> Chain:
+def first_chain(names: tuple[str, ...], now: datetime) -> Chain:
     authority = _authority(now)
     return Chain(authority, _server(names, authority, now))
 
 
-def renewed(chain: Chain, names: tuple[str, ...], now: datetime) -> Chain:
+def renewed_chain(chain: Chain, names: tuple[str, ...], now: datetime) -> Chain:
     """The chain that should be in use now; the same value while nothing is due."""
     authority, server = chain.authority, chain.server
     if authority.due(now):

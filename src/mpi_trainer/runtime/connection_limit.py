@@ -1,10 +1,10 @@
-"""The door of a server that everybody in a cluster may knock at: so many inside, so fast, and fair.
+"""Connections to a server that every pod may reach: limited in number and rate, and fairly.
 
 A TLS connection costs a quarter of a megabyte before a byte of it has come (asyncio's buffers), and
 its handshake a millisecond of the event loop that the whole process shares. Guarantee: no more than
 `most` connections are open, handshakes among them, and new ones are let in at a bounded rate. Where
-there is no room, the address that has the most connections loses its oldest one; if that is who
-knocks, he is turned away. Danger: behind a gateway that hides addresses all are one.
+there is no room, the address that has the most connections loses its oldest one; if the new one
+comes from that address, it is refused. Danger: behind a gateway that hides addresses all are one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _Peer = tuple[str, int]
 _End = Callable[[], object]
 
 
-class _Inside(msgspec.Struct, frozen=True):
+class _Open(msgspec.Struct, frozen=True):
     """A connection, and how to end it at once."""
 
     address: str
@@ -53,7 +53,7 @@ class ConnectionLimit:
         self._context = context
         self._most = most
         self._pause = pause
-        self._coming: dict[asyncio.Task[None], _Peer] = {}
+        self._handshakes: dict[asyncio.Task[None], _Peer] = {}
 
     @asynccontextmanager
     async def open(self, host: str | None, port: int) -> AsyncIterator[int]:
@@ -63,7 +63,7 @@ class ConnectionLimit:
         try:
             yield int(listening.getsockname()[1])
         finally:
-            tasks = [accepting, *self._coming]
+            tasks = [accepting, *self._handshakes]
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
@@ -78,14 +78,14 @@ class ConnectionLimit:
                 await asyncio.sleep(_NO_FILES_SECONDS)
                 continue
             if self._makes_room(address[0]):
-                task = asyncio.create_task(self._greet(sock))
-                self._coming[task] = address[:2]
-                task.add_done_callback(self._coming.pop)
+                task = asyncio.create_task(self._handshake(sock))
+                self._handshakes[task] = address[:2]
+                task.add_done_callback(self._handshakes.pop)
             else:
                 sock.close()
             await asyncio.sleep(self._pause)
 
-    async def _greet(self, sock: socket.socket) -> None:
+    async def _handshake(self, sock: socket.socket) -> None:
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
                 self._server,
@@ -99,16 +99,16 @@ class ConnectionLimit:
 
     def _makes_room(self, address: str) -> bool:
         """Whether one of this address may come in; another may have had to go for it."""
-        inside = self._inside()
-        if len(inside) < self._most:
+        opened = self._open()
+        if len(opened) < self._most:
             return True
-        (greedy, count), *_ = Counter(one.address for one in inside).most_common(1)
-        if sum(one.address == address for one in inside) >= count:
+        (busiest, count), *_ = Counter(one.address for one in opened).most_common(1)
+        if sum(one.address == address for one in opened) >= count:
             return False
-        next(one for one in inside if one.address == greedy).end()
+        next(one for one in opened if one.address == busiest).end()
         return True
 
-    def _inside(self) -> list[_Inside]:
+    def _open(self) -> list[_Open]:
         """The oldest first."""
         served: dict[_Peer, _End] = {
             (one.get_extra_info("peername") or ("", 0))[:2]: one.abort
@@ -116,8 +116,10 @@ class ConnectionLimit:
             if isinstance(one := handler.transport, asyncio.Transport)
         }
         # One whose handshake has just ended is among both for a moment.
-        coming = {peer: task.cancel for task, peer in self._coming.items() if peer not in served}
-        return [_Inside(peer[0], end) for peer, end in (*served.items(), *coming.items())]
+        coming = {
+            peer: task.cancel for task, peer in self._handshakes.items() if peer not in served
+        }
+        return [_Open(peer[0], end) for peer, end in (*served.items(), *coming.items())]
 
 
 def _listening(host: str | None, port: int) -> socket.socket:

@@ -1,8 +1,8 @@
 """Things that wait in groups: within a group first come, first served, and groups take turns.
 
 Guarantee: with G groups waiting, a group's first is among the next G that are taken, however many
-wait in the others. Every act takes the same time, however many wait; `whose` takes longer the more
-groups it passes over.
+wait in the others. Every act takes the same time, however many wait; `first_group` takes longer
+the more groups it passes over.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class FairQueue(Generic[K, V]):
             del self._groups[group]
         return value
 
-    def whose(self, may: Callable[[Hashable], bool]) -> Hashable | None:
+    def first_group(self, may: Callable[[Hashable], bool]) -> Hashable | None:
         """The first group in turn that `may` be served; None: none of those that wait."""
         return next((group for group in self._groups if may(group)), None)
 

@@ -66,7 +66,7 @@ class LeaseLost(Exception):
     """We do not lead any more: the process must end, at once."""
 
 
-def awake_and_asleep() -> float:
+def boot_time() -> float:
     """Seconds that pass also while the machine is suspended."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
@@ -84,7 +84,7 @@ class Elector:
         claim: Claim,
         metrics: Metrics,
         *,
-        clock: Callable[[], float] = awake_and_asleep,
+        clock: Callable[[], float] = boot_time,
         chance: Chance = random.random,
     ) -> None:
         self._client = client
@@ -118,7 +118,7 @@ class Elector:
         self._show()
         log.info("leading", extra={"lease": self.claim.name, "identity": self.claim.identity})
 
-    async def at_once(self) -> bool:
+    async def try_once(self) -> bool:
         """One try, for one who has not begun with anything: whether we lead now."""
         try:
             async with asyncio.timeout(self.claim.renew / 2):

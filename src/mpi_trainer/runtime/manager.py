@@ -100,7 +100,7 @@ class Manager:
     async def _run(self) -> None:
         parts = self._parts
         async with parts.probes:
-            leads = parts.elector is not None and await parts.elector.at_once()
+            leads = parts.elector is not None and await parts.elector.try_once()
             async with _background([r.run() for r in parts.reflectors] + [self._lag.run()]):
                 if parts.elector is None:
                     if not await self._stopped_during(self._synced()):

@@ -1,7 +1,7 @@
 """Who may read the metrics: whoever the API server knows and lets GET /metrics.
 
 A bearer token is shown to the API server (TokenReview), and its owner's right is asked for
-(SubjectAccessReview on the path). Guarantee: no answer means no; see `tokenreviews` for what is
+(SubjectAccessReview on the path). Guarantee: no answer means no; see `token_reviews` for what is
 kept. Danger: a right that was taken away holds on for its `PROVEN_SECONDS`.
 """
 
@@ -62,7 +62,7 @@ class Access:
         if not token:
             return UNKNOWN
         try:
-            return await self._reviews.of(token, PATH, lambda: self._review(token))
+            return await self._reviews.answer(token, PATH, lambda: self._review(token))
         except Busy:
             return CANNOT_ASK
         except KubeError as error:

@@ -70,8 +70,8 @@ async def server_context(cert_dir: str) -> AsyncIterator[ssl.SSLContext]:
 
 async def _self_made(shown: ServerCertificate) -> None:
     names = (socket.gethostname(),)
-    chain = certificates.first(names, datetime.now(UTC))
+    chain = certificates.first_chain(names, datetime.now(UTC))
     while True:
         shown.show(chain.server.certificate, chain.server.key)
         await asyncio.sleep(_LOOK_SECONDS)
-        chain = certificates.renewed(chain, names, datetime.now(UTC))
+        chain = certificates.renewed_chain(chain, names, datetime.now(UTC))

@@ -35,7 +35,7 @@ class OffLoop:
         self._busy = False
         self._waiting: FairQueue[asyncio.Future[None], None] = FairQueue()
 
-    async def on(
+    async def run(
         self, namespace: str, size: int, act: Callable[P, T], *args: P.args, **names: P.kwargs
     ) -> T:
         """`act`, which reads about `size` bytes of somebody in `namespace`: at once where they are

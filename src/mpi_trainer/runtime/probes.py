@@ -1,7 +1,7 @@
-"""What the kubelet asks: /healthz, /readyz; and /metrics, where they are not served apart.
+"""What the kubelet reads: /healthz, /readyz; and /metrics, where they are not served apart.
 
 Healthy: a restart would not help. It fails only for what is wrong with this process (a late loop,
-a reflector that stopped trying, a look that never ends), never because the API server is away: that
+a reflector that stopped trying, a pass that never ends), never because the API server is away: that
 would restart all replicas just when they cannot start. Ready: caches are filled, and other parts
 (webhooks) say so too. Leading is neither.
 """
@@ -32,7 +32,7 @@ class Probes:
         host: str | None = None,
     ) -> None:
         """`host` None means every address, of both families; port 0 picks a free one. `metrics`
-        None: they are served elsewhere (`securemetrics`)."""
+        None: they are served elsewhere (`metrics_server`)."""
         self._metrics = metrics
         self._ports = ports
         self._host = host

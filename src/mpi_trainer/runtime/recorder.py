@@ -1,9 +1,9 @@
-"""Events about objects, told once and counted after that.
+"""Events about objects: written once, and counted after that.
 
 `record` never blocks and never fails: it notes the event, and a task of its own writes it. The same
 event within ten minutes raises its count, written at most every ten seconds; when one reason has
 too many different messages, the rest share one event. Under pressure events are dropped and
-counted, because an event is a courtesy and must not cost the job anything.
+counted: an event must not cost the job anything.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PAUSE = 1.0
 COMBINED = "(combined from similar events): "
 
 
-class About(msgspec.Struct, frozen=True, rename="camel"):
+class EventSubject(msgspec.Struct, frozen=True, rename="camel"):
     """The object that an event is about."""
 
     api_version: str
@@ -47,14 +47,14 @@ class About(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _Id(NamedTuple):
-    about: About
+    about: EventSubject
     type: str
     reason: str
     message: str
 
 
 class _Entry:
-    """One Event object, as told and as written."""
+    """One Event object, as recorded and as written."""
 
     def __init__(self, name: str, message: str, now: float) -> None:
         self.name = name
@@ -76,12 +76,12 @@ class Recorder:
         self._instance = instance
         self._metrics = metrics
         self._entries: OrderedDict[_Id, _Entry] = OrderedDict()
-        self._variants: dict[tuple[About, str, str], int] = {}
+        self._variants: dict[tuple[EventSubject, str, str], int] = {}
         self._due: dict[_Id, None] = {}
-        self._news = asyncio.Event()
+        self._recorded = asyncio.Event()
 
     def record(
-        self, about: About, type: Literal["Normal", "Warning"], reason: str, message: str
+        self, about: EventSubject, type: Literal["Normal", "Warning"], reason: str, message: str
     ) -> None:
         message = short(redacted(message[: 4 * bounds.MESSAGE]))
         now = asyncio.get_running_loop().time()
@@ -91,15 +91,15 @@ class Recorder:
         entry.last_at = now
         entry.message = message if which.message == message else short(COMBINED + message)
         self._due[which] = None
-        self._news.set()
+        self._recorded.set()
 
     async def run(self) -> None:
         while True:
-            self._news.clear()
+            self._recorded.clear()
             wait = await self._write_due()
             try:
                 async with asyncio.timeout(wait):
-                    await self._news.wait()
+                    await self._recorded.wait()
             except TimeoutError:
                 continue
 
@@ -152,7 +152,7 @@ class Recorder:
     # --- writing -----------------------------------------------------------------------------
 
     async def _write_due(self) -> float | None:
-        """Writes what may be written; returns when to come back, None for when there is news."""
+        """Writes what may be written; returns when to come back, None for the next `record`."""
         clock = asyncio.get_running_loop().time
         for which in tuple(self._due):
             entry = self._entries.get(which)  # None if dropped while another was being written
@@ -198,7 +198,7 @@ class Recorder:
             return  # an earlier try arrived after all
 
     async def _call(self, request: requests.Request) -> None:
-        # Tried once: a busy server should not be asked again for a courtesy by this very call.
+        # Tried once: a busy server should not be asked again for an event by this very call.
         await self._client.call(msgspec.structs.replace(request, tries=1, timeout=10.0), None)
 
     def _body(self, which: _Id, entry: _Entry) -> dict[str, Any]:
@@ -234,7 +234,7 @@ def _worth_another_try(error: Exception) -> bool:
     return isinstance(error, KubeError | TimeoutError)
 
 
-def _name(about: About) -> str:
+def _name(about: EventSubject) -> str:
     return f"{about.name[:200].rstrip('-.')}.{time.time_ns():x}"
 
 

@@ -1,7 +1,7 @@
 """Keeps a store like the server's objects: list, then watch, for ever.
 
 Guarantees: whatever the server or the network does, the store comes to agree with the server again
-without being told, and every difference is told to `on_change`, also a deletion that no watch ever
+by itself, and `on_change` is called for every difference, also for a deletion that no watch ever
 showed. It never ends by itself and never tries in a hot loop. A slow, full list now and then makes
 up for events that a server lost; it also replays what did not change.
 The list is a consistent read, in pages: a cache that starts over never goes back in time. Pages are
@@ -25,7 +25,7 @@ from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Gone, KubeError, ServerFault, Unreachable
 from mpi_trainer.kube.requests import Request
 from mpi_trainer.kube.resources import Resource
-from mpi_trainer.kube.watch import Bookmark, Deleted, Event, Meta, Unreadable, watch
+from mpi_trainer.kube.watch import Bookmark, Deleted, Unreadable, WatchEvent, WatchMeta, watch
 from mpi_trainer.runtime.backoff import WATCHES, Backoff, Chance
 from mpi_trainer.runtime.partial import HasNames, Key, T, key_of, version_number
 from mpi_trainer.runtime.store import Change, Store
@@ -42,7 +42,7 @@ SLICE: Final = 50
 """objects that are taken in before the event loop has its turn"""
 TOO_SHORT = 1.0
 OnChange = Callable[[Any, Any], None]
-OnUnreadable = Callable[[Resource, Meta, str], None]
+OnUnreadable = Callable[[Resource, WatchMeta, str], None]
 
 
 class _Doubt(Exception):
@@ -114,7 +114,7 @@ class Reflector(Generic[T]):
         backoff = Backoff(WATCHES, clock, chance=self._chance)
         while True:
             self.active_at = began = clock()
-            heard, lists, wish = self.heard_at, self.lists, 0.0
+            heard, lists, retry_after = self.heard_at, self.lists, 0.0
             watched = bool(self._version)
             try:
                 await self._go_on(backoff)
@@ -130,9 +130,9 @@ class Reflector(Generic[T]):
                 if isinstance(error, ServerFault):
                     # Among others "too large resource version", after a restore of etcd.
                     self._version = ""
-                wish = min(getattr(error, "retry_after", None) or 0.0, WATCHES.cap)
+                retry_after = min(getattr(error, "retry_after", None) or 0.0, WATCHES.cap)
                 log.warning("%s: %s", self.name, error)
-            await self._pause(max(backoff.failed(), wish))
+            await self._pause(max(backoff.failed(), retry_after))
 
     async def _go_on(self, backoff: Backoff) -> None:
         while not self._version or self._refreshing or self._time_to_relist():
@@ -198,11 +198,11 @@ class Reflector(Generic[T]):
                 self.active_at = asyncio.get_running_loop().time()
         return values, unread, page.metadata.resource_version
 
-    async def _pages(self, limit: int) -> AsyncGenerator[tuple[Request, lists.Rough], None]:
+    async def _pages(self, limit: int) -> AsyncGenerator[tuple[Request, lists.UndecodedPage], None]:
         """One page after the other, with its request; the next is on its way meanwhile."""
         request, page = await self._page(limit, "")
         while page.metadata.continue_:
-            limit = limit and _fitting(page.items or ())
+            limit = limit and _page_size(page.items or ())
             following = asyncio.create_task(self._page(limit, page.metadata.continue_))
             try:
                 yield request, page
@@ -211,13 +211,13 @@ class Reflector(Generic[T]):
                 following.cancel()
         yield request, page
 
-    async def _page(self, limit: int, token: str) -> tuple[Request, lists.Rough]:
+    async def _page(self, limit: int, token: str) -> tuple[Request, lists.UndecodedPage]:
         request = requests.list_page(
             self._resource, self._namespace, self._labels, self._fields, limit, token
         )
         # Mostly we wait ourselves: health is judged by how long one try may take.
         few = msgspec.structs.replace(request, tries=2)
-        return few, await lists.rough(self._client, few, await self._client.fetch(few))
+        return few, await lists.undecoded_page(self._client, few, await self._client.fetch(few))
 
     def _taken_in(self, value: T) -> T:
         """What is known already is not kept twice, not even for the time of a list."""
@@ -251,7 +251,7 @@ class Reflector(Generic[T]):
                 raise
             log.info("%s: silent, watching anew: %s", self.name, error)
 
-    def _take(self, event: Event[T]) -> None:
+    def _take(self, event: WatchEvent[T]) -> None:
         if isinstance(event, Bookmark):
             self._store.advance(event.resource_version, self._namespace)
             self._advance(event.resource_version)
@@ -281,7 +281,7 @@ class Reflector(Generic[T]):
         if version_number(version) > version_number(self._version):
             self._version = version
 
-    # --- telling, waiting --------------------------------------------------------------------
+    # --- callbacks, waiting --------------------------------------------------------------------
 
     async def _tell_in_slices(self, changes: Iterable[Change]) -> None:
         for number, change in enumerate(changes, 1):
@@ -299,7 +299,7 @@ class Reflector(Generic[T]):
                 # One object's trouble must not keep the others from being seen.
                 log.exception("%s: a change could not be passed on", self.name)
 
-    def _say_unreadable(self, whose: Meta, why: str) -> None:
+    def _say_unreadable(self, whose: WatchMeta, why: str) -> None:
         self.unreadable += 1
         key = Key(whose.namespace, whose.name)
         log.error("%s: %s cannot be read and is left as it was: %s", self.name, key, why)
@@ -325,7 +325,7 @@ class Reflector(Generic[T]):
             self._scope.reschedule(asyncio.get_running_loop().time())
 
 
-def _fitting(items: Sequence[msgspec.Raw]) -> int:
+def _page_size(items: Sequence[msgspec.Raw]) -> int:
     """How many objects the next page should have, by the size of these."""
     size = sum(memoryview(item).nbytes for item in items)
     return min(max(PAGE_BYTES * len(items) // max(size, 1), 1), PAGE)

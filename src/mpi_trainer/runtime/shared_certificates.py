@@ -20,7 +20,7 @@ from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
 from mpi_trainer.kube.resources import SECRETS
-from mpi_trainer.runtime.certificates import Chain, Pair, first, renewed
+from mpi_trainer.runtime.certificates import Chain, Pair, first_chain, renewed_chain
 from mpi_trainer.runtime.tls import ServerCertificate
 
 log = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ class SharedChain:
                 asked = requests.get(SECRETS, namespace, name)
                 kept = await self._client.call(asked, SharedSecret)
             except NotFound:
-                made = first(self._names, self._now())
+                made = first_chain(self._names, self._now())
                 try:
                     body = self._secret(made)
                     await self._client.call(requests.create(SECRETS, namespace, body), None)
@@ -67,9 +67,9 @@ class SharedChain:
                 return made
             stored = parsed(kept.data)
             chain = (
-                first(self._names, self._now())
+                first_chain(self._names, self._now())
                 if stored is None
-                else renewed(stored, self._names, self._now())
+                else renewed_chain(stored, self._names, self._now())
             )
             if chain is stored:
                 return chain

@@ -36,7 +36,7 @@ class User(msgspec.Struct, frozen=True):
     groups: tuple[str, ...] = ()
     extra: dict[str, tuple[str, ...]] = {}
 
-    def only(self, name: str) -> str:
+    def single_extra(self, name: str) -> str:
         """The value of an extra that has one; empty where it has not."""
         found = self.extra.get(name, ())
         return found[0] if len(found) == 1 else ""
@@ -92,7 +92,7 @@ class Reviews(Generic[T]):
         self._room = asyncio.Semaphore(at_once)
         self._waiting = 0
 
-    async def of(self, token: str, about: str, ask: Callable[[], Awaitable[T]]) -> T:
+    async def answer(self, token: str, about: str, ask: Callable[[], Awaitable[T]]) -> T:
         """What is known of the token `about` something, or what `ask` finds out; Busy."""
         digest = hashlib.sha256(f"{about}\n{token}".encode()).digest()
         for kept in (self._proven, self._refused):
@@ -103,11 +103,11 @@ class Reviews(Generic[T]):
         self._waiting += 1
         try:
             async with self._room:
-                answer = await ask()
+                found = await ask()
         finally:
             self._waiting -= 1
-        self._keep(digest, answer)
-        return answer
+        self._keep(digest, found)
+        return found
 
     def _keep(self, digest: bytes, answer: T) -> None:
         proven = self._is_proven(answer)

@@ -1,10 +1,10 @@
-"""Workers that look at keys, one key by one worker at a time.
+"""Workers that reconcile keys, one key by one worker at a time.
 
-What a look raises decides when it comes again: a failure waits longer each time, a refusal for
-overload as long as the server asks, a `Terminal` one not at all, until something changes.
-A fault of the program in one key never ends a worker. Every look has a time limit, and after each
-the event loop has its turn: looks that wait for nothing must not hold up everything that does.
-One namespace's looks take half of the workers at most.
+What a pass raises decides when the key comes again: after a failure later each time, after a
+refusal for overload when the server asks for it, after `Terminal` not until something changes.
+A fault of the program in one key never ends a worker. Every pass has a time limit, and after each
+the event loop has its turn: passes that wait for nothing must not hold up everything that does.
+One namespace's passes take half of the workers at most.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ STALE_SECONDS = 0.5
 
 
 class Result(msgspec.Struct, frozen=True):
-    """All is done for now; look again `after` so many seconds at the latest, None for never."""
+    """All is done for now; the next pass is due `after` so many seconds, None for never."""
 
     after: float | None = None
 
@@ -86,15 +86,15 @@ class Workers(Generic[K]):
                 return
             try:
                 if self._fresh(key):
-                    await self._look(key)
+                    await self._pass(key)
                 else:
-                    # The awaited event itself asks for a look; this is for one that is lost.
+                    # The awaited event itself adds the key; this is for one that is lost.
                     self.queue.add_after(key, STALE_SECONDS)
             finally:
                 self.queue.done(key)
             await asyncio.sleep(0)
 
-    async def _look(self, key: K) -> None:
+    async def _pass(self, key: K) -> None:
         active = self._metrics.workers_active.labels(self.name)
         started = asyncio.get_running_loop().time()
         active.inc()

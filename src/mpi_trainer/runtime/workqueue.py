@@ -1,12 +1,12 @@
-"""Keys that wait to be looked at, each at most once.
+"""Keys that wait for a pass, each at most once.
 
 Guarantees: a key added many times is handed out once; a key that is being worked on is not handed
 to a second worker, and one added meanwhile comes again after `done`; urgent keys go first, but
 never starve the rest; among urgent ones, as among the rest, namespaces take turns, so that a flood
 in one never keeps another's waiting; a namespace has no more keys in work than there are `places`
-left, so that however long its looks take, another's key finds one. A key has one place: the
-earliest time and the higher urgency of all that was asked. An earlier look therefore replaces a
-later one, and each look must say when the next is due.
+left, so that however long its passes take, another's key finds one. A key is planned once: for the
+earliest time and with the higher urgency of all that was asked. An earlier pass therefore replaces
+a later one, and each pass must say when the next is due.
 Events use `add`; only failures use `retry`, which waits longer each time.
 """
 
@@ -83,7 +83,7 @@ class WorkQueue(Generic[K]):
         self._urgent_in_a_row = 0
         self._closed = False
 
-    # --- asking for a look -------------------------------------------------------------------
+    # --- adding keys -------------------------------------------------------------------------
 
     def add(self, key: K, urgent: bool = True) -> None:
         """As soon as a worker is free."""
@@ -209,7 +209,7 @@ class WorkQueue(Generic[K]):
         calm_first = bool(self._calm) and self._urgent_in_a_row >= PATIENCE
         for calm in (calm_first, not calm_first):
             waiting = self._calm if calm else self._urgent
-            group = waiting.whose(self._has_room)
+            group = waiting.first_group(self._has_room)
             if group is not None:
                 return calm, group
         return None
@@ -251,14 +251,14 @@ class WorkQueue(Generic[K]):
             if self._timer.when() <= self._heap[0][0]:
                 return
             self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_at(self._heap[0][0], self._ripen)
+        self._timer = asyncio.get_running_loop().call_at(self._heap[0][0], self._add_due)
 
     def _is_due(self, entry: tuple[float, int, K]) -> bool:
-        """Whether it is still the time at which the key is to be looked at."""
+        """Whether it is still the time for which the key is planned."""
         planned = self._later.get(entry[2])
         return planned is not None and planned.order == entry[1]
 
-    def _ripen(self) -> None:
+    def _add_due(self) -> None:
         self._timer = None
         now = self._now()
         while self._heap and self._heap[0][0] <= now:

@@ -116,7 +116,7 @@ class Endpoints:
         **names: P.kwargs,
     ) -> T:
         """Of `act`, beside the event loop where the request is large."""
-        return await self._off_loop.on(request.namespace, request.size, act, *args, **names)
+        return await self._off_loop.run(request.namespace, request.size, act, *args, **names)
 
 
 def app(endpoints: Endpoints) -> web.Application:

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mpi_trainer.runtime.certificates import first
+from mpi_trainer.runtime.certificates import first_chain
 from tests.api.admission.test_trainjobs import DENIED, numbered, stored, tried
 from tests.cluster import Kubectl, eventually, shared_cluster
 from tests.unit.api.traincases import EXTRA, REFUSED, RUNTIMES, RUNTIMES_REFUSED, TAKEN
@@ -78,7 +78,7 @@ def _install(kubectl: Kubectl, source: Path) -> None:
 
 def _certificates(folder: Path) -> str:
     """Where the Go webhook looks for them; what the API server is to trust, for a configuration."""
-    chain = first(("localhost",), datetime.now(UTC))
+    chain = first_chain(("localhost",), datetime.now(UTC))
     place = folder / "k8s-webhook-server" / "serving-certs"
     place.mkdir(parents=True)
     (place / "tls.crt").write_bytes(chain.server.certificate)

@@ -10,8 +10,8 @@ from mpi_trainer.kube.client import Client
 from mpi_trainer.render.agent_scripts import NAME
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.workqueue import WorkQueue
-from tests.unit.runtime.faketime import play
-from tests.unit.runtime.paper import Paper
+from tests.unit.runtime.fake_api_server import FakeApiServer
+from tests.unit.runtime.fake_time import run_in_fake_time
 
 OLD = {AGENT_SCRIPTS: "0123456789ab"}
 PI = ScriptsUser("MPIJob", Key("team", "pi"))
@@ -20,31 +20,31 @@ PLACE = Key("team", "")
 
 class Lab:
     def __init__(self) -> None:
-        self.paper, self.now = Paper(), 1e6
+        self.server, self.now = FakeApiServer(), 1e6
         queue: WorkQueue[Key] = WorkQueue()
-        self.scripts = AgentScripts(cast(Client, self.paper), queue, lambda: self.now)
+        self.scripts = AgentScripts(cast(Client, self.server), queue, lambda: self.now)
 
     def there(self) -> list[str]:
-        return [name for _, _, name in self.paper.objects.objects]
+        return [name for _, _, name in self.server.objects.objects]
 
 
 def test_a_job_that_grows_after_an_upgrade_keeps_both_versions() -> None:
     """C-7, C-14: its launcher reads the scripts that it began with, its new workers this version's.
     Those were removed while the workers waited for them, and nothing made them again."""
-    play(_grown_after_an_upgrade())
+    run_in_fake_time(_grown_after_an_upgrade())
 
 
 async def _grown_after_an_upgrade() -> None:
     lab = Lab()
-    lab.scripts.using(PI, OLD, waits=False)
+    lab.scripts.note_use(PI, OLD, waits=False)
     await lab.scripts.provide(PI)  # before its new workers
-    lab.scripts.using(PI, OLD, waits=True)  # one of them is pending
+    lab.scripts.note_use(PI, OLD, waits=True)  # one of them is pending
     for _ in range(3):
         lab.now += 3600
         await lab.scripts.reconcile(PLACE)
         assert lab.there() == [NAME]
-    assert not [sent for sent in lab.paper.sent if sent.method == "DELETE"]
-    lab.scripts.done(PI, OLD)
+    assert not [sent for sent in lab.server.sent if sent.method == "DELETE"]
+    lab.scripts.note_end(PI, OLD)
     lab.now += 3600
     await lab.scripts.reconcile(PLACE)
     assert lab.there() == []
@@ -52,14 +52,14 @@ async def _grown_after_an_upgrade() -> None:
 
 def test_nothing_is_kept_of_a_namespace_without_jobs() -> None:
     """Namespaces come and go for as long as a controller runs."""
-    play(_come_and_gone())
+    run_in_fake_time(_come_and_gone())
 
 
 async def _come_and_gone() -> None:
     lab = Lab()
     await lab.scripts.provide(PI)
-    lab.scripts.done(PI, {AGENT_SCRIPTS: NAME.removeprefix("mpi-agent-")})
+    lab.scripts.note_end(PI, {AGENT_SCRIPTS: NAME.removeprefix("mpi-agent-")})
     lab.now += 3600
     await lab.scripts.reconcile(PLACE)
-    lab.scripts.done(PI)
+    lab.scripts.note_end(PI)
     assert len(lab.scripts) == 0

@@ -26,8 +26,8 @@ from mpi_trainer.runtime.freshness import Freshness
 from mpi_trainer.runtime.partial import Key, Meta
 from mpi_trainer.runtime.workqueue import WorkQueue
 from tests.unit.controller.objects import mpijob
-from tests.unit.runtime.faketime import play
-from tests.unit.runtime.paper import Paper
+from tests.unit.runtime.fake_api_server import FakeApiServer
+from tests.unit.runtime.fake_time import run_in_fake_time
 
 T0 = datetime(2026, 3, 1, tzinfo=UTC)
 PI = Key("ns", "pi")
@@ -37,8 +37,8 @@ REF = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "pi", "ui
 
 class Lab:
     def __init__(self) -> None:
-        self.paper = Paper()
-        client, memories = cast(Client, self.paper), JobMemories()
+        self.server = FakeApiServer()
+        client, memories = cast(Client, self.server), JobMemories()
         memories.begin(PI, OWNER.uid)
         self.dependents = Dependents(client, memories, AgentScripts(client, WorkQueue()))
         freshness: Freshness[Key, Any] = Freshness({}, lambda: 0.0)
@@ -58,7 +58,7 @@ def wanted(*hosts: str) -> WantedDependents:
 def ending(lab: Lab) -> Coroutine[Any, Any, bool]:
     """The write that tells of the job's end."""
     collection = "apis/kubeflow.org/v2beta1/mpijobs"
-    lab.paper.objects.create(collection, "ns", {"metadata": {"name": "pi"}})
+    lab.server.objects.create(collection, "ns", {"metadata": {"name": "pi"}})
     ended = MPIJobStatus(conditions=(Condition(type="Failed", status="True"),))
     decision = MPIJobDecision(ended, Record())
     return lab.writer.store(
@@ -69,21 +69,21 @@ def ending(lab: Lab) -> Coroutine[Any, Any, bool]:
 def test_a_key_is_still_expected_though_the_answer_to_the_end_was_lost() -> None:
     """AC-19: the job had ended at the next pass, and nobody thought of its key any more."""
     lab = Lab()
-    lab.paper.mood = "loses"
+    lab.server.mood = "loses"
     with pytest.raises(Unreachable):
-        play(ending(lab))
+        run_in_fake_time(ending(lab))
     assert lab.expected()
 
 
 def test_a_key_is_still_expected_though_the_pass_was_broken_off() -> None:
     """AC-19: as by its time limit, while the API server hangs."""
     lab = Lab()
-    lab.paper.mood = "hangs"
+    lab.server.mood = "hangs"
     with pytest.raises(TimeoutError):
-        play(asyncio.wait_for(lab.dependents.delete_key(OWNER, "pi-ssh"), 60))
+        run_in_fake_time(asyncio.wait_for(lab.dependents.delete_key(OWNER, "pi-ssh"), 60))
     assert lab.expected()
-    lab.paper.mood = "well"
-    assert play(lab.dependents.delete_key(OWNER, "pi-ssh"))
+    lab.server.mood = "well"
+    assert run_in_fake_time(lab.dependents.delete_key(OWNER, "pi-ssh"))
     assert not lab.expected()
 
 
@@ -111,15 +111,15 @@ def test_files_that_were_replaced_only_half_are_made_before_the_next_pod() -> No
     by then, its new workers waited for it for ever."""
     lab = Lab()
     made = ("api/v1/configmaps", "ns", "pi-config")
-    play(lab.dependents.provide(OWNER, wanted("a"), 1))
-    assert made in lab.paper.objects.objects
-    play(_interrupted(lab))
-    play(lab.dependents.provide(OWNER, wanted("a", "b", "c"), 1))
-    assert lab.paper.objects.get(made)["data"]["hosts"] == "a b c"
+    run_in_fake_time(lab.dependents.provide(OWNER, wanted("a"), 1))
+    assert made in lab.server.objects.objects
+    run_in_fake_time(_interrupted(lab))
+    run_in_fake_time(lab.dependents.provide(OWNER, wanted("a", "b", "c"), 1))
+    assert lab.server.objects.get(made)["data"]["hosts"] == "a b c"
 
 
 async def _interrupted(lab: Lab) -> None:
-    lab.paper.delay = 1.0
+    lab.server.delay = 1.0
     with pytest.raises(TimeoutError):  # after the deletion, before the creation
         await asyncio.wait_for(lab.dependents.replace_config_map(OWNER, wanted("a", "b")), 4.5)
-    lab.paper.delay = 0.0
+    lab.server.delay = 0.0

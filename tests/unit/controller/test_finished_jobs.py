@@ -177,7 +177,7 @@ def test_the_plan_of_a_trainjob_is_dropped_at_its_end() -> None:
         )
         key = Key("lab", "train")
         memories.begin(key, "u")
-        memories.of("u", trainjob_reconcile._Noted).plan = trainjob_reconcile._Plan(1, None)
+        memories.part("u", trainjob_reconcile._Noted).plan = trainjob_reconcile._Plan(1, None)
         told = [{"type": "Complete", "status": "True", "lastTransitionTime": T0}]
         raw = {
             "metadata": {"name": "train", "namespace": "lab", "uid": "u", "generation": 1},

@@ -190,7 +190,7 @@ def test_ranks_that_failed_are_told_by_the_agent_s_summary() -> None:
     assert log_tail.failed_ranks(said) == (2, 3)
 
 
-def test_speakers_that_cannot_be_heard_leave_the_reason() -> None:
+def test_logs_that_cannot_be_read_leave_the_reason() -> None:
     kubelet = Kubelet(wrong=refusal(404))
     found = asyncio.run(with_log_tails(logs(kubelet), Attempt(1), [LogSource(pod())], []))
     assert found.words == () and found.silence == "its log was gone before it could be read"

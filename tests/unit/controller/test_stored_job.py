@@ -24,7 +24,7 @@ from mpi_trainer.controller.objects import Pod, StoredJob
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.store import Store, by_label
 from mpi_trainer.runtime.workqueue import WorkQueue
-from tests.unit.runtime.faketime import now, play
+from tests.unit.runtime.fake_time import now, run_in_fake_time
 
 POLICY = {"cleanPodPolicy": "Running", "ttlSecondsAfterFinished": 60, "managedBy": "x"}
 ENV = [{"name": f"A{i}", "value": "b" * 100} for i in range(100)]
@@ -237,7 +237,7 @@ def test_changes_of_workers_are_gathered_the_longer_the_more_there_are(
 ) -> None:
     """P-3: every look sees every pod; a job of thousands has not twenty of them in a second."""
 
-    async def story() -> None:
+    async def scenario() -> None:
         jobs: Store[StoredJob] = Store()
         pods: Store[Pod] = Store({BY_JOB: by_label(LABEL_JOB)})
         queue: WorkQueue[Key] = WorkQueue()
@@ -252,7 +252,7 @@ def test_changes_of_workers_are_gathered_the_longer_the_more_there_are(
         assert await queue.get() == Key("lab", "large")
         assert now() - began == pytest.approx(seconds)
 
-    play(story())
+    run_in_fake_time(scenario())
 
 
 @pytest.mark.parametrize(

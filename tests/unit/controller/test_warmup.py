@@ -1,4 +1,4 @@
-"""What is rehearsed is what will be played: valid jobs of each kind."""
+"""The warm-up uses what will be used: valid jobs of each kind."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from mpi_trainer.api.yaml import load
 from mpi_trainer.controller import warmup
 
 
-def test_each_kind_is_rehearsed_with_a_job_that_would_run() -> None:
+def test_each_kind_is_warmed_up_with_a_job_that_would_run() -> None:
     warmup.run()
     assert load.job(warmup._mpijob()).errors == ()
     assert load.runtime(warmup._runtime()).errors == ()

@@ -34,19 +34,19 @@ class Server:
 
 def test_every_write_arrives_though_the_server_takes_few_at_once() -> None:
     async def run() -> None:
-        server, pace = Server(room=3), WriteConcurrency(first=32)
-        answers = await pace.each([server.take] * 100)
+        server, concurrency = Server(room=3), WriteConcurrency(first=32)
+        answers = await concurrency.each([server.take] * 100)
         assert sorted(a for a in answers if isinstance(a, int)) == list(range(1, 101))
-        assert pace.limit < 32
+        assert concurrency.limit < 32
 
     asyncio.run(run())
 
 
 def test_a_willing_server_is_given_more() -> None:
     async def run() -> None:
-        server, pace = Server(room=1000), WriteConcurrency(first=2, most=8)
-        await pace.each([server.take] * 200)
-        assert pace.limit == 8
+        server, concurrency = Server(room=1000), WriteConcurrency(first=2, most=8)
+        await concurrency.each([server.take] * 200)
+        assert concurrency.limit == 8
         assert server.most <= 8
 
     asyncio.run(run())
@@ -71,11 +71,11 @@ def test_patience_has_an_end() -> None:
 
 def test_a_write_counts_less_with_every_second() -> None:
     now = [0.0]
-    pace = WriteConcurrency(clock=lambda: now[0])
-    asyncio.run(pace.each([Server(room=1000).take] * 50))
+    concurrency = WriteConcurrency(clock=lambda: now[0])
+    asyncio.run(concurrency.each([Server(room=1000).take] * 50))
     counts = []
     for now[0] in (0.0, 5.0, 60.0):
-        counts.append(round(pace.recent_writes))
+        counts.append(round(concurrency.recent_writes))
     assert counts == [50, 30, 0]
 
 
@@ -94,9 +94,9 @@ def test_nobody_is_woken_in_vain() -> None:
     """P-2: four thousand writes cost four times what a thousand do, not sixteen."""
 
     async def run() -> None:
-        pace = _Counted(first=8, most=8)
-        await pace.each([Server(room=10_000).take] * 2000)
-        assert pace.looks <= 10 * 2000
+        concurrency = _Counted(first=8, most=8)
+        await concurrency.each([Server(room=10_000).take] * 2000)
+        assert concurrency.looks <= 10 * 2000
 
     asyncio.run(run())
 
@@ -105,12 +105,12 @@ def test_a_job_of_thousands_does_not_hold_up_one_of_few() -> None:
     """S-15: writes that wait together take turns with the others'."""
 
     async def run() -> None:
-        server, pace = Server(room=10_000), WriteConcurrency(first=4, most=4)
-        large = asyncio.create_task(pace.each([server.take] * 3000))
+        server, concurrency = Server(room=10_000), WriteConcurrency(first=4, most=4)
+        large = asyncio.create_task(concurrency.each([server.take] * 3000))
         for _ in range(20):
             await asyncio.sleep(0)
         before = server.done
-        await pace.each([server.take] * 3)
+        await concurrency.each([server.take] * 3)
         assert server.done - before < 50
         await large
 
@@ -121,12 +121,14 @@ def test_many_jobs_of_one_namespace_do_not_hold_up_another() -> None:
     """S-15: turns are by namespace first, then by job."""
 
     async def run() -> None:
-        server, pace = Server(room=10_000), WriteConcurrency(first=4, most=4)
-        flood = [asyncio.create_task(pace.each([server.take] * 300, "noisy")) for _ in range(32)]
+        server, concurrency = Server(room=10_000), WriteConcurrency(first=4, most=4)
+        flood = [
+            asyncio.create_task(concurrency.each([server.take] * 300, "noisy")) for _ in range(32)
+        ]
         for _ in range(20):
             await asyncio.sleep(0)
         before = server.done
-        await pace.each([server.take] * 20, "quiet")
+        await concurrency.each([server.take] * 20, "quiet")
         assert server.done - before < 100
         await asyncio.gather(*flood)
 
@@ -137,8 +139,8 @@ def test_a_job_of_ten_thousand_does_not_hold_up_the_loop() -> None:
     """C-1: nor make as many tasks."""
 
     async def run() -> None:
-        server, pace = Server(room=10_000), WriteConcurrency(first=4, most=16)
-        large = asyncio.create_task(pace.each([server.take] * 10_000))
+        server, concurrency = Server(room=10_000), WriteConcurrency(first=4, most=16)
+        large = asyncio.create_task(concurrency.each([server.take] * 10_000))
         await asyncio.sleep(0)
         assert len(asyncio.all_tasks()) <= 2 + 16
         assert sorted(map(str, await large)) == sorted(map(str, range(1, 10_001)))
@@ -149,7 +151,7 @@ def test_a_job_of_ten_thousand_does_not_hold_up_the_loop() -> None:
 def test_one_that_is_cancelled_leaves_its_place_to_others() -> None:
     async def run() -> None:
         held: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        pace = WriteConcurrency(first=1, most=1)
+        concurrency = WriteConcurrency(first=1, most=1)
 
         async def hold() -> int:
             await held
@@ -158,9 +160,9 @@ def test_one_that_is_cancelled_leaves_its_place_to_others() -> None:
         async def quick() -> int:
             return 1
 
-        first = asyncio.create_task(pace.send(hold))
+        first = asyncio.create_task(concurrency.send(hold))
         await asyncio.sleep(0)
-        waiting = [asyncio.create_task(pace.send(quick)) for _ in range(3)]
+        waiting = [asyncio.create_task(concurrency.send(quick)) for _ in range(3)]
         await asyncio.sleep(0)
         waiting[0].cancel()
         held.set_result(None)
@@ -168,6 +170,6 @@ def test_one_that_is_cancelled_leaves_its_place_to_others() -> None:
         waiting[1].cancel()  # it may have its place already
         async with asyncio.timeout(5):
             assert await waiting[2] == 1
-            assert await pace.send(quick) == 1
+            assert await concurrency.send(quick) == 1
 
     asyncio.run(run())

@@ -15,8 +15,8 @@ READ = requests.get(PODS, "n", "p")
 WRITE = requests.create(PODS, "n", {})
 
 
-def answer(code: int, wish: str = "") -> KubeError:
-    return from_answer(READ, code, b"", wish)
+def answer(code: int, retry_after: str = "") -> KubeError:
+    return from_answer(READ, code, b"", retry_after)
 
 
 def broken(what: str) -> KubeError:

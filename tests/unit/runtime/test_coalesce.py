@@ -36,10 +36,10 @@ def run(life: Coroutine[Any, Any, None]) -> None:
 def test_all_who_ask_at_once_share_one_read() -> None:
     async def life() -> None:
         shelf = Shelf()
-        together = CoalescedReads(shelf.read)
-        assert await asyncio.gather(*(together.get("a") for _ in range(50))) == ["a: old"] * 50
+        reads = CoalescedReads(shelf.read)
+        assert await asyncio.gather(*(reads.get("a") for _ in range(50))) == ["a: old"] * 50
         assert shelf.reads == 1
-        assert await together.get("a") == "a: old"
+        assert await reads.get("a") == "a: old"
         assert shelf.reads == 2
 
     run(life())
@@ -48,13 +48,13 @@ def test_all_who_ask_at_once_share_one_read() -> None:
 def test_who_asks_while_a_read_is_on_its_way_gets_what_was_written_before_he_asked() -> None:
     async def life() -> None:
         shelf = Shelf()
-        together = CoalescedReads(shelf.read)
+        reads = CoalescedReads(shelf.read)
         shelf.open.clear()
-        first = asyncio.create_task(together.get("a"))
+        first = asyncio.create_task(reads.get("a"))
         await asyncio.sleep(0.01)
         shelf.text = "new"
-        later = [asyncio.create_task(together.get("a")) for _ in range(50)]
-        other = asyncio.create_task(together.get("b"))
+        later = [asyncio.create_task(reads.get("a")) for _ in range(50)]
+        other = asyncio.create_task(reads.get("b"))
         await asyncio.sleep(0.01)
         assert shelf.reads == 2, "one of each key is on its way"
         shelf.open.set()
@@ -69,14 +69,14 @@ def test_who_asks_while_a_read_is_on_its_way_gets_what_was_written_before_he_ask
 def test_a_failure_is_its_readers_own_and_one_who_goes_away_ends_nothing() -> None:
     async def life() -> None:
         shelf = Shelf()
-        together = CoalescedReads(shelf.read)
+        reads = CoalescedReads(shelf.read)
         shelf.open.clear()
         shelf.text = "bad"
-        waiting = [asyncio.create_task(together.get("a")) for _ in range(2)]
+        waiting = [asyncio.create_task(reads.get("a")) for _ in range(2)]
         await asyncio.sleep(0.01)
         waiting[0].cancel()
         shelf.text = "good"
-        after = asyncio.create_task(together.get("a"))
+        after = asyncio.create_task(reads.get("a"))
         await asyncio.sleep(0.01)
         shelf.open.set()
         with pytest.raises(LookupError):
@@ -89,11 +89,11 @@ def test_a_failure_is_its_readers_own_and_one_who_goes_away_ends_nothing() -> No
 def test_a_read_that_gathers_waits_for_those_who_ask_soon_after() -> None:
     async def life() -> None:
         shelf = Shelf()
-        together = CoalescedReads(shelf.read, gather=0.2)
-        first = asyncio.create_task(together.get("a"))
+        reads = CoalescedReads(shelf.read, gather=0.2)
+        first = asyncio.create_task(reads.get("a"))
         await asyncio.sleep(0.02)
         shelf.text = "new"
-        assert await together.get("a") == "a: new"
+        assert await reads.get("a") == "a: new"
         assert await first == "a: new"
         assert shelf.reads == 1
 

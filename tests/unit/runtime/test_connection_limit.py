@@ -1,4 +1,4 @@
-"""The door of a server that every pod of a cluster reaches: what one of them cannot take away."""
+"""Connections to a server that every pod reaches: what one of them cannot take away."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EMPTY = (
 
 
 def shown() -> ssl.SSLContext:
-    chain = certificates.first(("localhost",), datetime.now(UTC))
+    chain = certificates.first_chain(("localhost",), datetime.now(UTC))
     context = ServerCertificate()
     context.show(chain.server.certificate, chain.server.key)
     return context.context
@@ -75,7 +75,7 @@ def test_who_says_nothing_leaves_room_for_others() -> None:
     """With and without a handshake; each connection would cost 300 KB of the controller's memory,
     and 1,700 of them its life."""
 
-    async def play() -> None:
+    async def scenario() -> None:
         async with entered(4) as (port, runner):
             mute = [await knock(port, A, tls=n < 3) for n in range(20)]
             refused = [await ended(one) for one in mute[4:]]
@@ -86,11 +86,11 @@ def test_who_says_nothing_leaves_room_for_others() -> None:
             for _, writer in mute:
                 writer.close()
 
-    asyncio.run(play())
+    asyncio.run(scenario())
 
 
 def test_who_has_most_gives_way() -> None:
-    async def play() -> None:
+    async def scenario() -> None:
         async with entered(3) as (port, _):
             first, second = await knock(port, A), await knock(port, A)
             other, last = await knock(port, B), await knock(port, B)
@@ -98,13 +98,13 @@ def test_who_has_most_gives_way() -> None:
             for one in (second, other, last):
                 assert b"fine" in await answer(one)
 
-    asyncio.run(play())
+    asyncio.run(scenario())
 
 
 def test_slow_bodies_of_one_job_leave_room_for_others() -> None:
-    async def play() -> None:
+    async def scenario() -> None:
         class Trusting(Callers):
-            async def job(self, authorization: str, key: Key) -> str:
+            async def job_uid(self, authorization: str, key: Key) -> str:
                 return authorization
 
         nobody: Any = None
@@ -125,4 +125,4 @@ def test_slow_bodies_of_one_job_leave_room_for_others() -> None:
             for _, writer in slow:
                 writer.close()
 
-    asyncio.run(play())
+    asyncio.run(scenario())

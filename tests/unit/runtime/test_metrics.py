@@ -10,7 +10,7 @@ from mpi_trainer.runtime.job_metrics import MPIJobMetrics
 from mpi_trainer.runtime.metrics import Metrics
 from mpi_trainer.runtime.workers import DONE, Result, Workers
 from mpi_trainer.runtime.workqueue import WorkQueue
-from tests.unit.runtime.faketime import play
+from tests.unit.runtime.fake_time import run_in_fake_time
 
 MACHINERY = [
     "workqueue_depth",
@@ -54,18 +54,18 @@ def shown(metrics: Metrics) -> set[str]:
 
 
 def test_the_machinery_shows_its_metrics_from_the_start() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         metrics = Metrics()
         queue: WorkQueue[str] = WorkQueue(observer=metrics.queue("mpijob"))
         Workers("mpijob", queue, nothing, metrics)
         assert set(MACHINERY) <= shown(metrics)
         assert not [name for name in shown(metrics) if name.endswith("_created")]
 
-    play(story())
+    run_in_fake_time(scenario())
 
 
 def test_depth_and_age_are_those_of_the_moment() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         metrics = Metrics()
         queue: WorkQueue[str] = WorkQueue(observer=metrics.queue("q"))
         metrics.watch_queue("q", queue)
@@ -81,7 +81,7 @@ def test_depth_and_age_are_those_of_the_moment() -> None:
         longest = value("workqueue_longest_running_processor_seconds", labels)
         assert longest == pytest.approx(7)
 
-    play(story())
+    run_in_fake_time(scenario())
 
 
 def test_calls_are_counted_by_code_and_those_without_an_answer_too() -> None:

@@ -12,8 +12,8 @@ from mpi_trainer.runtime.off_loop import LONG, OffLoop
 def test_short_work_is_done_at_once_and_long_work_beside_the_loop() -> None:
     async def run() -> None:
         here, long = threading.get_ident(), OffLoop()
-        assert await long.on("a", 1, threading.get_ident) == here
-        assert await long.on("a", LONG, threading.get_ident) != here
+        assert await long.run("a", 1, threading.get_ident) == here
+        assert await long.run("a", LONG, threading.get_ident) != here
 
     asyncio.run(run())
 
@@ -21,9 +21,9 @@ def test_short_work_is_done_at_once_and_long_work_beside_the_loop() -> None:
 def test_one_namespaces_large_objects_do_not_keep_anothers_waiting() -> None:
     async def run() -> None:
         long, order = OffLoop(), list[str]()
-        flood = [asyncio.create_task(long.on("a", LONG, order.append, "a")) for _ in range(20)]
+        flood = [asyncio.create_task(long.run("a", LONG, order.append, "a")) for _ in range(20)]
         await asyncio.sleep(0)
-        await long.on("b", LONG, order.append, "b")
+        await long.run("b", LONG, order.append, "b")
         await asyncio.gather(*flood)
         assert order.index("b") <= 2
         assert len(order) == 21
@@ -47,14 +47,14 @@ def test_who_goes_away_leaves_no_second_thread_at_work() -> None:
     async def run() -> None:
         long = OffLoop()
         for _ in range(5):
-            gone = asyncio.create_task(long.on("a", LONG, piece))
+            gone = asyncio.create_task(long.run("a", LONG, piece))
             await asyncio.sleep(0.005)
             gone.cancel()
-        waits = [asyncio.create_task(long.on("a", LONG, piece)) for _ in range(3)]
+        waits = [asyncio.create_task(long.run("a", LONG, piece)) for _ in range(3)]
         await asyncio.sleep(0)
         waits[1].cancel()
         await asyncio.gather(*waits, return_exceptions=True)
-        await long.on("b", LONG, piece)
+        await long.run("b", LONG, piece)
 
     asyncio.run(run())
     assert most == 1

@@ -19,7 +19,7 @@ from mpi_trainer.runtime.reflector import Reflector
 from mpi_trainer.runtime.store import Store
 from mpi_trainer.runtime.workers import DONE, Result, Workers, WorkerSettings
 from mpi_trainer.runtime.workqueue import WorkQueue
-from tests.unit.runtime.faketime import FakeTime, now, play
+from tests.unit.runtime.fake_time import FakeTime, now, run_in_fake_time
 
 
 class Thing(Partial, frozen=True, gc=False):
@@ -57,7 +57,7 @@ def stall(seconds: float) -> None:
 
 
 def test_a_reflector_that_has_stopped_trying_is_ill_and_one_that_fails_is_not() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         scene = Scene()
         assert scene.ill() == [], "not started yet"
         scene.pods.active_at = now()
@@ -68,11 +68,11 @@ def test_a_reflector_that_has_stopped_trying_is_ill_and_one_that_fails_is_not() 
         scene.pods.active_at = now()
         assert scene.ill() == []
 
-    play(story())
+    run_in_fake_time(scenario())
 
 
 def test_a_look_that_never_ends_is_ill() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         scene = Scene()
         scene.queue.add("a")
         await scene.queue.get()
@@ -81,11 +81,11 @@ def test_a_look_that_never_ends_is_ill() -> None:
         await asyncio.sleep(2)
         assert scene.ill() == ["workers: mpijob: in one key for 600 s"]
 
-    play(story())
+    run_in_fake_time(scenario())
 
 
 def test_a_loop_that_is_late_again_and_again_is_ill_and_one_pause_is_not() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         scene = Scene()
         running = asyncio.ensure_future(scene.manager._lag.run())
         await asyncio.sleep(10.5)
@@ -101,7 +101,7 @@ def test_a_loop_that_is_late_again_and_again_is_ill_and_one_pause_is_not() -> No
         assert worst == pytest.approx(20, abs=0.2), "of the last minute"
         running.cancel()
 
-    play(story())
+    run_in_fake_time(scenario())
 
 
 def test_the_first_samples_say_nothing() -> None:
@@ -109,10 +109,10 @@ def test_the_first_samples_say_nothing() -> None:
 
 
 def test_empty_caches_are_not_ready() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         scene = Scene()
         assert scene.probes.ready["caches"]() == "not filled yet: pods"
         scene.pods._synced.set()
         assert scene.probes.ready["caches"]() == ""
 
-    play(story())
+    run_in_fake_time(scenario())

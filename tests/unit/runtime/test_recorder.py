@@ -12,27 +12,27 @@ from mpi_trainer.kube.errors import Status, from_status
 from mpi_trainer.kube.requests import Request
 from mpi_trainer.kube.resources import EVENTS
 from mpi_trainer.runtime.metrics import Metrics
-from mpi_trainer.runtime.recorder import COMBINED, KNOWN, VARIANTS, About, Recorder, short
-from tests.unit.runtime.faketime import now, play
-from tests.unit.runtime.paper import Paper
+from mpi_trainer.runtime.recorder import COMBINED, KNOWN, VARIANTS, EventSubject, Recorder, short
+from tests.unit.runtime.fake_api_server import FakeApiServer
+from tests.unit.runtime.fake_time import now, run_in_fake_time
 
-JOB = About("kubeflow.org/v2beta1", "MPIJob", "n", "train", "uid-1")
+JOB = EventSubject("kubeflow.org/v2beta1", "MPIJob", "n", "train", "uid-1")
 
 
 class Scene:
     def __init__(self) -> None:
-        self.paper = Paper()
+        self.server = FakeApiServer()
         self.metrics = Metrics()
-        self.recorder = Recorder(self.paper, "mpi-job-controller", "pod-1", self.metrics)
+        self.recorder = Recorder(self.server, "mpi-job-controller", "pod-1", self.metrics)
 
     def tell(
-        self, message: str = "it runs", *, reason: str = "Running", about: About = JOB
+        self, message: str = "it runs", *, reason: str = "Running", about: EventSubject = JOB
     ) -> None:
         self.recorder.record(about, "Normal", reason, message)
 
     @property
     def events(self) -> list[Any]:
-        return list(self.paper.objects.objects.values())
+        return list(self.server.objects.objects.values())
 
     @property
     def dropped(self) -> float:
@@ -41,14 +41,14 @@ class Scene:
 
 
 def tale(script: Callable[[Scene], Awaitable[None]]) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         scene = Scene()
         running = asyncio.ensure_future(scene.recorder.run())
         await script(scene)
         assert not running.done(), "the writer never ends by itself"
         running.cancel()
 
-    play(story())
+    run_in_fake_time(scenario())
 
 
 def test_an_event_says_what_about_whom_and_by_whom() -> None:
@@ -80,7 +80,7 @@ def test_the_same_event_is_counted_and_written_at_most_every_ten_seconds() -> No
         await asyncio.sleep(30)
         (event,) = scene.events
         assert event["count"] == 100
-        assert [r.method for r in scene.paper.sent] == ["POST", "PATCH", "PATCH", "PATCH"]
+        assert [r.method for r in scene.server.sent] == ["POST", "PATCH", "PATCH", "PATCH"]
 
     tale(script)
 
@@ -114,7 +114,7 @@ def test_an_event_that_the_server_forgot_is_made_anew() -> None:
     async def script(scene: Scene) -> None:
         scene.tell()
         await asyncio.sleep(20)
-        scene.paper.objects.objects.clear()
+        scene.server.objects.objects.clear()
         scene.tell()
         await asyncio.sleep(20)
         assert [event["count"] for event in scene.events] == [2]
@@ -124,17 +124,17 @@ def test_an_event_that_the_server_forgot_is_made_anew() -> None:
 
 def test_an_outage_is_waited_for_a_little_and_then_events_are_dropped() -> None:
     async def script(scene: Scene) -> None:
-        scene.paper.mood = "refuses"
+        scene.server.mood = "refuses"
         scene.tell()
         await asyncio.sleep(1)
-        scene.paper.mood = "well"
+        scene.server.mood = "well"
         await asyncio.sleep(5)
         assert len(scene.events) == 1
-        scene.paper.mood = "refuses"
+        scene.server.mood = "refuses"
         scene.tell("lost")
         await asyncio.sleep(60)
         assert scene.dropped == 1
-        scene.paper.mood = "well"
+        scene.server.mood = "well"
         await asyncio.sleep(60)
         assert len(scene.events) == 1
 
@@ -146,10 +146,10 @@ def test_a_refusal_is_repeated_only_where_that_may_help(code: int, tries: int) -
     async def script(scene: Scene) -> None:
         request = Request("POST", EVENTS.path("n"))
         error = from_status(request, Status(code=code, reason="Odd"))
-        scene.paper.failures = [error] * tries
+        scene.server.failures = [error] * tries
         scene.tell()
         await asyncio.sleep(60)
-        assert len(scene.paper.sent) == tries
+        assert len(scene.server.sent) == tries
         assert scene.dropped == 1
 
     tale(script)
@@ -157,7 +157,7 @@ def test_a_refusal_is_repeated_only_where_that_may_help(code: int, tries: int) -
 
 def test_a_fault_of_the_program_does_not_end_the_writer() -> None:
     async def script(scene: Scene) -> None:
-        scene.paper.failures = [RuntimeError("a fault")]
+        scene.server.failures = [RuntimeError("a fault")]
         scene.tell("first")
         scene.tell("second")
         await asyncio.sleep(5)
@@ -168,10 +168,10 @@ def test_a_fault_of_the_program_does_not_end_the_writer() -> None:
 
 def test_an_answer_that_was_lost_does_not_double_an_event() -> None:
     async def script(scene: Scene) -> None:
-        scene.paper.mood = "loses"
+        scene.server.mood = "loses"
         scene.tell()
         await asyncio.sleep(1)
-        scene.paper.mood = "well"
+        scene.server.mood = "well"
         await asyncio.sleep(30)
         assert len(scene.events) == 1
         assert scene.dropped == 0
@@ -181,10 +181,10 @@ def test_an_answer_that_was_lost_does_not_double_an_event() -> None:
 
 def test_recording_never_waits_and_holds_a_bounded_number() -> None:
     async def script(scene: Scene) -> None:
-        scene.paper.mood = "hangs"
+        scene.server.mood = "hangs"
         before = now()
         for number in range(KNOWN + 100):
-            scene.tell(about=About("v1", "Pod", "n", f"p{number}", f"uid-{number}"))
+            scene.tell(about=EventSubject("v1", "Pod", "n", f"p{number}", f"uid-{number}"))
         assert now() == before
         assert len(scene.recorder._entries) == KNOWN
         assert scene.dropped == 100
@@ -194,18 +194,18 @@ def test_recording_never_waits_and_holds_a_bounded_number() -> None:
 
 
 def test_what_is_left_is_written_at_the_end_in_bounded_time() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         scene = Scene()
         scene.tell()
         await scene.recorder.flush(3.0)
         assert len(scene.events) == 1
         scene.tell("another")
-        scene.paper.mood = "hangs"
+        scene.server.mood = "hangs"
         before = now()
         await scene.recorder.flush(3.0)
         assert now() - before <= 3.1
 
-    play(story())
+    run_in_fake_time(scenario())
 
 
 def test_messages_are_cut_at_1024_bytes_between_characters_and_hold_no_keys() -> None:
@@ -224,7 +224,7 @@ def test_messages_are_cut_at_1024_bytes_between_characters_and_hold_no_keys() ->
 
 def test_a_very_long_name_still_gives_a_valid_name() -> None:
     async def script(scene: Scene) -> None:
-        scene.tell(about=About("v1", "Pod", "n", "a" * 199 + "-" + "b" * 50, "u"))
+        scene.tell(about=EventSubject("v1", "Pod", "n", "a" * 199 + "-" + "b" * 50, "u"))
         await asyncio.sleep(1)
         name = scene.events[0]["metadata"]["name"]
         assert name.startswith("a" * 199 + ".")

@@ -12,7 +12,7 @@ from mpi_trainer.kube.resources import CONFIGMAPS
 from mpi_trainer.runtime.partial import Meta, Partial
 from mpi_trainer.runtime.reflector import Reflector
 from mpi_trainer.runtime.store import Store
-from tests.unit.runtime.faketime import play
+from tests.unit.runtime.fake_time import run_in_fake_time
 
 
 class Thing(Partial, frozen=True, gc=False):
@@ -32,7 +32,7 @@ def test_lists_that_are_gone_are_not_asked_for_in_a_hot_loop() -> None:
     """Two hundred in the first second it were."""
     server = _Expired()
     reflector = Reflector(cast(Client, server), CONFIGMAPS, Thing, Store())
-    play(_for_a_minute(reflector))
+    run_in_fake_time(_for_a_minute(reflector))
     assert server.asked < 60
 
 

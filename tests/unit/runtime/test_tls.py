@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mpi_trainer.runtime import tls
-from mpi_trainer.runtime.certificates import Pair, first
+from mpi_trainer.runtime.certificates import Pair, first_chain
 from mpi_trainer.runtime.tls import ServerCertificate, follow_folder
 from tests.sim.waiting import until
 
@@ -29,7 +29,7 @@ class Watched(ServerCertificate):
 
 
 def pair() -> Pair:
-    return first(("webhook.svc",), datetime.now(UTC)).server
+    return first_chain(("webhook.svc",), datetime.now(UTC)).server
 
 
 def test_a_pair_is_shown_when_it_is_whole_and_renewed_while_we_serve(

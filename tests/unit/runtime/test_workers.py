@@ -14,7 +14,7 @@ from mpi_trainer.runtime.metrics import Metrics
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.workers import DONE, Result, Terminal, Workers, WorkerSettings
 from mpi_trainer.runtime.workqueue import WorkQueue
-from tests.unit.runtime.faketime import now, play
+from tests.unit.runtime.fake_time import now, run_in_fake_time
 
 REQUEST = Request("PATCH", "/x")
 
@@ -63,14 +63,14 @@ class Scene:
 
 
 def tale(script: Callable[[Scene], Awaitable[None]], *steps: Result | Exception | float) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         scene = Scene(*steps)
         running = asyncio.ensure_future(scene.workers.run())
         await script(scene)
         scene.queue.close()
         await running
 
-    play(story())
+    run_in_fake_time(scenario())
 
 
 def test_a_result_says_when_to_look_again() -> None:
@@ -161,7 +161,7 @@ def test_one_key_in_trouble_does_not_hold_up_others() -> None:
 
 
 def test_closing_the_queue_lets_work_finish() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         scene = Scene(20.0)
         running = asyncio.ensure_future(scene.workers.run())
         scene.queue.add("a")
@@ -171,11 +171,11 @@ def test_closing_the_queue_lets_work_finish() -> None:
         await running
         assert now() - scene.began == pytest.approx(20)
 
-    play(story())
+    run_in_fake_time(scenario())
 
 
 def test_workers_can_be_cancelled_at_once() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         scene = Scene(50.0)
         running = asyncio.ensure_future(scene.workers.run())
         scene.queue.add("a")
@@ -185,13 +185,13 @@ def test_workers_can_be_cancelled_at_once() -> None:
             await running
         assert now() - scene.began == pytest.approx(1)
 
-    play(story())
+    run_in_fake_time(scenario())
 
 
 def test_the_event_loop_has_its_turn_between_looks() -> None:
     """C-1: looks that wait for nothing, by the thousand, must not hold up the lease."""
 
-    async def story() -> None:
+    async def scenario() -> None:
         scene = Scene()
         for number in range(300):
             scene.queue.add(str(number))
@@ -209,13 +209,13 @@ def test_the_event_loop_has_its_turn_between_looks() -> None:
         scene.queue.close()
         await working
 
-    play(story())
+    run_in_fake_time(scenario())
 
 
 def test_long_looks_of_one_namespace_leave_workers_to_others() -> None:
     """S-15: 32 jobs of thousands of workers each held every worker for a minute at a time."""
 
-    async def story() -> None:
+    async def scenario() -> None:
         looks: list[Key] = []
         most = 0
 
@@ -245,4 +245,4 @@ def test_long_looks_of_one_namespace_leave_workers_to_others() -> None:
         queue.close()
         await running
 
-    play(story())
+    run_in_fake_time(scenario())

@@ -9,7 +9,7 @@ import pytest
 from mpi_trainer.runtime.backoff import Curve
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.workqueue import PATIENCE, Closed, WorkQueue
-from tests.unit.runtime.faketime import now, play
+from tests.unit.runtime.fake_time import now, run_in_fake_time
 
 PLAIN = Curve(first=1.0, cap=8.0, spread=0.0)
 
@@ -41,17 +41,17 @@ async def taken(queue: WorkQueue[str]) -> list[str]:
 
 
 def test_a_key_added_many_times_is_handed_out_once() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         queue: WorkQueue[str] = WorkQueue()
         for key in "abaabb":
             queue.add(key)
         assert await taken(queue) == ["a", "b"]
 
-    play(story())
+    run_in_fake_time(scenario())
 
 
 def test_a_key_in_work_is_not_given_to_a_second_worker_and_comes_again_once() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         queue: WorkQueue[str] = WorkQueue()
         queue.add("a")
         assert await queue.get() == "a"
@@ -65,11 +65,11 @@ def test_a_key_in_work_is_not_given_to_a_second_worker_and_comes_again_once() ->
         queue.done("a")
         assert await taken(queue) == []
 
-    play(story())
+    run_in_fake_time(scenario())
 
 
 def test_urgent_keys_go_first_and_a_waiting_key_may_become_urgent() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         queue: WorkQueue[str] = WorkQueue()
         for key in "abc":
             queue.add(key, urgent=False)
@@ -80,11 +80,11 @@ def test_urgent_keys_go_first_and_a_waiting_key_may_become_urgent() -> None:
         queue.add_after("c", 0, urgent=False)
         assert await taken(queue) == ["x", "b", "a", "c"]
 
-    play(story())
+    run_in_fake_time(scenario())
 
 
 def test_a_flood_of_urgent_keys_does_not_starve_the_rest() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         queue: WorkQueue[str] = WorkQueue()
         queue.add("calm", urgent=False)
         for number in range(100):
@@ -92,13 +92,13 @@ def test_a_flood_of_urgent_keys_does_not_starve_the_rest() -> None:
         order = await taken(queue)
         assert order.index("calm") == PATIENCE
 
-    play(story())
+    run_in_fake_time(scenario())
 
 
 def test_namespaces_take_turns() -> None:
     """S-15: two thousand jobs of one namespace do not keep another's waiting."""
 
-    async def story() -> None:
+    async def scenario() -> None:
         queue: WorkQueue[Key] = WorkQueue()
         for number in range(2000):
             queue.add(Key("flood", f"job-{number}"))
@@ -114,11 +114,11 @@ def test_namespaces_take_turns() -> None:
             else:
                 raise AssertionError(f"{wanted} has not had its turn")
 
-    play(story())
+    run_in_fake_time(scenario())
 
 
 def test_a_delayed_key_comes_at_its_time_and_an_earlier_wish_wins() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         queue: WorkQueue[str] = WorkQueue()
         began = now()
         queue.add_after("a", 100)
@@ -132,11 +132,11 @@ def test_a_delayed_key_comes_at_its_time_and_an_earlier_wish_wins() -> None:
         await asyncio.sleep(200)
         assert await taken(queue) == []
 
-    play(story())
+    run_in_fake_time(scenario())
 
 
 def test_an_event_takes_the_place_of_a_later_look() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         queue: WorkQueue[str] = WorkQueue()
         queue.add_after("a", 100)
         queue.add("a")
@@ -144,11 +144,11 @@ def test_an_event_takes_the_place_of_a_later_look() -> None:
         await asyncio.sleep(200)
         assert await taken(queue) == []
 
-    play(story())
+    run_in_fake_time(scenario())
 
 
 def test_a_look_planned_during_work_waits_its_time_but_not_beside_an_event() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         queue: WorkQueue[str] = WorkQueue()
         queue.add("a")
         began = now()
@@ -163,11 +163,11 @@ def test_a_look_planned_during_work_waits_its_time_but_not_beside_an_event() -> 
         queue.done("a")
         assert queue.delayed() == 0
 
-    play(story())
+    run_in_fake_time(scenario())
 
 
 def test_failures_of_a_key_wait_longer_each_time_until_forgotten() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         queue: WorkQueue[str] = WorkQueue(curve=PLAIN)
         assert [queue.retry("a") for _ in range(6)] == [1, 2, 4, 8, 8, 8]
         assert queue.retry("b") == 1
@@ -176,11 +176,11 @@ def test_failures_of_a_key_wait_longer_each_time_until_forgotten() -> None:
         assert queue.retry("a", at_least=30) == 30
         assert queue.failures("a") == 2
 
-    play(story())
+    run_in_fake_time(scenario())
 
 
 def test_a_retry_keeps_the_urgency_that_its_key_had() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         queue: WorkQueue[str] = WorkQueue(curve=PLAIN)
         queue.add("calm", urgent=False)
         await queue.get()
@@ -189,7 +189,7 @@ def test_a_retry_keeps_the_urgency_that_its_key_had() -> None:
         await asyncio.sleep(2)
         assert (queue.depth(urgent=True), queue.depth(urgent=False)) == (0, 1)
 
-    play(story())
+    run_in_fake_time(scenario())
 
 
 def test_keys_wait_with_a_jitter_of_a_tenth() -> None:
@@ -201,7 +201,7 @@ def test_keys_wait_with_a_jitter_of_a_tenth() -> None:
 
 
 def test_a_closed_queue_hands_out_nothing_and_wakes_its_workers() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         queue: WorkQueue[str] = WorkQueue()
         waiting = [asyncio.ensure_future(queue.get()) for _ in range(3)]
         await asyncio.sleep(1)
@@ -220,11 +220,11 @@ def test_a_closed_queue_hands_out_nothing_and_wakes_its_workers() -> None:
         with pytest.raises(Closed):
             await queue.get()
 
-    play(story())
+    run_in_fake_time(scenario())
 
 
 def test_a_cancelled_worker_passes_its_turn_on() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         queue: WorkQueue[str] = WorkQueue()
         first, second = (asyncio.ensure_future(queue.get()) for _ in range(2))
         await asyncio.sleep(1)
@@ -249,11 +249,11 @@ def test_a_cancelled_worker_passes_its_turn_on() -> None:
         with pytest.raises(asyncio.CancelledError):
             await last
 
-    play(story())
+    run_in_fake_time(scenario())
 
 
 def test_superseded_looks_do_not_pile_up() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         queue: WorkQueue[str] = WorkQueue()
         queue.add_after("first", 60)  # before all that is superseded
         for _ in range(10_000):
@@ -263,11 +263,11 @@ def test_superseded_looks_do_not_pile_up() -> None:
             queue.done("a")
         assert len(queue._heap) < 100
 
-    play(story())
+    run_in_fake_time(scenario())
 
 
 def test_metrics_hear_of_waiting_and_working() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         heard = Heard()
         queue: WorkQueue[str] = WorkQueue(curve=PLAIN, observer=heard)
         queue.add("a")
@@ -284,4 +284,4 @@ def test_metrics_hear_of_waiting_and_working() -> None:
         assert heard.words == words
         assert queue.ages() == []
 
-    play(story())
+    run_in_fake_time(scenario())

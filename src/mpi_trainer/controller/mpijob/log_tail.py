@@ -63,7 +63,7 @@ class LogTails:
             return ""
         if c.finished(job.status.conditions):
             return ""
-        known = self._memories.of(job.metadata.uid, Tail)
+        known = self._memories.part(job.metadata.uid, Tail)
         if known.pod != pod.metadata.uid:
             known.text = await self._fetch(job, pod)
             known.pod = pod.metadata.uid
@@ -89,7 +89,7 @@ class LogTails:
         ended = _with_cause(ended, pod, job.workers)
         if not log_tail.allowed(job.metadata.annotations, self._on):
             return history.with_attempt(known, log_tail.without_log_tails(ended))
-        unstored = self._memories.of(job.metadata.uid, Unstored)
+        unstored = self._memories.part(job.metadata.uid, Unstored)
         if unstored.attempt == ended.attempt and unstored.words:
             ended = msgspec.structs.replace(ended, words=unstored.words)
         else:

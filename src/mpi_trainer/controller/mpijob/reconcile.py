@@ -22,7 +22,7 @@ from mpi_trainer.controller.agent_scripts import AgentScripts, ScriptsUser
 from mpi_trainer.controller.children import NameTaken, NameWait, Predecessor, name_taken_text
 from mpi_trainer.controller.decoded_jobs import DecodedJobs, Loaded
 from mpi_trainer.controller.dependents import Dependents
-from mpi_trainer.controller.events import cut, joined, record_event
+from mpi_trainer.controller.events import joined_errors, record_event, shortened
 from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.mpijob import status_throttle
 from mpi_trainer.controller.mpijob.apply import Refused, Work, Writer
@@ -133,7 +133,7 @@ class Reconciler:
         if stored is None:
             self._tools.memories.drop(key)
             self._tools.dependents.forget(key)
-            self._tools.scripts.done(ScriptsUser(KIND, key))
+            self._tools.scripts.note_end(ScriptsUser(KIND, key))
             self._tools.metrics.deleted(key.namespace, launcher_name(key.name))
             await self._tools.writer.release(key, _going(pods))
             return DONE
@@ -239,10 +239,10 @@ class Reconciler:
         try:
             attempt, domain = work.decision.record.attempt, self._tools.domain
             place, size = work.key.namespace, work.job.workers * POD_BYTES
-            wanted = await self._long.on(place, size, desired, work.job, attempt, domain)
+            wanted = await self._long.run(place, size, desired, work.job, attempt, domain)
             await self._tools.writer.start(work, wanted)
         except InvalidJob as error:
-            noted.verdict = Verdict(reasons.INVALID, cut(str(error)))
+            noted.verdict = Verdict(reasons.INVALID, shortened(str(error)))
         except NameTaken as error:
             noted.verdict = Verdict(reasons.NAME_TAKEN, str(error))
         except Predecessor as error:
@@ -258,9 +258,9 @@ class Reconciler:
             return Result(REFUSED_AGAIN)
         except Refused as error:
             if error.final:
-                noted.verdict = Verdict(reasons.REFUSED, cut(str(error)))
+                noted.verdict = Verdict(reasons.REFUSED, shortened(str(error)))
             else:
-                noted.refusal = cut(str(error))
+                noted.refusal = shortened(str(error))
                 return Result(REFUSED_AGAIN)
         else:
             noted.refusal, noted.name = "", NameWait()
@@ -269,12 +269,12 @@ class Reconciler:
 
     def _verdict(self, loaded: Loaded[MPIJob]) -> Verdict | None:
         if loaded.errors:
-            text = f"Found validation errors: {joined(loaded.errors)}"
-            return Verdict(reasons.INVALID, cut(text))
+            text = f"Found validation errors: {joined_errors(loaded.errors)}"
+            return Verdict(reasons.INVALID, shortened(text))
         return self._noted(loaded.job.metadata.uid).verdict
 
     def _record_invalid(self, loaded: Loaded[MPIJob]) -> None:
-        text = f"The change is not carried out: {joined(loaded.errors)}"
+        text = f"The change is not carried out: {joined_errors(loaded.errors)}"
         self._record_event(loaded.job, "Warning", reasons.INVALID, text)
 
     def _record_event(self, job: MPIJob, weight: str, reason: str, message: str) -> None:
@@ -282,20 +282,20 @@ class Reconciler:
 
     def _note_scripts(self, key: Key, job: MPIJob, mine: OwnedObjects) -> None:
         """Whether the job's pods use the agent's scripts, or may be waiting for them."""
-        whose = ScriptsUser(KIND, key)
+        user = ScriptsUser(KIND, key)
         marks = {} if mine.job is None else mine.job.metadata.annotations
         rests = job.metadata.deletion_timestamp is not None or bool(job.spec.run_policy.suspend)
         over = rests or c.finished(job.status.conditions)
         uses = bool(used(marks)) if mine.job is not None else choose(job).uses_scripts
         if over or (mine.job is not None and not uses):
-            self._tools.scripts.done(whose, marks)
+            self._tools.scripts.note_end(user, marks)
         elif uses and (mine.job is not None or mine.workers):
             begun = mine.job is None or bool(mine.launchers)
             waits = not begun or any(p.status.phase in ("", "Pending") for p in mine.pods)
-            self._tools.scripts.using(whose, marks, waits)
+            self._tools.scripts.note_use(user, marks, waits)
 
     def _noted(self, uid: str) -> _Noted:
-        return self._tools.memories.of(uid, _Noted)
+        return self._tools.memories.part(uid, _Noted)
 
 
 def _going(pods: tuple[Pod, ...]) -> list[Pod]:

@@ -1,10 +1,10 @@
-"""Who tells of a TrainJob: a pod of its own, by the token that the kubelet gives it.
+"""Who may report for a TrainJob: a pod of its own, by the token that the kubelet gives it.
 
 The token is shown to the API server (TokenReview) for the audience of this one job, and names its
 pod; from the pod, owner references and uids lead over its Job and JobSet to the TrainJob. Labels
 prove nothing, and a token of the namespace's account alone does not either. Guarantee: no answer
-means no; see `tokenreviews` for what is kept. Danger: a pod that has lost its job may tell of it
-for that module's `PROVEN_SECONDS`.
+means no; see `token_reviews` for what is kept. Danger: a pod that has lost its job may report for
+it for that module's `PROVEN_SECONDS`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Callers:
             bool, at_once=AT_ONCE, waiting=WAITING, kept=KEPT, clock=clock
         )
 
-    async def job(self, authorization: str, key: Key) -> str:
+    async def job_uid(self, authorization: str, key: Key) -> str:
         """The uid of the TrainJob that whoever sends this header is a pod of; empty: of none.
 
         Busy where too many ask; KubeError where the API server cannot be asked.
@@ -47,7 +47,7 @@ class Callers:
         token = bearer(authorization)
         if not token:
             return ""
-        return await self._reviews.of(token, str(key), lambda: self._asked(token, key))
+        return await self._reviews.answer(token, str(key), lambda: self._asked(token, key))
 
     async def _asked(self, token: str, key: Key) -> str:
         wanted = audience(*key)
@@ -56,7 +56,7 @@ class Callers:
             return ""
         if not found.user.username.startswith(f"system:serviceaccount:{key.namespace}:"):
             return ""
-        name, uid = found.user.only(_POD_NAME), found.user.only(_POD_UID)
+        name, uid = found.user.single_extra(_POD_NAME), found.user.single_extra(_POD_UID)
         owner = await self._owner(PODS, key.namespace, name, uid)
         for resource, above in _CHAIN:
             if owner is None or not owner.of(resource):

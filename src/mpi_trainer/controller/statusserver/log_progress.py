@@ -1,4 +1,4 @@
-"""Progress of a TrainJob whose program tells nobody but its log: read there, where that is wanted.
+"""Progress of a TrainJob whose program only prints it: read from its log, where that is wanted.
 
 For jobs that ask for it by OpenShift AI's annotation, every half a minute or as they say: the end
 of the log of the first pod that trains (of MPI, the launcher's), bounded as all reading of logs is.
@@ -36,7 +36,7 @@ from mpi_trainer.decide.trainjob import status_annotations as f
 from mpi_trainer.diagnose.progress import Progress, Tracker
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import KubeError
-from mpi_trainer.kube.lists import whole as listed
+from mpi_trainer.kube.lists import list_all as listed
 from mpi_trainer.kube.resources import PODS
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.token_reviews import Busy
@@ -82,7 +82,7 @@ class LogProgress:
         if not is_tracked(notes) or f.read(notes).phase != f.RUNNING:
             return None
         known, every = (
-            self._memories.of(job.metadata.uid, _Read),
+            self._memories.part(job.metadata.uid, _Read),
             interval(notes.get(TRACKING_INTERVAL, "")),
         )
         if known.due is not None and now < known.due <= now + every:
@@ -93,7 +93,7 @@ class LogProgress:
             report = None if progress is None else reported(progress, known.speed, now)
             if report is not None and _says_more(report, known.said, job):
                 key = Key(job.namespace, job.name)
-                await self._writes.tell(key, job.metadata.uid, report)
+                await self._writes.write(key, job.metadata.uid, report)
                 known.said = report
         except (KubeError, UnreadableLog, Busy, OtherJob):
             pass  # at the next time; nobody waits for it
@@ -127,7 +127,7 @@ def read(lines: Iterable[str]) -> Progress | None:
 def reported(
     progress: Progress, speed: deque[tuple[datetime, float]], now: datetime
 ) -> Report | None:
-    """What there is to report; `speed` is when which part was done, and is told of this one."""
+    """What there is to report; `speed` has when which part was done, and this is added to it."""
     done = progress.fraction
     if done is None and not progress.metrics:
         return None

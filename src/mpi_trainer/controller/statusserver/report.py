@@ -84,13 +84,13 @@ def is_tracked(annotations: Mapping[str, str]) -> bool:
 
 def annotation_patch(report: Report, uid: str) -> dict[str, Any]:
     """Metrics whose names begin with `eval` are those of evaluation there."""
-    told = {name: value for name, value in report.wire().items() if name != "metrics"}
+    fields = {name: value for name, value in report.wire().items() if name != "metrics"}
     metrics = {one.name: _number(one.value) for one in report.metrics}
     evaluated = {name: value for name, value in metrics.items() if name.startswith("eval")}
     trained = {name: value for name, value in metrics.items() if name not in evaluated}
     left = _words(report.estimated_remaining_seconds)
     said = {
-        **told,
+        **fields,
         **({"estimatedRemainingTimeSummary": left} if left else {}),
         **({"trainMetrics": trained} if trained else {}),
         **({"evalMetrics": evaluated} if evaluated else {}),

@@ -66,12 +66,12 @@ class Endpoint:
     async def _taken(self, request: web.Request) -> Body:
         key = Key(request.match_info["namespace"], request.match_info["name"])
         try:
-            uid = await self._callers.job(request.headers.get("Authorization", ""), key)
+            uid = await self._callers.job_uid(request.headers.get("Authorization", ""), key)
             if not uid:
                 raise Refused(403, "Forbidden", "only a pod of this job tells of it")
             report = read(await self._body(request, uid))
             if report is not None:
-                await self._writes.tell(key, uid, report)
+                await self._writes.write(key, uid, report)
         except BadReport as error:
             raise Refused(422, "Invalid", str(error)) from None
         except Busy:
@@ -146,7 +146,7 @@ def _failure(refused: Refused) -> web.Response:
         "code": refused.code,
     }
     answer = _json(status, refused.code)
-    answer.force_close()  # who is refused again and again comes in by the door each time
+    answer.force_close()  # so that each try of a client that is refused counts as a new connection
     if refused.code == 429:
         answer.headers["Retry-After"] = "1"
     return answer

@@ -1,6 +1,6 @@
 """Reports into the job: the newest one, and not more often than every few seconds.
 
-A program may tell of every step; each write is one for the API server and for everybody who watches
+A program may report every step; each write is one for the API server and for everybody who watches
 jobs. The first report of a job is written at once, a later one when `EVERY` has passed since the
 one before; of those in between the newest counts. Guarantee: one write of a job follows the other,
 and the last report is written, unless this process ends before it is due. Danger: another replica
@@ -40,10 +40,10 @@ log = logging.getLogger(__name__)
 
 
 class OtherJob(Exception):
-    """The job of this name is not the one that is told of."""
+    """The job of this name is not the one that the report is for."""
 
 
-class _Told(msgspec.Struct):
+class _JobReports(msgspec.Struct):
     """Of one job: when it may be written next, what is still to be, and whose turn it is: a write
     that takes long must not arrive after those that follow it."""
 
@@ -64,24 +64,24 @@ class ReportWrites:
         self._client = client
         self._every = every
         self._clock = clock
-        self._jobs: dict[tuple[Key, str], _Told] = {}
+        self._jobs: dict[tuple[Key, str], _JobReports] = {}
         self._later: set[asyncio.Task[None]] = set()
 
-    async def tell(self, key: Key, uid: str, report: Report) -> None:
+    async def write(self, key: Key, uid: str, report: Report) -> None:
         """Writes it, or has it written soon. KubeError where the API server refuses it, OtherJob
-        where there is another of that name, Busy where too many jobs tell at once."""
-        told = self._of(key, uid)
-        left = told.due - self._clock()
-        if left <= 0 and not told.turn.locked():
-            async with told.turn:
-                told.due, told.waiting = self._clock() + self._every, None
+        where there is another of that name, Busy where too many jobs report at once."""
+        known = self._job(key, uid)
+        left = known.due - self._clock()
+        if left <= 0 and not known.turn.locked():
+            async with known.turn:
+                known.due, known.waiting = self._clock() + self._every, None
                 await self._write(key, uid, report)
             return
-        if told.waiting is None:
-            task = asyncio.create_task(self._in_time(key, uid, told, left))
+        if known.waiting is None:
+            task = asyncio.create_task(self._in_time(key, uid, known, left))
             self._later.add(task)
             task.add_done_callback(self._later.discard)
-        told.waiting = report
+        known.waiting = report
 
     async def close(self) -> None:
         for task in self._later:
@@ -89,12 +89,12 @@ class ReportWrites:
         if self._later:
             await asyncio.wait(self._later)
 
-    def _of(self, key: Key, uid: str) -> _Told:
+    def _job(self, key: Key, uid: str) -> _JobReports:
         known = self._jobs.get((key, uid))
         if known is None:
             if len(self._jobs) >= MOST_JOBS:
                 self._forget()
-            known = self._jobs[key, uid] = _Told()
+            known = self._jobs[key, uid] = _JobReports()
         return known
 
     def _forget(self) -> None:
@@ -105,13 +105,13 @@ class ReportWrites:
             raise Busy
         self._jobs = kept
 
-    async def _in_time(self, key: Key, uid: str, told: _Told, left: float) -> None:
+    async def _in_time(self, key: Key, uid: str, known: _JobReports, left: float) -> None:
         await asyncio.sleep(left)
-        async with told.turn:
-            report, told.waiting = told.waiting, None
+        async with known.turn:
+            report, known.waiting = known.waiting, None
             if report is None:
                 return
-            told.due = self._clock() + self._every
+            known.due = self._clock() + self._every
             try:
                 await self._write(key, uid, report)
             except (KubeError, OtherJob) as error:

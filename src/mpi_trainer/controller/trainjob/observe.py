@@ -1,8 +1,8 @@
-"""From a TrainJob's pods to what `decide` calls `Seen`. Pure.
+"""From a TrainJob's pods to what `decide` calls `Observed`. Pure.
 
 A pod is known by its host name, which stays the same when its Job makes it anew; of several with
-one host name the newest counts. What the launcher's last words prove of ranks is `testimony`.
-Whose a pod is, owner references say and nothing else (`ownership`).
+one host name the newest counts. `decide.agent_summary` says what the
+launcher's termination message proves of ranks. Whose a pod is, owner references alone say (`pods`).
 """
 
 from __future__ import annotations

@@ -1,9 +1,13 @@
-"""Which pods are a TrainJob's: those of Jobs of its JobSet, by owner references and uids.
+"""Which pods are a TrainJob's, and all of them, listed at the moment when they matter.
 
-Labels find candidates and prove nothing. A TrainJob's Jobs are not watched, so the Job that a pod
-names as its controller is read once, its metadata alone, and remembered until the job is forgotten:
-one or two reads for a job of MPI, however many pods it has. Danger: a Job that is gone can no
-longer be read; its pods count only if it was read before.
+A pod is the job's if it belongs to a Job of its JobSet, by owner references and uids: labels find
+candidates and prove nothing. A TrainJob's Jobs are not watched, so the Job that a pod names as its
+controller is read once, its metadata alone, and remembered until the job is forgotten. Danger: a
+Job that is gone can no longer be read; its pods count only if it was read before.
+
+Only pods that have ended are watched: a job of hundreds changes thousands of times before that, and
+JobSet's counts tell whether it runs. What a job waits for only its living pods know. On a full
+cluster many jobs wait, and ask within moments of each other: one list answers them all.
 """
 
 from __future__ import annotations
@@ -22,13 +26,13 @@ from mpi_trainer.controller.objects import Answer, Pod
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import NotFound
-from mpi_trainer.kube.lists import whole
+from mpi_trainer.kube.lists import list_all
 from mpi_trainer.kube.resources import JOBS, JOBSETS, PODS
 from mpi_trainer.runtime.coalesce import CoalescedReads
 from mpi_trainer.runtime.partial import OwnerRef
 
 MOST = 64
-"""Jobs that one look asks for; whoever floods a job with false pods costs no more than that"""
+"""Jobs that one pass reads; whoever floods a job with false pods costs no more than that"""
 
 
 class _Read(msgspec.Struct):
@@ -49,7 +53,7 @@ class PodOwners:
         named = [(pod, _job(pod)) for pod in candidates if _claims(pod, job_set)]
         if not named:
             return ()
-        holders = self._memories.of(job.metadata.uid, _Read).holders
+        holders = self._memories.part(job.metadata.uid, _Read).holders
         unknown = {
             one.uid: one
             for _, one in named
@@ -85,7 +89,7 @@ def _job(pod: Pod) -> OwnerRef | None:
 
 
 GATHER: Final = 0.2
-"""seconds; who asks has waited for ten, or looks at a resumption every half a second"""
+"""seconds; a job asks after ten seconds of waiting, or every half a second while it resumes"""
 
 
 class AllPods:
@@ -95,7 +99,7 @@ class AllPods:
         self._lists = CoalescedReads(self._list, GATHER)
 
     async def listed(self, job: TrainJob) -> tuple[Pod, ...]:
-        """As they are now, whatever the watch has told yet; one that cannot be read is left out."""
+        """As they are now, whatever the watch has shown; one that cannot be read is left out."""
         self._asked[job.namespace].add(job.name)
         found = await self._lists.get(job.namespace)
         return tuple(found.get(job.name, ()))
@@ -103,7 +107,7 @@ class AllPods:
     async def _list(self, namespace: str) -> dict[str, list[Pod]]:
         """Those of all jobs of the namespace that were asked for, by their jobs."""
         labels = f"{LABEL_TRAINJOB} in ({','.join(sorted(self._asked.pop(namespace)))})"
-        page = await whole(self._client, PODS, Pod, namespace=namespace, labels=labels)
+        page = await list_all(self._client, PODS, Pod, namespace=namespace, labels=labels)
         found: defaultdict[str, list[Pod]] = defaultdict(list)
         for pod in page.items:
             found[pod.metadata.labels[LABEL_TRAINJOB]].append(pod)

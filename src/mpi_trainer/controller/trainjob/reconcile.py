@@ -24,7 +24,7 @@ from mpi_trainer.controller.agent_scripts import AgentScripts, ScriptsUser
 from mpi_trainer.controller.children import NameTaken, NameWait, Predecessor, name_taken_text
 from mpi_trainer.controller.decoded_jobs import DecodedJobs, Loaded
 from mpi_trainer.controller.dependents import Dependents
-from mpi_trainer.controller.events import cut, joined, record_event
+from mpi_trainer.controller.events import joined_errors, record_event, shortened
 from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.objects import Pod, StoredJob
 from mpi_trainer.controller.status_throttle import write_time
@@ -152,7 +152,7 @@ class Reconciler:
         if stored is None:
             self._tools.memories.drop(key)
             self._tools.dependents.forget(key)
-            self._tools.scripts.done(ScriptsUser(KIND, key))
+            self._tools.scripts.note_end(ScriptsUser(KIND, key))
             return DONE
         if stored.finished:
             self._tools.memories.drop(key)
@@ -195,13 +195,13 @@ class Reconciler:
 
     def _note_scripts(self, key: Key, job: TrainJob, job_set: ObservedJobSet | None) -> None:
         """Whether the job's pods use the agent's scripts, or may be waiting for them."""
-        whose, found = ScriptsUser(KIND, key), self._stores.jobsets.get(key)
+        user, found = ScriptsUser(KIND, key), self._stores.jobsets.get(key)
         marks = {} if found is None or job_set is None else found.metadata.annotations
         if job_set is None or job_set.suspended or finished(job.status) or not used(marks):
-            self._tools.scripts.done(whose, marks)
+            self._tools.scripts.note_end(user, marks)
         else:
             waits = not job_set.jobs or any(one.active > one.ready for one in job_set.jobs)
-            self._tools.scripts.using(whose, marks, waits)
+            self._tools.scripts.note_use(user, marks, waits)
 
     # --- what it should be -------------------------------------------------------------------
 
@@ -213,13 +213,15 @@ class Reconciler:
         if noted.plan is not None and noted.plan.generation == meta.generation:
             return noted.plan
         if loaded.errors:
-            return _Plan(meta.generation, None, reasons.INVALID, cut(joined(loaded.errors)))
+            return _Plan(
+                meta.generation, None, reasons.INVALID, shortened(joined_errors(loaded.errors))
+            )
         try:
             made_from = None if job_set is None else job_set.runtime
             runtime = await self._tools.runtimes.of_job(job, meta, made_from)
             plan = await self._planned(stored, job, runtime)
         except BadRuntime as error:
-            plan = _Plan(meta.generation, None, NOT_SUPPORTED, cut(str(error)))
+            plan = _Plan(meta.generation, None, NOT_SUPPORTED, shortened(str(error)))
         except NameTaken as error:
             plan = _Plan(meta.generation, None, reasons.NAME_TAKEN, str(error))
         noted.plan = plan
@@ -230,7 +232,7 @@ class Reconciler:
         size = stored.spec_size + _nodes(job, runtime) * POD_BYTES
         size = size if runtime.kind == CLUSTER else LONG
         generation, place = stored.metadata.generation, stored.metadata.namespace
-        return await self._long.on(
+        return await self._long.run(
             place, size, _planned, job, runtime, self._tools.facts, generation
         )
 
@@ -296,7 +298,7 @@ class Reconciler:
         writer, decision = self._tools.writer, work.decision
         framework = "" if wanted is None else wanted.effective.policy
         busy = write_time(self._tools.concurrency.recent_writes)
-        throttle = self._tools.memories.of(work.metadata.uid, StatusThrottle)
+        throttle = self._tools.memories.part(work.metadata.uid, StatusThrottle)
         first_seen = self._noted(work.metadata.uid).first_seen or work.now
         due = throttle.due(work.job, decision, first_seen, work.now, busy)
         now = due.decision
@@ -359,7 +361,7 @@ class Reconciler:
             noted.verdict = reasons.NAME_TAKEN, str(error)
             return Result(0.0)
         except Refused as error:
-            noted.verdict = reasons.REFUSED_TRAINJOB, cut(str(error))
+            noted.verdict = reasons.REFUSED_TRAINJOB, shortened(str(error))
             return Result(0.0)
         except Predecessor as error:
             again = noted.name.again(self._clock())
@@ -369,8 +371,8 @@ class Reconciler:
             noted.verdict = reasons.NAME_TAKEN, name_taken_text(error)
             return Result(0.0)
         except Forbidden as error:
-            noted.trouble = cut(str(error))
-            self._record_event(work.job, "Warning", NOT_CREATED, cut(str(error)))
+            noted.trouble = shortened(str(error))
+            self._record_event(work.job, "Warning", NOT_CREATED, shortened(str(error)))
             return Result(REFUSED_AGAIN)
         noted.trouble, noted.name = "", NameWait()
         metrics, policy = self._tools.metrics, wanted.effective.policy
@@ -383,17 +385,17 @@ class Reconciler:
         record_event(self._tools.recorder, job, weight, reason, message)
 
     def _noted(self, uid: str) -> _Noted:
-        return self._tools.memories.of(uid, _Noted)
+        return self._tools.memories.part(uid, _Noted)
 
 
 def _planned(job: TrainJob, runtime: Runtime, facts: Facts, generation: int) -> _Plan:
     wrong = compatibility.errors(job, runtime)
     if wrong:
-        return _Plan(generation, None, NOT_SUPPORTED, cut(joined(wrong)))
+        return _Plan(generation, None, NOT_SUPPORTED, shortened(joined_errors(wrong)))
     try:
         return _Plan(generation, desired(job, runtime, facts.domain, facts.endpoint))
     except InvalidJob as error:
-        return _Plan(generation, None, reasons.INVALID, cut(str(error)))
+        return _Plan(generation, None, reasons.INVALID, shortened(str(error)))
 
 
 def _dated(

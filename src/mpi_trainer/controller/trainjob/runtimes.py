@@ -84,7 +84,7 @@ class Runtimes:
 
     async def of_job(self, job: TrainJob, owner: Meta, made_from: str | None) -> Runtime:
         """`made_from` is the mark of the job's JobSet, empty if it has none; None: no JobSet."""
-        known = self._memories.of(owner.uid, _Known)
+        known = self._memories.part(owner.uid, _Known)
         if known.runtime is not None:
             return known.runtime
         if made_from is not None:
@@ -107,7 +107,7 @@ class Runtimes:
 
         `Superseded` where something else was stored, which goes: begin again.
         """
-        known = self._memories.of(owner.uid, _Known)
+        known = self._memories.part(owner.uid, _Known)
         if known.runtime is None:
             raise Superseded(snapshots.name(job.name))
         await self._store(job, owner, known.runtime, known)
@@ -150,7 +150,7 @@ class Runtimes:
                 "create it, or delete the job and name another"
             ) from None
         last = self._latest.get(key)
-        found = await self._long.on(key.namespace, len(body), _read, body, last)
+        found = await self._long.run(key.namespace, len(body), _read, body, last)
         if len(self._latest) >= _MANY:
             self._latest.clear()
         self._latest[key] = found
@@ -168,7 +168,7 @@ class Runtimes:
             return
         try:
             long = len(kept.data.get(snapshots.KEY, ""))
-            runtime = await self._long.on(owner.namespace, long, snapshots.held, kept.data, name)
+            runtime = await self._long.run(owner.namespace, long, snapshots.held, kept.data, name)
         except InvalidJob as error:
             raise BadRuntime(f"ConfigMap {name} cannot be read: {error}") from None
         if not serves(runtime, job):

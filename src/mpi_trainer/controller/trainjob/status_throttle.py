@@ -109,8 +109,8 @@ def urgency(job: TrainJob, decision: TrainJobDecision) -> Urgency:
 
 def _is_new(job: TrainJob) -> bool:
     """Whether nothing was ever written to it."""
-    told = f.read(job.metadata.annotations)
-    return not (job.status.conditions or job.status.jobs_status or told.phase or told.cause)
+    stored = f.read(job.metadata.annotations)
+    return not (job.status.conditions or job.status.jobs_status or stored.phase or stored.cause)
 
 
 def _differs(job: TrainJob, decision: TrainJobDecision) -> bool:

@@ -32,7 +32,7 @@ class MPIJobChecks:
     async def _pods(self, job: MPIJob, size: int) -> CheckResult:
         """A pod of each role, tried as the controller would make it."""
         size += job.workers * POD_BYTES
-        conflicts, pods = await self._server.off_loop.on(
+        conflicts, pods = await self._server.off_loop.run(
             job.namespace, size, _pods_by_role, job, self._domain
         )
         if conflicts:

@@ -52,7 +52,9 @@ class TrainJobChecks:
         except (TimeoutError, KubeError):
             return (self._unread(job),) if patched else (), ()
         server, namespace = self._server, job.namespace
-        judged = await server.off_loop.on(namespace, LONG, judge_with_runtime, job, runtime, before)
+        judged = await server.off_loop.run(
+            namespace, LONG, judge_with_runtime, job, runtime, before
+        )
         if judged.errors:
             return judged.errors if patched else (), ()
         pods = functools.partial(self._pods, job, runtime)
@@ -68,7 +70,7 @@ class TrainJobChecks:
         """A pod of each replicated job, tried as the controller would have it made."""
         server, namespace = self._server, job.namespace
         try:
-            jobs = await server.off_loop.on(namespace, LONG, _replicated_jobs, job, runtime)
+            jobs = await server.off_loop.run(namespace, LONG, _replicated_jobs, job, runtime)
         except InvalidJob as invalid:
             return invalid.errors, ()
         pods = (one["template"]["spec"]["template"] for one in jobs)

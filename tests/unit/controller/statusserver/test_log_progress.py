@@ -31,22 +31,22 @@ from mpi_trainer.runtime.partial import Key
 T0 = datetime(2026, 11, 17, 12, tzinfo=UTC)
 
 
-def told(text: str, pace: deque[tuple[datetime, float]], seconds: float) -> Report | None:
+def told(text: str, speed: deque[tuple[datetime, float]], seconds: float) -> Report | None:
     progress = read(text.splitlines())
     assert progress is not None
-    return reported(progress, pace, T0 + timedelta(seconds=seconds))
+    return reported(progress, speed, T0 + timedelta(seconds=seconds))
 
 
 def test_progress_metrics_and_the_time_left_come_from_the_log() -> None:
-    pace: deque[tuple[datetime, float]] = deque()
-    first = told("[1,0]<stdout>:epoch 1/10 loss=0.5\n", pace, 0)
+    speed: deque[tuple[datetime, float]] = deque()
+    first = told("[1,0]<stdout>:epoch 1/10 loss=0.5\n", speed, 0)
     assert first is not None
     assert (first.progress_percentage, first.estimated_remaining_seconds) == (10, None)
     assert [(one.name, one.value) for one in first.metrics] == [("loss", "0.5")]
-    later = told("[1,0]<stdout>:epoch 1/10 loss=0.5\n[1,0]<stdout>:epoch 5/10\n", pace, 40)
+    later = told("[1,0]<stdout>:epoch 1/10 loss=0.5\n[1,0]<stdout>:epoch 5/10\n", speed, 40)
     assert later is not None
     assert (later.progress_percentage, later.estimated_remaining_seconds) == (50, 50)
-    done = told("epoch 10/10", pace, 90)
+    done = told("epoch 10/10", speed, 90)
     assert done is not None
     assert (done.progress_percentage, done.estimated_remaining_seconds) == (100, 0)
 
@@ -93,12 +93,12 @@ class Cluster:
     async def owned(self, *_: object) -> tuple[Pod, ...]:
         return (msgspec.convert({"metadata": {}, "status": {"phase": "Running"}}, Pod),)
 
-    async def tell(self, _: object, __: str, report: Report) -> None:
+    async def write(self, _: object, __: str, report: Report) -> None:
         self.told.append(report)
 
 
-def tracked(wish: str, phase: str = "Running") -> TrainJob:
-    notes = {TRACKING: wish, PHASE: phase}
+def tracked(option: str, phase: str = "Running") -> TrainJob:
+    notes = {TRACKING: option, PHASE: phase}
     return TrainJob(metadata=ObjectMeta(name="pi", namespace="team", uid="u", annotations=notes))
 
 

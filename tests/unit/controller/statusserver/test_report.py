@@ -101,7 +101,7 @@ def test_many_reports_are_few_writes_and_the_last_one_counts() -> None:
     async def flood() -> None:
         made = ReportWrites(server, every=0.05)  # type: ignore[arg-type]
         for percent in range(50):
-            await made.tell(KEY, "uid", report(percent))
+            await made.write(KEY, "uid", report(percent))
         await asyncio.sleep(0.2)  # four times the pause
         await made.close()
 
@@ -114,7 +114,7 @@ def test_a_job_made_anew_under_the_name_is_not_written_to() -> None:
     server = Server({})
     server.uid = "another"
     with pytest.raises(OtherJob, match="another job"):
-        asyncio.run(ReportWrites(server).tell(KEY, "uid", report()))  # type: ignore[arg-type]
+        asyncio.run(ReportWrites(server).write(KEY, "uid", report()))  # type: ignore[arg-type]
     assert server.sent == []
 
 
@@ -134,10 +134,10 @@ def test_a_write_that_takes_long_does_not_undo_those_after_it() -> None:
 
     async def steps() -> None:
         made = ReportWrites(server, every=0.02)  # type: ignore[arg-type]
-        first = asyncio.create_task(made.tell(KEY, "uid", report(1)))
+        first = asyncio.create_task(made.write(KEY, "uid", report(1)))
         for number in (2, 3):
             await asyncio.sleep(0.05)
-            await made.tell(KEY, "uid", report(number))
+            await made.write(KEY, "uid", report(number))
         await first
         await asyncio.sleep(0.1)
         await made.close()
@@ -149,7 +149,7 @@ def test_a_write_that_takes_long_does_not_undo_those_after_it() -> None:
 def test_the_annotation_is_written_only_where_it_is_asked_for() -> None:
     asked, not_asked = Server({TRACKING: "enabled"}), Server({TRACKING: "no"})
     for server in (asked, not_asked):
-        asyncio.run(ReportWrites(server).tell(KEY, "uid", report()))  # type: ignore[arg-type]
+        asyncio.run(ReportWrites(server).write(KEY, "uid", report()))  # type: ignore[arg-type]
     assert [sorted(one) for one in asked.sent] == [["metadata", "status"], ["metadata"]]
     assert len(not_asked.sent) == 1
 
@@ -161,10 +161,10 @@ def test_what_is_kept_of_jobs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
     async def many() -> None:
         made = ReportWrites(Server({}), every=1.0, clock=lambda: clock[0])  # type: ignore[arg-type]
         for n in range(2):
-            await made.tell(Key("team", f"job-{n}"), "uid", report())
+            await made.write(Key("team", f"job-{n}"), "uid", report())
         with pytest.raises(Busy):
-            await made.tell(Key("team", "job-2"), "uid", report())
+            await made.write(Key("team", "job-2"), "uid", report())
         clock[0] = 2.0
-        await made.tell(Key("team", "job-2"), "uid", report())
+        await made.write(Key("team", "job-2"), "uid", report())
 
     asyncio.run(many())

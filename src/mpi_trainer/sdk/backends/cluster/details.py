@@ -69,7 +69,7 @@ async def _pods(home: Home, key: Key, kind: Kind) -> tuple[observed.Pod, ...]:
 async def _events(home: Home, key: Key, uid: str) -> tuple[EventInfo, ...]:
     about = f"involvedObject.uid={uid}"
     try:
-        page = await lists.whole(
+        page = await lists.list_all(
             home.client, EVENTS, observed.ClusterEvent, namespace=key.namespace, fields=about
         )
     except Forbidden:

@@ -77,7 +77,7 @@ async def _listed(
     fields: str = "",
 ) -> tuple[T, ...]:
     try:
-        page: Any = await lists.whole(
+        page: Any = await lists.list_all(
             home.client, resource, kind, namespace=namespace, labels=labels, fields=fields
         )
     except KubeError:

@@ -81,7 +81,7 @@ async def summaries(home: Home, namespace: str) -> list[JobSummary]:
 
 async def _list(home: Home, kind: Kind, namespace: str) -> list[JobSummary]:
     async def once(shape: Any) -> lists.Page[Any]:
-        return await lists.whole(home.client, kind.resource, shape, namespace=namespace)
+        return await lists.list_all(home.client, kind.resource, shape, namespace=namespace)
 
     if kind is MPIJOB:
         page = await home.outages.through(lambda: once(observed.Listed), again=True)

@@ -302,7 +302,7 @@ def _hand_on(sources: Iterable[Source]) -> None:
 
 async def pods_of(home: Home, key: Key, kind: Kind) -> tuple[observed.Pod, ...]:
     async def once() -> lists.Page[observed.Pod]:
-        return await lists.whole(
+        return await lists.list_all(
             home.client, PODS, observed.Pod, namespace=key.namespace, labels=kind.selector(key)
         )
 

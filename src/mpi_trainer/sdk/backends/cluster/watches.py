@@ -119,7 +119,7 @@ class _Watch:
                 tried += 1
 
     async def _list(self) -> None:
-        page = await lists.whole(
+        page = await lists.list_all(
             self._client,
             self._resource,
             dict[str, Any],

@@ -37,10 +37,10 @@ class FakeTime(asyncio.SelectorEventLoop):
         self._jumping.now += seconds
 
 
-def play(story: Coroutine[Any, Any, A]) -> A:
-    """Run it in a loop with jumping time."""
+def run_in_fake_time(scenario: Coroutine[Any, Any, A]) -> A:
+    """Run it in an event loop whose clock jumps."""
     with asyncio.Runner(loop_factory=FakeTime) as runner:
-        return runner.run(story)
+        return runner.run(scenario)
 
 
 def now() -> float:

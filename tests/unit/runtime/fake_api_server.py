@@ -1,4 +1,4 @@
-"""An API server on paper: the scripted server's objects without sockets, so for jumping time.
+"""An API server in memory: the scripted server's objects without sockets, so for jumping time.
 
 `hangs` never answers, not even in the time that the request allows; `refuses` has no connection;
 `loses` carries out and then breaks off.
@@ -21,7 +21,7 @@ from tests.sim.server import place
 Mood = Literal["well", "hangs", "refuses", "loses"]
 
 
-class Paper:
+class FakeApiServer:
     """What each caller sees of the one store; make one more by `view` for a second replica."""
 
     def __init__(self, objects: Objects | None = None) -> None:
@@ -31,8 +31,8 @@ class Paper:
         self.failures: list[Exception] = []
         self.sent: list[Request] = []
 
-    def view(self) -> Paper:
-        return Paper(self.objects)
+    def view(self) -> FakeApiServer:
+        return FakeApiServer(self.objects)
 
     async def call(self, request: Request, kind: Any = Any) -> Any:
         self.sent.append(request)

@@ -8,12 +8,12 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpi_trainer.kube.lines import Lines
+from mpi_trainer.kube.stream_lines import LineSplitter
 
 
 @given(st.binary(max_size=200), st.lists(st.integers(0, 200)))
 def test_cutting_changes_nothing(data: bytes, cuts: list[int]) -> None:
-    split, places = Lines(), [0, *sorted(cuts), len(data)]
+    split, places = LineSplitter(), [0, *sorted(cuts), len(data)]
     found = []
     for start, end in pairwise(places):
         found += split.feed(data[start:end])
@@ -24,7 +24,7 @@ def test_cutting_changes_nothing(data: bytes, cuts: list[int]) -> None:
 
 def test_a_long_line_in_small_pieces_takes_time_in_proportion() -> None:
     """kopf#275: a line beyond the reader's buffer; joining at every piece would be quadratic."""
-    split, piece = Lines(), b"x" * 1000
+    split, piece = LineSplitter(), b"x" * 1000
     began = time.process_time()
     for _ in range(50_000):
         assert split.feed(piece) == []
