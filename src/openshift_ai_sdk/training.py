@@ -37,6 +37,7 @@ from mpi_trainer.sdk.backends.backend import (
     LogLine,
     PodInfo,
     RankInfo,
+    ReplicaCount,
 )
 from mpi_trainer.sdk.client.asynchronous import AsyncMPIJobClient, AsyncTrainingClient
 from mpi_trainer.sdk.client.connect import connect
@@ -55,7 +56,7 @@ from mpi_trainer.sdk.job.asynchronous import AsyncMPIJob
 from mpi_trainer.sdk.job.joblist import JobList
 from mpi_trainer.sdk.job.resources import ResourceRequirements
 from mpi_trainer.sdk.job.specs import MPIJobSpec, ReplicaSpec
-from mpi_trainer.sdk.job.state import JobMetrics, JobState, ReplicaCount
+from mpi_trainer.sdk.job.state import JobMetrics, JobState
 from mpi_trainer.sdk.job.synchronous import MPIJob
 from mpi_trainer.sdk.job.volumes import VolumeMount
 

@@ -15,7 +15,7 @@ import pytest
 
 from mpi_trainer.local.jobs import logfile, store
 from mpi_trainer.sdk.backends.backend import Key, LogQuery
-from mpi_trainer.sdk.backends.local import LocalBackend
+from mpi_trainer.sdk.backends.local.backend import LocalBackend
 from mpi_trainer.sdk.job.new import NewJob
 
 LINES = int(os.environ.get("LINES", "1000000"))

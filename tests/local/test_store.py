@@ -16,7 +16,7 @@ from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.local.jobs import store
 from mpi_trainer.sdk.backends.backend import Key, LogQuery
-from mpi_trainer.sdk.backends.local import LocalBackend
+from mpi_trainer.sdk.backends.local.backend import LocalBackend
 from mpi_trainer.sdk.errors import JobError, JobExists, JobNotFound
 from mpi_trainer.sdk.job.new import NewJob
 from tests.local.odh import MARK, Census, assert_nothing_left, until
@@ -48,7 +48,7 @@ def key(name: str) -> Key:
 async def ended(backend: LocalBackend, name: str) -> str:
     async for each in backend.watch(key(name)):
         last = each
-    return c.state(last.status.conditions)
+    return last.state
 
 
 def test_twenty_jobs_at_once_all_succeed_a_few_at_a_time() -> None:
@@ -86,10 +86,10 @@ def test_kill_9_of_the_supervisor_at_any_moment_leaves_nothing_and_tells_the_tru
         os.kill(supervisor, signal.SIGKILL)
     until("its lock is free", lambda: not folder.alive())
     found = backend.get_now(key("victim"))
-    state = c.state(found.status.conditions)
+    state = found.state
     assert state in (c.SUCCEEDED, c.FAILED)
     if state == c.FAILED:
-        verdict = c.find(found.status.conditions, c.FAILED)
+        verdict = c.find(found.conditions, c.FAILED)
         assert verdict is not None and verdict.reason == store.LOST
     assert_nothing_left(mark, before)
 
@@ -163,11 +163,9 @@ def test_an_ended_job_has_no_active_pods() -> None:
     backend.create_now(job("done", HELLO, workers=2))
     asyncio.run(ended(backend, "done"))
     until("the supervisor has left", lambda: not store.find("default", "done").alive())
-    counts = backend.get_now(key("done")).status.replica_statuses
-    assert {role: (n.active, n.succeeded) for role, n in counts.items()} == {
-        "Launcher": (0, 1),
-        "Worker": (0, 0),
-    }
+    counts = backend.get_now(key("done")).counts
+    assert (counts.launcher.active, counts.launcher.succeeded) == (0, 1)
+    assert (counts.workers.active, counts.workers.succeeded) == (0, 0)
 
 
 def test_a_broken_job_fails_with_the_reason() -> None:
@@ -179,5 +177,5 @@ def test_a_broken_job_fails_with_the_reason() -> None:
     there = replace(here(), cwd="/nowhere/at/all")
     LocalBackend(there).create_now(job("lost", HELLO))
     assert asyncio.run(ended(backend, "lost")) == c.FAILED
-    verdict = c.find(backend.get_now(key("lost")).status.conditions, c.FAILED)
+    verdict = c.find(backend.get_now(key("lost")).conditions, c.FAILED)
     assert verdict is not None and "/nowhere/at/all" in verdict.message

@@ -18,8 +18,8 @@ from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.annotations import RESTARTS
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.local.jobs import store
-from mpi_trainer.sdk.backends.backend import Key, LogQuery
-from mpi_trainer.sdk.backends.local import LocalBackend
+from mpi_trainer.sdk.backends.backend import JobView, Key, LogQuery
+from mpi_trainer.sdk.backends.local.backend import LocalBackend
 from mpi_trainer.sdk.errors import JobError, JobNotFound
 from mpi_trainer.sdk.job.new import NewJob
 from mpi_trainer.sdk.job.resources import ResourceRequirements
@@ -75,7 +75,7 @@ def key(name: str) -> Key:
 
 
 def state(name: str) -> str:
-    return c.state(LocalBackend().get_now(key(name)).status.conditions)
+    return LocalBackend().get_now(key(name)).state
 
 
 def comes_to(name: str, wanted: str) -> None:
@@ -154,12 +154,12 @@ def test_two_who_restart_an_ended_job_make_one_of_it() -> None:
     backend.create_now(job("again", "echo up"))
     comes_to("again", c.SUCCEEDED)
 
-    async def both() -> list[MPIJob]:
+    async def both() -> list[JobView]:
         return await asyncio.gather(*(backend.restart(key("again")) for _ in range(2)))
 
     restarted = asyncio.run(asyncio.wait_for(both(), 100))
-    assert [made.metadata.annotations[RESTARTS] for made in restarted] == ["1", "1"]
-    assert len({made.metadata.uid for made in restarted}) == 1
+    assert [made.annotations[RESTARTS] for made in restarted] == ["1", "1"]
+    assert len({made.uid for made in restarted}) == 1
     comes_to("again", c.SUCCEEDED)
 
 
@@ -281,7 +281,7 @@ from pathlib import Path
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.local.jobs import store
 from mpi_trainer.sdk.backends.backend import LogQuery
-from mpi_trainer.sdk.backends.local import LocalBackend
+from mpi_trainer.sdk.backends.local.backend import LocalBackend
 from tests.local.test_supervisor import comes_to, job, key
 TALKS = "while seq 1 3000; do sleep 0.05; done"
 backend = LocalBackend()
@@ -293,7 +293,7 @@ try:
     while store.find("default", "talks").alive():
         time.sleep(0.1)
     seen = backend.details_now(key("talks"))
-    failed = c.find(seen.job.status.conditions, c.FAILED)
+    failed = c.find(seen.job.conditions, c.FAILED)
     print("failed with", failed.reason)
     print("message:", failed.message)
     print("missing:", seen.missing)

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 import yaml
 
-from mpi_trainer.sdk.backends.local import LocalBackend
+from mpi_trainer.sdk.backends.local.backend import LocalBackend
 from mpi_trainer.sdk.client.synchronous import TrainingClient
 from mpi_trainer.sdk.job.specs import MPIJobSpec, ReplicaSpec
 from mpi_trainer.sdk.job.synchronous import MPIJob

@@ -17,8 +17,8 @@ from mpi_trainer.kube import requests
 from mpi_trainer.kube.errors import Forbidden, NotFound
 from mpi_trainer.kube.oneshot import OneShot
 from mpi_trainer.sdk.backends.backend import JobSummary
-from mpi_trainer.sdk.backends.cluster import observed
 from mpi_trainer.sdk.backends.cluster.kinds import KINDS, Kind
+from mpi_trainer.sdk.backends.views import summary
 
 KIND: Final = "KIND"
 
@@ -48,8 +48,7 @@ def listed(
         except Forbidden:
             closed.append(resource.plural)
             continue
-        typed = {"apiVersion": resource.api_version, "kind": resource.kind}
-        jobs += [observed.summary_of(kind.job({**typed, **item})) for item in page.items or ()]
+        jobs += [summary(kind.view(item)) for item in page.items or ()]
     return sorted(jobs, key=lambda job: job.created, reverse=True), closed
 
 

@@ -33,7 +33,7 @@ def connect(settings: LocalSettings | None = None) -> Backend:
         typed = program.typed_kind()
         meant = tuple(kind for kind in KINDS if kind.resource.kind.lower() == typed)
         return ClusterBackend(target.config(where), say, meant or KINDS)
-    from mpi_trainer.sdk.backends.local import LocalBackend
+    from mpi_trainer.sdk.backends.local.backend import LocalBackend
 
     return LocalBackend(settings)
 
@@ -53,7 +53,7 @@ def summaries(namespace: str | None) -> list[JobSummary]:
     cluster = quick()
     if cluster is not None:
         return list(cluster.list(namespace))
-    from mpi_trainer.sdk.backends.local import LocalBackend
+    from mpi_trainer.sdk.backends.local.backend import LocalBackend
 
     return list(LocalBackend().list_now(namespace))
 

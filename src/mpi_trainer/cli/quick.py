@@ -25,7 +25,7 @@ from mpi_trainer.kube.resources import (
     TRAINJOBS,
     Resource,
 )
-from mpi_trainer.sdk.backends.backend import JobSummary, Key
+from mpi_trainer.sdk.backends.backend import JobSummary, JobView, Key
 from mpi_trainer.sdk.backends.cluster.errors import told, translated
 
 if TYPE_CHECKING:
@@ -44,11 +44,13 @@ class Quick:
         self.config = config
         self._server = OneShot(config)
 
-    def create(self, job: MPIJob, *, dry_run: bool = False) -> MPIJob:
+    def create(self, job: MPIJob, *, dry_run: bool = False) -> JobView:
         """Submits; the server says at once whatever is wrong, unknown fields included."""
         key = Key(job.namespace or self.config.namespace, job.name)
+        from mpi_trainer.sdk.backends.cluster.kinds import MPIJOB
+
         with told(key):
-            return decode(MPIJob, self._server.call(creation(key, job, dry_run=dry_run))).value
+            return MPIJOB.view(self._server.call(creation(key, job, dry_run=dry_run)))
 
     def demanded(self, namespace: str) -> Demands:
         """What the namespace demands of containers, as far as the caller may see it. Whether the
@@ -67,13 +69,14 @@ class Quick:
                 return namespace_limits.Demands()
         return namespace_limits.demands(*answers)
 
-    def create_train(self, job: TrainJob) -> dict[str, Any]:
+    def create_train(self, job: TrainJob) -> JobView:
         """Submits a TrainJob; as the server has it."""
+        from mpi_trainer.sdk.backends.cluster.kinds import TRAINJOB
+
         key = Key(job.namespace or self.config.namespace, job.name)
         request = self._train_creation(key, job, dry_run=False)
         with told(key):
-            made: dict[str, Any] = self._server.call(request)
-        return made
+            return TRAINJOB.view(self._server.call(request))
 
     def _train_creation(self, key: Key, job: TrainJob, *, dry_run: bool) -> Request:
         from mpi_trainer.api.kinds.trainjob import to_wire
@@ -129,10 +132,11 @@ class Quick:
                 return False
         return True
 
-    def get(self, key: Key) -> MPIJob:
+    def get(self, key: Key) -> JobView:
+        from mpi_trainer.sdk.backends.cluster.kinds import MPIJOB
+
         with told(key):
-            found = self._server.call(requests.get(MPIJOBS, key.namespace, key.name))
-            return decode(MPIJob, found).value
+            return MPIJOB.view(self._server.call(requests.get(MPIJOBS, key.namespace, key.name)))
 
     def list(self, namespace: str | None) -> Sequence[JobSummary]:
         """Newest first; of every namespace where none is named."""

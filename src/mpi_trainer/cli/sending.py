@@ -20,6 +20,7 @@ from mpi_trainer.cli.output import words
 
 if TYPE_CHECKING:
     from mpi_trainer.cli.quick import Quick
+    from mpi_trainer.sdk.backends.backend import JobView
 
 Object = dict[str, Any]
 
@@ -64,11 +65,11 @@ def bring(cluster: Quick, others: list[Object], say: Callable[[str], None]) -> N
         say(f"{name} created" if made else f"{name} exists already and is used as it is")
 
 
-def receipt(job: MPIJob) -> str:
+def receipt(job: JobView) -> str:
     """AC-1: the job's id and when it was submitted."""
-    created = words.moment(job.metadata.creation_timestamp)
-    return f"{words.full_name(job.name)} created at {created}, id {job.metadata.uid}"
+    created = words.moment(job.times.created)
+    return f"{words.full_name(job.name)} created at {created}, id {job.uid}"
 
 
-def next_step(job: MPIJob) -> str:
+def next_step(job: JobView) -> str:
     return f"follow it with `{program.call('logs --follow', job.name, job.namespace)}`"

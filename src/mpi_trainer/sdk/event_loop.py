@@ -13,8 +13,6 @@ import threading
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from mpi_trainer.sdk.job.events import close
-
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
@@ -112,7 +110,7 @@ class _Bunches(Generic[T]):
             with self._changed:
                 self._ended = True
                 self._changed.notify()
-            await close(source)
+            await _close(source)
 
     def _put(self, item: T) -> bool:
         """Whether so much waits already that no more should come."""
@@ -132,3 +130,10 @@ class _Bunches(Generic[T]):
             taken, self._items = self._items, []
         self._loop.call_soon_threadsafe(self._room.set)
         return taken
+
+
+async def _close(source: AsyncIterator[object]) -> None:
+    """Ends an iterator that may hold files or connections; not every kind can be ended."""
+    ending = getattr(source, "aclose", None)
+    if ending is not None:
+        await ending()

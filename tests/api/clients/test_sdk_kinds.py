@@ -14,7 +14,6 @@ import pytest
 
 from mpi_trainer.sdk import event_loop
 from mpi_trainer.sdk.backends.backend import Key
-from mpi_trainer.sdk.backends.cluster.backend import ClusterBackend
 from openshift_ai_sdk.training import JobError, JobNotFound, TrainingClient, connect
 from tests.api.admin import JOBS, Admin, Object, Refusal
 from tests.api.lab import admin, served
@@ -295,7 +294,5 @@ def test_pruning_clears_away_mpijobs_only(client: TrainingClient, admin: Admin) 
 
 
 def test_manifest_is_the_kind_s_own(client: TrainingClient, admin: Admin) -> None:
-    backend = client.backend
-    assert isinstance(backend, ClusterBackend)
-    found = event_loop.run(backend.manifest(Key(admin.namespace, "train")))
+    found = event_loop.run(client.backend.get(Key(admin.namespace, "train"))).manifest
     assert (found["kind"], found["spec"]["trainer"]) == ("TrainJob", {"numNodes": 3})

@@ -16,6 +16,7 @@ from mpi_trainer.cli.verbs.mpijob.exec import pod_of, pod_of_rank
 from mpi_trainer.cli.verbs.mpijob.stack import grouped
 from mpi_trainer.diagnose.progress import Progress
 from mpi_trainer.sdk.backends.backend import JobDetails, JobSummary, Key, LogLine, PodInfo, RankInfo
+from mpi_trainer.sdk.backends.views import mpijob_view
 from mpi_trainer.sdk.errors import JobError
 
 NOW = datetime(2026, 11, 15, 12, 0, 0, tzinfo=UTC)
@@ -32,12 +33,15 @@ JOB = JobSummary(
     progress=Progress(step=9, total=20, unit="epoch", metrics={"val_loss": 0.5}),
 )
 DETAILS = JobDetails(
-    job=MPIJob(
-        metadata=ObjectMeta(name="train", namespace="default", creation_timestamp=NOW),
-        status=MPIJobStatus(
-            conditions=(Condition(type="Running", status="True", message="It runs."),),
-            start_time=NOW - timedelta(seconds=90),
+    job=mpijob_view(
+        MPIJob(
+            metadata=ObjectMeta(name="train", namespace="default", creation_timestamp=NOW),
+            status=MPIJobStatus(
+                conditions=(Condition(type="Running", status="True", message="It runs."),),
+                start_time=NOW - timedelta(seconds=90),
+            ),
         ),
+        {},
     ),
     pods=(
         PodInfo("train-launcher", "launcher", 0, "Running", True),

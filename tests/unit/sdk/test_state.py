@@ -14,12 +14,20 @@ from mpi_trainer.api.kinds.conditions import Condition
 from mpi_trainer.api.kinds.meta import ObjectMeta
 from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus, ReplicaStatus
 from mpi_trainer.diagnose.progress import Progress
-from mpi_trainer.sdk.backends.backend import JobDetails, JobSummary, Key, LogLine, PodInfo
+from mpi_trainer.sdk.backends.backend import (
+    JobDetails,
+    JobSummary,
+    JobView,
+    Key,
+    LogLine,
+    PodInfo,
+    ReplicaCount,
+)
+from mpi_trainer.sdk.backends.views import mpijob_view
 from mpi_trainer.sdk.job import html, progress_line
 from mpi_trainer.sdk.job.joblist import JobList
 from mpi_trainer.sdk.job.state import (
     JobState,
-    ReplicaCount,
     failure,
     metrics_in,
     state_in,
@@ -30,14 +38,15 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 HALF = Progress(step=3, total=6, unit="epoch", eta_seconds=12.4, metrics={"loss": 0.25})
 
 
-def job(*conditions: Condition, **status: Any) -> MPIJob:
-    return MPIJob(
+def job(*conditions: Condition, **status: Any) -> JobView:
+    stored = MPIJob(
         metadata=ObjectMeta(name="train", namespace="team", creation_timestamp=NOW),
         status=MPIJobStatus(conditions=conditions, **status),
     )
+    return mpijob_view(stored, {})
 
 
-def failed_job() -> MPIJob:
+def failed_job() -> JobView:
     return job(
         Condition(type="Running", status="False"),
         Condition(type="Failed", status="True", reason="RankFailed", message="rank 3 ended"),

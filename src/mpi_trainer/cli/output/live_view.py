@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from mpi_trainer.cli.output import durations, words
-from mpi_trainer.cli.verbs.mpijob import summaries
 from mpi_trainer.diagnose.progress import Progress
 from mpi_trainer.sdk.backends.backend import JobDetails, LogLine, PodInfo
+from mpi_trainer.sdk.backends.views import details_summary
 
 BAR = 30
 MOST_PODS = 12
@@ -22,7 +22,7 @@ def view(details: JobDetails, lines: Iterable[LogLine], now: datetime, width: in
 
 def headline(details: JobDetails, now: datetime) -> str:
     """The one line that says how the job stands, for whoever reads no terminal."""
-    job = summaries.of(details)
+    job = details_summary(details)
     parts = [f"{job.key.name} {job.state}"]
     if job.started:
         parts.append(durations.between(job.started, job.completed or now))
@@ -33,7 +33,7 @@ def headline(details: JobDetails, now: datetime) -> str:
 
 def _lines(details: JobDetails, lines: Iterable[LogLine], now: datetime) -> Iterator[str]:
     yield headline(details, now)
-    message = summaries.message_of(details.job)
+    message = details.job.message
     if message:
         yield message
     if details.progress is not None and details.progress.fraction is not None:

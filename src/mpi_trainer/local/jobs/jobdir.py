@@ -24,7 +24,7 @@ from typing import IO, Any, TypeVar
 
 import msgspec
 
-from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus, to_wire
+from mpi_trainer.api.kinds.mpijob import KIND, MPIJob, MPIJobStatus, to_wire
 from mpi_trainer.api.yaml import typed
 from mpi_trainer.api.yaml.decode import decode
 from mpi_trainer.decide.history import History
@@ -73,6 +73,8 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     admitted: bool = False
     waits_for: str = ""
     missing: Missing = Missing()
+    kind: str = KIND
+    """of the job as it was submitted"""
 
 
 class StoredEvent(msgspec.Struct, frozen=True):

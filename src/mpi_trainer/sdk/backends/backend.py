@@ -1,24 +1,28 @@
-"""What every place that runs jobs can do: this machine now, a cluster as well.
+"""What every place that runs jobs can do, and what it says of them: this machine, or a cluster.
 
-SDK and CLI are written against this protocol alone. Everything is asynchronous; iterators end by
-themselves when there is nothing more to come. Errors are those of `sdk/errors.py`.
+Interfaces are written against this protocol alone and do not ask which backend
+they have. Everything is asynchronous; iterators end by themselves when there is nothing more to
+come. Errors are those of `sdk/errors.py`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
+from mpi_trainer.api.kinds import conditions
+from mpi_trainer.api.kinds.conditions import Conditions
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.decide.history import History
 from mpi_trainer.diagnose.progress import Progress
 from mpi_trainer.sdk.errors import JobError
 
 if TYPE_CHECKING:
+    from mpi_trainer.api.kinds.runtime import Runtime
     from mpi_trainer.api.kinds.trainjob import TrainJob
 
 
@@ -37,6 +41,99 @@ class Key(msgspec.Struct, frozen=True):
         return self.name if self.namespace == "default" else f"{self.name} -n {self.namespace}"
 
 
+class ReplicaCount(msgspec.Struct, frozen=True):
+    """Pods of one role: how many were asked for, and how they are."""
+
+    wanted: int
+    active: int = 0
+    succeeded: int = 0
+    failed: int = 0
+
+
+class JobCounts(msgspec.Struct, frozen=True):
+    """`slots` are ranks on each worker."""
+
+    launcher: ReplicaCount = ReplicaCount(1)
+    workers: ReplicaCount = ReplicaCount(0)
+    slots: int = 1
+
+
+class JobTimes(msgspec.Struct, frozen=True):
+    """`deleted` is when its deletion was asked for."""
+
+    created: datetime | None = None
+    started: datetime | None = None
+    completed: datetime | None = None
+    deleted: datetime | None = None
+
+
+class JobView(msgspec.Struct, frozen=True):
+    """A job of any kind as every interface sees it.
+
+    `state` is one of the six words that all kinds share, and `conditions` use the same words;
+    `manifest` is the job as its own API has it.
+    """
+
+    kind: str
+    key: Key
+    state: str
+    counts: JobCounts
+    times: JobTimes
+    manifest: Mapping[str, Any]
+    conditions: Conditions = ()
+    suspend: bool = False
+    """whether its suspension is asked for; `state` follows"""
+    implementation: str = ""
+    image: str = ""
+    command: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.key.name
+
+    @property
+    def namespace(self) -> str:
+        return self.key.namespace
+
+    @property
+    def workers(self) -> int:
+        return self.counts.workers.wanted
+
+    @property
+    def slots(self) -> int:
+        return self.counts.slots
+
+    @property
+    def uid(self) -> str:
+        return str(self._metadata.get("uid", ""))
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return self._metadata.get("labels") or {}
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        return self._metadata.get("annotations") or {}
+
+    @property
+    def finished(self) -> bool:
+        return conditions.finished(self.conditions)
+
+    @property
+    def reason(self) -> str:
+        current = conditions.find(self.conditions, self.state)
+        return current.reason if current else ""
+
+    @property
+    def message(self) -> str:
+        current = conditions.find(self.conditions, self.state)
+        return current.message if current else ""
+
+    @property
+    def _metadata(self) -> Mapping[str, Any]:
+        return self.manifest.get("metadata") or {}
+
+
 class JobSummary(msgspec.Struct, frozen=True):
     """A job in a list: cheap to get, even for a thousand of them."""
 
@@ -52,6 +149,30 @@ class JobSummary(msgspec.Struct, frozen=True):
     implementation: str = ""
     progress: Progress | None = None
     kind: str = "MPIJob"
+
+
+class JobPage(msgspec.Struct, frozen=True):
+    """A part of a list; `token` asks for the next one, and is empty where this is the last."""
+
+    jobs: tuple[JobSummary, ...]
+    token: str = ""
+
+
+class JobChange(msgspec.Struct, frozen=True):
+    """A job as it is now, or as it was last where it is `deleted`."""
+
+    job: JobSummary
+    deleted: bool = False
+
+
+class QueueInfo(msgspec.Struct, frozen=True):
+    """A queue that jobs of its namespace may name; `pending` and `admitted` count its jobs."""
+
+    namespace: str
+    name: str
+    cluster_queue: str = ""
+    pending: int = 0
+    admitted: int = 0
 
 
 class PodInfo(msgspec.Struct, frozen=True):
@@ -128,7 +249,7 @@ class LogQuery(msgspec.Struct, frozen=True):
 class JobDetails(msgspec.Struct, frozen=True):
     """A job with everything that is known of it."""
 
-    job: MPIJob
+    job: JobView
     pods: tuple[PodInfo, ...] = ()
     ranks: tuple[RankInfo, ...] = ()
     events: tuple[EventInfo, ...] = ()
@@ -149,32 +270,44 @@ class Backend(Protocol):
     def namespace(self) -> str:
         """Where a job goes that names no namespace."""
 
-    async def create(self, job: MPIJob) -> MPIJob:
+    async def create(self, job: MPIJob) -> JobView:
         """Submits; the job as stored. JobExists where the name is taken."""
 
-    async def ship(self, job: MPIJob, workdir: str) -> MPIJob:
+    async def ship(self, job: MPIJob, workdir: str) -> JobView:
         """Submits; what the folder `workdir` holds now is the job's working directory."""
 
-    async def train(self, job: TrainJob) -> MPIJob | None:
+    async def train(self, job: TrainJob) -> JobView | None:
         """Submits a TrainJob; None where its API, or its runtime, is not there."""
 
-    async def get(self, key: Key) -> MPIJob: ...
+    async def copy(self, job: MPIJob, original: Key) -> JobView:
+        """Submits a copy of a job that is there, with whatever was shipped with that."""
+
+    async def get(self, key: Key) -> JobView: ...
 
     async def details(self, key: Key) -> JobDetails: ...
 
     async def list(self, namespace: str | None = None) -> Sequence[JobSummary]:
         """Newest first; of every namespace where none is named."""
 
-    def watch(self, key: Key) -> AsyncIterator[MPIJob]:
+    async def list_page(
+        self, namespace: str | None = None, limit: int = 500, token: str = ""
+    ) -> JobPage:
+        """At most `limit` jobs, kind by kind in the order of their names; fewer do not mean that
+        it is the last page. JobError where the token is no longer good: begin again."""
+
+    def watch_jobs(self, namespace: str | None = None) -> AsyncGenerator[JobChange, None]:
+        """Every job now, then every change and deletion; never ends by itself."""
+
+    def watch(self, key: Key) -> AsyncGenerator[JobView, None]:
         """The job now and after every change of its status; ends when it has ended or is gone."""
 
-    def logs(self, key: Key, query: LogQuery) -> AsyncIterator[LogLine]: ...
+    def logs(self, key: Key, query: LogQuery) -> AsyncGenerator[LogLine, None]: ...
 
-    async def suspend(self, key: Key) -> MPIJob: ...
+    async def suspend(self, key: Key) -> JobView: ...
 
-    async def resume(self, key: Key) -> MPIJob: ...
+    async def resume(self, key: Key) -> JobView: ...
 
-    async def restart(self, key: Key) -> MPIJob:
+    async def restart(self, key: Key) -> JobView:
         """A finished job anew under its name; a running one by suspending and resuming it."""
 
     async def delete(self, key: Key) -> None:
@@ -194,3 +327,13 @@ class Backend(Protocol):
 
     async def prune(self, namespace: str | None, older_than_seconds: float) -> Sequence[Key]:
         """Deletes jobs that ended at least so long ago; which."""
+
+    async def runtimes(self, namespace: str) -> Sequence[Runtime]:
+        """Those that a TrainJob of this namespace can name, in the order of their names; one of
+        the namespace before a common one of the same name."""
+
+    async def namespaces(self) -> Sequence[str]:
+        """Those that the caller can see; at least the one where a job goes that names none."""
+
+    async def queues(self, namespace: str) -> Sequence[QueueInfo]:
+        """Those that jobs of this namespace can name; nothing where jobs do not queue."""

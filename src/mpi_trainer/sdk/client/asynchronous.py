@@ -64,7 +64,7 @@ class AsyncMPIJobClient(Client):
             ValueError: The job makes no sense, or (JobExists) its name is taken.
         """
         if isinstance(job, Job):
-            made = AsyncMPIJob.of(job._definition, self.backend)
+            made = AsyncMPIJob.of(job._mpijob(), self.backend)
             made._workdir = job._workdir
         elif isinstance(job, MPIJobSpec):
             if not name:
@@ -198,9 +198,7 @@ class AsyncTrainingClient(Client):
             described = trainjobs.of(job, name, namespace or self.namespace)
             stored = await self.backend.train(described) if described else None
             if stored is not None:
-                made = AsyncMPIJob.of(stored, self.backend)
-                made._note(stored)
-                return made
+                return AsyncMPIJob._viewed(stored, self.backend)
         return await AsyncMPIJobClient.create(self, job, name, namespace)
 
     get_job = AsyncMPIJobClient.get

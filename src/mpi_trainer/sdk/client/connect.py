@@ -53,7 +53,7 @@ def connect(
         return _on_cluster(_told_config(kubeconfig, context, namespace, as_user), say)
     if local is None:
         _say_once("no cluster is configured here, so jobs run on this machine", say)
-    from mpi_trainer.sdk.backends.local import LocalBackend
+    from mpi_trainer.sdk.backends.local.backend import LocalBackend
 
     return LocalBackend()
 

@@ -34,9 +34,7 @@ class AsyncMPIJob(Job):
         """
         backend = backend or connect()
         found = await backend.get(Key(namespace or backend.namespace, name))
-        job = cls.of(found, backend)
-        job._note(found)
-        return job
+        return cls._viewed(found, backend)
 
     async def create(self: J) -> J:
         """Submits the job and returns it; it runs from now on, whatever becomes of this program.

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from mpi_trainer.api.kinds.mpijob import KIND, MPIJob
-from mpi_trainer.decide import backoff
 from mpi_trainer.decide.history import SUSPENDED, Attempt, History
 
 LONGEST: Final = 240
 
 
 class Marks:
-    """Of one job. `history` are its attempts that have ended."""
+    """Of one job. `most` is how many attempts it has at most, 0 where nobody knows; `history` are
+    those that have ended."""
 
-    def __init__(self, job: MPIJob, history: History) -> None:
+    def __init__(self, most: int, history: History) -> None:
+        self._most = most
         self._history = history
-        self._most = backoff.limit(job) + 1 if job.kind == KIND else 0
 
     def begins(self, attempt: int) -> str:
         """Before the first line of an attempt; empty for a first one, which needs no mark."""

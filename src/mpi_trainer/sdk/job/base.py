@@ -20,9 +20,11 @@ from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.kinds import mpijob as api
 from mpi_trainer.api.kinds.mpijob import OPEN_MPI, RunPolicy
 from mpi_trainer.api.spelling import nearest
+from mpi_trainer.api.yaml.decode import decode
 from mpi_trainer.layout.mpi import REGISTRY
-from mpi_trainer.sdk.backends.backend import Backend, Key
+from mpi_trainer.sdk.backends.backend import Backend, JobView, Key
 from mpi_trainer.sdk.client.connect import connect
+from mpi_trainer.sdk.errors import JobError
 from mpi_trainer.sdk.job.new import LONGEST_NAME, NewJob
 from mpi_trainer.sdk.job.resources import ResourceRequirements
 from mpi_trainer.sdk.job.specs import LOCAL_IMAGE, MPIJobSpec
@@ -56,7 +58,8 @@ class Job:
         backend: Where it runs; by default as `connect()` finds.
     """
 
-    _definition: api.MPIJob
+    _definition: api.MPIJob | JobView
+    """a JobView where it is of another kind"""
     _backend: Backend | None
     _seen: JobState | None
     _workdir: str
@@ -103,23 +106,31 @@ class Job:
         self._hold(new.mpijob(), backend)
         self._workdir = workdir or ""
 
-    def _hold(self, definition: api.MPIJob, backend: Backend | None) -> None:
+    def _hold(self, definition: api.MPIJob | JobView, backend: Backend | None) -> None:
         self._definition = definition
         self._backend = backend
         self._seen = None
         self._workdir = ""
 
-    def _note(self, definition: api.MPIJob) -> JobState:
+    def _note(self, job: JobView) -> JobState:
         """Takes the job as its backend has it now."""
-        self._definition = definition
-        self._seen = state_of(definition)
+        self._definition = _definition_of(job)
+        self._seen = state_of(job)
         return self._seen
 
     @classmethod
     def of(cls, definition: api.MPIJob, backend: Backend | None = None) -> Self:
-        """A job as the API has it, such as one that a backend returned."""
+        """A job as the API has it, such as one from a file."""
         made = cls.__new__(cls)
         made._hold(definition, backend)
+        return made
+
+    @classmethod
+    def _viewed(cls, job: JobView, backend: Backend) -> Self:
+        """A job as a backend has it now."""
+        made = cls.__new__(cls)
+        made._hold(job, backend)
+        made._note(job)
         return made
 
     @classmethod
@@ -240,10 +251,18 @@ class Job:
             self._backend = connect()
         return self._backend
 
+    def _mpijob(self) -> api.MPIJob:
+        if isinstance(self._definition, JobView):
+            raise JobError(
+                f"job {self.name} is a {self._definition.kind} and cannot be submitted as an MPIJob"
+            )
+        return self._definition
+
     def _placed(self) -> api.MPIJob:
         """The job with its namespace said."""
-        meta = msgspec.structs.replace(self._definition.metadata, namespace=self.namespace)
-        return msgspec.structs.replace(self._definition, metadata=meta)
+        job = self._mpijob()
+        meta = msgspec.structs.replace(job.metadata, namespace=self.namespace)
+        return msgspec.structs.replace(job, metadata=meta)
 
     def validate(self) -> None:
         """Checks the job as `create()` does.
@@ -258,6 +277,8 @@ class Job:
 
     def to_dict(self) -> dict[str, Any]:
         """The MPIJob manifest: what runs, and what `kubectl apply` would take."""
+        if isinstance(self._definition, JobView):
+            return {k: v for k, v in self._definition.manifest.items() if k != "status"}
         definition = msgspec.structs.replace(self._placed(), status=api.MPIJobStatus())
         return api.to_wire(definition)
 
@@ -275,11 +296,16 @@ class Job:
     def _repr_html_(self) -> str:
         from mpi_trainer.sdk.job.html import job_card
 
-        spec = self._definition.spec
+        given = self._definition
+        mpi = given.implementation if isinstance(given, JobView) else given.spec.mpi_implementation
         ranks = f"{self.workers * self.slots} ({self.workers} workers x {self.slots} slots)"
         facts = [("Namespace", self._definition.namespace or "the default"), ("Ranks", ranks)]
-        facts.append(("MPI", spec.mpi_implementation or OPEN_MPI))
+        facts.append(("MPI", mpi or OPEN_MPI))
         return job_card(self.name, facts, self._seen)
+
+
+def _definition_of(job: JobView) -> api.MPIJob | JobView:
+    return decode(api.MPIJob, job.manifest).value if job.kind == api.KIND else job
 
 
 def _implementation(name: str) -> str:

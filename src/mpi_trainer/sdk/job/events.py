@@ -10,8 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from datetime import datetime
 
-from mpi_trainer.api.kinds.mpijob import MPIJob
-from mpi_trainer.sdk.backends.backend import Backend, EventInfo, JobDetails, Key
+from mpi_trainer.sdk.backends.backend import Backend, EventInfo, JobDetails, JobView, Key
 from mpi_trainer.sdk.errors import JobNotFound, JobTimeout
 from mpi_trainer.sdk.job.state import JobState, state_in, state_of
 
@@ -49,9 +48,9 @@ async def until_finished(
     return state_in(details) if details else last
 
 
-def _ended_by_deletion(job: MPIJob) -> bool:
+def _ended_by_deletion(job: JobView) -> bool:
     """Whether the end that is seen is only how the deletion of a running job looks meanwhile."""
-    asked, ended = job.metadata.deletion_timestamp, job.status.completion_time
+    asked, ended = job.times.deleted, job.times.completed
     return asked is not None and (ended is None or ended >= asked)
 
 
@@ -59,7 +58,7 @@ async def states(backend: Backend, key: Key, *, looking: bool) -> AsyncGenerator
     """A state for every change of status; with `looking`, for every change of progress too."""
     import asyncio
 
-    changes = aiter(backend.watch(key))
+    changes = backend.watch(key)
     change = asyncio.ensure_future(anext(changes, None))
     last: JobState | None = None
     try:
@@ -77,14 +76,7 @@ async def states(backend: Backend, key: Key, *, looking: bool) -> AsyncGenerator
     finally:
         change.cancel()
         await asyncio.gather(change, return_exceptions=True)
-        await close(changes)
-
-
-async def close(source: AsyncIterator[object]) -> None:
-    """Ends an iterator that may hold files or connections; not every kind can be ended."""
-    ending = getattr(source, "aclose", None)
-    if ending is not None:
-        await ending()
+        await changes.aclose()
 
 
 async def events(backend: Backend, key: Key) -> AsyncIterator[EventInfo]:

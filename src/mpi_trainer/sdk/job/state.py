@@ -8,19 +8,9 @@ from datetime import datetime
 import msgspec
 
 from mpi_trainer.api.kinds import conditions
-from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob
 from mpi_trainer.diagnose.progress import Progress
-from mpi_trainer.sdk.backends.backend import JobDetails
+from mpi_trainer.sdk.backends.backend import JobDetails, JobView, ReplicaCount
 from mpi_trainer.sdk.errors import JobFailed
-
-
-class ReplicaCount(msgspec.Struct, frozen=True):
-    """Pods of one role: how many were asked for, and how they are."""
-
-    wanted: int
-    active: int = 0
-    succeeded: int = 0
-    failed: int = 0
 
 
 class JobState(msgspec.Struct, frozen=True):
@@ -88,21 +78,18 @@ class JobMetrics(msgspec.Struct, frozen=True):
         return metrics_table(self)
 
 
-def state_of(job: MPIJob, progress: Progress | None = None, waits_for: str = "") -> JobState:
-    found = job.status.conditions
-    word = conditions.state(found)
-    current = conditions.find(found, word)
+def state_of(job: JobView, progress: Progress | None = None, waits_for: str = "") -> JobState:
     return JobState(
         name=job.name,
         namespace=job.namespace,
-        state=word,
-        reason=current.reason if current else "",
-        message=current.message if current else "",
-        created=job.metadata.creation_timestamp,
-        started=job.status.start_time,
-        completed=job.status.completion_time,
-        launcher=_count(job, LAUNCHER, 1),
-        workers=_count(job, WORKER, job.workers),
+        state=job.state,
+        reason=job.reason,
+        message=job.message,
+        created=job.times.created,
+        started=job.times.started,
+        completed=job.times.completed,
+        launcher=job.counts.launcher,
+        workers=job.counts.workers,
         progress=progress,
         waits_for=waits_for,
     )
@@ -113,14 +100,15 @@ def state_in(details: JobDetails) -> JobState:
 
 
 def metrics_in(details: JobDetails, now: datetime) -> JobMetrics:
-    status, pods = details.job.status, details.pods
-    began = status.start_time
+    times, pods = details.job.times, details.pods
     cpu = [pod.cpu_seconds for pod in pods if pod.cpu_seconds is not None]
     memory = [pod.memory_bytes for pod in pods if pod.memory_bytes is not None]
     return JobMetrics(
         metrics=dict(details.progress.metrics) if details.progress else {},
         progress=details.progress,
-        seconds=((status.completion_time or now) - began).total_seconds() if began else None,
+        seconds=((times.completed or now) - times.started).total_seconds()
+        if times.started
+        else None,
         cpu_seconds=sum(cpu) if cpu else None,
         memory_bytes=sum(memory) if memory else None,
     )
@@ -135,10 +123,3 @@ def failure(state: JobState) -> JobFailed:
         "Read what the ranks wrote with get_logs(), and how each pod ended with describe().",
         state.reason,
     )
-
-
-def _count(job: MPIJob, role: str, wanted: int) -> ReplicaCount:
-    seen = job.status.replica_statuses.get(role)
-    if seen is None:
-        return ReplicaCount(wanted)
-    return ReplicaCount(wanted, seen.active, seen.succeeded, seen.failed)

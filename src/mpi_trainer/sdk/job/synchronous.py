@@ -26,7 +26,8 @@ class MPIJob(Job):
     @classmethod
     def like(cls, job: Job) -> Self:
         """The same job, for synchronous use."""
-        made = cls.of(job._definition, job._backend)
+        made = cls.__new__(cls)
+        made._hold(job._definition, job._backend)
         made._seen = job._seen
         return made
 

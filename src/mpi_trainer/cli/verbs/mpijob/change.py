@@ -9,15 +9,14 @@ from typing import Any
 import click
 
 from mpi_trainer.api.kinds import conditions
-from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.cli.backend import answer, connect
 from mpi_trainer.cli.output import words
 from mpi_trainer.cli.verbs.mpijob import exit_status
 from mpi_trainer.cli.verbs.mpijob.wait import until
-from mpi_trainer.sdk.backends.backend import Backend, Key
+from mpi_trainer.sdk.backends.backend import Backend, JobView, Key
 from mpi_trainer.sdk.errors import JobError
 
-Change = Callable[[Backend, Key], Coroutine[Any, Any, MPIJob]]
+Change = Callable[[Backend, Key], Coroutine[Any, Any, JobView]]
 
 
 def changed(
@@ -59,7 +58,7 @@ async def _settled(backend: Backend, key: Key, aim: str) -> int:
     while aim == conditions.SUSPENDED:
         found = await backend.details(key)
         at_work = any(not pod.end for pod in found.pods)
-        if not at_work or not conditions.holds(found.job.status.conditions, aim):
+        if not at_work or not conditions.holds(found.job.conditions, aim):
             break
         await exit_status.pause()
     return code

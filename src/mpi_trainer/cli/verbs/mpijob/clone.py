@@ -6,14 +6,15 @@ from typing import Any
 
 import click
 
-from mpi_trainer.cli import target
+from mpi_trainer.api.kinds.mpijob import KIND, MPIJob
+from mpi_trainer.api.yaml.decode import decode
 from mpi_trainer.cli.backend import answer, connect
 from mpi_trainer.cli.output.verbosity import voiced
 from mpi_trainer.cli.parameters import Pair
 from mpi_trainer.cli.verbs.mpijob import options, submit
 from mpi_trainer.cli.verbs.mpijob.overrides import Overrides, clone, split_command
-from mpi_trainer.local.execute.settings import LocalSettings, here
 from mpi_trainer.sdk.backends.backend import Key
+from mpi_trainer.sdk.errors import JobError
 
 
 class _Setting(Pair):
@@ -52,20 +53,8 @@ def command(**given: Any) -> int:
         settings=given["settings"],
     )
     old = answer(connect().get(key))
-    job = clone(old, given["newname"], given["namespace"], wanted)
+    if old.kind != KIND:
+        raise JobError(f"job {key} is a {old.kind}, and only MPIJobs are cloned")
+    job = clone(decode(MPIJob, old.manifest).value, given["newname"], given["namespace"], wanted)
     order = submit.Order(given["follow"], given["wait"], given["timeout"], given["form"])
-    if given["dry_run"]:
-        return submit.shown([job], order)
-    if target.on_cluster(target.said()):
-        return submit.copied(job, key, order)
-    return submit.submitted([job], _settings_of(key), order)
-
-
-def _settings_of(key: Key) -> LocalSettings:
-    """The copy runs as the original did: in its directory, with its MPI and its materials."""
-    from mpi_trainer.local.jobs import store
-
-    try:
-        return store.find(key.namespace, key.name).settings()
-    except (store.NoSuchJob, OSError):
-        return here()
+    return submit.shown([job], order) if given["dry_run"] else submit.copied(job, key, order)

@@ -11,16 +11,15 @@ from typing import Any
 import click
 import msgspec
 
-from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.cli import program
 from mpi_trainer.cli.backend import answer, connect
 from mpi_trainer.cli.output import durations, formats, terminal, words
 from mpi_trainer.cli.output.formats import Format
 from mpi_trainer.cli.output.verbosity import voiced
-from mpi_trainer.cli.verbs.mpijob import options, summaries
-from mpi_trainer.cli.verbs.mpijob.get import wire
+from mpi_trainer.cli.verbs.mpijob import options
 from mpi_trainer.layout.mpi import RANK_MARK
 from mpi_trainer.sdk.backends.backend import JobDetails, Key
+from mpi_trainer.sdk.backends.views import details_summary
 
 WORDS = 12
 """lines of each attempt on the page"""
@@ -41,7 +40,7 @@ def command(*, name: str, namespace: str, form: Format) -> None:
     backend, key = connect(), Key(namespace, name)
     details = answer(backend.details(key))
     if form.structured:
-        (job,) = answer(wire(backend, [key]))
+        job = dict(details.job.manifest)
         click.echo(formats.rendered({"job": job, **data(details)}, form))
     else:
         click.echo("\n".join(page(details, datetime.now(UTC))))
@@ -49,7 +48,7 @@ def command(*, name: str, namespace: str, form: Format) -> None:
 
 def data(details: JobDetails) -> dict[str, Any]:
     return {
-        "state": summaries.state_of(details.job),
+        "state": details.job.state,
         "waitsFor": details.waits_for,
         "missingOutput": details.missing,
         "progress": words.progress_data(details.progress),
@@ -97,24 +96,24 @@ def _shown(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _facts(details: JobDetails, now: datetime) -> Iterator[tuple[str, str]]:
-    job, summary = details.job, summaries.of(details)
-    status = job.status
+    job, summary = details.job, details_summary(details)
+    times = job.times
     yield "Name", job.name
     yield "Namespace", job.namespace
-    yield "Id", job.metadata.uid
+    yield "Id", job.uid
     yield "State", f"{summary.state} ({summary.reason})" if summary.reason else summary.state
-    yield "Message", summaries.message_of(job)
+    yield "Message", job.message
     yield "Waits for", details.waits_for
     yield "Output", details.missing
-    yield "Created", words.moment(job.metadata.creation_timestamp) or ""
-    yield "Started", words.moment(status.start_time) or ""
-    yield "Completed", words.moment(status.completion_time) or ""
-    if status.start_time:
-        yield "Duration", durations.between(status.start_time, status.completion_time or now)
-    yield "MPI", job.spec.mpi_implementation or ""
+    yield "Created", words.moment(times.created) or ""
+    yield "Started", words.moment(times.started) or ""
+    yield "Completed", words.moment(times.completed) or ""
+    if times.started:
+        yield "Duration", durations.between(times.started, times.completed or now)
+    yield "MPI", job.implementation
     yield "Workers", f"{job.workers}, {job.slots} slots each"
-    yield "Image", _image(job)
-    yield "Command", _command(job)
+    yield "Image", job.image
+    yield "Command", shlex.join([_one_line(str(word)) for word in job.command])
     yield "Progress", words.progress_words(details.progress)
     yield "Remaining", words.eta_words(details.progress, now.timestamp())
     yield "Metrics", words.metric_words(details.progress)
@@ -128,7 +127,7 @@ def _tables(
         ("TYPE", "STATUS", "REASON", "AGE", "MESSAGE"),
         [
             (c.type, c.status, c.reason, durations.between(c.last_transition_time, now), c.message)
-            for c in details.job.status.conditions
+            for c in details.job.conditions
         ],
     )
     yield (
@@ -169,18 +168,6 @@ def _aligned(facts: Iterator[tuple[str, str]]) -> Iterator[str]:
     width = max(len(name) for name, _ in known) + 1
     for name, text in known:
         yield f"{name + ':':<{width}} {text}"
-
-
-def _image(job: MPIJob) -> str:
-    containers = job.launcher.template.content.get("spec", {}).get("containers") or [{}]
-    return str(containers[0].get("image", ""))
-
-
-def _command(job: MPIJob) -> str:
-    containers = job.launcher.template.content.get("spec", {}).get("containers") or [{}]
-    first = containers[0]
-    words = [*(first.get("command") or ()), *(first.get("args") or ())]
-    return shlex.join([_one_line(str(word)) for word in words])
 
 
 def _one_line(word: str) -> str:

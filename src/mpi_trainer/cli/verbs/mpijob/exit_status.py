@@ -7,13 +7,11 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from mpi_trainer.api.kinds import conditions
-from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.cli import program
 from mpi_trainer.cli.main import FAILED, INTERRUPTED
 from mpi_trainer.cli.output import durations, terminal
 from mpi_trainer.cli.output.verbosity import say
-from mpi_trainer.cli.verbs.mpijob import summaries
-from mpi_trainer.sdk.backends.backend import Backend, Key
+from mpi_trainer.sdk.backends.backend import Backend, JobView, Key
 from mpi_trainer.sdk.errors import JobNotFound, JobTimeout
 
 T = TypeVar("T")
@@ -33,16 +31,14 @@ async def verdict(backend: Backend, key: Key) -> int:
     return told(job)
 
 
-def told(job: MPIJob) -> int:
-    state = summaries.state_of(job)
-    status = job.status
-    took = durations.between(status.start_time, status.completion_time)
+def told(job: JobView) -> int:
+    state = job.state
+    took = durations.between(job.times.started, job.times.completed)
     if state == conditions.SUCCEEDED:
         say(f"{terminal.good(state)} after {took}")
         return 0
     if state == conditions.FAILED:
-        message = summaries.message_of(job)
-        terminal.say(f"{terminal.bad(state)} after {took}: {message}")
+        terminal.say(f"{terminal.bad(state)} after {took}: {job.message}")
         say(f"see more with `{program.call('describe', job.name, job.namespace)}`")
         return FAILED
     say(f"{job.name} is {state}")

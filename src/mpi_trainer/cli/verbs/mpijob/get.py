@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpi_trainer.api.kinds.mpijob import KIND, MPIJob, to_wire
 from mpi_trainer.cli import program
 from mpi_trainer.cli.backend import answer, connect, known, quick
 from mpi_trainer.cli.output import formats
 from mpi_trainer.cli.output.formats import Format
 from mpi_trainer.cli.output.verbosity import voiced
-from mpi_trainer.cli.verbs.mpijob import options, summaries
+from mpi_trainer.cli.verbs.mpijob import options
 from mpi_trainer.cli.verbs.mpijob.list import shown
-from mpi_trainer.sdk.backends.backend import Backend, JobDetails, JobSummary, Key
+from mpi_trainer.sdk.backends.backend import Backend, JobSummary, Key
+from mpi_trainer.sdk.backends.views import details_summary, summary
 
 if TYPE_CHECKING:
     from mpi_trainer.cli.quick import Quick
@@ -49,7 +49,7 @@ def command(
         return
     backend = connect()
     if form.structured and not watch:
-        jobs = answer(wire(backend, keys))
+        jobs = answer(_manifests(backend, keys))
         click.echo(formats.rendered(_one_or_list(jobs), form))
         return
     found = answer(_summaries(backend, keys))
@@ -63,43 +63,27 @@ def _asked(cluster: Quick, keys: list[Key], form: Format, *, headers: bool) -> s
     """One request for each; what a job printed is left to `describe`."""
     jobs = [known(partial(cluster.get, key)) for key in keys]
     if form.structured:
-        return formats.rendered(_one_or_list([_bare(job) for job in jobs]), form)
-    found = [summaries.of(JobDetails(job)) for job in jobs]
-    return shown(found, form, everywhere=False, headers=headers)
-
-
-def _bare(job: MPIJob) -> dict[str, Any]:
-    """Without the server's own book-keeping, as kubectl shows it."""
-    wire = to_wire(job)
-    wire["metadata"].pop("managedFields", None)
-    return wire
+        return formats.rendered(_one_or_list([dict(job.manifest) for job in jobs]), form)
+    return shown([summary(job) for job in jobs], form, everywhere=False, headers=headers)
 
 
 def _one_or_list(jobs: list[dict[str, Any]]) -> dict[str, Any]:
     return jobs[0] if len(jobs) == 1 else {"apiVersion": "v1", "kind": "List", "items": jobs}
 
 
-async def wire(backend: Backend, keys: list[Key]) -> list[dict[str, Any]]:
-    """The jobs as their own API has them, without what only the server needs."""
-    of_kind = getattr(backend, "manifest", None)
-    if of_kind is None:
-        return [to_wire(await backend.get(key)) for key in keys]
-    found = [await of_kind(key) for key in keys]
-    for one in found:
-        one["metadata"].pop("managedFields", None)
-    return found
+async def _manifests(backend: Backend, keys: list[Key]) -> list[dict[str, Any]]:
+    return [dict((await backend.get(key)).manifest) for key in keys]
 
 
 async def _summaries(backend: Backend, keys: list[Key]) -> list[JobSummary]:
-    return [summaries.of(await backend.details(key)) for key in keys]
+    return [details_summary(await backend.details(key)) for key in keys]
 
 
 async def _watch(backend: Backend, key: Key, form: Format, *, headers: bool) -> None:
     async for job in backend.watch(key):
         if form.structured:
-            own = to_wire(job) if job.kind == KIND else (await wire(backend, [key]))[0]
-            click.echo(formats.rendered(own, form))
+            click.echo(formats.rendered(dict(job.manifest), form))
         else:
-            found = summaries.of(await backend.details(key))
+            found = details_summary(await backend.details(key))
             click.echo(shown([found], form, everywhere=False, headers=headers))
         headers = False

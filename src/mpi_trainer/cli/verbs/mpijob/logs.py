@@ -15,7 +15,7 @@ from mpi_trainer.cli import program
 from mpi_trainer.cli.backend import answer, connect
 from mpi_trainer.cli.output import terminal
 from mpi_trainer.cli.output.verbosity import say, voiced
-from mpi_trainer.cli.verbs.mpijob import exit_status, options, summaries
+from mpi_trainer.cli.verbs.mpijob import exit_status, options
 from mpi_trainer.cli.verbs.mpijob.waiting import telling
 from mpi_trainer.sdk.backends.backend import Backend, JobDetails, Key, LogLine, LogQuery
 
@@ -111,12 +111,12 @@ async def _printed(
 
 def _why_silent(seen: JobDetails, query: LogQuery) -> str:
     role = "worker" if query.worker is not None else "launcher"
-    state = summaries.state_of(seen.job)
+    state = seen.job.state
     ended = next((one for one in seen.attempts if one.attempt == query.attempt), None)
     if ended is not None and ended.silence:
         return f"none of the lines of attempt {ended.attempt} were kept: {ended.silence}"
     made = max((one.attempt for one in seen.attempts), default=0) + (state != conditions.FAILED)
-    over = conditions.finished(seen.job.status.conditions)
+    over = seen.job.finished
     if query.attempt is not None and query.attempt > made:
         return f"{seen.job.name} has made no attempt {query.attempt}, only {made}; it is {state}"
     if query != LogQuery(worker=query.worker, launcher=query.launcher):

@@ -22,7 +22,7 @@ from mpi_trainer.cli.output.verbosity import detail, say
 if TYPE_CHECKING:
     from mpi_trainer.api.kinds.trainjob import TrainJob
     from mpi_trainer.local.execute.settings import LocalSettings
-    from mpi_trainer.sdk.backends.backend import Backend, Key
+    from mpi_trainer.sdk.backends.backend import Backend, JobView, Key
 
 
 RESOURCE_OPTIONS = "--cpu, --memory, --launcher-cpu and --launcher-memory"
@@ -99,25 +99,17 @@ def shipped(jobs: list[MPIJob], others: list[dict[str, Any]], workdir: str, orde
 
 
 def copied(job: MPIJob, original: Key, order: Order) -> int:
-    """A copy of a cluster's job, there."""
-    from mpi_trainer.sdk.backends.cluster.backend import ClusterBackend
-
+    """A copy of a job, where that is."""
     backend = connect()
-    assert isinstance(backend, ClusterBackend), "a cluster was chosen"
     return followed(backend, answer(backend.copy(checked(job, order), original)), order)
 
 
 def train_to_the_cluster(job: TrainJob, others: list[dict[str, Any]], order: Order) -> int:
     """A TrainJob; its runtime is the cluster's."""
-    from mpi_trainer.sdk.backends.cluster.kinds import TRAINJOB
-
     cluster = quick()
     assert cluster is not None, "a cluster was chosen"
     sending.bring(cluster, others, say)
-    wire = cluster.create_train(job)
-    stored = TRAINJOB.job(wire)
-    _tell([stored], order, [wire])
-    return _afterwards(connect, stored, order)
+    return followed(connect(), cluster.create_train(job), order)
 
 
 def submitted(jobs: list[MPIJob], settings: LocalSettings, order: Order) -> int:
@@ -136,17 +128,17 @@ def submitted(jobs: list[MPIJob], settings: LocalSettings, order: Order) -> int:
     return _afterwards(lambda: backend, stored, order)
 
 
-def followed(backend: Backend, stored: MPIJob, order: Order) -> int:
+def followed(backend: Backend, stored: JobView, order: Order) -> int:
     """A job that has been submitted: told of, and followed where that was asked for."""
     _tell([stored], order)
     return _afterwards(lambda: backend, stored, order)
 
 
-def _sent(jobs: list[MPIJob], send: Callable[[MPIJob], MPIJob], order: Order) -> MPIJob:
+def _sent(jobs: list[MPIJob], send: Callable[[MPIJob], JobView], order: Order) -> JobView:
     """The last one as stored. Whatever was stored is told of, also where a later one is refused;
     as data they are one document."""
     whole = order.form.structured
-    stored: list[MPIJob] = []
+    stored: list[JobView] = []
     try:
         for job in jobs:
             stored.append(send(job))
@@ -158,14 +150,13 @@ def _sent(jobs: list[MPIJob], send: Callable[[MPIJob], MPIJob], order: Order) ->
     return stored[-1]
 
 
-def _afterwards(backend: Callable[[], Backend], stored: MPIJob, order: Order) -> int:
+def _afterwards(backend: Callable[[], Backend], stored: JobView, order: Order) -> int:
     """Follows or waits, where that was asked for."""
     if not (order.follow or order.wait):
         return 0
     from mpi_trainer.cli.verbs.mpijob import exit_status
-    from mpi_trainer.sdk.backends.backend import Key
 
-    key = Key(stored.namespace, stored.name)
+    key = stored.key
     try:
         return answer(_to_the_end(backend(), key, order))
     except KeyboardInterrupt:
@@ -173,7 +164,7 @@ def _afterwards(backend: Callable[[], Backend], stored: MPIJob, order: Order) ->
 
 
 async def _to_the_end(backend: Backend, key: Key, order: Order) -> int:
-    from mpi_trainer.cli.verbs.mpijob import exit_status, summaries, waiting
+    from mpi_trainer.cli.verbs.mpijob import exit_status, waiting
     from mpi_trainer.cli.verbs.mpijob.logs import Printer, followed
     from mpi_trainer.sdk.backends.backend import LogQuery
 
@@ -181,16 +172,16 @@ async def _to_the_end(backend: Backend, key: Key, order: Order) -> int:
         if order.follow:
             return await followed(backend, key, LogQuery(follow=True), Printer())
         async for job in waiting.watched(backend, key):
-            detail(f"{job.name} is {summaries.state_of(job)}: {summaries.message_of(job)}")
+            detail(f"{job.name} is {job.state}: {job.message}")
         return await exit_status.verdict(backend, key)
 
     return await exit_status.within(order.timeout, work, key, "Finished")
 
 
-def _tell(jobs: list[MPIJob], order: Order, stored: list[dict[str, Any]] | None = None) -> None:
+def _tell(jobs: list[JobView], order: Order) -> None:
     """What was asked for, or else receipts; then what to do next."""
     if order.form.structured:
-        click.echo(formats.rendered(_document(stored or [*map(to_wire, jobs)]), order.form))
+        click.echo(formats.rendered(_document([dict(job.manifest) for job in jobs]), order.form))
     for job in jobs:
         if order.form.kind == "name":
             click.echo(words.full_name(job.name))

@@ -8,7 +8,7 @@ from mpi_trainer.api.kinds import conditions
 from mpi_trainer.cli.backend import answer, connect
 from mpi_trainer.cli.main import FAILED, INTERRUPTED
 from mpi_trainer.cli.output.verbosity import detail, say, voiced
-from mpi_trainer.cli.verbs.mpijob import exit_status, options, summaries
+from mpi_trainer.cli.verbs.mpijob import exit_status, options
 from mpi_trainer.cli.verbs.mpijob.waiting import watched
 from mpi_trainer.sdk.backends.backend import Backend, Key
 from mpi_trainer.sdk.errors import JobFailed, JobNotFound
@@ -54,8 +54,8 @@ async def until(backend: Backend, key: Key, aim: str) -> int:
         say(f"{key.name} is deleted")
         return 0
     async for job in watched(backend, key):
-        state = summaries.state_of(job)
-        detail(f"{key.name} is {state}: {summaries.message_of(job)}")
+        state = job.state
+        detail(f"{key.name} is {state}: {job.message}")
         if _reached(state, aim):
             say(f"{key.name} is {state}")
             return 0

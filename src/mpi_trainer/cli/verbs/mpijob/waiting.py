@@ -7,10 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from mpi_trainer.api.kinds import conditions
-from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.cli.output.verbosity import say
-from mpi_trainer.cli.verbs.mpijob import summaries
-from mpi_trainer.sdk.backends.backend import Backend, Key
+from mpi_trainer.sdk.backends.backend import Backend, JobView, Key
 from mpi_trainer.sdk.errors import JobError
 
 FIRST_SECONDS = 3.0
@@ -18,11 +16,11 @@ EVERY_SECONDS = 10.0
 _WAITS = (conditions.CREATED, conditions.SUSPENDED, conditions.RESTARTING)
 
 
-async def watched(backend: Backend, key: Key) -> AsyncIterator[MPIJob]:
+async def watched(backend: Backend, key: Key) -> AsyncIterator[JobView]:
     """`backend.watch`; whoever waits longer than a moment is told why, once for each reason."""
     async with telling(backend, key) as teller:
         async for job in backend.watch(key):
-            teller.state = summaries.state_of(job)
+            teller.state = job.state
             yield job
 
 

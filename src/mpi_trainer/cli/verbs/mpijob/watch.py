@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 
 import click
 
-from mpi_trainer.api.kinds import conditions
 from mpi_trainer.cli.backend import answer, connect
 from mpi_trainer.cli.output.live_view import headline, view
 from mpi_trainer.cli.output.redraw import Screen
@@ -47,7 +46,7 @@ async def _watch(backend: Backend, key: Key, count: int) -> int:
     reading = asyncio.create_task(_read(backend, key, last))
     try:
         while True:
-            ended = conditions.finished(details.job.status.conditions)
+            ended = details.job.finished
             if ended:
                 await reading
             _draw(screen, details, last)
@@ -74,4 +73,4 @@ def _draw(screen: Screen, details: JobDetails, last: deque[LogLine]) -> None:
         screen.draw("\n".join(view(details, last, now, screen.width)))
     else:
         # The time that has passed would make every look a change.
-        screen.draw(headline(details, details.job.status.start_time or now))
+        screen.draw(headline(details, details.job.times.started or now))

@@ -19,7 +19,7 @@ from mpi_trainer.cli.verbs.mpijob import options, submit
 from mpi_trainer.local.execute.prepare import prepare_train
 from mpi_trainer.local.execute.settings import here
 from mpi_trainer.local.pods.environment import Materials
-from mpi_trainer.sdk.backends.local import LocalBackend
+from mpi_trainer.sdk.backends.local.backend import LocalBackend
 
 replace = msgspec.structs.replace
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,16 +22,29 @@ import msgspec
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.annotations import CODE
 from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.api.kinds.runtime import Runtime
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.config import Config
 from mpi_trainer.kube.errors import KubeError, ServerFault, Unreachable
-from mpi_trainer.sdk.backends.backend import JobDetails, JobSummary, Key, LogLine, LogQuery
+from mpi_trainer.sdk.backends.backend import (
+    JobChange,
+    JobDetails,
+    JobPage,
+    JobSummary,
+    JobView,
+    Key,
+    LogLine,
+    LogQuery,
+    QueueInfo,
+)
 from mpi_trainer.sdk.backends.cluster import (
+    choices,
     code,
     creation,
     deletion,
     exec,
+    job_changes,
     job_logs,
     namespace_limits,
     observed,
@@ -41,7 +54,7 @@ from mpi_trainer.sdk.backends.cluster.connections import Home, Homes
 from mpi_trainer.sdk.backends.cluster.defaults import IMAGE, for_cluster
 from mpi_trainer.sdk.backends.cluster.details import details
 from mpi_trainer.sdk.backends.cluster.errors import told
-from mpi_trainer.sdk.backends.cluster.find import FoundJob, find, summaries
+from mpi_trainer.sdk.backends.cluster.find import FoundJob, find, page, summaries
 from mpi_trainer.sdk.backends.cluster.kinds import KINDS, MPIJOB, Kind
 from mpi_trainer.sdk.backends.cluster.outages import Say
 from mpi_trainer.sdk.code.bundle import bundle
@@ -79,19 +92,19 @@ class ClusterBackend:
     def namespace(self) -> str:
         return self.config.namespace
 
-    async def create(self, job: MPIJob) -> MPIJob:
+    async def create(self, job: MPIJob) -> JobView:
         ready = for_cluster(job, os.environ.get(IMAGE, ""), sys.executable)
         async with self._submitting(ready) as (home, key, placed):
             return await creation.create(home, key, await self._fitted(home, placed))
 
-    async def train(self, job: TrainJob) -> MPIJob | None:
+    async def train(self, job: TrainJob) -> JobView | None:
         key = Key(job.namespace or self.namespace, job.name)
         placed = replace(job, metadata=replace(job.metadata, namespace=key.namespace))
         with told(key):
             async with self._homes.home() as home:
                 return await trainjobs.create(home, key, placed)
 
-    async def ship(self, job: MPIJob, workdir: str) -> MPIJob:
+    async def ship(self, job: MPIJob, workdir: str) -> JobView:
         packed = await asyncio.to_thread(bundle, workdir)
         ready = for_cluster(job, os.environ.get(IMAGE, ""), sys.executable)
         async with self._submitting(ready) as (home, key, placed):
@@ -105,12 +118,12 @@ class ClusterBackend:
             self._say(note)
         return found.job
 
-    async def copy(self, job: MPIJob, original: Key) -> MPIJob:
+    async def copy(self, job: MPIJob, original: Key) -> JobView:
         """Submits a copy; code that was shipped with the original goes with it too."""
         async with self._submitting(job) as (home, key, placed):
             if CODE not in placed.metadata.annotations:
                 return await creation.create(home, key, placed)
-            shipped = await creation.shipped(home, original, placed)
+            shipped = await creation.shipped(home, original, placed.metadata.annotations)
             if not shipped:
                 raise JobError(
                     f"the code that was sent along with job {original} is gone",
@@ -126,16 +139,10 @@ class ClusterBackend:
             async with self._homes.home() as home:
                 yield home, key, placed
 
-    async def get(self, key: Key) -> MPIJob:
+    async def get(self, key: Key) -> JobView:
         with told(key):
             async with self._homes.home() as home:
-                return (await find(home, key)).job
-
-    async def manifest(self, key: Key) -> dict[str, Any]:
-        """The job as its own API has it."""
-        with told(key):
-            async with self._homes.home() as home:
-                return (await find(home, key)).data
+                return (await find(home, key)).view
 
     async def details(self, key: Key) -> JobDetails:
         with told(key):
@@ -147,7 +154,23 @@ class ClusterBackend:
             async with self._homes.home() as home:
                 return await summaries(home, namespace or "")
 
-    async def watch(self, key: Key) -> AsyncIterator[MPIJob]:
+    async def list_page(
+        self, namespace: str | None = None, limit: int = 500, token: str = ""
+    ) -> JobPage:
+        with told():
+            async with self._homes.home() as home:
+                return await page(home, namespace or "", limit, token)
+
+    async def watch_jobs(self, namespace: str | None = None) -> AsyncGenerator[JobChange, None]:
+        with told():
+            async with (
+                self._homes.home() as home,
+                aclosing(job_changes.changes(home, namespace or "")) as changes,
+            ):
+                async for change in changes:
+                    yield change
+
+    async def watch(self, key: Key) -> AsyncGenerator[JobView, None]:
         last = None
         with told(key):
             async with self._homes.home() as home:
@@ -156,14 +179,14 @@ class ClusterBackend:
                     async for found in states:
                         if found is None or found["metadata"]["uid"] != first.uid:
                             return
-                        job = first.kind.job(found)
-                        if job.status != last:
-                            last = job.status
+                        job = first.kind.view(found)
+                        if (stands := (job.conditions, job.counts, job.times)) != last:
+                            last = stands
                             yield job
-                        if c.finished(job.status.conditions):
+                        if job.finished:
                             return
 
-    async def logs(self, key: Key, query: LogQuery) -> AsyncIterator[LogLine]:
+    async def logs(self, key: Key, query: LogQuery) -> AsyncGenerator[LogLine, None]:
         with told(key):
             async with self._homes.home() as home:
                 job = await find(home, key)
@@ -171,13 +194,13 @@ class ClusterBackend:
                     async for line in lines:
                         yield line
 
-    async def suspend(self, key: Key) -> MPIJob:
+    async def suspend(self, key: Key) -> JobView:
         return await self._suspend(key, True)
 
-    async def resume(self, key: Key) -> MPIJob:
+    async def resume(self, key: Key) -> JobView:
         return await self._suspend(key, False)
 
-    async def _suspend(self, key: Key, wanted: bool) -> MPIJob:
+    async def _suspend(self, key: Key, wanted: bool) -> JobView:
         with told(key):
             async with self._homes.home() as home:
                 found = await find(home, key)
@@ -190,17 +213,17 @@ class ClusterBackend:
                     )
                 change = {"metadata": {"uid": found.uid}, **kind.suspended(wanted)}
                 request = requests.patch(kind.resource, key.namespace, key.name, change, "merge")
-                return kind.job(await home.call(request))
+                return kind.view(await home.call(request))
 
-    async def restart(self, key: Key) -> MPIJob:
-        if not c.finished((await self.get(key)).status.conditions):
+    async def restart(self, key: Key) -> JobView:
+        if not (await self.get(key)).finished:
             await self.suspend(key)
             if await self._emptied(key):
                 return await self.resume(key)
         with told(key):
             async with self._homes.home() as home:
                 found = await find(home, key)
-                shipped = await creation.shipped(home, key, found.job)
+                shipped = await creation.shipped(home, key, found.view.annotations)
                 await creation.rehearse(home, found)
                 # Whoever is interrupted in the middle must not have lost the job.
                 kept = await asyncio.to_thread(_kept, creation.successor(key, found))
@@ -214,13 +237,13 @@ class ClusterBackend:
 
     async def _emptied(self, key: Key) -> bool:
         """Whether a suspended job gave up its pods; False where it came to its end before."""
-        async with aclosing(self.watch(key)) as states:  # type: ignore[type-var]
+        async with aclosing(self.watch(key)) as states:
             async for job in states:
-                if c.finished(job.status.conditions):
+                if job.finished:
                     return False
-                if not job.spec.run_policy.suspend:
+                if not job.suspend:
                     return True  # somebody else restarted it, and it runs again
-                if c.holds(job.status.conditions, c.SUSPENDED):
+                if c.holds(job.conditions, c.SUSPENDED):
                     break
         with told(key):
             async with self._homes.home() as home:
@@ -282,6 +305,21 @@ class ClusterBackend:
                 gone.append(job.key)
         return gone
 
+    async def runtimes(self, namespace: str) -> Sequence[Runtime]:
+        with told():
+            async with self._homes.home() as home:
+                return await choices.runtimes(home, namespace)
+
+    async def namespaces(self) -> Sequence[str]:
+        with told():
+            async with self._homes.home() as home:
+                return await choices.namespaces(home, self.namespace)
+
+    async def queues(self, namespace: str) -> Sequence[QueueInfo]:
+        with told():
+            async with self._homes.home() as home:
+                return await choices.queues(home, namespace)
+
     async def _removed(self, job: JobSummary) -> bool:
         """Deletes a job that has ended; not another of its name and kind that came since."""
         key = job.key
@@ -304,7 +342,7 @@ def _kept(manifest: dict[str, Any]) -> Path:
 
 async def _anew(
     home: Home, key: Key, found: FoundJob, shipped: Mapping[str, str], kept: Path
-) -> MPIJob:
+) -> JobView:
     """The job deleted and made again; `kept` holds it meanwhile, and stays where that fails."""
     hint = f"It is kept in {kept}; make it with `kubectl create -f {kept}`."
     try:

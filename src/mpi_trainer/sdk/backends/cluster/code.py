@@ -18,6 +18,7 @@ from mpi_trainer.api.kinds.annotations import CODE
 from mpi_trainer.api.kinds.mpijob import API_VERSION, KIND, MPIJob
 from mpi_trainer.api.kinds.pods import PodTemplate
 from mpi_trainer.render.init_container import modest
+from mpi_trainer.sdk.backends.backend import JobView
 from mpi_trainer.sdk.code.bundle import Bundle
 
 replace = msgspec.structs.replace
@@ -105,7 +106,7 @@ def data(bundle: Bundle) -> dict[str, str]:
     return {_KEY: base64.b64encode(bundle.data).decode()}
 
 
-def config_map(job: MPIJob, binary_data: Mapping[str, str]) -> Object:
+def config_map(job: JobView, binary_data: Mapping[str, str]) -> Object:
     """The code, owned by the job as it is stored.
 
     Not `blockOwnerDeletion`: that would ask for a right that users of jobs do not have.
@@ -114,13 +115,13 @@ def config_map(job: MPIJob, binary_data: Mapping[str, str]) -> Object:
         "apiVersion": API_VERSION,
         "kind": KIND,
         "name": job.name,
-        "uid": job.metadata.uid,
+        "uid": job.uid,
     }
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {
-            "name": job.metadata.annotations[CODE],
+            "name": job.annotations[CODE],
             "namespace": job.namespace,
             "labels": {"app": job.name},
             "ownerReferences": [owner],

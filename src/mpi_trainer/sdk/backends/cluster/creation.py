@@ -29,11 +29,11 @@ from mpi_trainer.kube.errors import (
     Unreachable,
 )
 from mpi_trainer.kube.resources import CONFIGMAPS, MPIJOBS
-from mpi_trainer.sdk.backends.backend import Key
-from mpi_trainer.sdk.backends.cluster import code, namespace_limits, observed
+from mpi_trainer.sdk.backends.backend import JobView, Key
+from mpi_trainer.sdk.backends.cluster import code, namespace_limits
 from mpi_trainer.sdk.backends.cluster.connections import Home
 from mpi_trainer.sdk.backends.cluster.find import FoundJob
-from mpi_trainer.sdk.backends.cluster.kinds import Kind
+from mpi_trainer.sdk.backends.cluster.kinds import MPIJOB, Kind
 
 replace = msgspec.structs.replace
 _PATIENCE: Final = 60.0
@@ -54,29 +54,29 @@ async def _answer(home: Home, request: requests.Request) -> dict[str, Any]:
         return {}
 
 
-async def create(home: Home, key: Key, job: MPIJob) -> MPIJob:
+async def create(home: Home, key: Key, job: MPIJob) -> JobView:
     body = to_wire(replace(job, status=MPIJobStatus()))
     body.pop("status", None)
-    return observed.job(await home.call(requests.submit(MPIJOBS, key.namespace, body)))
+    return MPIJOB.view(await home.call(requests.submit(MPIJOBS, key.namespace, body)))
 
 
-async def with_code(home: Home, key: Key, job: MPIJob, data: Mapping[str, str]) -> MPIJob:
+async def with_code(home: Home, key: Key, job: MPIJob, data: Mapping[str, str]) -> JobView:
     """`job` is as `code.with_code` made it."""
     made = await create(home, key, job)
     await _or_nothing(home, key, made, data)
     return made
 
 
-async def _or_nothing(home: Home, key: Key, made: MPIJob, data: Mapping[str, str]) -> None:
+async def _or_nothing(home: Home, key: Key, made: JobView, data: Mapping[str, str]) -> None:
     try:
         await _store(home, key, made, data)
     except BaseException:
-        request = requests.delete(MPIJOBS, key.namespace, key.name, uid=made.metadata.uid)
+        request = requests.delete(MPIJOBS, key.namespace, key.name, uid=made.uid)
         await asyncio.shield(asyncio.ensure_future(_quietly(home, request)))
         raise
 
 
-async def _store(home: Home, key: Key, made: MPIJob, data: Mapping[str, str]) -> None:
+async def _store(home: Home, key: Key, made: JobView, data: Mapping[str, str]) -> None:
     request = requests.create(CONFIGMAPS, key.namespace, code.config_map(made, data))
     async with asyncio.timeout(_PATIENCE):
         while True:
@@ -95,9 +95,9 @@ async def _quietly(home: Home, request: requests.Request) -> None:
         return
 
 
-async def shipped(home: Home, key: Key, job: MPIJob) -> dict[str, str]:
+async def shipped(home: Home, key: Key, annotations: Mapping[str, str]) -> dict[str, str]:
     """The code that was shipped with a job; nothing where none was."""
-    name = job.metadata.annotations.get(CODE, "")
+    name = annotations.get(CODE, "")
     if not name:
         return {}
     try:
@@ -112,7 +112,7 @@ async def rehearse(home: Home, found: FoundJob) -> None:
 
     It is asked for another name of the same length. A quota that the old job fills is no obstacle.
     """
-    job = found.job
+    job = found.view
     name = f"r{secrets.token_hex(32)}"[: len(job.name)]
     body = successor(Key(job.namespace, name), found)
     try:
@@ -124,13 +124,13 @@ async def rehearse(home: Home, found: FoundJob) -> None:
             raise
 
 
-async def again(home: Home, key: Key, found: FoundJob, shipped: Mapping[str, str]) -> MPIJob:
+async def again(home: Home, key: Key, found: FoundJob, shipped: Mapping[str, str]) -> JobView:
     """The job, which is gone by now, once more; asked for until there is an answer."""
     body = successor(key, found)
     async with asyncio.timeout(_PATIENCE):
         while (made := await _made_again(home, key, found, body)) is None:  # noqa: ASYNC110
             await asyncio.sleep(_PAUSE)
-    job = found.kind.job(made)
+    job = found.kind.view(made)
     if shipped:
         await _store(home, key, job, shipped)
     return job

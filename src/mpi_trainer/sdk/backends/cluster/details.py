@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.decide import history
 from mpi_trainer.decide.trainjob import status_annotations
 from mpi_trainer.diagnose.progress import Progress, Tracker
@@ -19,7 +18,7 @@ from mpi_trainer.kube.errors import Forbidden, KubeError
 from mpi_trainer.kube.requests import LogOptions
 from mpi_trainer.kube.resources import EVENTS
 from mpi_trainer.local.execute.output import Stream
-from mpi_trainer.sdk.backends.backend import EventInfo, JobDetails, Key
+from mpi_trainer.sdk.backends.backend import EventInfo, JobDetails, JobView, Key
 from mpi_trainer.sdk.backends.cluster import observed
 from mpi_trainer.sdk.backends.cluster.connections import Home
 from mpi_trainer.sdk.backends.cluster.evidence import gathered, waits
@@ -32,7 +31,7 @@ LINES: Final = 200
 
 
 async def details(home: Home, key: Key, found: FoundJob) -> JobDetails:
-    job, kind = found.job, found.kind
+    job, kind = found.view, found.kind
     pods, events = await asyncio.gather(_pods(home, key, kind), _events(home, key, found.uid))
     return JobDetails(
         job=job,
@@ -43,19 +42,19 @@ async def details(home: Home, key: Key, found: FoundJob) -> JobDetails:
         events=events,
         progress=await _progress(home, pods),
         waits_for=await _waits_for(home, key, job) if kind is MPIJOB else _cause(job),
-        attempts=history.read(job.metadata.annotations),
+        attempts=history.read(job.annotations),
     )
 
 
-def _cause(job: MPIJob) -> str:
+def _cause(job: JobView) -> str:
     """What a TrainJob's controller says that it waits for."""
-    told = status_annotations.read(job.metadata.annotations)
-    return told.cause if told.phase == status_annotations.PENDING else ""
+    notes = status_annotations.read(job.annotations)
+    return notes.cause if notes.phase == status_annotations.PENDING else ""
 
 
-async def _waits_for(home: Home, key: Key, job: MPIJob) -> str:
+async def _waits_for(home: Home, key: Key, job: JobView) -> str:
     """Why it does not run, by what can be seen; else what its controller says."""
-    said = observed.waits_for(job.status)
+    said = observed.waits_for(job.conditions)
     return why(await gathered(home, key, job)) or said if waits(job) else said
 
 

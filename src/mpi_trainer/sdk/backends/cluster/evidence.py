@@ -11,12 +11,11 @@ from typing import Any, Final, TypeVar
 
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.labels import LABEL_QUEUE, LABEL_WORKLOAD_JOB_UID
-from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.diagnose.evidence import Event, Evidence, Node, Pod, Quota, Workload
 from mpi_trainer.kube import lists
 from mpi_trainer.kube.errors import KubeError
 from mpi_trainer.kube.resources import EVENTS, NODES, PODS, RESOURCE_QUOTAS, Resource
-from mpi_trainer.sdk.backends.backend import Key
+from mpi_trainer.sdk.backends.backend import JobView, Key
 from mpi_trainer.sdk.backends.cluster import observed
 from mpi_trainer.sdk.backends.cluster.connections import Home
 
@@ -27,16 +26,15 @@ WORKLOADS: Final = tuple(
 )
 
 
-def waits(job: MPIJob) -> bool:
+def waits(job: JobView) -> bool:
     """Whether it is worth asking: the job neither runs nor has ended."""
-    found = job.status.conditions
-    return not c.finished(found) and not c.holds(found, c.RUNNING)
+    return not job.finished and not c.holds(job.conditions, c.RUNNING)
 
 
-async def gathered(home: Home, key: Key, job: MPIJob) -> Evidence:
+async def gathered(home: Home, key: Key, job: JobView) -> Evidence:
     """As much as the caller may see."""
-    uid, space = job.metadata.uid, key.namespace
-    queue = job.metadata.labels.get(LABEL_QUEUE, "")
+    uid, space = job.uid, key.namespace
+    queue = job.labels.get(LABEL_QUEUE, "")
     pods, events, quotas, nodes, workloads = await asyncio.gather(
         _listed(home, PODS, Pod, space, labels=observed.selector(key)),
         _listed(home, EVENTS, Event, space, fields="type=Warning"),
@@ -48,9 +46,9 @@ async def gathered(home: Home, key: Key, job: MPIJob) -> Evidence:
     return Evidence(
         name=key.name,
         wanted=job.workers + 1,
-        suspended=bool(job.spec.run_policy.suspend),
+        suspended=job.suspend,
         queue=queue,
-        served=bool(job.status.conditions),
+        served=bool(job.conditions),
         pods=pods,
         events=tuple(e for e in events if e.involved_object.name in names),
         workload=workloads[0] if workloads else None,

@@ -1,4 +1,4 @@
-"""A job by its name alone, whatever its kind, and all jobs of all kinds as one list (AC-17).
+"""A job by its name alone, whatever its kind, and jobs of all kinds as a list (AC-17).
 
 MPIJobs come first: for them nothing else is asked. A kind that this cluster does not serve, or
 that the caller may not see, is passed over as long as another one answers; so a missing right on
@@ -13,27 +13,34 @@ from typing import Any, Final
 
 import msgspec
 
-from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.api.yaml.decode import decode
+from mpi_trainer.decide import backoff
 from mpi_trainer.kube import lists, requests
-from mpi_trainer.kube.errors import ApiError, Forbidden, NotFound
-from mpi_trainer.sdk.backends.backend import JobSummary, Key
+from mpi_trainer.kube.errors import ApiError, Forbidden, Gone, NotFound
+from mpi_trainer.sdk.backends.backend import JobPage, JobSummary, JobView, Key
 from mpi_trainer.sdk.backends.cluster import observed
 from mpi_trainer.sdk.backends.cluster.connections import Home
 from mpi_trainer.sdk.backends.cluster.kinds import MPIJOB, Kind
+from mpi_trainer.sdk.errors import JobError
 
 _PASSED_OVER: Final = (NotFound, Forbidden)
 
 
 class FoundJob(msgspec.Struct, frozen=True):
-    """A job as it is stored, and as what it stands for."""
+    """A job as it is stored."""
 
     kind: Kind
     data: dict[str, Any]
 
     @property
-    def job(self) -> MPIJob:
-        return self.kind.job(self.data)
+    def view(self) -> JobView:
+        return self.kind.view(self.data)
+
+    @property
+    def most_attempts(self) -> int:
+        """0 where its kind does not say it."""
+        return backoff.limit(decode(MPIJob, self.data).value) + 1 if self.kind is MPIJOB else 0
 
     @property
     def uid(self) -> str:
@@ -41,7 +48,7 @@ class FoundJob(msgspec.Struct, frozen=True):
 
     @property
     def finished(self) -> bool:
-        return c.finished(self.job.status.conditions)
+        return self.view.finished
 
 
 async def find(home: Home, key: Key) -> FoundJob:
@@ -79,6 +86,38 @@ async def summaries(home: Home, namespace: str) -> list[JobSummary]:
     return sorted(found, key=lambda job: job.created, reverse=True)
 
 
+async def page(home: Home, namespace: str, limit: int, token: str) -> JobPage:
+    """Jobs of one kind; the token says which kind, and where the server goes on."""
+    name, _, continued = token.partition(":")
+    first = next((n for n, kind in enumerate(home.served) if kind.resource.plural == name), 0)
+    answers: list[ApiError] = []
+    for n, kind in enumerate(home.served[first:], first + 1):
+        try:
+            found = await _page(home, kind, namespace, limit, continued)
+        except _PASSED_OVER as error:
+            answers.append(error)
+            continued = ""
+            continue
+        if found.token:
+            following = f"{kind.resource.plural}:{found.token}"
+        else:
+            following = f"{home.served[n].resource.plural}:" if n < len(home.served) else ""
+        return msgspec.structs.replace(found, token=following)
+    if answers and not token:
+        raise answers[0]
+    return JobPage(())
+
+
+async def _page(home: Home, kind: Kind, namespace: str, limit: int, token: str) -> JobPage:
+    request = requests.list_page(kind.resource, namespace, limit=limit, continue_=token)
+    try:
+        found: dict[str, Any] = await home.call(request)
+    except Gone as error:
+        raise JobError("the list has changed since its last page", "Begin it again.") from error
+    jobs = tuple(observed.view_summary(kind.view(item)) for item in found.get("items") or ())
+    return JobPage(jobs, str(found["metadata"].get("continue") or ""))
+
+
 async def _list(home: Home, kind: Kind, namespace: str) -> list[JobSummary]:
     async def once(shape: Any) -> lists.Page[Any]:
         return await lists.list_all(home.client, kind.resource, shape, namespace=namespace)
@@ -88,5 +127,4 @@ async def _list(home: Home, kind: Kind, namespace: str) -> list[JobSummary]:
         return [observed.summary(job) for job in page.items]
     whole = await home.outages.through(lambda: once(dict[str, Any]), again=True)
     items: Sequence[dict[str, Any]] = whole.items
-    typed = {"apiVersion": kind.resource.api_version, "kind": kind.resource.kind}
-    return [observed.summary_of(kind.job({**typed, **item})) for item in items]
+    return [observed.view_summary(kind.view(item)) for item in items]

@@ -271,8 +271,8 @@ async def _new(
 ) -> list[Source]:
     """Readers for what has come since, oldest attempt first."""
     pods, headless = await pods_of(home, key, job.kind), job.kind.headless(job.data)
-    ended = history.read(job.job.metadata.annotations)
-    marks = Marks(job.job, ended)
+    ended = history.read(job.view.annotations)
+    marks = Marks(job.most_attempts, ended)
     speakers = [s for s in numbered(pods, ended) if wanted.reads(s.pod, s.attempt, headless)]
     fresh: dict[str, Source] = {
         speaker.pod.metadata.uid: _Reader(home, speaker, wanted, marks.begins(speaker.attempt))

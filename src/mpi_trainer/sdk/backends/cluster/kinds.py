@@ -1,8 +1,7 @@
-"""The kinds of training jobs, and each as the MPIJob that stands in for it (AC-17). Pure.
+"""The kinds of training jobs that a cluster may serve, and each as a `JobView` (AC-17). Pure.
 
-A job of any kind is shown in the same six words, with the same counts; its own API is what is
-written to. A kind here is data: where its state and its `suspend` are, and how its pods are found
-and told apart.
+A kind is data: how its state is read, where its `suspend` is, and how its pods are found and told
+apart.
 """
 
 from __future__ import annotations
@@ -17,21 +16,13 @@ from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds import trainjob
 from mpi_trainer.api.kinds.labels import LABEL_JOB, LABEL_JOBSET
 from mpi_trainer.api.kinds.meta import ObjectMeta
-from mpi_trainer.api.kinds.mpijob import (
-    LAUNCHER,
-    WORKER,
-    MPIJob,
-    MPIJobSpec,
-    MPIJobStatus,
-    ReplicaSpec,
-    ReplicaStatus,
-    RunPolicy,
-)
+from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob, MPIJobStatus
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.api.yaml.decode import decode
 from mpi_trainer.decide.trainjob import status_annotations
 from mpi_trainer.kube.resources import MPIJOBS, TRAINJOBS, Resource
-from mpi_trainer.sdk.backends.backend import Key
+from mpi_trainer.sdk.backends.backend import JobCounts, JobTimes, JobView, Key, ReplicaCount
+from mpi_trainer.sdk.backends.views import mpijob_view, replica_count
 
 Object = Mapping[str, Any]
 _WORDS: Final = {
@@ -48,9 +39,18 @@ class Kind(msgspec.Struct, frozen=True):
     resource: Resource
     label: str
     suspend: tuple[str, ...]
-    job: Callable[[Object], MPIJob]
+    read: Callable[[Object], JobView]
     headless: Callable[[Object], bool]
     """whether no pod speaks for the others, so that the job's lines are those of all"""
+
+    def view(self, stored: Object) -> JobView:
+        """Of an object of this kind, as the server has it; items of a list do not say their kind.
+
+        Who wrote which field when is the server's own book-keeping and left out.
+        """
+        meta = {k: v for k, v in (stored.get("metadata") or {}).items() if k != "managedFields"}
+        typed = {"apiVersion": self.resource.api_version, "kind": self.resource.kind}
+        return self.read({**typed, **stored, "metadata": meta})
 
     def selector(self, key: Key) -> str:
         return f"{self.label}={key.name}"
@@ -63,51 +63,56 @@ class Kind(msgspec.Struct, frozen=True):
         return dict(change)
 
 
-def _mpijob(data: Object) -> MPIJob:
-    return decode(MPIJob, data).value
+def _mpijob(data: Object) -> JobView:
+    return mpijob_view(decode(MPIJob, data).value, data)
 
 
-def _trainjob(data: Object) -> MPIJob:
+def _trainjob(data: Object) -> JobView:
     job = decode(TrainJob, data).value
-    told = status_annotations.read(job.metadata.annotations)
-    counts = {one.name: one for one in job.status.jobs_status}
-    nodes = job.trainer.num_nodes or 0
-    return MPIJob(
-        api_version=TRAINJOBS.api_version,
+    notes = status_annotations.read(job.metadata.annotations)
+    found = tuple(_conditions(job, notes))
+    return JobView(
         kind=TRAINJOBS.kind,
-        metadata=job.metadata,
-        spec=MPIJobSpec(
-            slots_per_worker=job.trainer.num_proc_per_node,
-            run_policy=RunPolicy(suspend=job.spec.suspend),
-            mpi_replica_specs={LAUNCHER: ReplicaSpec(), WORKER: ReplicaSpec(replicas=nodes)},
+        key=Key(job.namespace, job.name),
+        state=c.state(found),
+        counts=JobCounts(
+            launcher=_child_count(job, "launcher", 1),
+            workers=_child_count(job, "node", job.trainer.num_nodes or 0),
+            slots=1 if job.trainer.num_proc_per_node is None else job.trainer.num_proc_per_node,
         ),
-        status=MPIJobStatus(
-            conditions=tuple(_conditions(job, told)),
-            start_time=_time(told.start_time) or job.metadata.creation_timestamp,
-            completion_time=_time(told.completion_time) or _ended(job),
-            replica_statuses={
-                role: ReplicaStatus(active=n.active, succeeded=n.succeeded, failed=n.failed)
-                for role, name in ((LAUNCHER, "launcher"), (WORKER, "node"))
-                if (n := counts.get(name)) is not None
-            },
+        times=JobTimes(
+            created=job.metadata.creation_timestamp,
+            started=_time(notes.start_time) or job.metadata.creation_timestamp,
+            completed=_time(notes.completion_time) or _ended(job),
+            deleted=job.metadata.deletion_timestamp,
         ),
+        manifest=data,
+        conditions=found,
+        suspend=bool(job.spec.suspend),
     )
 
 
-def _conditions(job: TrainJob, told: status_annotations.StatusAnnotations) -> list[c.Condition]:
+def _child_count(job: TrainJob, name: str, wanted: int) -> ReplicaCount:
+    found = next((one for one in job.status.jobs_status if one.name == name), None)
+    if found is None:
+        return ReplicaCount(wanted)
+    return ReplicaCount(wanted, found.active, found.succeeded, found.failed)
+
+
+def _conditions(job: TrainJob, notes: status_annotations.StatusAnnotations) -> list[c.Condition]:
     made = [
         c.Condition(
             type=_WORDS[one.type],
             status=one.status,
             reason=one.reason,
-            message=told.cause if told.cause and one.type == trainjob.FAILED else one.message,
+            message=notes.cause if notes.cause and one.type == trainjob.FAILED else one.message,
             last_transition_time=one.last_transition_time,
         )
         for one in job.status.conditions
         if one.type in _WORDS
     ]
     at_work = any(one.active or one.ready for one in job.status.jobs_status)
-    if told.phase == status_annotations.RUNNING or (not told.phase and at_work):
+    if notes.phase == status_annotations.RUNNING or (not notes.phase and at_work):
         made.append(c.Condition(type=c.RUNNING, status=c.TRUE))
     return made
 
@@ -125,20 +130,29 @@ def _time(text: str) -> datetime | None:
         return None
 
 
-def _legacy(data: Object) -> MPIJob:
+def _older_kind(data: Object) -> JobView:
     """Kubeflow's older kinds have MPIJob's status, and their replicas by names of their own."""
-    replicas = _replicas(data)
     policy = (data.get("spec") or {}).get("runPolicy") or {}
-    workers = sum(int((one or {}).get("replicas") or 1) for one in replicas.values())
-    return MPIJob(
-        api_version=str(data.get("apiVersion", "")),
-        kind=str(data.get("kind", "")),
-        metadata=decode(ObjectMeta, data.get("metadata") or {}).value,
-        spec=MPIJobSpec(
-            run_policy=RunPolicy(suspend=policy.get("suspend")),
-            mpi_replica_specs={LAUNCHER: ReplicaSpec(), WORKER: ReplicaSpec(replicas=workers)},
+    workers = sum(int((one or {}).get("replicas") or 1) for one in _replicas(data).values())
+    meta = decode(ObjectMeta, data.get("metadata") or {}).value
+    status = decode(MPIJobStatus, data.get("status") or {}).value
+    return JobView(
+        kind=str(data["kind"]),
+        key=Key(meta.namespace, meta.name),
+        state=c.state(status.conditions),
+        counts=JobCounts(
+            launcher=replica_count(status, LAUNCHER, 1),
+            workers=replica_count(status, WORKER, workers),
         ),
-        status=decode(MPIJobStatus, data.get("status") or {}).value,
+        times=JobTimes(
+            created=meta.creation_timestamp,
+            started=status.start_time,
+            completed=status.completion_time,
+            deleted=meta.deletion_timestamp,
+        ),
+        manifest=data,
+        conditions=status.conditions,
+        suspend=bool(policy.get("suspend")),
     )
 
 
@@ -153,7 +167,7 @@ def _headless_train(data: Object) -> bool:
     return bool(counted) and all(one.get("name") != "launcher" for one in counted)
 
 
-def _headless_legacy(data: Object) -> bool:
+def _headless_older(data: Object) -> bool:
     return not {name.lower() for name in _replicas(data)} & _FIRST
 
 
@@ -162,8 +176,8 @@ def _older(kind: str) -> Kind:
         Resource("kubeflow.org", "v1", f"{kind.lower()}s", kind),
         LABEL_JOB,
         ("spec", "runPolicy", "suspend"),
-        _legacy,
-        _headless_legacy,
+        _older_kind,
+        _headless_older,
     )
 
 

@@ -7,13 +7,14 @@ is shown with what is understood of it, and hides no other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Literal
 
 import msgspec
 
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.annotations import ATTEMPT
+from mpi_trainer.api.kinds.conditions import Conditions
 from mpi_trainer.api.kinds.labels import (
     LABEL_COMPLETION_INDEX,
     LABEL_INDEX,
@@ -23,17 +24,23 @@ from mpi_trainer.api.kinds.labels import (
     LABEL_ROLE,
 )
 from mpi_trainer.api.kinds.meta import ApiValue
-from mpi_trainer.api.kinds.mpijob import OPEN_MPI, WORKER, MPIJob, MPIJobStatus
-from mpi_trainer.api.yaml.decode import decode
+from mpi_trainer.api.kinds.mpijob import OPEN_MPI, WORKER, MPIJobStatus
 from mpi_trainer.decide import agent_summary, reasons
 from mpi_trainer.decide.observed import End
 from mpi_trainer.layout.agent.summary import Summary, parse
-from mpi_trainer.sdk.backends.backend import EventInfo, JobSummary, Key, PodInfo, RankInfo
+from mpi_trainer.sdk.backends import views
+from mpi_trainer.sdk.backends.backend import (
+    EventInfo,
+    JobSummary,
+    JobView,
+    Key,
+    PodInfo,
+    RankInfo,
+)
+from mpi_trainer.sdk.backends.views import LONG_AGO
 
-Object = Mapping[str, Any]
 _ROLES = (LABEL_ROLE, LABEL_REPLICATED_JOB, LABEL_REPLICA_TYPE)
 _FIRST = frozenset({"launcher", "master", "chief"})
-_LONG_AGO = datetime.fromtimestamp(0, UTC)
 
 
 class Meta(ApiValue, frozen=True):
@@ -43,7 +50,7 @@ class Meta(ApiValue, frozen=True):
     resource_version: str = ""
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
-    creation_timestamp: datetime = _LONG_AGO
+    creation_timestamp: datetime = LONG_AGO
     deletion_timestamp: datetime | None = None
 
 
@@ -172,10 +179,6 @@ class ClusterEvent(ApiValue, frozen=True):
         return next((t for t in times if t is not None), self.metadata.creation_timestamp)
 
 
-def job(data: Object) -> MPIJob:
-    return decode(MPIJob, data).value
-
-
 def selector(key: Key) -> str:
     """Which pods are the job's."""
     return f"{LABEL_JOB}={key.name}"
@@ -191,7 +194,7 @@ def summary(found: Listed) -> JobSummary:
         state=state,
         created=found.metadata.creation_timestamp,
         reason=current.reason if current else "",
-        message=waits_for(status) or (current.message if current else ""),
+        message=waits_for(status.conditions) or (current.message if current else ""),
         started=status.start_time,
         completed=status.completion_time,
         workers=worker.replicas or 0,
@@ -200,28 +203,14 @@ def summary(found: Listed) -> JobSummary:
     )
 
 
-def summary_of(found: MPIJob) -> JobSummary:
-    """Of a job that stands for one of another kind."""
-    status, meta = found.status, found.metadata
-    current = c.find(status.conditions, c.state(status.conditions))
-    return JobSummary(
-        key=Key(meta.namespace, meta.name),
-        state=c.state(status.conditions),
-        created=meta.creation_timestamp or _LONG_AGO,
-        reason=current.reason if current else "",
-        message=current.message if current else "",
-        started=status.start_time,
-        completed=status.completion_time,
-        workers=found.workers,
-        slots=found.slots,
-        kind=found.kind,
-    )
+def view_summary(job: JobView) -> JobSummary:
+    return views.summary(job, waits_for=waits_for(job.conditions))
 
 
-def waits_for(status: MPIJobStatus) -> str:
+def waits_for(conditions: Conditions) -> str:
     """What the controller says a job waits for; empty where it runs or has ended."""
-    running = c.find(status.conditions, c.RUNNING)
-    if running is None or running.reason != reasons.WAITING or c.finished(status.conditions):
+    running = c.find(conditions, c.RUNNING)
+    if running is None or running.reason != reasons.WAITING or c.finished(conditions):
         return ""
     return running.message
 

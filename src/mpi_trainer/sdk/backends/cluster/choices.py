@@ -1,0 +1,105 @@
+"""What a new job can choose from on a cluster: namespaces, runtimes and queues.
+
+What the cluster does not serve, or the caller may not list, is left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeVar
+
+from mpi_trainer.api.kinds.meta import ApiValue
+from mpi_trainer.api.kinds.runtime import Runtime
+from mpi_trainer.api.yaml.decode import decode
+from mpi_trainer.kube import lists
+from mpi_trainer.kube.errors import Forbidden, NotFound
+from mpi_trainer.kube.resources import (
+    CLUSTER_TRAINING_RUNTIMES,
+    NAMESPACES,
+    TRAINING_RUNTIMES,
+    Resource,
+)
+from mpi_trainer.sdk.backends.backend import QueueInfo
+from mpi_trainer.sdk.backends.cluster.connections import Home
+from mpi_trainer.sdk.backends.cluster.observed import Meta
+
+T = TypeVar("T")
+# OpenShift's users list the projects that they may see, and not namespaces.
+PROJECTS: Final = Resource("project.openshift.io", "v1", "projects", "Project", namespaced=False)
+LOCAL_QUEUES: Final = tuple(
+    Resource("kueue.x-k8s.io", version, "localqueues", "LocalQueue")
+    for version in ("v1beta2", "v1beta1")
+)
+
+
+class _Named(ApiValue, frozen=True):
+    metadata: Meta = Meta()
+
+
+class _QueueSpec(ApiValue, frozen=True):
+    cluster_queue: str = ""
+
+
+class _QueueStatus(ApiValue, frozen=True):
+    pending_workloads: int = 0
+    admitted_workloads: int = 0
+
+
+class _Queue(ApiValue, frozen=True):
+    metadata: Meta = Meta()
+    spec: _QueueSpec = _QueueSpec()
+    status: _QueueStatus = _QueueStatus()
+
+
+async def namespaces(home: Home, own: str) -> list[str]:
+    """`own` where the caller may list neither namespaces nor projects."""
+    for resource in (NAMESPACES, PROJECTS):
+        found = await _listed(home, resource, _Named)
+        if found is not None:
+            return sorted(one.metadata.name for one in found)
+    return [own]
+
+
+async def runtimes(home: Home, namespace: str) -> list[Runtime]:
+    """The cluster's must be there to be listed; those of a namespace are rare and often closed."""
+    own = await _listed(home, TRAINING_RUNTIMES, dict[str, Any], namespace) or ()
+    common = await lists.whole(home.client, CLUSTER_TRAINING_RUNTIMES, dict[str, Any])
+    found = [
+        decode(Runtime, {**item, "apiVersion": of.api_version, "kind": of.kind}).value
+        for of, items in ((TRAINING_RUNTIMES, own), (CLUSTER_TRAINING_RUNTIMES, common.items))
+        for item in items
+    ]
+    return sorted(found, key=lambda one: (one.name, one.kind != TRAINING_RUNTIMES.kind))
+
+
+async def queues(home: Home, namespace: str) -> list[QueueInfo]:
+    """By whichever version this Kueue serves."""
+    for resource in LOCAL_QUEUES:
+        found = await _listed(home, resource, _Queue, namespace)
+        if found is not None:
+            return sorted((_queue(one) for one in found), key=lambda one: one.name)
+    return []
+
+
+def _queue(found: _Queue) -> QueueInfo:
+    return QueueInfo(
+        namespace=found.metadata.namespace,
+        name=found.metadata.name,
+        cluster_queue=found.spec.cluster_queue,
+        pending=found.status.pending_workloads,
+        admitted=found.status.admitted_workloads,
+    )
+
+
+async def _listed(
+    home: Home, resource: Resource, kind: type[T], namespace: str = ""
+) -> tuple[T, ...] | None:
+    """None where it is not served, or not for us."""
+
+    async def once() -> lists.Page[T]:
+        return await lists.whole(home.client, resource, kind, namespace=namespace)
+
+    try:
+        return (await home.outages.through(once, again=True)).items
+    except (NotFound, Forbidden):
+        home.outages.over()
+        return None

@@ -1,0 +1,1 @@
+"""The Backend of this machine: `backend.LocalBackend`, over `local/`."""

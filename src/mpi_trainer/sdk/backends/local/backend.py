@@ -1,0 +1,334 @@
+"""The Backend of this machine, over `local.jobs.store`.
+
+Files are the truth: every call reads them afresh, so any number of clients in any number of
+processes see the same. Following means looking often; a look at a quiet job costs one `stat`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from mpi_trainer.api.kinds import conditions
+from mpi_trainer.api.kinds.annotations import RESTARTS
+from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus
+from mpi_trainer.api.kinds.runtime import Runtime
+from mpi_trainer.api.kinds.trainjob import TrainJob
+from mpi_trainer.local.errors import LocalError
+from mpi_trainer.local.execute.prepare import LocalRun, prepare, prepare_train
+from mpi_trainer.local.execute.settings import LocalSettings, here
+from mpi_trainer.local.jobs import shipped_runtimes, store
+from mpi_trainer.local.jobs.jobdir import PodState, State
+from mpi_trainer.local.mpi import distributions
+from mpi_trainer.local.pods import inside
+from mpi_trainer.sdk.backends.backend import (
+    EventInfo,
+    JobChange,
+    JobDetails,
+    JobPage,
+    JobSummary,
+    JobView,
+    Key,
+    LogLine,
+    LogQuery,
+    QueueInfo,
+)
+from mpi_trainer.sdk.backends.local import job_logs
+from mpi_trainer.sdk.backends.local.errors import find, local_errors, readable
+from mpi_trainer.sdk.backends.local.observed import job_view, pod_info, rank_infos, summary, view
+from mpi_trainer.sdk.errors import JobError, JobExists, JobNotFound
+
+replace = msgspec.structs.replace
+
+LOOK_SECONDS = 0.05
+LIST_SECONDS = 0.5
+
+
+class LocalBackend:
+    """Jobs of this machine. `settings` None takes the caller's at every submission."""
+
+    def __init__(self, settings: LocalSettings | None = None) -> None:
+        self._settings = settings
+
+    @property
+    def name(self) -> str:
+        return "local"
+
+    @property
+    def namespace(self) -> str:
+        return "default"
+
+    async def create(self, job: MPIJob) -> JobView:
+        return await asyncio.to_thread(self.create_now, job)
+
+    async def train(self, job: TrainJob) -> JobView | None:
+        runtime = shipped_runtimes.runtime(job.spec.runtime_ref.name)
+        return None if runtime is None else await self.create_train(job, runtime)
+
+    async def create_train(self, job: TrainJob, runtime: Runtime) -> JobView:
+        """Submits a TrainJob with its runtime."""
+        settings = self._settings or here()
+        return await asyncio.to_thread(_submit, lambda: prepare_train(job, runtime, settings))
+
+    def create_now(self, job: MPIJob) -> JobView:
+        settings = self._settings or here()
+        return _submit(lambda: prepare(job, settings))
+
+    async def ship(self, job: MPIJob, workdir: str) -> JobView:
+        settings = _in_folder(self._settings or here(), workdir)
+        return await LocalBackend(settings).create(job)
+
+    async def copy(self, job: MPIJob, original: Key) -> JobView:
+        """It runs as the original did: in its directory, with its MPI and its materials."""
+        with readable(original):
+            settings = find(original).settings()
+        return await LocalBackend(settings).create(job)
+
+    async def get(self, key: Key) -> JobView:
+        return self.get_now(key)
+
+    def get_now(self, key: Key) -> JobView:
+        return view(find(key), key)
+
+    async def details(self, key: Key) -> JobDetails:
+        return await asyncio.to_thread(self.details_now, key)
+
+    def details_now(self, key: Key) -> JobDetails:
+        folder = find(key)
+        with readable(key):
+            state, events = folder.state(), folder.events()
+        return JobDetails(
+            job=view(folder, key),
+            pods=tuple(pod_info(p) for p in state.pods),
+            ranks=tuple(rank_infos(state)),
+            events=tuple(EventInfo(e.time, e.type, e.reason, e.message) for e in events),
+            progress=state.progress,
+            waits_for=state.waits_for,
+            attempts=state.attempts,
+            missing=state.missing.words(),
+        )
+
+    async def list(self, namespace: str | None = None) -> Sequence[JobSummary]:
+        return self.list_now(namespace)
+
+    def list_now(self, namespace: str | None = None) -> Sequence[JobSummary]:
+        with local_errors():
+            found = [summary(folder, state) for folder, state in store.states(namespace)]
+        return sorted(found, key=lambda job: job.created, reverse=True)
+
+    async def list_page(
+        self, namespace: str | None = None, limit: int = 500, token: str = ""
+    ) -> JobPage:
+        found = sorted(self.list_now(namespace), key=_place)
+        later = [job for job in found if not token or _place(job) > tuple(token.split("/"))]
+        jobs = tuple(later[:limit])
+        return JobPage(jobs, "/".join(_place(jobs[-1])) if len(later) > limit else "")
+
+    async def watch_jobs(self, namespace: str | None = None) -> AsyncGenerator[JobChange, None]:
+        known: dict[Key, JobSummary] = {}
+        while True:
+            now = {job.key: job for job in await asyncio.to_thread(self.list_now, namespace)}
+            for key in known.keys() - now.keys():
+                yield JobChange(known[key], deleted=True)
+            for key, job in now.items():
+                if known.get(key) != job:
+                    yield JobChange(job)
+            known = now
+            await asyncio.sleep(LIST_SECONDS)
+
+    async def watch(self, key: Key) -> AsyncGenerator[JobView, None]:
+        last: MPIJobStatus | None = None
+        while True:
+            try:
+                folder = find(key)
+                with readable(key):
+                    status = folder.state().status
+                if status != last:
+                    yield view(folder, key)
+            except JobNotFound:
+                if last is None:
+                    raise
+                return
+            last = status
+            if conditions.finished(status.conditions):
+                return
+            await asyncio.sleep(LOOK_SECONDS)
+
+    def logs(self, key: Key, query: LogQuery) -> AsyncGenerator[LogLine, None]:
+        return job_logs.lines(key, query)
+
+    async def suspend(self, key: Key) -> JobView:
+        return self._suspend(key, True)
+
+    async def resume(self, key: Key) -> JobView:
+        return self._suspend(key, False)
+
+    def _suspend(self, key: Key, wanted: bool) -> JobView:
+        folder = find(key)
+        if view(folder, key).finished:
+            verb = "suspended" if wanted else "resumed"
+            raise JobError(
+                f"job {key} has ended and cannot be {verb}",
+                f"Run it again: `odh mpijob restart {key.typed}`.",
+            )
+        with readable(key):
+            store.edit(folder, lambda job: _with_suspend(job, wanted))
+        return view(folder, key)
+
+    async def restart(self, key: Key) -> JobView:
+        if not self.get_now(key).finished:
+            await self.suspend(key)
+            if await self._empty(key):
+                return await self.resume(key)
+        folder = find(key)
+        with readable(key):
+            await asyncio.to_thread(store.restart, folder, _again)
+        return view(folder, key)
+
+    async def _empty(self, key: Key) -> bool:
+        """Whether a suspended job gave up its pods; False where it came to its end before."""
+        while True:
+            job = self.get_now(key)
+            if job.finished:
+                return False
+            if not job.suspend:
+                return True  # somebody else restarted it, and it runs again
+            with readable(key):
+                held = find(key).state().pods
+            if conditions.holds(job.conditions, conditions.SUSPENDED) and not held:
+                return True
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def delete(self, key: Key) -> None:
+        await asyncio.to_thread(store.remove, find(key))
+
+    async def run_in(self, key: Key, pod: str, command: Sequence[str]) -> int:
+        return await asyncio.to_thread(inside.run_in, _running_pod(key, pod), command)
+
+    async def fetch(self, key: Key, path: str, destination: str) -> None:
+        await asyncio.to_thread(self._fetch, key, path, Path(destination))
+
+    def _fetch(self, key: Key, path: str, destination: Path) -> None:
+        folder = find(key)
+        with readable(key):
+            job, settings, pods = folder.job(), folder.settings(), folder.state().pods
+        if not path.startswith("/"):
+            path = f"{settings.cwd}/{path}"
+        launcher = [p for p in pods if p.role == "launcher" and p.phase == "Running"]
+        if launcher:
+            inside.copy_out(launcher[0], path, destination)
+        else:
+            inside.copy(_kept(job, settings, path), path, destination)
+
+    async def places(self, key: Key) -> dict[int, str]:
+        return {one.rank: one.pod for one in (await self.details(key)).ranks}
+
+    async def stacks(self, key: Key) -> dict[int, str]:
+        folder = find(key)
+        with readable(key):
+            pods = folder.state().pods
+        return await asyncio.to_thread(inside.stacks, pods)
+
+    async def runtimes(self, namespace: str) -> Sequence[Runtime]:
+        """Those that we ship, whatever the namespace."""
+        found = (shipped_runtimes.runtime(name) for name in shipped_runtimes.names())
+        return [one for one in found if one is not None]
+
+    async def namespaces(self) -> Sequence[str]:
+        with local_errors():
+            return sorted({self.namespace, *(folder.namespace for folder in store.folders())})
+
+    async def queues(self, namespace: str) -> Sequence[QueueInfo]:
+        """None: jobs of this machine wait for its CPUs and memory, in the order of their coming."""
+        return ()
+
+    async def prune(self, namespace: str | None, older_than_seconds: float) -> Sequence[Key]:
+        gone = []
+        with local_errors():
+            await asyncio.to_thread(store.clear_leftovers)
+            found = [*store.states(namespace)]
+        for folder, state in found:
+            ended = state.status.completion_time if isinstance(state, State) else None
+            if ended and (datetime.now(UTC) - ended).total_seconds() >= older_than_seconds:
+                await asyncio.to_thread(store.remove, folder)
+                gone.append(Key(folder.namespace, folder.name))
+        return gone
+
+
+def _place(job: JobSummary) -> tuple[str, ...]:
+    return job.key.namespace, job.key.name
+
+
+def _submit(prepared: Callable[[], LocalRun]) -> JobView:
+    with local_errors():
+        local = prepared()
+        local.order()
+        distributions.install(local.distribution, lambda seconds: None)
+    try:
+        with local_errors():
+            stored = store.submit(local.job, local.settings)
+    except store.JobTaken as error:
+        key = Key(local.job.namespace, local.job.name)
+        raise JobExists(
+            f"job {key} exists already",
+            f"Choose another name, or remove it: `odh mpijob delete {key.typed}`.",
+        ) from error
+    return job_view(stored, local.settings.train)
+
+
+def _in_folder(settings: LocalSettings, workdir: str) -> LocalSettings:
+    return replace(settings, cwd=str(Path(workdir).resolve()))
+
+
+def _running_pod(key: Key, name: str) -> PodState:
+    folder = find(key)
+    with readable(key):
+        pods = folder.state().pods
+    for pod in pods:
+        if pod.name == name and pod.pid and pod.phase == "Running":
+            return pod
+    running = ", ".join(p.name for p in pods if p.phase == "Running") or "none"
+    raise JobError(f"pod {name} does not run", f"Pods that run: {running}.")
+
+
+def _kept(job: MPIJob, settings: LocalSettings, path: str) -> Path:
+    """Where a file of an ended job is: what it wrote to volumes and shared directories."""
+    for replica in (job.launcher, job.worker):
+        spec = replica.template.view.spec
+        sources = {
+            v.name: v.host_path.path
+            if v.host_path
+            else settings.claims.get(v.persistent_volume_claim.claim_name)
+            if v.persistent_volume_claim
+            else None
+            for v in spec.volumes
+        }
+        for mount in (m for c in spec.containers[:1] for m in c.volume_mounts):
+            inner = Path(path)
+            if inner.is_relative_to(mount.mount_path):
+                source = sources.get(mount.name)
+                if source is None:
+                    break
+                return Path(source, mount.sub_path, inner.relative_to(mount.mount_path))
+    if Path(path).exists() and not path.startswith(("/tmp/", "/run/", "/dev/")):
+        return Path(path)
+    raise LocalError(
+        f"{path} was the pod's own and is gone with it",
+        "Let the job write to a volume or to its working directory, or copy while it runs.",
+    )
+
+
+def _with_suspend(job: MPIJob, wanted: bool) -> MPIJob:
+    policy = replace(job.spec.run_policy, suspend=wanted)
+    return replace(job, spec=replace(job.spec, run_policy=policy))
+
+
+def _again(job: MPIJob) -> MPIJob:
+    notes = dict(job.metadata.annotations)
+    before = notes.get(RESTARTS, "")
+    notes[RESTARTS] = str(1 + (int(before) if before.isdecimal() else 0))
+    return replace(job, metadata=replace(job.metadata, annotations=notes, deletion_timestamp=None))

@@ -1,0 +1,87 @@
+"""What a job's directory has, as the values of the Backend protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import msgspec
+
+from mpi_trainer.api.kinds import conditions, trainjob
+from mpi_trainer.api.kinds.mpijob import MPIJob, to_wire
+from mpi_trainer.local.execute.settings import Train
+from mpi_trainer.local.jobs import trainjob_status
+from mpi_trainer.local.jobs.jobdir import Damaged, JobDir, PodState, State
+from mpi_trainer.local.pods import inside
+from mpi_trainer.sdk.backends.backend import JobSummary, JobView, Key, PodInfo, RankInfo
+from mpi_trainer.sdk.backends.local.errors import readable
+from mpi_trainer.sdk.backends.views import mpijob_view
+
+replace = msgspec.structs.replace
+
+DAMAGED = "JobDirectoryDamaged"
+
+
+def view(folder: JobDir, key: Key) -> JobView:
+    with readable(key):
+        return job_view(folder.job(), folder.settings().train)
+
+
+def job_view(job: MPIJob, train: Train | None) -> JobView:
+    """`job` is what the executor runs; `train` the TrainJob that it was made from, if it was."""
+    if train is None:
+        return mpijob_view(job, to_wire(job))
+    manifest = trainjob_status.wire(train, job)
+    return replace(mpijob_view(job, manifest), kind=trainjob.KIND)
+
+
+def summary(folder: JobDir, state: State | Damaged) -> JobSummary:
+    key = Key(folder.namespace, folder.name)
+    if isinstance(state, Damaged):
+        made = datetime.fromtimestamp(0, UTC)
+        with suppress(FileNotFoundError):
+            made = datetime.fromtimestamp(folder.path.stat().st_mtime, UTC)
+        return JobSummary(key, conditions.FAILED, made, DAMAGED, str(state))
+    found = state.status.conditions
+    current = conditions.find(found, conditions.state(found))
+    return JobSummary(
+        key=key,
+        state=conditions.state(found),
+        created=state.created,
+        reason=current.reason if current else "",
+        message=state.waits_for or (current.message if current else ""),
+        started=state.status.start_time,
+        completed=state.status.completion_time,
+        workers=state.workers,
+        slots=state.slots,
+        implementation=state.implementation,
+        progress=state.progress,
+        kind=state.kind,
+    )
+
+
+def pod_info(pod: PodState) -> PodInfo:
+    cpu, memory = inside.usage(pod) if pod.pid and pod.phase == "Running" else (None, None)
+    return PodInfo(
+        name=pod.name,
+        role="launcher" if pod.role == "launcher" else "worker",
+        index=pod.index,
+        phase=pod.phase,
+        ready=pod.ready,
+        address=pod.address,
+        pid=pod.pid,
+        cpu_seconds=cpu,
+        memory_bytes=memory,
+        end=pod.end,
+    )
+
+
+def rank_infos(state: State) -> Iterator[RankInfo]:
+    if conditions.finished(state.status.conditions) or not state.pods:
+        yield from (RankInfo(r.rank, r.pod, r.address, 0, r.end) for r in state.ranks)
+        return
+    addresses = {p.name: p.address for p in state.pods}
+    for rank in inside.pod_ranks(state.pods):
+        end = rank.end.text() if rank.end else ""
+        yield RankInfo(rank.rank, rank.pod, addresses.get(rank.pod, ""), rank.pid, end)
