@@ -10,11 +10,11 @@ import click
 from mpi_trainer.api.kinds.jobset import ReplicatedJobView
 from mpi_trainer.api.kinds.runtime import Runtime, to_wire
 from mpi_trainer.api.spelling import nearest
+from mpi_trainer.cli.backend import answer, connect
 from mpi_trainer.cli.output import formats, terminal
 from mpi_trainer.cli.output.formats import Format
 from mpi_trainer.cli.output.verbosity import voiced
 from mpi_trainer.cli.verbs.mpijob import options
-from mpi_trainer.cli.verbs.runtime.find import found
 from mpi_trainer.sdk.errors import JobNotFound
 
 COLUMNS = ("REPLICATED JOB", "PODS", "IMAGE", "RESOURCES", "COMMAND")
@@ -31,7 +31,7 @@ def command(*, name: str, namespace: str, form: Format) -> None:
     \b
     odh runtime describe mpi-openmpi-cpu
     """
-    runtimes = found(namespace)
+    runtimes = answer(connect().runtimes(namespace))
     runtime = next((each for each in runtimes if each.name == name), None)
     if runtime is None:
         names = [each.name for each in runtimes]

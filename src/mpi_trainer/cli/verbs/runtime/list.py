@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from mpi_trainer.api.kinds.runtime import Runtime, to_wire
+from mpi_trainer.cli.backend import answer, connect
 from mpi_trainer.cli.output import formats, terminal
 from mpi_trainer.cli.output.formats import Format
 from mpi_trainer.cli.output.verbosity import say, voiced
 from mpi_trainer.cli.verbs.mpijob import options
-from mpi_trainer.cli.verbs.runtime.find import found
 
 COLUMNS = ("NAME", "KIND", "POLICY", "MPI", "NODES", "IMAGE")
 
@@ -24,7 +24,7 @@ def command(*, namespace: str, form: Format) -> None:
     \b
     odh runtime list
     """
-    runtimes = found(namespace)
+    runtimes = answer(connect().runtimes(namespace))
     if form.structured:
         items = [to_wire(each) for each in runtimes]
         click.echo(formats.rendered({"kind": "List", "items": items}, form))
