@@ -20,6 +20,7 @@ from mpi_trainer.api.defaults import mpijob_with_defaults
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.mpijob import MPIJobStatus
 from mpi_trainer.decide.observed import Record
+from mpi_trainer.diagnose.rank_lines import Line
 from mpi_trainer.local.execute import reports, run
 from mpi_trainer.local.execute.background import Desk
 from mpi_trainer.local.execute.follower import Look
@@ -63,8 +64,8 @@ def ended(kind: str) -> MPIJobStatus:
     return MPIJobStatus(conditions=c.with_condition((), done, NOW))
 
 
-def line(text: str) -> reports.Line:
-    return reports.Line("job-launcher", "launcher", "stdout", 0, text)
+def line(text: str) -> Line:
+    return Line("job-launcher", "launcher", "stdout", 0, text)
 
 
 def test_clients_can_wake_a_supervisor_before_it_reads_its_job(folder: JobDir, desk: Desk) -> None:

@@ -16,6 +16,7 @@ from mpi_trainer.cli.main import FAILED, INTERRUPTED
 from mpi_trainer.cli.output import terminal
 from mpi_trainer.cli.parameters import Mount, Pair
 from mpi_trainer.decide import reasons
+from mpi_trainer.diagnose.rank_lines import Line
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.execute import reports
 from mpi_trainer.local.execute.prepare import LocalRun, prepare, prepare_train
@@ -183,7 +184,7 @@ class _Printer:
 
     def hear(self, report: reports.Report) -> None:
         match report:
-            case reports.Line():
+            case Line():
                 to_err = report.stream == "stderr" or self._data_elsewhere
                 stream = sys.stderr if to_err else sys.stdout
                 tag = "" if report.rank is None else terminal.rank_tag(report.rank, stream) + " "

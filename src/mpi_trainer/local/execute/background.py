@@ -26,6 +26,7 @@ from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.decide.mpijob import replicas
 from mpi_trainer.decide.observed import Observed
 from mpi_trainer.diagnose.progress import Tracker
+from mpi_trainer.diagnose.rank_lines import Line
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.execute import reports
 from mpi_trainer.local.execute.follower import Look, Orders
@@ -94,7 +95,7 @@ class Desk:
 
     def tell(self, told: Sequence[reports.Report]) -> None:
         now = time.time()
-        lines = [t for t in told if isinstance(t, reports.Line)]
+        lines = [t for t in told if isinstance(t, Line)]
         first, attempt = self._log.number, self._state.record.attempt
         entries = [
             logfile.Entry(first + i, now, attempt, t.pod, t.stream, t.rank, t.text)
@@ -126,7 +127,7 @@ class Desk:
                 jobdir.StoredEvent(datetime.now(UTC), "Warning", "OutputLost", text)
             )
 
-    def _follow_progress(self, lines: Sequence[reports.Line], now: float) -> None:
+    def _follow_progress(self, lines: Sequence[Line], now: float) -> None:
         for line in lines:
             if line.role == "launcher":
                 self._tracker.see(now, line.text)

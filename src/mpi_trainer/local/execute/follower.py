@@ -16,6 +16,7 @@ import msgspec
 
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.decide.observed import Record
+from mpi_trainer.diagnose.rank_lines import Line
 from mpi_trainer.local.execute import reports
 from mpi_trainer.local.jobs.jobdir import PodState
 
@@ -75,6 +76,6 @@ class Channel:
         """Nobody else looks: a job in the foreground ends with its supervisor."""
 
     def tell(self, told: Sequence[reports.Report]) -> None:
-        shown = [t for t in told if not isinstance(t, reports.Line) or t.role == "launcher"]
+        shown = [t for t in told if not isinstance(t, Line) or t.role == "launcher"]
         with suppress(OSError):  # the other end is gone: `orders` sees that too, and stops
             self._channel.sendall(reports.encode(shown))

@@ -7,24 +7,14 @@ job could not be run at all. A stream that stops without either means that the s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import msgspec
 
 from mpi_trainer.api.yaml import typed
+from mpi_trainer.diagnose.rank_lines import Line
 
 STOP = b"s"
 KILL = b"k"
-
-
-class Line(msgspec.Struct, frozen=True, tag="line"):
-    """One line that a pod wrote; `rank` where MPI said whose it is."""
-
-    pod: str
-    role: Literal["launcher", "worker"]
-    stream: Literal["stdout", "stderr"]
-    rank: int | None
-    text: str
 
 
 class Moved(msgspec.Struct, frozen=True, tag="moved"):

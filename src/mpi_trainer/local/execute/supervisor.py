@@ -23,12 +23,12 @@ from mpi_trainer.decide import agent_summary, reasons
 from mpi_trainer.decide.mpijob.decide import decide
 from mpi_trainer.decide.mpijob.decision import MPIJobDecision
 from mpi_trainer.decide.observed import End, Observed, ObservedPod, ObservedRank, Record
+from mpi_trainer.diagnose.rank_lines import Line, RankLines
 from mpi_trainer.layout.agent import launcher_log, summary
 from mpi_trainer.layout.model import Layout, PodLayout
 from mpi_trainer.local.execute import ranks, reports
 from mpi_trainer.local.execute.follower import Follower, Look
 from mpi_trainer.local.execute.key_pairs import Keymaker
-from mpi_trainer.local.execute.output import Stream
 from mpi_trainer.local.execute.plan import SUMMARY, Keys, Planner, PodLocation, Site
 from mpi_trainer.local.jobs.jobdir import PodState
 from mpi_trainer.local.pods import sshd
@@ -278,11 +278,11 @@ class Supervisor:
             ("stderr", held.running.stderr),
         ):
             role = "launcher" if self._layout.agent == "off" else held.layout.role
-            stream = Stream(held.layout.name, role, name)  # type: ignore[arg-type]
+            stream = RankLines(held.layout.name, role, name)  # type: ignore[arg-type]
             self._watch(descriptor, self._reader(held, stream, descriptor))
         self._watch(held.running.pidfd, lambda: self._gone(held))
 
-    def _reader(self, held: Held, stream: Stream, descriptor: int) -> Callable[[], None]:
+    def _reader(self, held: Held, stream: RankLines, descriptor: int) -> Callable[[], None]:
         def read() -> None:
             try:
                 data = os.read(descriptor, 65536)
@@ -296,7 +296,7 @@ class Supervisor:
 
         return read
 
-    def _heard(self, held: Held, lines: list[reports.Line], data: bytes) -> None:
+    def _heard(self, held: Held, lines: list[Line], data: bytes) -> None:
         if self._layout.agent == "off":
             node = self._layout.pods.index(held.layout)
             lines = [replace(line, rank=node) for line in lines]

@@ -15,8 +15,8 @@ import msgspec
 from mpi_trainer.api.kinds import conditions
 from mpi_trainer.decide import history
 from mpi_trainer.decide.history import History, LogTail
+from mpi_trainer.diagnose.rank_lines import Line
 from mpi_trainer.local.execute.follower import Look
-from mpi_trainer.local.execute.reports import Line
 from mpi_trainer.local.jobs.jobdir import State
 
 LINES = 80

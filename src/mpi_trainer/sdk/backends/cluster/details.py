@@ -12,12 +12,12 @@ from typing import Final
 from mpi_trainer.decide import history
 from mpi_trainer.decide.trainjob import status_annotations
 from mpi_trainer.diagnose.progress import Progress, Tracker
+from mpi_trainer.diagnose.rank_lines import RankLines
 from mpi_trainer.diagnose.waiting import why
 from mpi_trainer.kube import lists, requests
 from mpi_trainer.kube.errors import Forbidden, KubeError
 from mpi_trainer.kube.requests import LogOptions
 from mpi_trainer.kube.resources import EVENTS
-from mpi_trainer.local.execute.output import Stream
 from mpi_trainer.sdk.backends.backend import EventInfo, JobDetails, JobView, Key
 from mpi_trainer.sdk.backends.cluster import observed
 from mpi_trainer.sdk.backends.cluster.connections import Home
@@ -89,7 +89,7 @@ async def _progress(home: Home, pods: tuple[observed.Pod, ...]) -> Progress | No
     except KubeError:
         return None
     tracker, place = Tracker(), LogPosition()
-    stream = Stream(newest.name, "launcher", "stdout")
+    stream = RankLines(newest.name, "launcher", "stdout")
     for line in text.split(b"\n"):
         entry = place.take(line) if line else None
         for one in stream.feed(entry.text + b"\n") if entry else ():

@@ -20,11 +20,10 @@ import msgspec
 
 from mpi_trainer.decide import history
 from mpi_trainer.decide.history import Attempt
+from mpi_trainer.diagnose.rank_lines import Line, RankLines
 from mpi_trainer.kube import lists
 from mpi_trainer.kube.errors import ApiError, NotFound
 from mpi_trainer.kube.resources import PODS
-from mpi_trainer.local.execute.output import Stream
-from mpi_trainer.local.execute.reports import Line
 from mpi_trainer.sdk.backends.backend import Key, LogLine, LogQuery
 from mpi_trainer.sdk.backends.cluster import observed
 from mpi_trainer.sdk.backends.cluster.attempts import Speaker, numbered
@@ -78,7 +77,7 @@ class _Reader:
         self.log = PodLog(home, pod, since)
         self._pod = pod
         self.attempt = speaker.attempt
-        self._stream = Stream(pod.name, pod.role, "stdout")
+        self._stream = RankLines(pod.name, pod.role, "stdout")
         self._wanted = wanted
         self.notes = _noted(mark)
         self._last = datetime.fromtimestamp(0, UTC)
@@ -143,7 +142,7 @@ class _Kept:
         one = self._ended
         time = one.ended or datetime.fromtimestamp(0, UTC)
         for said in one.words:
-            stream = Stream(said.pod, "launcher", "stdout")
+            stream = RankLines(said.pod, "launcher", "stdout")
             for line in (*stream.feed(said.text.encode() + b"\n"), *stream.close()):
                 yield LogLine(
                     time=time,

@@ -14,8 +14,9 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+import msgspec
+
 from mpi_trainer.layout.mpi import RANK_MARK
-from mpi_trainer.local.execute.reports import Line
 
 LONGEST = 16 << 20
 
@@ -31,7 +32,17 @@ Name = Literal["stdout", "stderr"]
 Role = Literal["launcher", "worker"]
 
 
-class Stream:
+class Line(msgspec.Struct, frozen=True, tag="line"):
+    """One line that a pod wrote; `rank` where MPI said whose it is."""
+
+    pod: str
+    role: Role
+    stream: Name
+    rank: int | None
+    text: str
+
+
+class RankLines:
     """One of a pod's two streams."""
 
     def __init__(self, pod: str, role: Role, name: Name) -> None:

@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mpi_trainer.diagnose.rank_lines import LONGEST, Line, RankLines
 from mpi_trainer.layout.mpi import REGISTRY, MpiImpl
-from mpi_trainer.local.execute.output import LONGEST, Stream
-from mpi_trainer.local.execute.reports import Line
 
 
 def lines(*pieces: bytes) -> list[Line]:
-    stream = Stream("pod", "launcher", "stdout")
+    stream = RankLines("pod", "launcher", "stdout")
     return [line for piece in pieces for line in stream.feed(piece)] + stream.close()
 
 
@@ -23,7 +22,7 @@ def texts(*pieces: bytes) -> list[str]:
 
 
 def test_a_line_is_given_out_when_it_ends_and_the_rest_when_the_stream_closes() -> None:
-    stream = Stream("pod", "launcher", "stdout")
+    stream = RankLines("pod", "launcher", "stdout")
     assert [line.text for line in stream.feed(b"one\ntw")] == ["one"]
     assert [line.text for line in stream.feed(b"o\n\nrest")] == ["two", ""]
     assert [line.text for line in stream.close()] == ["rest"]
@@ -109,7 +108,7 @@ def test_a_cut_does_not_break_a_character() -> None:
 
 
 def test_a_line_that_ends_where_it_was_cut_has_no_empty_piece() -> None:
-    stream = Stream("pod", "launcher", "stdout")
+    stream = RankLines("pod", "launcher", "stdout")
     stream.feed(b"x" * (LONGEST + 1))
     assert [line.text for line in stream.feed(b"\n\n")] == ["x", ""]
 
@@ -173,7 +172,7 @@ def test_no_line_of_the_agent_is_a_ranks(data: bytes, found: list[tuple[int | No
 
 def test_long_lines_of_two_ranks_that_share_one_are_not_torn() -> None:
     """Each is within the bound, both together are not: MPICH writes them as one line."""
-    stream = Stream("job-launcher", "launcher", "stdout")
+    stream = RankLines("job-launcher", "launcher", "stdout")
     given = []
     for _ in range(180):
         for rank in (0, 1):
@@ -184,7 +183,7 @@ def test_long_lines_of_two_ranks_that_share_one_are_not_torn() -> None:
 
 
 def test_a_line_that_ends_where_that_of_several_ranks_was_cut_is_not_lost() -> None:
-    stream = Stream("job-launcher", "launcher", "stdout")
+    stream = RankLines("job-launcher", "launcher", "stdout")
     given = stream.feed(b"[1,0]<stdout>:" + b"x" * 9_000_000)
     last = b"[1,1]<stdout>:" + b"y" * (LONGEST + 1 - 9_000_028)
     given += stream.feed(last)
