@@ -11,7 +11,7 @@ from mpi_trainer.api.kinds.meta import ApiValue
 from mpi_trainer.api.kinds.runtime import Runtime
 from mpi_trainer.api.yaml.decode import decode
 from mpi_trainer.kube import lists
-from mpi_trainer.kube.errors import Forbidden, NotFound
+from mpi_trainer.kube.errors import ApiError, Forbidden, NotFound
 from mpi_trainer.kube.resources import (
     CLUSTER_TRAINING_RUNTIMES,
     NAMESPACES,
@@ -62,10 +62,10 @@ async def namespaces(home: Home, own: str) -> list[str]:
 async def runtimes(home: Home, namespace: str) -> list[Runtime]:
     """The cluster's must be there to be listed; those of a namespace are rare and often closed."""
     own = await _listed(home, TRAINING_RUNTIMES, dict[str, Any], namespace) or ()
-    common = await lists.whole(home.client, CLUSTER_TRAINING_RUNTIMES, dict[str, Any])
+    common = await _list(home, CLUSTER_TRAINING_RUNTIMES, dict[str, Any])
     found = [
         decode(Runtime, {**item, "apiVersion": of.api_version, "kind": of.kind}).value
-        for of, items in ((TRAINING_RUNTIMES, own), (CLUSTER_TRAINING_RUNTIMES, common.items))
+        for of, items in ((TRAINING_RUNTIMES, own), (CLUSTER_TRAINING_RUNTIMES, common))
         for item in items
     ]
     return sorted(found, key=lambda one: (one.name, one.kind != TRAINING_RUNTIMES.kind))
@@ -94,12 +94,20 @@ async def _listed(
     home: Home, resource: Resource, kind: type[T], namespace: str = ""
 ) -> tuple[T, ...] | None:
     """None where it is not served, or not for us."""
+    try:
+        return await _list(home, resource, kind, namespace)
+    except (NotFound, Forbidden):
+        return None
 
+
+async def _list(
+    home: Home, resource: Resource, kind: type[T], namespace: str = ""
+) -> tuple[T, ...]:
     async def once() -> lists.Page[T]:
-        return await lists.whole(home.client, resource, kind, namespace=namespace)
+        return await lists.list_all(home.client, resource, kind, namespace=namespace)
 
     try:
         return (await home.outages.through(once, again=True)).items
-    except (NotFound, Forbidden):
+    except ApiError:
         home.outages.over()
-        return None
+        raise

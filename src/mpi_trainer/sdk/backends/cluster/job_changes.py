@@ -88,7 +88,7 @@ class _Watch:
                 tried += 1
 
     async def _list(self) -> None:
-        page = await lists.whole(
+        page = await lists.list_all(
             self._home.client, self._kind.resource, dict[str, Any], namespace=self._namespace
         )
         now = {job.key: job for job in (view_summary(self._kind.view(item)) for item in page.items)}
