@@ -19,7 +19,7 @@ from mpi_trainer.decide.history import History
 from tests.api.admin import JOBS, Admin
 from tests.api.kubelet import Kubelet
 from tests.api.lab import admin, kubelet, served, submit, until
-from tests.api.logproxy import LogProxy
+from tests.api.log_proxy import LogProxy
 from tests.api.odh import Odh
 from tests.api.running import Controller, job
 from tests.cluster import eventually

@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.api import test_takeover, trainlab
+from tests.api import test_takeover, trainjob_lab
 from tests.api.accounts import Account, with_token
 from tests.api.admin import JOBS, Admin, Object
 from tests.api.kubelet import Kubelet
 from tests.api.lab import admin, kubelet, served, submit, until
 from tests.api.running import Controller, ask_metrics, free_port, job
-from tests.api.trainlab import TRAIN
+from tests.api.trainjob_lab import TRAIN
 from tests.cluster import Kubectl, api_spec, eventually, shared_cluster
 from tools.cluster.spec import Spec
 
@@ -50,7 +50,7 @@ def api_server() -> Iterator[Spec]:
 
 @pytest.fixture
 def installed(admin: Admin) -> Account:
-    trainlab.install(Kubectl(admin.spec))
+    trainjob_lab.install(Kubectl(admin.spec))
     kubectl = Kubectl(admin.spec, HOME)
     kubectl("apply", "-k", str(MANIFESTS / "overlays" / "kubernetes"))
     return with_token(kubectl, HOME)
@@ -137,27 +137,27 @@ def _fail_suspend_resume_succeed(admin: Admin, kubelet: Kubelet) -> None:
 def _train(admin: Admin) -> None:
     """A TrainJob that rests, goes on and is deleted by its TTL, one past its deadline, and one
     whose name is taken."""
-    of_cluster = {**trainlab.runtime("rights-used", {}), "kind": "ClusterTrainingRuntime"}
+    of_cluster = {**trainjob_lab.runtime("rights-used", {}), "kind": "ClusterTrainingRuntime"}
     admin.call("POST", "/apis/trainer.kubeflow.org/v1alpha1/clustertrainingruntimes", of_cluster)
-    admin.create(f"{TRAIN}/trainingruntimes", trainlab.mpi_runtime())
-    ttl = {"annotations": {f"{trainlab.OURS}/ttl-seconds-after-finished": "0"}}
-    trainlab.submit(admin, trainlab.train_job("trained", suspend=True, metadata=ttl))
-    trainlab.until(admin, "Suspended", name="trained")
-    trainlab.job_set(admin, "trained")
+    admin.create(f"{TRAIN}/trainingruntimes", trainjob_lab.mpi_runtime())
+    ttl = {"annotations": {f"{trainjob_lab.OURS}/ttl-seconds-after-finished": "0"}}
+    trainjob_lab.submit(admin, trainjob_lab.train_job("trained", suspend=True, metadata=ttl))
+    trainjob_lab.until(admin, "Suspended", name="trained")
+    trainjob_lab.job_set(admin, "trained")
     admin.patch(f"{TRAIN}/trainjobs/trained", {"spec": {"suspend": False}})
-    trainlab.until(admin, "Suspended", "False", "trained")
-    trainlab.end(admin, "Completed", "AllJobsCompleted", "trained")
+    trainjob_lab.until(admin, "Suspended", "False", "trained")
+    trainjob_lab.end(admin, "Completed", "AllJobsCompleted", "trained")
     eventually("deleted by its TTL", lambda: admin.get(f"{TRAIN}/trainjobs/trained") is None)
-    late = trainlab.train_job("late", "rights-used", activeDeadlineSeconds=10)
+    late = trainjob_lab.train_job("late", "rights-used", activeDeadlineSeconds=10)
     late["spec"]["runtimeRef"] = {"name": "rights-used"}
-    trainlab.submit(admin, late)
-    trainlab.job_set(admin, "late")
-    trainlab.until(admin, "Failed", name="late")
+    trainjob_lab.submit(admin, late)
+    trainjob_lab.job_set(admin, "late")
+    trainjob_lab.until(admin, "Failed", name="late")
     kind = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet"}
     theirs = {**kind, "metadata": {"name": "theirs"}, "spec": {"replicatedJobs": []}}
-    admin.create(f"{trainlab.SETS}/jobsets", theirs)
-    trainlab.submit(admin, trainlab.train_job("theirs"))
-    trainlab.until(admin, "Failed", name="theirs")
+    admin.create(f"{trainjob_lab.SETS}/jobsets", theirs)
+    trainjob_lab.submit(admin, trainjob_lab.train_job("theirs"))
+    trainjob_lab.until(admin, "Failed", name="theirs")
 
 
 def _succeed(admin: Admin, kubelet: Kubelet, name: str) -> None:

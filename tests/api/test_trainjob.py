@@ -10,7 +10,7 @@ from mpi_trainer.api.kinds.labels import LABEL_JOBSET_UID, LABEL_REPLICATED_JOB,
 from mpi_trainer.controller.trainjob.status_throttle import COUNTS
 from tests.api.admin import Admin, Object
 from tests.api.running import Controller
-from tests.api.trainlab import (
+from tests.api.trainjob_lab import (
     OURS,
     SETS,
     TRAIN,

@@ -10,7 +10,7 @@ from mpi_trainer.api.kinds.annotations import RESTARTS
 from mpi_trainer.sdk.backends.backend import Key
 from mpi_trainer.sdk.backends.cluster.backend import ClusterBackend
 from tests.sim.faults import Fault, Kind
-from tests.sim.nodelogs import SPACE, Node
+from tests.sim.node_logs import SPACE, Node
 
 KEY = Key(SPACE, "pi")
 

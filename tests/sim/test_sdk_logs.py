@@ -18,7 +18,7 @@ from mpi_trainer.sdk.errors import JobFailed, K8sApiException
 from mpi_trainer.sdk.job.events import until_finished
 from mpi_trainer.sdk.job.state import failure
 from tests.sim.faults import Fault
-from tests.sim.nodelogs import SPACE, Node
+from tests.sim.node_logs import SPACE, Node
 
 KEY = Key(SPACE, "pi")
 FOLLOW = LogQuery(follow=True)

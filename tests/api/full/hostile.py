@@ -11,7 +11,7 @@ import msgspec
 
 from tests.api.admin import JOBS, Object
 from tests.api.running import job
-from tests.api.trainlab import TRAIN, mpi_runtime, runtime, train_job
+from tests.api.trainjob_lab import TRAIN, mpi_runtime, runtime, train_job
 
 UNITS = (
     *("a", " ", "\n", "\x00", "é", "\U0001f600", "\u2028", "9", "-", '"', "pass", "password='"),

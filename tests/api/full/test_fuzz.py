@@ -23,7 +23,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from tests.api import trainlab
+from tests.api import trainjob_lab
 from tests.api.accounts import with_token
 from tests.api.admin import JOBS, Admin, Object, Refusal
 from tests.api.admission.serving import (
@@ -49,7 +49,11 @@ BATCH = 250
 WORDS_PER_JOB = 10
 AT_ONCE = 6
 UNGUARDED = "fuzz-unguarded"
-KINDS = (f"{JOBS}/mpijobs", f"{trainlab.TRAIN}/trainjobs", f"{trainlab.TRAIN}/trainingruntimes")
+KINDS = (
+    f"{JOBS}/mpijobs",
+    f"{trainjob_lab.TRAIN}/trainjobs",
+    f"{trainjob_lab.TRAIN}/trainingruntimes",
+)
 
 # The same measure as the controller's own, of a loop that has nothing to do.
 BARE_LOOP = """
@@ -88,7 +92,7 @@ class Town(msgspec.Struct):
 @pytest.fixture(scope="module")
 def api_server() -> Iterator[Spec]:
     for spec in shared_cluster(replace(api_spec("test-fuzz"), oldest=False)):
-        trainlab.install(Kubectl(spec))
+        trainjob_lab.install(Kubectl(spec))
         install(Kubectl(spec))
         Kubectl(spec).apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
         yield spec
@@ -186,7 +190,7 @@ def _clear(town: Town) -> None:
         for path in KINDS:
             place.attempt("DELETE", path)
         # The runtimes that jobs may name.
-        for made in (trainlab.mpi_runtime(), trainlab.runtime("torch", {"torch": {}})):
+        for made in (trainjob_lab.mpi_runtime(), trainjob_lab.runtime("torch", {"torch": {}})):
             place.attempt("POST", KINDS[2], msgspec.json.encode(made))
 
 

@@ -12,7 +12,7 @@ from cryptography import x509
 
 from tests.api.admin import Admin
 from tests.api.admission.cases import job
-from tests.api.admission.crowd import Crowd
+from tests.api.admission.request_load import Crowd
 from tests.api.admission.serving import CONFIGURATION, Server, install, serving
 from tests.cluster import Kubectl, eventually, shared_cluster
 from tools.cluster.spec import Spec

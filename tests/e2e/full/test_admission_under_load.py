@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.api.admin import Admin
-from tests.api.admission.crowd import Crowd
+from tests.api.admission.request_load import Crowd
 from tests.cluster import Kubectl
 from tests.e2e.test_install import HOME, cluster, commands, installed, run, waiting_job
 from tools.cluster.spec import Spec

@@ -19,7 +19,7 @@ from tests.api.admin import Admin
 from tests.api.crashing import MOMENTS, CrashingProxy, Moment
 from tests.api.running import Controller
 from tests.api.test_crashes import AT_ONCE, PATIENCE, Runner
-from tests.api.trainlab import SETS, TRAIN, api_server, condition, end, mpi_runtime, train_job
+from tests.api.trainjob_lab import SETS, TRAIN, api_server, condition, end, mpi_runtime, train_job
 from tools.cluster.spec import Spec
 
 __all__ = ["api_server"]

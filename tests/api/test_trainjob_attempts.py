@@ -11,11 +11,11 @@ from mpi_trainer.api.kinds.annotations import ATTEMPTS
 from mpi_trainer.decide import history
 from mpi_trainer.decide.history import History
 from tests.api.admin import Admin, Object
-from tests.api.logproxy import LogProxy
+from tests.api.log_proxy import LogProxy
 from tests.api.odh import Odh
 from tests.api.running import Controller
 from tests.api.test_trainjob import pod_of
-from tests.api.trainlab import TRAIN, admin, api_server, end, job_set, submit, train_job, until
+from tests.api.trainjob_lab import TRAIN, admin, api_server, end, job_set, submit, train_job, until
 from tests.cluster import eventually
 
 __all__ = ["admin", "api_server"]

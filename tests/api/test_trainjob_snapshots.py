@@ -7,7 +7,7 @@ import json
 from mpi_trainer.api.kinds.annotations import RUNTIME_SNAPSHOT
 from tests.api.admin import Admin, Object
 from tests.api.running import Controller
-from tests.api.trainlab import (
+from tests.api.trainjob_lab import (
     SETS,
     TRAIN,
     admin,

@@ -9,7 +9,7 @@ from tests.api.refusing import RefusingProxy
 from tests.api.running import Controller
 from tests.api.test_ends import no_secret_goes
 from tests.api.test_trainjob import pod_of
-from tests.api.trainlab import (
+from tests.api.trainjob_lab import (
     OURS,
     SETS,
     admin,

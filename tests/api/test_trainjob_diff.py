@@ -11,7 +11,7 @@ from mpi_trainer.api.kinds.managers import KUEUE
 from tests.api.admin import Admin, Object
 from tests.api.odh import Odh
 from tests.api.running import Controller
-from tests.api.trainlab import (
+from tests.api.trainjob_lab import (
     TRAIN,
     admin,
     api_server,

@@ -21,7 +21,7 @@ import pytest
 from mpi_trainer.controller.statusserver.writes import EVERY
 from tests.api.admin import Admin, Object
 from tests.api.running import Controller, free_port
-from tests.api.trainlab import (
+from tests.api.trainjob_lab import (
     SETS,
     TRAIN,
     admin,

@@ -8,10 +8,10 @@ import pytest
 
 from mpi_trainer.api.kinds.annotations import AGENT_SCRIPTS
 from mpi_trainer.render import agent_scripts
-from tests.api import trainlab
+from tests.api import trainjob_lab
 from tests.api.admin import Admin
 from tests.api.running import Controller
-from tests.api.trainlab import TRAIN, admin, api_server
+from tests.api.trainjob_lab import TRAIN, admin, api_server
 from tests.cluster import eventually
 
 __all__ = ["admin", "api_server"]
@@ -30,8 +30,8 @@ def controller(admin: Admin) -> Iterator[Controller]:
 @pytest.mark.timeout(200)
 @pytest.mark.usefixtures("controller")
 def test_scripts_come_when_the_job_goes_on_and_go_after_its_end(admin: Admin) -> None:
-    trainlab.submit(admin, trainlab.train_job(suspend=True))
-    made = trainlab.job_set(admin)
+    trainjob_lab.submit(admin, trainjob_lab.train_job(suspend=True))
+    made = trainjob_lab.job_set(admin)
     assert made["metadata"]["annotations"][AGENT_SCRIPTS] == agent_scripts.VERSION
     assert admin.get(SHARED) is None
     admin.patch(f"{TRAIN}/trainjobs/pi", {"spec": {"suspend": False}})
@@ -42,14 +42,14 @@ def test_scripts_come_when_the_job_goes_on_and_go_after_its_end(admin: Admin) ->
     own = admin.get("api/v1/configmaps/pi-mpi-hostfile")
     assert own is not None
     assert set(own["data"]) == {"hostfile", "hosts", "settings"}
-    trainlab.end(admin, "Completed", "AllJobsCompleted")
-    trainlab.until(admin, "Complete")
+    trainjob_lab.end(admin, "Completed", "AllJobsCompleted")
+    trainjob_lab.until(admin, "Complete")
     eventually("they are gone", lambda: admin.get(SHARED) is None, 30)
 
 
 @pytest.mark.timeout(200)
 @pytest.mark.usefixtures("controller")
 def test_a_job_without_mpi_needs_none(admin: Admin) -> None:
-    trainlab.submit(admin, trainlab.train_job("t", "torch"))
-    trainlab.job_set(admin, "t")
+    trainjob_lab.submit(admin, trainjob_lab.train_job("t", "torch"))
+    trainjob_lab.job_set(admin, "t")
     assert admin.get(SHARED) is None

@@ -7,7 +7,7 @@ import re
 
 from tests.api.admin import Admin
 from tests.api.running import Controller
-from tests.api.trainlab import (
+from tests.api.trainjob_lab import (
     TRAIN,
     admin,
     api_server,

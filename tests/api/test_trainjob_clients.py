@@ -8,7 +8,7 @@ import time
 from mpi_trainer.controller.trainjob.status_throttle import FIRST_COUNTS
 from tests.api.admin import Admin, Object
 from tests.api.running import Controller
-from tests.api.trainlab import (
+from tests.api.trainjob_lab import (
     SETS,
     TRAIN,
     admin,
