@@ -155,7 +155,7 @@ def test_pods_are_asked_what_a_slow_job_waits_for_and_heard_when_they_end(
     node = pod_of(admin, job_set(admin), "node")
     unplaced = {"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}
     admin.patch(f"{node}/status", {"status": {"phase": "Pending", "conditions": [unplaced]}})
-    wanted = "pi-node-0-0: 0/3 nodes are available"
+    wanted = "1 of 1 pods have no node: 0/3 nodes are available (pi-node-0-0)"
     eventually("it is told", lambda: finding(admin, "cause") == wanted, 30)
     assert finding(admin, "phase") == "Pending"
     up = {"succeeded": 0, "ready": 1, "failed": 0, "active": 1, "suspended": 0}

@@ -91,7 +91,7 @@ def test_the_end_of_a_trainjob_does_not_wait_for_its_key(admin: Admin, tmp_path:
 
 
 def test_a_trainjob_whose_pods_do_not_run_ends_at_the_administrators_limit(admin: Admin) -> None:
-    """AC-16, W-4: with the scheduler's words; 0 on the job means that it waits for ever."""
+    """AC-16, W-4: with what the scheduler misses; 0 on the job means that it waits for ever."""
     config, place = admin.spec.kubeconfig, admin.namespace
     patient = {"annotations": {f"{OURS}/schedule-timeout-seconds": "0"}}
     why = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."
@@ -104,9 +104,10 @@ def test_a_trainjob_whose_pods_do_not_run_ends_at_the_administrators_limit(admin
             admin.patch(f"{path}/status", {"status": {"conditions": [unplaced]}})
         failed = until(admin, "Failed")
         assert failed["reason"] == "SchedulingTimeout"
-        assert why.rstrip(".") in failed["message"]
+        told = "have no node: of 3 nodes 3 have too little nvidia.com/gpu left"
+        assert told in failed["message"]
         eventually("its JobSet is gone", lambda: admin.get(f"{SETS}/jobsets/pi") is None)
         assert condition(admin, "Failed", "patient") is None
         waits = job_of(admin, "patient")["metadata"]["annotations"]
-        assert why in waits[f"{OURS}/cause"]
+        assert told in waits[f"{OURS}/cause"]
         assert waits[f"{OURS}/phase"] == "Pending"

@@ -48,7 +48,7 @@ def jobs(restricted_home: Kubectl, image: Image) -> dict[str, Running]:
 def test_a_job_that_fits_nowhere_says_so(jobs: dict[str, Running]) -> None:
     """AC-16, SC-012: in the scheduler's words."""
     job = jobs["huge"]
-    eventually("it says what is missing", lambda: "Insufficient cpu" in _waiting(job), 40)
+    eventually("it says what is missing", lambda: "too little cpu" in _waiting(job), 40)
 
 
 def _waiting(job: Running) -> str:
@@ -114,7 +114,7 @@ def test_a_job_that_fits_nowhere_ends_and_nothing_stays_pending(jobs: dict[str, 
     failed = job.until("Failed", 120)
     assert failed["reason"] == "SchedulingTimeout"
     assert "within 45 s" in failed["message"]
-    assert "Insufficient cpu" in failed["message"]
+    assert "too little cpu" in failed["message"]
     status = job.object()["status"]
     times = [datetime.fromisoformat(status[k]) for k in ("startTime", "completionTime")]
     assert (times[1] - times[0]).total_seconds() < 75

@@ -14,6 +14,7 @@ from typing import Literal
 import msgspec
 
 from mpi_trainer.api import bounds
+from mpi_trainer.api.kinds import pod_status
 from mpi_trainer.api.kinds.annotations import ATTEMPT
 from mpi_trainer.controller import redact
 from mpi_trainer.controller.objects import ContainerStatus, Pod, PodCondition, Terminated
@@ -24,21 +25,14 @@ from mpi_trainer.runtime.partial import Meta
 
 replace = msgspec.structs.replace
 
-Phase = Literal["Pending", "Running", "Succeeded", "Failed"]
-
-_PHASES: dict[str, Phase] = {
-    "Pending": "Pending",
-    "Succeeded": "Succeeded",
-    "Failed": "Failed",
-    "": "Pending",
+_PHASES: dict[str, pod_status.Phase] = {
+    pod_status.PENDING: pod_status.PENDING,
+    pod_status.SUCCEEDED: pod_status.SUCCEEDED,
+    pod_status.FAILED: pod_status.FAILED,
+    "": pod_status.PENDING,
 }
 
-_DISRUPTIONS = frozenset({"Evicted", "Preempting", "NodeLost", "NodeShutdown", "Shutdown"})
-
 _FOLLOWS = (". preemption:", ". no new claims to deallocate")
-
-# What the kubelet says of any exit; the code says it better.
-_NO_REASON = frozenset({"Error", "Completed"})
 
 
 def attempt(meta: Meta) -> int:
@@ -57,22 +51,24 @@ def observed_pod(
 ) -> ObservedPod:
     """A pod of any kind of job; `main` is its container that runs the job, "" the first."""
     status = pod.status
-    phase = _PHASES.get(status.phase, "Running")
-    disruption = condition(status.conditions, "DisruptionTarget", "True")
-    ended = phase in ("Succeeded", "Failed")
+    phase = _PHASES.get(status.phase, pod_status.RUNNING)
+    disruption = condition(status.conditions, pod_status.DISRUPTION_TARGET, "True")
+    ended = phase in pod_status.ENDED
+    waiting, why = ("", "") if ended else _waits(pod, disruption)
     return ObservedPod(
         name=name,
         role=role,
         uid=pod.metadata.uid,
         phase=phase,
         attempt=attempt(pod.metadata),
-        ready=condition(status.conditions, "Ready", "True") is not None,
+        ready=condition(status.conditions, pod_status.READY, "True") is not None,
         scheduled=bool(pod.spec.node_name),
-        preparing=phase == "Pending" and _prepares(pod),
+        preparing=phase == pod_status.PENDING and _prepares(pod),
         terminating=pod.metadata.deletion_timestamp is not None,
         end=end_of(pod, main) if ended else None,
-        why="" if ended else _why(pod, disruption),
-        disrupted=disruption is not None or status.reason in _DISRUPTIONS,
+        why=why,
+        waiting=waiting,
+        disrupted=disruption is not None or status.reason in pod_status.DISRUPTIONS,
         started=_started(pod, main),
         gone_by=pod.metadata.deletion_timestamp,
         foreign=foreign(pod.metadata),
@@ -92,19 +88,19 @@ def _started(pod: Pod, main: str) -> datetime | None:
     return None
 
 
-def _why(pod: Pod, disruption: PodCondition | None) -> str:
-    """What the scheduler, the kubelet or the evictor says of a pod that does not run as wanted."""
+def _waits(pod: Pod, disruption: PodCondition | None) -> tuple[str, str]:
+    """The kubelet's reason for a container that waits, and what the scheduler, the kubelet or the
+    evictor says of a pod that does not run as wanted."""
     if disruption is not None:
-        return (disruption.message or disruption.reason)[: bounds.MESSAGE]
-    unplaced = condition(pod.status.conditions, "PodScheduled", "False")
+        return "", (disruption.message or disruption.reason)[: bounds.MESSAGE]
+    unplaced = condition(pod.status.conditions, pod_status.POD_SCHEDULED, "False")
     if unplaced is not None:
-        return _of_scheduler(unplaced.message or unplaced.reason)[: bounds.MESSAGE]
+        return "", _of_scheduler(unplaced.message or unplaced.reason)[: bounds.MESSAGE]
     for one in (*pod.status.init_container_statuses, *pod.status.container_statuses):
         waiting = one.state.waiting
-        if waiting is not None and waiting.reason not in ("", "PodInitializing"):
-            said = waiting.message[: bounds.MESSAGE]
-            return f"{waiting.reason}: {said}".removesuffix(": ")
-    return ""
+        if waiting is not None and waiting.reason not in ("", pod_status.INITIALIZING):
+            return waiting.reason, waiting.message[: bounds.MESSAGE]
+    return "", ""
 
 
 def _of_scheduler(text: str) -> str:
@@ -124,14 +120,14 @@ def end_of(pod: Pod, main: str = "") -> End:
     `main` is that container's name; "" is the first.
     """
     status = pod.status
-    if status.phase == "Succeeded":
+    if status.phase == pod_status.SUCCEEDED:
         return End(code=0)
     main = main or _first(pod)
     container = _ended_container(pod, main)
     if container is None:
         return End(reason=status.reason, message=status.message[: bounds.MESSAGE])
     name, ended = container
-    reason = status.reason or ("" if ended.reason in _NO_REASON else ended.reason)
+    reason = status.reason or ("" if ended.reason in pod_status.EXITED else ended.reason)
     message = status.message[: bounds.MESSAGE] or redact.termination_message(ended.message)
     if main and name != main:
         message = f"container {name}: {message}".removesuffix(": ")

@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from mpi_trainer.api.kinds import pod_status
 from mpi_trainer.api.kinds.annotations import ours
 from mpi_trainer.controller.objects import Pod
 from mpi_trainer.runtime.partial import Meta
@@ -22,9 +23,9 @@ _texts: dict[str, str] = {}
 
 def kept_pod(found: Pod) -> Pod:
     meta, status = kept_metadata(found.metadata), found.status
-    if status.phase not in ("Succeeded", "Failed"):
+    if status.phase not in pod_status.ENDED:
         return replace(found, metadata=meta)
-    kept = tuple(one for one in status.conditions if one.type == "DisruptionTarget")
+    kept = tuple(one for one in status.conditions if one.type == pod_status.DISRUPTION_TARGET)
     return replace(found, metadata=meta, status=replace(status, conditions=kept))
 
 

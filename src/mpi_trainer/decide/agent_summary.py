@@ -9,12 +9,12 @@ import signal
 
 from msgspec.structs import replace
 
+from mpi_trainer.api.kinds import pod_status
 from mpi_trainer.decide import reasons
 from mpi_trainer.decide.observed import End, ObservedRank
 from mpi_trainer.layout.agent.launcher_log import Abort, NoProgram, NoScript, PeerLost, Word
 from mpi_trainer.layout.agent.summary import BadRank, Cause, Summary
 
-OOM_KILLED = "OOMKilled"
 # What the agent says where it saw ranks go and not why. A rank that it does blame stays blamed:
 # ranks that lose another print the same line.
 _UNEXPLAINED = frozenset({"RanksLost", "CommandFailed"})
@@ -30,14 +30,14 @@ def observed_ranks(summary: Summary, attempt: int) -> tuple[ObservedRank, ...]:
     found = {}
     for host in (*summary.hosts, *summary.lost, *summary.open):
         for rank in host.ranks:
-            seen = ObservedRank(rank=rank, size=summary.size, pod=host.pod, attempt=attempt)
+            observed = ObservedRank(rank=rank, size=summary.size, pod=host.pod, attempt=attempt)
             if rank not in unseen:
-                seen = replace(seen, end=End(code=0), ended=float(len(bad)))
-            found[rank] = replace(seen, foreign=rank in foreign)
+                observed = replace(observed, end=End(code=0), ended=float(len(bad)))
+            found[rank] = replace(observed, foreign=rank in foreign)
     for rank, (order, b) in bad.items():
-        seen = ObservedRank(rank, summary.size, b.pod, attempt, b.pid, _end(b), float(order))
-        found[rank] = replace(seen, foreign=rank in foreign)
-    return tuple(seen for _, seen in sorted(found.items()))
+        observed = ObservedRank(rank, summary.size, b.pod, attempt, b.pid, _end(b), float(order))
+        found[rank] = replace(observed, foreign=rank in foreign)
+    return tuple(observed for _, observed in sorted(found.items()))
 
 
 def launcher_end(given: End, summary: Summary) -> End:
@@ -100,4 +100,4 @@ def _raised(summary: Summary) -> str:
 
 def _end(bad: BadRank) -> End:
     killed = bad.oom and bad.signal is not None
-    return End(code=bad.status, signal=bad.signal, reason=OOM_KILLED if killed else "")
+    return End(code=bad.status, signal=bad.signal, reason=pod_status.OOM_KILLED if killed else "")

@@ -16,7 +16,7 @@ def agent_verdict(end: End) -> str:
     return f"{words[0].upper()}{words[1:]}; so the agent has ended the launcher."
 
 
-def first_failed_rank(seen: Observed, said: str = "") -> str:
+def first_failed_rank(observed: Observed, said: str = "") -> str:
     """The rank that ended badly before the others, which mpirun then took down.
 
     Empty where `said` names one already, or another worker: SIGTERM is what mpirun sends to those
@@ -24,15 +24,15 @@ def first_failed_rank(seen: Observed, said: str = "") -> str:
     """
     bad = [
         rank
-        for rank in seen.ranks
-        if rank.attempt == seen.record.attempt and rank.end is not None and not rank.end.well
+        for rank in observed.ranks
+        if rank.attempt == observed.record.attempt and rank.end is not None and not rank.end.well
     ]
     if not bad:
         return ""
     first = min(bad, key=lambda r: (_ended_by_mpirun(r), r.ended is None, r.ended, r.rank))
     if any(f"rank {rank.rank} on {rank.pod}" in said for rank in bad):
         return ""
-    others = (p.name for p in seen.pods if p.role == "worker" and p.name != first.pod)
+    others = (p.name for p in observed.pods if p.role == "worker" and p.name != first.pod)
     if (
         first.end is not None
         and first.end.signal == signal.SIGTERM

@@ -1,7 +1,7 @@
 """What is known of a job's pods and ranks at one moment, whoever runs them.
 
 The cluster's controller and the local executor both fill these values; nothing here says how.
-`Record` is the only memory between two looks: it is stored with the job, and a decision that
+`Record` is the only memory between two passes: it is stored with the job, and a decision that
 changes it must be stored **before** it is acted upon, or a crash could start an attempt twice.
 """
 
@@ -13,8 +13,11 @@ from typing import Literal
 
 import msgspec
 
+from mpi_trainer.api.kinds import pod_status
+from mpi_trainer.diagnose import pod_waiting
+from mpi_trainer.diagnose.pod_waiting import WaitingPod
+
 Role = Literal["launcher", "worker"]
-Phase = Literal["Pending", "Running", "Succeeded", "Failed"]
 
 
 class End(msgspec.Struct, frozen=True):
@@ -47,7 +50,9 @@ def _signal_name(number: int) -> str:
 
 
 class ObservedPod(msgspec.Struct, frozen=True):
-    """One pod. `why` is what its scheduler, kubelet or evictor says of it, where it is not running.
+    """One pod. `why` is what its scheduler, kubelet or evictor says of it, where it is not running,
+    and `waiting` the kubelet's reason for a container that waits. `exists`: False of a launcher
+    whose Job is there and whose pod is not.
 
     `disrupted` means that the cluster takes it away, not its job or a person. `preparing`: its init
     containers have begun, so it has a node and the first image. `workers` is how many
@@ -58,7 +63,7 @@ class ObservedPod(msgspec.Struct, frozen=True):
     name: str
     role: Role
     uid: str
-    phase: Phase
+    phase: pod_status.Phase
     index: int = 0
     attempt: int = 1
     ready: bool = False
@@ -67,6 +72,8 @@ class ObservedPod(msgspec.Struct, frozen=True):
     terminating: bool = False
     end: End | None = None
     why: str = ""
+    waiting: str = ""
+    exists: bool = True
     disrupted: bool = False
     workers: int | None = None
     started: datetime | None = None
@@ -75,12 +82,28 @@ class ObservedPod(msgspec.Struct, frozen=True):
 
     @property
     def ended(self) -> bool:
-        return self.phase in ("Succeeded", "Failed")
+        return self.phase in pod_status.ENDED
 
     @property
     def begun(self) -> bool:
         """Whether it runs, or did: nothing of the cluster's is waited for any more."""
-        return self.phase != "Pending" or self.preparing
+        return self.phase != pod_status.PENDING or self.preparing
+
+    def wait_cause(self) -> str:
+        """Why it does not run, as `pod_waiting` says it; empty where it does, or has ended."""
+        if not self.exists and not self.terminating:
+            return pod_waiting.absent(self.why)
+        return pod_waiting.cause(
+            WaitingPod(
+                phase=self.phase,
+                ready=self.ready,
+                scheduled=self.scheduled,
+                terminating=self.terminating,
+                reason=self.waiting,
+                message=self.why,
+                preparing=self.preparing,
+            )
+        )
 
 
 class ObservedRank(msgspec.Struct, frozen=True):
@@ -121,13 +144,18 @@ class Record(msgspec.Struct, frozen=True):
 
 
 class Observed(msgspec.Struct, frozen=True):
-    """`refused` is what the API server said when it last refused a pod that is missing."""
+    """`refused` is what the API server said when it last refused a pod that is missing.
+
+    `every_pod_works`: the job is one without MPI, whose pods each do a part of the work, so that it
+    has succeeded when all of them have.
+    """
 
     pods: tuple[ObservedPod, ...] = ()
     ranks: tuple[ObservedRank, ...] = ()
     record: Record = Record()
     has_key: bool = False
     refused: str = ""
+    every_pod_works: bool = False
 
     @property
     def workers(self) -> tuple[ObservedPod, ...]:

@@ -12,6 +12,7 @@ import re
 
 from msgspec.structs import replace
 
+from mpi_trainer.api.kinds import pod_status
 from mpi_trainer.decide import cause_text, reasons
 from mpi_trainer.decide.observed import End, Failure, Observed, ObservedPod, ObservedRank
 
@@ -21,7 +22,6 @@ _OF_SHELLS = frozenset({126, 127})
 # so they count only where the agent watched and saw no rank begin.
 _OF_OPEN_MPI = frozenset({66, 132, 134, 183})
 _USAGE = 2
-_NOT_STARTED = frozenset({"StartError", "ContainerCannotRun"})
 _NOT_FOUND = re.compile(r"executable file not found|no such file or directory|permission denied")
 _EXPLAINED = re.compile(r"(?i)not found|no such file|permission denied|that it could run")
 _NO_SCRIPT = re.compile(r"can't open file '[^']{1,400}': \[Errno (?:2|13)\]")
@@ -30,7 +30,7 @@ _EXIT = "raised sys.exit(2)"
 
 def has_invalid_image(pod: ObservedPod) -> bool:
     """Whether the pod waits for an image that no registry can have."""
-    return pod.phase == "Pending" and pod.why.startswith(reasons.IMAGE_INVALID)
+    return pod.phase == pod_status.PENDING and pod.waiting == pod_status.INVALID_IMAGE_NAME
 
 
 def explained(failure: Failure, *, retries: bool) -> Failure:
@@ -44,18 +44,19 @@ def explained(failure: Failure, *, retries: bool) -> Failure:
 
 
 def invalid_image(pod: ObservedPod) -> str:
-    why = pod.why.removeprefix(reasons.IMAGE_INVALID).removeprefix(": ")
-    detail = f": {why[: cause_text.LONGEST_DETAIL].rstrip('.')}" if why else ""
+    detail = f": {pod.why[: cause_text.LONGEST_DETAIL].rstrip('.')}" if pod.why else ""
     return f"Pod {pod.name} has no valid image name{detail}; correct `image` in its template."
 
 
-def reason(pod: ObservedPod, seen: Observed) -> str:
+def reason(pod: ObservedPod, observed: Observed) -> str:
     """Why the failed pod's end would be the same again; empty where it might not."""
     end = pod.end or End()
-    ranks = [r for r in seen.ranks if r.attempt == pod.attempt]
+    ranks = [r for r in observed.ranks if r.attempt == pod.attempt]
     first = _first(ranks)
     codes = {end.code, first.code if first is not None else None}
-    if codes & _OF_SHELLS or (end.reason in _NOT_STARTED and _NOT_FOUND.search(end.message)):
+    if codes & _OF_SHELLS or (
+        end.reason in pod_status.NOT_STARTED and _NOT_FOUND.search(end.message)
+    ):
         return reasons.NO_PROGRAM
     if end.code in _OF_OPEN_MPI and end.unstarted:
         return reasons.NO_PROGRAM

@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from mpi_trainer.api.kinds.pod_status import INVALID_IMAGE_NAME
+
 CREATED = "MPIJobCreated"
 RUNNING = "MPIJobRunning"
 SUSPENDED = "MPIJobSuspended"
@@ -25,11 +27,13 @@ RANKS_LOST = "RanksLost"
 PLACEMENT_WRONG = "PlacementWrong"
 PLACEMENT_SURPRISING = "PlacementSurprising"
 UNPROVEN = "EvidenceMissing"
+RETRIED_TRAINJOB = "PodFailed"
+RESUMED_TRAINJOB = "Resumed"
 WORLDS_OF_ONE = "WorldsOfOne"
 BACKOFF_LIMIT = "BackoffLimitExceeded"
 DEADLINE = "DeadlineExceeded"
 SCHEDULING_TIMEOUT = "SchedulingTimeout"
-IMAGE_INVALID = "InvalidImageName"
+IMAGE_INVALID = INVALID_IMAGE_NAME
 NO_PROGRAM = "ProgramNotFound"
 BAD_ARGUMENTS = "BadArguments"
 INVALID = "ValidationError"
@@ -54,7 +58,7 @@ OF_AGENT = frozenset(
     }
 )
 
-# Failures that would be the same at every try; see permanent.py.
+# Failures that would be the same at every try; see permanent_failures.py.
 PERMANENT = (IMAGE_INVALID, NO_PROGRAM, BAD_ARGUMENTS, "NoSsh")
 
 # Ends that no further attempt could mend: they are the job's own, not an attempt's.

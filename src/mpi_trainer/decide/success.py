@@ -12,6 +12,7 @@ from collections import Counter
 
 import msgspec
 
+from mpi_trainer.api.kinds import pod_status
 from mpi_trainer.decide import reasons
 from mpi_trainer.decide.observed import Failure, Observed, ObservedRank
 
@@ -26,18 +27,22 @@ class ExpectedRanks(msgspec.Struct, frozen=True):
     launcher_works: bool
 
 
-def launcher_succeeded(seen: Observed) -> bool:
-    """Whether the launcher of the current attempt returned 0."""
-    launcher = seen.launcher()
-    return launcher is not None and launcher.phase == "Succeeded"
+def is_claimed(expected: ExpectedRanks, observed: Observed) -> bool:
+    """Whether the launcher of the current attempt returned 0 and, where every pod does a part of
+    the work, all the others too."""
+    launcher = observed.launcher()
+    if launcher is None or launcher.phase != pod_status.SUCCEEDED:
+        return False
+    done = sum(1 for p in observed.workers if p.phase == pod_status.SUCCEEDED)
+    return not observed.every_pod_works or done >= expected.workers
 
 
-def hidden_failure(cast: ExpectedRanks, seen: Observed) -> Failure | None:
+def hidden_failure(expected: ExpectedRanks, observed: Observed) -> Failure | None:
     """Why the attempt failed although its launcher returned 0; None when it did not."""
-    if not launcher_succeeded(seen):
+    if not is_claimed(expected, observed):
         return None
-    attempt = seen.record.attempt
-    ranks = tuple(r for r in seen.ranks if r.attempt == attempt)
+    attempt = observed.record.attempt
+    ranks = tuple(r for r in observed.ranks if r.attempt == attempt)
     bad = tuple(
         sorted(
             (r for r in ranks if r.end is not None and not r.end.well),
@@ -56,32 +61,32 @@ def hidden_failure(cast: ExpectedRanks, seen: Observed) -> Failure | None:
     foreign = tuple(r for r in ranks if r.foreign)
     if foreign:
         return Failure(attempt, reasons.WORLDS_OF_ONE, _worlds_of_one(foreign), foreign[0].pod)
-    if ranks and _all_on_launcher(cast, ranks):
+    if ranks and _all_on_launcher(expected, ranks):
         text = (
-            f"All {len(ranks)} ranks ran on the launcher and none on the {cast.workers} workers: "
-            "MPI did not read the hostfile. Start the program with mpirun without a host list of "
-            "its own, and use one MPI installation throughout."
+            f"All {len(ranks)} ranks ran on the launcher and none on the {expected.workers} "
+            "workers: MPI did not read the hostfile. Start the program with mpirun without a host "
+            "list of its own, and use one MPI installation throughout."
         )
         return Failure(attempt, reasons.PLACEMENT_WRONG, text, ranks[0].pod)
     return None
 
 
-def placement_warning(cast: ExpectedRanks, seen: Observed) -> str:
-    """What is odd about where the ranks of a success ran, though it may be meant so."""
-    ranks = tuple(r for r in seen.ranks if r.attempt == seen.record.attempt)
-    if not ranks or not cast.workers:
+def placement_warning(expected: ExpectedRanks, observed: Observed) -> str:
+    """Where the ranks of a success ran, if that is unusual; it may be meant so."""
+    ranks = tuple(r for r in observed.ranks if r.attempt == observed.record.attempt)
+    if not ranks or not expected.workers:
         return ""
-    launcher = cast.launcher
+    launcher = expected.launcher
     there = Counter(r.pod for r in ranks)
-    if there.get(launcher) and not cast.launcher_works:
+    if there.get(launcher) and not expected.launcher_works:
         return f"{there[launcher]} of {len(ranks)} ranks ran on the launcher, which is no worker."
-    crowded = sorted(pod for pod, count in there.items() if count > max(cast.slots, 1))
-    idle = cast.workers - sum(1 for pod in there if pod != launcher)
+    crowded = sorted(pod for pod, count in there.items() if count > max(expected.slots, 1))
+    idle = expected.workers - sum(1 for pod in there if pod != launcher)
     if crowded and idle > 0:
         pod = crowded[0]
         return (
-            f"{there[pod]} ranks ran on {pod}, which has slots for {cast.slots}, "
-            f"while {idle} of {cast.workers} workers ran none."
+            f"{there[pod]} ranks ran on {pod}, which has slots for {expected.slots}, "
+            f"while {idle} of {expected.workers} workers ran none."
         )
     return ""
 
@@ -101,7 +106,9 @@ def _ended_badly(bad: tuple[ObservedRank, ...]) -> str:
     return f"Rank {first.rank} on {first.pod} ended with {words}{more}; the launcher returned 0."
 
 
-def _all_on_launcher(cast: ExpectedRanks, ranks: tuple[ObservedRank, ...]) -> bool:
+def _all_on_launcher(expected: ExpectedRanks, ranks: tuple[ObservedRank, ...]) -> bool:
     return bool(
-        cast.workers and not cast.launcher_works and all(r.pod == cast.launcher for r in ranks)
+        expected.workers
+        and not expected.launcher_works
+        and all(r.pod == expected.launcher for r in ranks)
     )

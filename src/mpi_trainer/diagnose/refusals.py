@@ -15,7 +15,7 @@ from mpi_trainer.api.spelling import nearest
 _WEBHOOK = re.compile(r'admission webhook "(?P<name>[^"]+)" denied the request: (?P<why>.*)', re.S)
 _BROKEN_WEBHOOK = re.compile(r'failed calling webhook "(?P<name>[^"]+)": (?P<why>.*)', re.S)
 _STRICT = re.compile(r'(?P<what>unknown|duplicate) field "(?P<field>[^"]+)"')
-EXCEEDED_QUOTA = re.compile(
+_QUOTA = re.compile(
     r"exceeded quota: (?P<quota>[^,]+), requested: (?P<asked>.*), used: (?P<used>.*), "
     r"limited: (?P<hard>[^;\n]*)"
 )
@@ -30,6 +30,24 @@ def lines(
     return tuple(dict.fromkeys(_lines(message.strip(), causes, known))) or (message,)
 
 
+def over_quota(message: str) -> str:
+    """What a quota without room has, in numbers; empty where the message is of another kind."""
+    found = _QUOTA.search(message)
+    if found is None:
+        return ""
+    asked, used, hard = (_pairs(found[name]) for name in ("asked", "used", "hard"))
+    numbers = (
+        f"{used.get(name, '0')} of {hard[name]} {name} in use, and {asked.get(name, '0')} more "
+        "asked for"
+        for name in hard
+    )
+    return f"quota `{found['quota']}` has no room: {'; '.join(numbers)}"
+
+
+def _pairs(text: str) -> dict[str, str]:
+    return dict(part.split("=", 1) for part in text.replace(" ", "").split(",") if "=" in part)
+
+
 def _lines(
     message: str, causes: Sequence[Mapping[str, Any]], known: Sequence[str]
 ) -> Iterator[str]:
@@ -40,11 +58,8 @@ def _lines(
         )
     elif found := _WEBHOOK.search(message):
         yield from (line.strip() for line in found["why"].splitlines() if line.strip())
-    elif found := EXCEEDED_QUOTA.search(message):
-        yield (
-            f"quota `{found['quota']}` has no room: asked for {found['asked']}, in use "
-            f"{found['used']}, allowed {found['hard']}"
-        )
+    elif full := over_quota(message):
+        yield full
     elif listed := list(_STRICT.finditer(message)):
         for one in listed:
             yield _strict(one["what"], one["field"], known)

@@ -1,42 +1,21 @@
-"""Why a job does not run yet: one sentence with numbers, for status, `describe` and `wait`. Pure.
-
-    why(evidence) -> "2 of 3 pods have no node: each asks for 8 nvidia.com/gpu; …"
+"""Why a job does not run yet, from all that a cluster knows of it: one sentence. Pure.
 
 The nearest cause is told: a job that is queued has no pods yet, so nothing about pods is said.
-What the cluster's own parts say is put into numbers where it has any, and quoted where it has not.
-Empty where the job waits for nothing that can be seen.
+Empty where the job waits for nothing that can be seen. The words about pods are `pod_waiting`'s,
+which the controller uses too.
 """
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
 from mpi_trainer.api import quantities
+from mpi_trainer.api.kinds import pod_status
 from mpi_trainer.diagnose.evidence import Amounts, ContainerStatus, Evidence, Pod, Workload
-from mpi_trainer.diagnose.refusals import EXCEEDED_QUOTA
+from mpi_trainer.diagnose.pod_waiting import WaitingPod, absent, cause, sentence, short
 
-_LONGEST = 300
-_NODES = re.compile(r"^0/(?P<all>\d+) nodes are available: (?P<why>.*)$", re.S)
-_SHARE = re.compile(r"(?:^|, )(?P<count>\d+) (?P<what>[^,]+(?:\{[^}]*\}[^,]*)?)")
-_PULLS = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
-_PULL_REMEDY = "check its name and tag, and that nodes can reach the registry"
-_PULL_REMEDIES = (
-    (
-        ("unauthorized", "denied", "forbidden", "authentication", "credential"),
-        "the registry wants credentials, or has no such image: name a Secret in imagePullSecrets, "
-        "and check the name",
-    ),
-    (("not found", "manifest unknown", "does not exist"), "check its name and tag"),
-    (
-        ("no such host", "timeout", "refused", "unreachable", "i/o", "tls", "x509"),
-        "the nodes cannot reach the registry",
-    ),
-)
 _MOUNTS = frozenset({"FailedMount", "FailedAttachVolume", "FailedMapVolume"})
-_USUAL = frozenset({"", "PodInitializing", "ContainerCreating"})
 _SHOWN = ("nvidia.com/gpu", "amd.com/gpu", "cpu", "memory")
 
 
@@ -45,20 +24,16 @@ def why(evidence: Evidence) -> str:
     if evidence.suspended or (evidence.workload and not evidence.pods):
         return _queued(evidence)
     missing = evidence.wanted - len(evidence.pods)
-    if not evidence.pods:
-        return _no_pods(evidence)
-    causes: dict[str, list[str]] = {}
-    for pod in evidence.pods:
-        cause = _cause(pod, evidence)
-        if cause:
-            causes.setdefault(cause, []).append(pod.name)
-    if missing > 0 and (refused := _refusal(evidence)):
-        causes.setdefault(refused, []).extend([""] * missing)
-    ranked = sorted(causes.items(), key=lambda each: -len(each[1]))
-    parts = [f"{len(names)} of {evidence.wanted} pods {cause}" for cause, names in ranked[:2]]
-    if len(ranked) > 2:
-        parts.append(f"and {sum(len(names) for _, names in ranked[2:])} wait for other things")
-    return "; ".join(parts)
+    refused = _refusal(evidence)
+    if not evidence.pods and not refused and not evidence.served:
+        return (
+            "no controller has taken notice of it: the cluster has the MPIJob definition, but "
+            "nothing seems to serve it"
+        )
+    causes = [(pod.name, found) for pod in evidence.pods if (found := _pod_cause(pod, evidence))]
+    if missing > 0 and (refused or not evidence.pods):
+        causes += [("", absent(refused))] * missing
+    return sentence(causes, evidence.wanted)
 
 
 # --- before there are pods -----------------------------------------------------------------------
@@ -88,51 +63,21 @@ def _kueue(workload: Workload) -> str:
             else f"ClusterQueue `{where}` has room for it, and an admission check is not done yet"
         )
     if evicted and not reserved:
-        return f"it had to make room: {_short(evicted.message)}"
+        return f"it had to make room: {short(evicted.message)}"
     if reserved and reserved.message:
         before = f" (it had to make room before: {evicted.reason})" if evicted else ""
-        return _short(reserved.message) + before
+        return short(reserved.message) + before
     return "Kueue has not looked at it yet"
-
-
-def _no_pods(evidence: Evidence) -> str:
-    refused = _refusal(evidence)
-    if refused:
-        return (
-            f"none of its {evidence.wanted} pods exists: {refused.removeprefix('do not exist: ')}"
-        )
-    if not evidence.served:
-        return (
-            "no controller has taken notice of it: the cluster has the MPIJob definition, but "
-            "nothing seems to serve it"
-        )
-    return f"none of its {evidence.wanted} pods exists yet"
 
 
 def _refusal(evidence: Evidence) -> str:
     """Why pods could not be made, from what was said last about it."""
-    for event in reversed(evidence.events):
-        if event.type != "Warning" or "forbidden" not in event.message.lower():
-            continue
-        found = EXCEEDED_QUOTA.search(event.message)
-        return f"do not exist: {_over(found) if found else _short(event.message)}"
-    full = next(_full(evidence), "")
-    return f"do not exist: {full}" if full else ""
-
-
-def _over(found: re.Match[str]) -> str:
-    parts = [_pairs(found[name]) for name in ("asked", "used", "hard")]
-    asked, used, hard = parts
-    numbers = [
-        f"{used.get(name, '0')} of {hard[name]} {name} are in use and the next pod asks for "
-        f"{asked.get(name, '0')}"
-        for name in hard
-    ]
-    return f"quota `{found['quota']}` has no room: {', '.join(numbers)}"
-
-
-def _pairs(text: str) -> dict[str, str]:
-    return dict(part.split("=", 1) for part in text.replace(" ", "").split(",") if "=" in part)
+    refused = (
+        event.message
+        for event in reversed(evidence.events)
+        if event.type == "Warning" and "forbidden" in event.message.lower()
+    )
+    return next(refused, "") or next(_full(evidence), "")
 
 
 def _full(evidence: Evidence) -> Iterator[str]:
@@ -146,95 +91,55 @@ def _full(evidence: Evidence) -> Iterator[str]:
 # --- pods that do not run ------------------------------------------------------------------------
 
 
-def _cause(pod: Pod, evidence: Evidence) -> str:
-    if pod.metadata.deletion_timestamp is not None:
-        return "are being deleted, and their node has not confirmed it"
-    if pod.status.phase == "Pending":
-        return _pending(pod, evidence)
-    if pod.status.phase == "Running" and pod.condition("Ready", "True") is None:
-        return _unready(pod)
-    return ""
-
-
-def _pending(pod: Pod, evidence: Evidence) -> str:
-    if pod.spec.scheduling_gates:
-        gates = ", ".join(gate.name for gate in pod.spec.scheduling_gates)
-        return f"are held back by {gates}"
-    if not pod.spec.node_name:
-        return f"have no node: {_unplaced(pod, evidence)}"
-    statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
-    for one in statuses:
-        waiting = one.state.waiting
-        if waiting is not None and waiting.reason not in _USUAL:
-            return _held(one, waiting.reason, waiting.message)
-    mounts = [e for e in evidence.events if e.reason in _MOUNTS and _about(e.involved_object, pod)]
-    if mounts:
-        return f"wait for a volume: {_short(mounts[-1].message)}"
+def _pod_cause(pod: Pod, evidence: Evidence) -> str:
+    waiting = _waiting_container(pod)
+    state = waiting.state.waiting if waiting is not None else None
+    crashed = waiting.last_state.terminated if waiting is not None else None
     preparing = next((s for s in pod.status.init_container_statuses if s.state.running), None)
-    if preparing is not None:
-        return f"are being prepared by `{preparing.name}`"
-    return "have their node, which starts them (pulling images, making volumes)"
+    mounts = [
+        event.message
+        for event in evidence.events
+        if event.reason in _MOUNTS and event.involved_object.name == pod.name
+    ]
+    return cause(
+        WaitingPod(
+            phase=pod.status.phase,
+            ready=pod.condition(pod_status.READY, "True") is not None,
+            scheduled=bool(pod.spec.node_name),
+            terminating=pod.metadata.deletion_timestamp is not None,
+            reason=state.reason if state is not None else "",
+            message=state.message if state is not None else _condition_message(pod),
+            image=waiting.image if waiting is not None else "",
+            gates=tuple(gate.name for gate in pod.spec.scheduling_gates),
+            volume=mounts[-1] if mounts else "",
+            preparing=preparing is not None,
+            init_container=preparing.name if preparing is not None else "",
+            requests=_requests(pod),
+            hint=_largest(pod, evidence),
+            restarts=waiting.restart_count if waiting is not None else 0,
+            exit_code=crashed.exit_code if crashed is not None else None,
+        )
+    )
 
 
-def _about(about: object, pod: Pod) -> bool:
-    return getattr(about, "name", "") == pod.name
-
-
-def _held(status: ContainerStatus, reason: str, message: str) -> str:
-    if reason in _PULLS:
-        return _imageless(status.image, reason, message)
-    if reason == "CrashLoopBackOff":
-        ended = status.last_state.terminated
-        code = f", last with exit code {ended.exit_code}" if ended else ""
-        return f"crash again and again: {status.restart_count} times{code}"
-    return f"cannot start ({reason}): {_short(message)}"
-
-
-def _imageless(image: str, reason: str, message: str) -> str:
-    """With what to do about it: an image that was not there will not come by itself."""
-    if reason == "InvalidImageName":
-        return f"cannot get image `{image}`: that is no name of an image; correct it in the job"
-    if reason == "ErrImageNeverPull":
-        return f"cannot get image `{image}`: nodes lack it, and imagePullPolicy Never forbids more"
-    low = message.lower()
-    remedy = next((r for words, r in _PULL_REMEDIES if any(w in low for w in words)), _PULL_REMEDY)
-    return f"cannot get image `{image}` ({reason}): {_short(message)}; {remedy}"
-
-
-def _unready(pod: Pod) -> str:
-    for one in pod.status.container_statuses:
+def _waiting_container(pod: Pod) -> ContainerStatus | None:
+    """The first whose reason says more than that it starts."""
+    for one in (*pod.status.init_container_statuses, *pod.status.container_statuses):
         waiting = one.state.waiting
-        if waiting is not None and waiting.reason not in _USUAL:
-            return _held(one, waiting.reason, waiting.message)
-    ready = pod.condition("Ready", "False")
-    said = f": {_short(ready.message)}" if ready and ready.message else ""
-    return f"run and are not ready{said}"
+        if waiting is not None and waiting.reason not in pod_status.STARTING:
+            return one
+    return None
 
 
-def _unplaced(pod: Pod, evidence: Evidence) -> str:
-    asked = _asked(pod)
-    each = f"each asks for {asked}; " if asked else ""
-    unplaced = pod.condition("PodScheduled", "False")
-    if unplaced is None:
-        return f"{each}no scheduler has looked at them yet"
-    # The first sentence is about the pod; those about claims and preemption follow from it.
-    found = _NODES.match(unplaced.message.partition(". ")[0].rstrip("."))
-    if found is None:
-        return f"{each}{_short(unplaced.message or unplaced.reason)}"
-    counted: Counter[str] = Counter()
-    for share in _SHARE.finditer(found["why"]):
-        counted[_wording(share["what"].strip())] += int(share["count"])
-    if not counted:
-        # No node is at fault: a claim that does not exist, say.
-        return _short(found["why"])
-    shares = ", ".join(f"{count} {what}" for what, count in counted.most_common())
-    return f"{each}of {found['all']} nodes {shares}{_largest(pod, evidence)}"
-
-
-def _wording(what: str) -> str:
-    if what.startswith("Insufficient "):
-        return f"have too little {what.removeprefix('Insufficient ')} left"
-    return what.replace("node(s) ", "")
+def _condition_message(pod: Pod) -> str:
+    """What the scheduler says of a pod without a node, the kubelet of one that is not ready."""
+    if pod.metadata.deletion_timestamp is not None:
+        return ""
+    kind = pod_status.READY if pod.spec.node_name else pod_status.POD_SCHEDULED
+    found = pod.condition(kind, "False")
+    if found is None or (kind == pod_status.READY and pod.status.phase == pod_status.PENDING):
+        return ""
+    return found.message or (found.reason if kind == pod_status.POD_SCHEDULED else "")
 
 
 def _largest(pod: Pod, evidence: Evidence) -> str:
@@ -250,7 +155,7 @@ def _largest(pod: Pod, evidence: Evidence) -> str:
     return ""
 
 
-def _asked(pod: Pod) -> str:
+def _requests(pod: Pod) -> str:
     amounts = _amounts(pod)
     ordered = [name for name in _SHOWN if name in amounts]
     ordered += [name for name in amounts if name not in _SHOWN]
@@ -272,8 +177,3 @@ def _requested(pod: Pod) -> Iterable[Amounts]:
 def _text(resource: str, amount: Decimal) -> str:
     sized = resource.endswith(("memory", "ephemeral-storage"))
     return quantities.binary_text(amount) if sized else quantities.decimal_text(amount)
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split()).rstrip(".")
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

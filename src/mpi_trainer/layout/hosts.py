@@ -30,6 +30,11 @@ def worker_index(job: str, pod: str) -> int:
     return int(number) if number.isdecimal() else 0
 
 
+def host_name(job: str, replicated_job: str, replica: int = 0, index: int = 0) -> str:
+    """Of a pod of a TrainJob, as JobSet gives it; it stays the same when the pod is made anew."""
+    return f"{job}-{replicated_job}-{replica}-{index}"
+
+
 def address(pod: str, job: MPIJob, domain: str = "") -> str:
     """The pod's DNS name; `domain` only where the cluster's resolver needs the full name."""
     short = f"{pod}.{job.name}.{job.namespace}.svc"

@@ -15,6 +15,7 @@ from mpi_trainer.api.kinds.labels import LABEL_TRAINJOB
 from mpi_trainer.api.kinds.pods import PodTemplate
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.layout.agent import Choice, choice
+from mpi_trainer.layout.hosts import host_name
 from mpi_trainer.layout.model import Host, Layout
 from mpi_trainer.layout.mpi_layout import Ensemble, Role, Seat, assembled, upstream_keys
 
@@ -35,7 +36,7 @@ def choose(job: TrainJob, effective: Effective) -> Choice:
 def hostnames(job: TrainJob, replicated: ReplicatedJob) -> Iterator[str]:
     for replica in range(replicated.replicas):
         for index in range(replicated.count):
-            yield f"{job.name}-{replicated.name}-{replica}-{index}"
+            yield host_name(job.name, replicated.name, replica, index)
 
 
 def _ensemble(job: TrainJob, effective: Effective, domain: str) -> Ensemble:

@@ -17,6 +17,7 @@ from mpi_trainer.api.yaml import load
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.resources import CONFIGMAPS, JOBS, MPIJOBS, PODS, SERVICES
+from mpi_trainer.layout.hosts import launcher_name
 from mpi_trainer.plan.comparison import (
     CHANGED,
     NEW,
@@ -65,7 +66,7 @@ async def _children_of(client: Client, job: Object) -> _Live:
         job,
         await read(client, SERVICES, namespace, names.service(name)),
         await read(client, CONFIGMAPS, namespace, names.config_map(name)),
-        await read(client, JOBS, namespace, f"{name}-launcher"),
+        await read(client, JOBS, namespace, launcher_name(name)),
         # Items of a list do not say what they are.
         {name_of(pod): {"apiVersion": "v1", "kind": "Pod", **pod} for pod in listed["items"] or ()},
     )

@@ -137,9 +137,9 @@ def test_what_comes_late_costs_no_attempt_and_is_told_meanwhile(
     space.apply(deepspeed("late-runtime", reference, node=on_node(3)))
     train = trained(space, "train", "late-runtime", f"{OURS}/schedule-timeout-seconds")
     began = time.monotonic()
-    waits_for(nodes, "2 node(s) were unschedulable")
+    waits_for(nodes, "2 were unschedulable")
     waits_for(claim, 'persistentvolumeclaim "late" not found')
-    waits_for(device, f"Insufficient {GPU}")
+    waits_for(device, f"too little {GPU}")
     eventually("the TrainJob says so", lambda: "unschedulable" in train.finding("cause"), 45)
     while time.monotonic() - began < LATE:
         for job in (nodes, claim, device):
@@ -172,15 +172,15 @@ def test_without_a_field_a_job_ends_at_the_administrators_default(
     train = trained(space, "nowhere-train", "nowhere-runtime")
     failed = found.until("Failed", DEFAULT + 60)
     assert failed["reason"] == "SchedulingTimeout"
-    assert "Insufficient cpu" in failed["message"]
+    assert "too little cpu" in failed["message"]
     status = found.object()["status"]
     assert DEFAULT - 2 <= seconds(status["startTime"], status["completionTime"]) <= DEFAULT + 30
     record = json.loads(found.object()["metadata"]["annotations"][f"{OURS}/record"])
     assert [one["reason"] for one in record["failures"]] == ["SchedulingTimeout"]
-    assert "Insufficient cpu" in found.conditions()["Running"]["message"]
+    assert "too little cpu" in found.conditions()["Running"]["message"]
     told = train.until("Failed", seconds=DEFAULT + 120)
     assert told["reason"] == "SchedulingTimeout"
-    assert "Insufficient cpu" in told["message"]
+    assert "too little cpu" in told["message"]
     eventually("nothing is left Pending", lambda: not pending(space), 60)
 
 

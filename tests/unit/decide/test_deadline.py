@@ -9,17 +9,17 @@ import pytest
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.decide import reasons
 from mpi_trainer.decide.mpijob.decide import decide
-from tests.unit.decide.world import (
+from tests.unit.decide.mpijob.jobs import (
     T0,
     at,
     condition,
+    event_reasons,
     failed_once,
     launcher,
-    look_at,
     make_job,
+    observe,
     running_job,
     stored,
-    told,
     truth,
     with_policy,
     worker,
@@ -28,12 +28,12 @@ from tests.unit.decide.world import (
 
 @pytest.mark.parametrize(("passed", "over"), [(0, False), (9.9, False), (10, True), (1e6, True)])
 def test_job_fails_at_its_deadline(passed: float, over: bool) -> None:
-    job, seen = running_job(active_deadline_seconds=10)
-    decision = decide(job, seen, at(passed))
+    job, observed = running_job(active_deadline_seconds=10)
+    decision = decide(job, observed, at(passed))
     assert c.finished(decision.status.conditions) is over
     if over:
         assert condition(decision.status, c.FAILED).reason == reasons.DEADLINE
-        assert told(decision) == [reasons.DEADLINE]
+        assert event_reasons(decision) == [reasons.DEADLINE]
         assert truth(decision.status)[c.RUNNING] == c.FALSE
     else:
         assert decision.requeue_after == timedelta(seconds=10 - passed)
@@ -41,16 +41,16 @@ def test_job_fails_at_its_deadline(passed: float, over: bool) -> None:
 
 def test_deadline_holds_though_no_worker_ever_came() -> None:
     job = make_job(active_deadline_seconds=10, launcher_creation_policy="WaitForWorkersReady")
-    job = stored(job, decide(job, look_at(), T0))
-    seen = look_at(worker(0, "Pending"), worker(1, "Pending"))
-    assert c.holds(decide(job, seen, at(10)).status.conditions, c.FAILED)
+    job = stored(job, decide(job, observe(), T0))
+    observed = observe(worker(0, "Pending"), worker(1, "Pending"))
+    assert c.holds(decide(job, observed, at(10)).status.conditions, c.FAILED)
 
 
 def test_deadline_spans_attempts() -> None:
     job, record = failed_once(active_deadline_seconds=10)
-    seen = look_at(worker(0), worker(1), record=record)
-    assert decide(job, seen, at(0.5)).requeue_after == timedelta(seconds=0.5)
-    over = decide(job, seen, at(10))
+    observed = observe(worker(0), worker(1), record=record)
+    assert decide(job, observed, at(0.5)).requeue_after == timedelta(seconds=0.5)
+    over = decide(job, observed, at(10))
     assert condition(over.status, c.FAILED).reason == reasons.DEADLINE
     assert [f.reason for f in over.record.failures] == [
         reasons.LAUNCHER_FAILED,
@@ -60,10 +60,10 @@ def test_deadline_spans_attempts() -> None:
 
 
 def test_suspension_starts_the_clock_anew() -> None:
-    job, seen = running_job(active_deadline_seconds=10)
-    paused = decide(with_policy(job, suspend=True), seen, at(9))
+    job, observed = running_job(active_deadline_seconds=10)
+    paused = decide(with_policy(job, suspend=True), observed, at(9))
     job = stored(job, paused)
-    back = decide(job, look_at(record=paused.record), at(100))
+    back = decide(job, observe(record=paused.record), at(100))
     assert not c.finished(back.status.conditions)
     assert back.status.start_time == at(100)
     assert back.requeue_after == timedelta(seconds=10)
@@ -72,10 +72,10 @@ def test_suspension_starts_the_clock_anew() -> None:
 def test_a_success_seen_late_is_still_a_success() -> None:
     """CTL-3: a controller that was away does not fail the jobs that ended meanwhile."""
     job, _ = running_job(active_deadline_seconds=10)
-    decision = decide(job, look_at(launcher("Succeeded"), worker(0), worker(1)), at(3600))
+    decision = decide(job, observe(launcher("Succeeded"), worker(0), worker(1)), at(3600))
     assert c.holds(decision.status.conditions, c.SUCCEEDED)
 
 
 def test_the_largest_deadline_is_for_ever() -> None:
-    job, seen = running_job(active_deadline_seconds=2**63 - 1)
-    assert not c.finished(decide(job, seen, at(1e8)).status.conditions)
+    job, observed = running_job(active_deadline_seconds=2**63 - 1)
+    assert not c.finished(decide(job, observed, at(1e8)).status.conditions)

@@ -57,7 +57,9 @@ def test_a_quota_is_told_with_its_numbers() -> None:
         "count/mpijobs.kubeflow.org=3"
     )
     (said,) = lines(message)
-    assert said.startswith("quota `few` has no room: asked for count/mpijobs.kubeflow.org=1")
+    assert said == (
+        "quota `few` has no room: 3 of 3 count/mpijobs.kubeflow.org in use, and 1 more asked for"
+    )
 
 
 def test_what_nobody_knows_stays_as_it_was() -> None:

@@ -133,8 +133,8 @@ def test_pods_that_a_quota_refuses_are_told_with_its_numbers() -> None:
     )
     said = why(evidence(events=(event,)))
     assert said == (
-        "none of its 3 pods exists: quota `team` has no room: 8 of 8 requests.nvidia.com/gpu are "
-        "in use and the next pod asks for 2"
+        "none of its 3 pods exists: quota `team` has no room: 8 of 8 requests.nvidia.com/gpu in "
+        "use, and 2 more asked for"
     )
 
 

@@ -17,13 +17,13 @@ from datetime import UTC, datetime
 import msgspec
 
 from mpi_trainer.api import bounds
+from mpi_trainer.api.kinds import pod_status
 from mpi_trainer.api.kinds.annotations import WORKERS
 from mpi_trainer.api.kinds.labels import LABEL_ROLE
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.controller.mpijob.objects import Job
 from mpi_trainer.controller.objects import Pod
 from mpi_trainer.controller.observed_pods import (
-    Phase,
     attempt,
     condition,
     foreign,
@@ -155,7 +155,7 @@ def _tried_again(seen: ObservedPod, job: Job) -> ObservedPod:
     if failed is not None:
         return replace(seen, phase="Failed", end=replace(seen.end or End(), reason=failed.reason))
     if seen.phase == "Failed":
-        return replace(seen, phase="Pending", end=None, why="its Job will make another pod")
+        return replace(seen, phase="Pending", end=None, exists=False, why="their Job makes another")
     return seen
 
 
@@ -179,7 +179,7 @@ def _launcher_without_pod(job: Job) -> ObservedPod:
     """The Job exists and its pod does not: not made yet, or gone after its end."""
     failed = condition(job.status.conditions, "Failed", "True")
     done = condition(job.status.conditions, "Complete", "True")
-    phase: Phase = "Failed" if failed else "Succeeded" if done else "Pending"
+    phase: pod_status.Phase = "Failed" if failed else "Succeeded" if done else "Pending"
     return ObservedPod(
         name=job.metadata.name,
         role="launcher",
@@ -191,5 +191,6 @@ def _launcher_without_pod(job: Job) -> ObservedPod:
         gone_by=job.metadata.deletion_timestamp,
         foreign=foreign(job.metadata),
         end=End(reason=failed.reason, message=failed.message[: bounds.MESSAGE]) if failed else None,
-        why="its Job has not made the pod yet; `kubectl describe job` says why",
+        exists=False,
+        why="their Job has not made them; `kubectl describe job` says why",
     )

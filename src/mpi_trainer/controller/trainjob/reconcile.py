@@ -40,7 +40,14 @@ from mpi_trainer.controller.trainjob.status_throttle import StatusThrottle
 from mpi_trainer.controller.trainjob.transitions import count_transitions
 from mpi_trainer.controller.write_concurrency import WriteConcurrency
 from mpi_trainer.decide import reasons
-from mpi_trainer.decide.trainjob.decide import decide, needs_all_pods, ours, over, refused, stalled
+from mpi_trainer.decide.trainjob.decide import (
+    after_end,
+    decide,
+    needs_all_pods,
+    ours,
+    refused,
+    stalled,
+)
 from mpi_trainer.decide.trainjob.decision import TrainJobDecision
 from mpi_trainer.decide.trainjob.observed import ObservedJobSet, ObservedTrainJob
 from mpi_trainer.decide.trainjob.status import finished, holds
@@ -170,7 +177,7 @@ class Reconciler:
         job_set = noted.job_set = _dated(found, noted.job_set, now)
         self._note_scripts(key, job, job_set)
         if finished(job.status):
-            work = Work(key, job, stored.metadata, job_set, over(job, job_set, now), now)
+            work = Work(key, job, stored.metadata, job_set, after_end(job, job_set, now), now)
             return await self._carry_out(work, None)
         try:
             plan = await self._plan(stored, loaded, job_set)

@@ -14,10 +14,12 @@ from datetime import datetime
 import msgspec
 
 from mpi_trainer.api.kinds import conditions as c
+from mpi_trainer.api.kinds import pod_status
 from mpi_trainer.api.kinds.mpijob import MPIJob
-from mpi_trainer.decide import backoff, cause_text, permanent_failures, reasons
-from mpi_trainer.decide.mpijob import elastic, takeover
+from mpi_trainer.decide import cause_text, permanent_failures, reasons
+from mpi_trainer.decide.mpijob import backoff, elastic, takeover
 from mpi_trainer.decide.observed import Failure, Observed, ObservedPod, Record
+from mpi_trainer.layout.hosts import launcher_name, worker_name
 
 replace = msgspec.structs.replace
 
@@ -25,90 +27,95 @@ replace = msgspec.structs.replace
 TOLD_IN_FULL = 8
 
 
-def failure(job: MPIJob, seen: Observed) -> Failure | None:
+def failure(job: MPIJob, observed: Observed) -> Failure | None:
     """Why the running attempt is over, if it is: workers first, they are the likelier cause."""
-    if seen.record.retry_at is not None:
+    if observed.record.retry_at is not None:
         return None
-    return _no_image(seen) or _worker_failure(job, seen) or _launcher_failure(job, seen)
+    return _no_image(observed) or _worker_failure(job, observed) or _launcher_failure(job, observed)
 
 
-def _no_image(seen: Observed) -> Failure | None:
+def _no_image(observed: Observed) -> Failure | None:
     pod = next(
-        (p for p in seen.pods if not p.terminating and permanent_failures.has_invalid_image(p)),
+        (p for p in observed.pods if not p.terminating and permanent_failures.has_invalid_image(p)),
         None,
     )
     if pod is None:
         return None
-    attempt, text = seen.record.attempt, permanent_failures.invalid_image(pod)
+    attempt, text = observed.record.attempt, permanent_failures.invalid_image(pod)
     return Failure(attempt, reasons.IMAGE_INVALID, text, pod.name)
 
 
-def _worker_failure(job: MPIJob, seen: Observed) -> Failure | None:
-    launcher = seen.launcher()
-    launched = launcher is not None and launcher.phase != "Pending"
-    needed = elastic.workers_needed(job, seen)
-    for pod in sorted(seen.workers, key=lambda p: p.index):
+def _worker_failure(job: MPIJob, observed: Observed) -> Failure | None:
+    launcher = observed.launcher()
+    launched = launcher is not None and launcher.phase != pod_status.PENDING
+    needed = elastic.workers_needed(job, observed)
+    for pod in sorted(observed.workers, key=lambda p: p.index):
         if pod.index >= job.workers:
             continue
         if pod.terminating:
             if launched and pod.index < needed:
-                return _taken(seen, pod)
+                return _taken(observed, pod)
             continue
-        if pod.phase == "Failed":
-            evicted = pod.disrupted or (pod.end is not None and pod.end.reason == "Evicted")
-            reason = reasons.EVICTED if evicted else permanent_failures.reason(pod, seen)
+        if pod.phase == pod_status.FAILED:
+            evicted = pod.disrupted or (
+                pod.end is not None and pod.end.reason == pod_status.EVICTED
+            )
+            reason = reasons.EVICTED if evicted else permanent_failures.reason(pod, observed)
             reason = reason or reasons.WORKER_FAILED
-            return Failure(seen.record.attempt, reason, cause_text.pod_end("Worker", pod), pod.name)
-        if pod.phase == "Succeeded" and not launched:
+            return Failure(
+                observed.record.attempt, reason, cause_text.pod_end("Worker", pod), pod.name
+            )
+        early = not launched and not observed.every_pod_works
+        if pod.phase == pod_status.SUCCEEDED and early:
             text = f"{cause_text.pod_end('Worker', pod)}, before the launcher ran"
-            return Failure(seen.record.attempt, reasons.WORKER_FAILED, text, pod.name)
-    return _vanished(job, seen) if launched else None
+            return Failure(observed.record.attempt, reasons.WORKER_FAILED, text, pod.name)
+    return _vanished(job, observed) if launched else None
 
 
-def _taken(seen: Observed, pod: ObservedPod) -> Failure:
+def _taken(observed: Observed, pod: ObservedPod) -> Failure:
     """A worker is removed from under its ranks; mpirun may never notice, so it is not asked."""
     reason = reasons.EVICTED if pod.disrupted else reasons.WORKER_FAILED
     detail = f": {pod.why[: cause_text.LONGEST_DETAIL]}" if pod.why else ""
     text = f"Worker {pod.name} was deleted while the launcher ran{detail}"
-    return Failure(seen.record.attempt, reason, text, pod.name)
+    return Failure(observed.record.attempt, reason, text, pod.name)
 
 
-def _vanished(job: MPIJob, seen: Observed) -> Failure | None:
+def _vanished(job: MPIJob, observed: Observed) -> Failure | None:
     """A worker that ran is gone without its end having been seen; a job that grew lost none."""
-    launcher = seen.launcher()
+    launcher = observed.launcher()
     if launcher is None or not c.holds(job.status.conditions, c.RUNNING):
         return None
     made_for = takeover.workers_expected_by(job, launcher)
-    index = next((i for i in takeover.missing_workers(job, seen) if i < made_for), None)
+    index = next((i for i in takeover.missing_workers(job, observed) if i < made_for), None)
     if index is None:
         return None
-    name = f"{job.name}-worker-{index}"
+    name = worker_name(job.name, index)
     text = f"Worker {name} was running and is gone; it was deleted, or its node was"
-    return Failure(seen.record.attempt, reasons.WORKER_FAILED, text, name)
+    return Failure(observed.record.attempt, reasons.WORKER_FAILED, text, name)
 
 
-def _launcher_failure(job: MPIJob, seen: Observed) -> Failure | None:
-    attempt = seen.record.attempt
-    launcher = next((p for p in seen.launchers if p.attempt == attempt), None)
+def _launcher_failure(job: MPIJob, observed: Observed) -> Failure | None:
+    attempt = observed.record.attempt
+    launcher = next((p for p in observed.launchers if p.attempt == attempt), None)
     if launcher is None:
         if not c.holds(job.status.conditions, c.RUNNING):
             return None
-        name = f"{job.name}-launcher"
+        name = launcher_name(job.name)
         text = f"Launcher {name} was running and is gone; it was deleted, or its node was"
     elif launcher.terminating:
         name = launcher.name
         text = f"Launcher {name} was deleted before its end was seen"
-    elif launcher.phase == "Failed":
+    elif launcher.phase == pod_status.FAILED:
         name = launcher.name
         if launcher.end is not None and launcher.end.reason in reasons.OF_AGENT:
             return Failure(
                 attempt, launcher.end.reason, cause_text.agent_verdict(launcher.end), name
             )
         text = cause_text.pod_end("Launcher", launcher)
-        text += cause_text.first_failed_rank(seen, text)
+        text += cause_text.first_failed_rank(observed, text)
         if launcher.foreign:
             return Failure(attempt, _of_job(launcher), text, name)
-        same = permanent_failures.reason(launcher, seen)
+        same = permanent_failures.reason(launcher, observed)
         if same:
             return Failure(attempt, same, text, name)
     else:
@@ -145,15 +152,15 @@ def last_failure(record: Record) -> Failure | None:
     return last if last is not None and last.attempt == record.attempt else None
 
 
-def after_suspension(job: MPIJob, seen: Observed, now: datetime) -> Record:
+def after_suspension(job: MPIJob, observed: Observed, now: datetime) -> Record:
     """The record of a suspended job: a launcher that was stopped has used its attempt up.
 
     It costs nothing of the budget, but what its ranks reported is not the next launcher's.
     """
-    record = seen.record
+    record = observed.record
     if record.retry_at is not None:
         return record
-    launched = any(p.attempt == record.attempt for p in seen.launchers)
+    launched = any(p.attempt == record.attempt for p in observed.launchers)
     if launched or c.holds(job.status.conditions, c.RUNNING):
         return Record(attempt=record.attempt + 1, failures=record.failures, retry_at=now)
     return record
@@ -175,13 +182,13 @@ def as_job_failure(job: MPIJob, record: Record, failure: Failure) -> Failure:
     return replace(failure, reason=reasons.BACKOFF_LIMIT, message=text)
 
 
-def unneeded_pods(job: MPIJob, seen: Observed) -> tuple[str, ...]:
+def unneeded_pods(job: MPIJob, observed: Observed) -> tuple[str, ...]:
     """Pods of no use: other attempts' launchers, ended workers, workers beyond `replicas`."""
-    between = seen.record.retry_at is not None
-    current, kept = seen.launcher(), elastic.workers_to_keep(job, seen)
+    between = observed.record.retry_at is not None
+    current, kept = observed.launcher(), elastic.workers_to_keep(job, observed)
     return tuple(
         p.name
-        for p in seen.pods
+        for p in observed.pods
         if not p.terminating
         and (
             p is not current

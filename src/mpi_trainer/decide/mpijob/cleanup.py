@@ -8,6 +8,7 @@ Unlike upstream, `All` includes the launcher, which is what its users expect of 
 
 from __future__ import annotations
 
+from mpi_trainer.api.kinds import pod_status
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.decide.observed import Observed, ObservedPod
 
@@ -17,12 +18,12 @@ ALL = "All"
 POLICIES = (NONE, RUNNING, ALL)
 
 
-def pods_to_remove(job: MPIJob, seen: Observed) -> tuple[str, ...]:
+def pods_to_remove(job: MPIJob, observed: Observed) -> tuple[str, ...]:
     policy = job.spec.run_policy.clean_pod_policy or NONE
-    return tuple(p.name for p in seen.pods if not p.terminating and _goes(policy, p))
+    return tuple(p.name for p in observed.pods if not p.terminating and _goes(policy, p))
 
 
 def _goes(policy: str, pod: ObservedPod) -> bool:
-    if policy == ALL or pod.phase == "Pending":
+    if policy == ALL or pod.phase == pod_status.PENDING:
         return True
-    return pod.phase == "Running" and (policy == RUNNING or pod.role == "launcher")
+    return pod.phase == pod_status.RUNNING and (policy == RUNNING or pod.role == "launcher")

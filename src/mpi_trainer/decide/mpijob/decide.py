@@ -1,7 +1,7 @@
-"""`decide`: from a job and what is seen of it to what to do next. Pure.
+"""`decide`: from an MPIJob and what is observed of it to what to do next. Pure.
 
-Read `decide` top to bottom: it is the life of a job. Every look starts from nothing but its
-arguments, so a lost, doubled or late event costs one look and no more.
+Read `decide` top to bottom: it is the life of a job. Every pass starts from nothing but its
+arguments, so a lost, doubled or late event costs one pass and no more.
 """
 
 from __future__ import annotations
@@ -11,74 +11,70 @@ from datetime import datetime, timedelta
 import msgspec
 
 from mpi_trainer.api.kinds import conditions as c
+from mpi_trainer.api.kinds import pod_status
 from mpi_trainer.api.kinds.managers import MPI_OPERATOR
 from mpi_trainer.api.kinds.mpijob import MPIJob
-from mpi_trainer.decide import (
-    backoff,
-    deadline,
-    permanent_failures,
-    reasons,
-    scheduling,
-    success,
-    ttl,
-)
+from mpi_trainer.decide import deadline, permanent_failures, reasons, success
 from mpi_trainer.decide.mpijob import (
     attempts,
+    backoff,
     cleanup,
     elastic,
     lost_pods,
     replicas,
     takeover,
+    ttl,
     waiting,
 )
 from mpi_trainer.decide.mpijob.decision import MPIJobDecision
 from mpi_trainer.decide.mpijob.status import StatusBuilder
-from mpi_trainer.decide.observed import Failure, Observed, Record
+from mpi_trainer.decide.observed import Failure, Observed, ObservedPod, Record
+from mpi_trainer.layout.hosts import launcher_name
 
 replace = msgspec.structs.replace
 
 NOW = timedelta(0)
 
 
-def decide(job: MPIJob, seen: Observed, now: datetime) -> MPIJobDecision:
+def decide(job: MPIJob, observed: Observed, now: datetime) -> MPIJobDecision:
     """The next step of a job that was validated and defaulted."""
     if not ours(job) or job.metadata.deletion_timestamp is not None:
-        return MPIJobDecision(job.status, seen.record)
+        return MPIJobDecision(job.status, observed.record)
     if c.finished(job.status.conditions):
-        return _finished(job, seen, now)
-    story = StatusBuilder(job, now, job.status).created()
-    lost = attempts.last_failure(seen.record)
-    if lost is not None:
-        return _lost(story, seen, lost)
-    objection = success.hidden_failure(_cast(job), seen)
-    if objection is None and success.launcher_succeeded(seen):
-        odd = success.placement_warning(_cast(job), seen)
-        return _ended(story.surprised(odd).succeeded(), seen, seen.record)
+        return _finished(job, observed, now)
+    builder = StatusBuilder(job, now, job.status).created()
+    recorded = attempts.last_failure(observed.record)
+    if recorded is not None:
+        return _job_failed(builder, observed, recorded)
+    hidden = success.hidden_failure(expected_ranks(job), observed)
+    if hidden is None and success.is_claimed(expected_ranks(job), observed):
+        warning = success.placement_warning(expected_ranks(job), observed)
+        return _ended(builder.placement_warned(warning).succeeded(), observed, observed.record)
     if job.spec.run_policy.suspend:
-        return _suspended(story, seen)
-    return _active(story.resumed().started(), seen, objection)
+        return _suspended(builder, observed)
+    return _active(builder.resumed().started(), observed, hidden)
 
 
-def _active(story: StatusBuilder, seen: Observed, objection: Failure | None) -> MPIJobDecision:
-    over = _time_is_up(story, seen)
+def _active(builder: StatusBuilder, observed: Observed, hidden: Failure | None) -> MPIJobDecision:
+    over = _timeout(builder, observed)
     if over is not None:
-        return _lost(story, seen, over)
-    failure = attempts.failure(story.job, seen) or objection
+        return _job_failed(builder, observed, over)
+    failure = attempts.failure(builder.job, observed) or hidden
     if failure is not None:
-        return _failed(story, seen, failure)
-    if seen.record.retry_at is not None:
-        return _between(story, seen, seen.record.retry_at)
-    if takeover.needs_new_attempt(story.job, seen):
-        return _ended(story, seen, takeover.next_attempt(seen.record, story.now))
-    return _under_way(story, seen, seen.record)
+        return _attempt_failed(builder, observed, failure)
+    if observed.record.retry_at is not None:
+        return _between_attempts(builder, observed, observed.record.retry_at)
+    if takeover.needs_new_attempt(builder.job, observed):
+        return _ended(builder, observed, takeover.next_attempt(observed.record, builder.now))
+    return _run_attempt(builder, observed, observed.record)
 
 
 def refused(
     job: MPIJob, record: Record, reason: str, message: str, now: datetime
 ) -> MPIJobDecision:
     """The end of a job that cannot be carried out at all, whatever is tried."""
-    story = StatusBuilder(job, now, job.status).created()
-    return _lost(story, Observed(record=record), Failure(record.attempt, reason, message))
+    builder = StatusBuilder(job, now, job.status).created()
+    return _job_failed(builder, Observed(record=record), Failure(record.attempt, reason, message))
 
 
 def ours(job: MPIJob) -> bool:
@@ -86,167 +82,188 @@ def ours(job: MPIJob) -> bool:
     return job.spec.run_policy.managed_by in (None, "", MPI_OPERATOR)
 
 
-def _cast(job: MPIJob) -> success.ExpectedRanks:
+def expected_ranks(job: MPIJob) -> success.ExpectedRanks:
     works = bool(job.spec.run_launcher_as_worker)
-    return success.ExpectedRanks(f"{job.name}-launcher", job.workers, job.slots, works)
+    return success.ExpectedRanks(launcher_name(job.name), job.workers, job.slots, works)
 
 
-def _finished(job: MPIJob, seen: Observed, now: datetime) -> MPIJobDecision:
+def _finished(job: MPIJob, observed: Observed, now: datetime) -> MPIJobDecision:
     left = ttl.remaining(job, now)
     if left is not None and left <= NOW:
-        return MPIJobDecision(job.status, seen.record, delete_job=True)
+        return MPIJobDecision(job.status, observed.record, delete_job=True)
     status = job.status
     if status.last_reconcile_time is not None:
         # Else another controller has ended it, and what it wrote stays as it is.
-        counted = replicas.after_end(status.replica_statuses, seen)
+        counted = replicas.after_end(status.replica_statuses, observed)
         status = replace(status, replica_statuses=counted)
-    return _closed(
+    return _with_reconcile_time(
         StatusBuilder(job, now, status),
         MPIJobDecision(
-            status, seen.record, stop=cleanup.pods_to_remove(job, seen), requeue_after=left
+            status, observed.record, stop=cleanup.pods_to_remove(job, observed), requeue_after=left
         ),
     )
 
 
-def _suspended(story: StatusBuilder, seen: Observed) -> MPIJobDecision:
-    told = story.suspended()
+def _suspended(builder: StatusBuilder, observed: Observed) -> MPIJobDecision:
+    updated = builder.suspended()
     step = MPIJobDecision(
-        told.status,
-        attempts.after_suspension(story.job, seen, story.now),
-        needs_key=not seen.has_key,
-        stop=tuple(p.name for p in seen.pods if not p.terminating),
-        events=told.events,
+        updated.status,
+        attempts.after_suspension(builder.job, observed, builder.now),
+        needs_key=not observed.has_key,
+        stop=tuple(p.name for p in observed.pods if not p.terminating),
+        events=updated.events,
     )
-    return _closed(told, _with_counts(step, seen))
+    return _with_reconcile_time(updated, _with_counts(builder.job, step, observed))
 
 
-def _time_is_up(story: StatusBuilder, seen: Observed) -> Failure | None:
-    job, started = story.job, story.status.start_time or story.now
-    attempt = seen.record.attempt
-    left = deadline.remaining(job, started, story.now)
+def _timeout(builder: StatusBuilder, observed: Observed) -> Failure | None:
+    job, started = builder.job, builder.status.start_time or builder.now
+    attempt = observed.record.attempt
+    left = deadline.remaining(job, started, builder.now)
     if left is not None and left <= NOW:
         return Failure(attempt, reasons.DEADLINE, deadline.message(job))
-    left = scheduling.remaining(job, story.status, seen, story.now)
+    left = waiting.time_left(job, builder.status, observed, builder.now)
     if left is not None and left <= NOW:
-        return Failure(attempt, reasons.SCHEDULING_TIMEOUT, scheduling.message(job, seen))
+        return Failure(attempt, reasons.SCHEDULING_TIMEOUT, waiting.timeout_message(job, observed))
     return None
 
 
-def _failed(story: StatusBuilder, seen: Observed, failure: Failure) -> MPIJobDecision:
-    """An attempt is over: recorded now, acted upon at the next look."""
-    job, limit = story.job, backoff.limit(story.job)
+def _attempt_failed(builder: StatusBuilder, observed: Observed, failure: Failure) -> MPIJobDecision:
+    """An attempt is over: recorded now, acted upon in the next pass."""
+    job, limit = builder.job, backoff.limit(builder.job)
     if failure.reason in reasons.PERMANENT:
         failure = permanent_failures.explained(failure, retries=limit > 0)
-    told = story.blaming(failure)
-    if failure.reason in reasons.FINAL or backoff.exhausted(job, len(seen.record.failures) + 1):
-        return _lost(story if limit == 0 else told, seen, failure)
-    record = attempts.with_failure(seen.record, failure, story.now)
-    return _ended(told.restarting(record, limit), seen, record)
+    updated = builder.attempt_failed(failure)
+    if failure.reason in reasons.FINAL or backoff.exhausted(job, len(observed.record.failures) + 1):
+        return _job_failed(builder if limit == 0 else updated, observed, failure)
+    record = attempts.with_failure(observed.record, failure, builder.now)
+    return _ended(updated.restarting(record, limit), observed, record)
 
 
-def _lost(story: StatusBuilder, seen: Observed, failure: Failure) -> MPIJobDecision:
-    record = attempts.with_last_failure(seen.record, failure)
-    return _ended(story.failed(attempts.as_job_failure(story.job, record, failure)), seen, record)
+def _job_failed(builder: StatusBuilder, observed: Observed, failure: Failure) -> MPIJobDecision:
+    record = attempts.with_last_failure(observed.record, failure)
+    return _ended(
+        builder.failed(attempts.as_job_failure(builder.job, record, failure)), observed, record
+    )
 
 
-def _ended(story: StatusBuilder, seen: Observed, record: Record) -> MPIJobDecision:
-    """The last decision of an attempt or a job; clearing away is the next look's business."""
-    step = MPIJobDecision(story.status, record, events=story.events, requeue_after=NOW)
-    return _closed(story, _with_counts(step, seen))
+def _ended(builder: StatusBuilder, observed: Observed, record: Record) -> MPIJobDecision:
+    """The last decision of an attempt or a job; removing pods is the next pass's business."""
+    step = MPIJobDecision(builder.status, record, events=builder.events, requeue_after=NOW)
+    return _with_reconcile_time(builder, _with_counts(builder.job, step, observed))
 
 
-def _between(story: StatusBuilder, seen: Observed, retry_at: datetime) -> MPIJobDecision:
-    """Rest and clear away, until nothing is left of the last attempt but its healthy workers."""
-    job, limit = story.job, backoff.limit(story.job)
-    record = attempts.with_bounded_backoff(seen.record, story.now)
-    told = story.restarting(record, limit)
-    left = (record.retry_at or retry_at) - story.now
+def _between_attempts(
+    builder: StatusBuilder, observed: Observed, retry_at: datetime
+) -> MPIJobDecision:
+    """Wait and remove pods, until nothing is left of the last attempt but its healthy workers."""
+    job, limit = builder.job, backoff.limit(builder.job)
+    record = attempts.with_bounded_backoff(observed.record, builder.now)
+    updated = builder.restarting(record, limit)
+    left = (record.retry_at or retry_at) - builder.now
     if c.holds(job.status.conditions, c.RUNNING):
-        # The status of this look was lost once. Should it be lost again after the attempt has
+        # The status of this pass was lost once. Should it be lost again after the attempt has
         # begun, the old Running would read as a launcher that is gone.
-        return _onward(told, seen, MPIJobDecision(told.status, record, requeue_after=NOW))
-    if left > NOW or attempts.unneeded_pods(job, seen) or lost_pods.awaited_deletions(job, seen):
+        return _with_status(
+            updated, observed, MPIJobDecision(updated.status, record, requeue_after=NOW)
+        )
+    if (
+        left > NOW
+        or attempts.unneeded_pods(job, observed)
+        or lost_pods.awaited_deletions(job, observed)
+    ):
         wait = left if left > NOW else None
-        return _clearing(told, seen, MPIJobDecision(told.status, record, requeue_after=wait))
-    return _under_way(told.retrying(record, limit), seen, replace(record, retry_at=None))
+        return _remove_pods(
+            updated, observed, MPIJobDecision(updated.status, record, requeue_after=wait)
+        )
+    return _run_attempt(updated.retrying(record, limit), observed, replace(record, retry_at=None))
 
 
-def _under_way(story: StatusBuilder, seen: Observed, record: Record) -> MPIJobDecision:
+def _run_attempt(builder: StatusBuilder, observed: Observed, record: Record) -> MPIJobDecision:
     """Start what is missing: workers, then, when they are ready for it, the launcher."""
-    job = story.job
-    if attempts.unneeded_pods(job, seen) or lost_pods.awaited_deletions(job, seen):
-        return _clearing(story, seen, MPIJobDecision(story.status, record))
-    stale = tuple(p.name for p in seen.workers if p.attempt < record.attempt)
-    launcher = seen.launcher()
+    job = builder.job
+    if attempts.unneeded_pods(job, observed) or lost_pods.awaited_deletions(job, observed):
+        return _remove_pods(builder, observed, MPIJobDecision(builder.status, record))
+    stale = tuple(p.name for p in observed.workers if p.attempt < record.attempt)
+    launcher = observed.launcher()
     # What ours would make, another controller's launcher could not use.
     led_by_another = launcher is not None and launcher.foreign
-    absent = () if led_by_another else takeover.missing_workers(job, seen)
+    absent = () if led_by_another else takeover.missing_workers(job, observed)
     step = MPIJobDecision(
-        story.status,
+        builder.status,
         record,
-        needs_key=not seen.has_key,
+        needs_key=not observed.has_key,
         start_workers=absent,
-        start_launcher=launcher is None and not stale and _may_launch(job, seen),
+        start_launcher=launcher is None and not stale and _may_launch(job, observed),
         free=stale,
-        resize=elastic.hosts_change_now(job, seen),
+        resize=elastic.hosts_change_now(job, observed),
     )
-    return _onward(_alive(story, seen), seen, step)
+    return _with_status(_with_running(builder, observed), observed, step)
 
 
-def _clearing(story: StatusBuilder, seen: Observed, step: MPIJobDecision) -> MPIJobDecision:
-    """Stop what is of no use; what holds resources in vain for long, too."""
-    job = story.job
-    held = lost_pods.workers_to_release(job, seen, story.now)
+def _remove_pods(
+    builder: StatusBuilder, observed: Observed, step: MPIJobDecision
+) -> MPIJobDecision:
+    """Stop pods of no use, and in the end healthy ones that wait in vain for a lost one."""
+    job = builder.job
+    held = lost_pods.workers_to_release(job, observed, builder.now)
     if held:
-        story = story.releasing(lost_pods.message(job, seen, len(held)))
-    stop = tuple(dict.fromkeys((*attempts.unneeded_pods(job, seen), *held)))
-    left = None if held else lost_pods.remaining(job, seen, story.now)
+        builder = builder.workers_released(lost_pods.message(job, observed, len(held)))
+    stop = tuple(dict.fromkeys((*attempts.unneeded_pods(job, observed), *held)))
+    left = None if held else lost_pods.remaining(job, observed, builder.now)
     waits = (w for w in (step.requeue_after, left) if w is not None and w > NOW)
-    return _onward(story, seen, replace(step, stop=stop, requeue_after=min(waits, default=None)))
+    return _with_status(
+        builder, observed, replace(step, stop=stop, requeue_after=min(waits, default=None))
+    )
 
 
-def _may_launch(job: MPIJob, seen: Observed) -> bool:
-    if not scheduling.launches_late(job):
+def _may_launch(job: MPIJob, observed: Observed) -> bool:
+    if not waiting.launches_late(job):
         return True
-    return sum(1 for p in seen.workers if p.ready) == job.workers
+    return sum(1 for p in observed.workers if p.ready) == job.workers
 
 
-def _alive(story: StatusBuilder, seen: Observed) -> StatusBuilder:
-    launcher = seen.launcher()
-    up = sum(1 for p in seen.workers if p.phase == "Running")
-    if launcher is None or launcher.phase != "Running" or up < story.job.workers:
-        return story
-    return story.running()
+def _with_running(builder: StatusBuilder, observed: Observed) -> StatusBuilder:
+    launcher = observed.launcher()
+    up = sum(1 for p in observed.workers if _works(p, observed))
+    if launcher is None or not _works(launcher, observed) or up < builder.job.workers:
+        return builder
+    return builder.running()
 
 
-def _onward(story: StatusBuilder, seen: Observed, step: MPIJobDecision) -> MPIJobDecision:
-    """The step with the story's words, the counts, and the next moment that time alone decides."""
-    after = replace(seen, record=step.record)
-    wait = waiting.remaining(story.job, story.status, after, story.now)
+def _works(pod: ObservedPod, observed: Observed) -> bool:
+    """Where every pod does a part of the work, one that has done its part need not run."""
+    done = observed.every_pod_works and pod.phase == pod_status.SUCCEEDED
+    return done or pod.phase == pod_status.RUNNING
+
+
+def _with_status(
+    builder: StatusBuilder, observed: Observed, step: MPIJobDecision
+) -> MPIJobDecision:
+    """The step with the status, its events, and the next moment that time alone decides."""
+    after = replace(observed, record=step.record)
+    wait = waiting.next_message_in(builder.job, builder.status, after, builder.now)
     if wait is not None and wait <= NOW:
-        story = story.waiting(waiting.message(story.job, story.status, after, story.now))
+        builder = builder.waiting(waiting.message(builder.job, builder.status, after, builder.now))
         wait = waiting.EVERY
     waits = (
         step.requeue_after,
         wait,
-        deadline.remaining(story.job, story.status.start_time or story.now, story.now),
-        scheduling.remaining(story.job, story.status, after, story.now),
+        deadline.remaining(builder.job, builder.status.start_time or builder.now, builder.now),
+        waiting.time_left(builder.job, builder.status, after, builder.now),
     )
     soonest = min((w for w in waits if w is not None), default=None)
-    told = replace(step, status=story.status, events=story.events, requeue_after=soonest)
-    return _closed(story, _with_counts(told, seen))
+    updated = replace(step, status=builder.status, events=builder.events, requeue_after=soonest)
+    return _with_reconcile_time(builder, _with_counts(builder.job, updated, observed))
 
 
-def _with_counts(step: MPIJobDecision, seen: Observed) -> MPIJobDecision:
-    counted = replicas.counts(seen, step.record)
+def _with_counts(job: MPIJob, step: MPIJobDecision, observed: Observed) -> MPIJobDecision:
+    counted = replicas.counts(job.name, observed, step.record)
     return replace(step, status=replace(step.status, replica_statuses=counted))
 
 
-def _closed(story: StatusBuilder, step: MPIJobDecision) -> MPIJobDecision:
-    """Stamps the look, but only where the status says something new: a stamp alone is no news.
-
-    Were it stamped for every act, an act that takes a while would be a storm of writes.
-    """
-    if step.status == story.job.status:
+def _with_reconcile_time(builder: StatusBuilder, step: MPIJobDecision) -> MPIJobDecision:
+    """Only where the status says something new: a time alone would be a write in every pass."""
+    if step.status == builder.job.status:
         return step
-    return replace(step, status=replace(step.status, last_reconcile_time=story.now))
+    return replace(step, status=replace(step.status, last_reconcile_time=builder.now))

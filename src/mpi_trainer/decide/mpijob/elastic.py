@@ -7,33 +7,39 @@ hears first, and the workers go then. Ranks are moved by nobody but the program,
 
 from __future__ import annotations
 
+from mpi_trainer.api.kinds import pod_status
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.decide.observed import Observed
 
 
-def hosts_change_now(job: MPIJob, seen: Observed) -> bool:
+def hosts_change_now(job: MPIJob, observed: Observed) -> bool:
     """Whether the files that name the hosts are to change now."""
-    told = _told(seen)
+    told = _told(observed)
     if told is None or told == job.workers:
         return False
-    up = {p.index for p in seen.workers if p.phase == "Running" and not p.terminating}
+    up = {p.index for p in observed.workers if p.phase == pod_status.RUNNING and not p.terminating}
     return told > job.workers or all(index in up for index in range(job.workers))
 
 
-def workers_to_keep(job: MPIJob, seen: Observed) -> int:
+def workers_to_keep(job: MPIJob, observed: Observed) -> int:
     """How many workers are kept: those that the launcher counts on, even if fewer are wanted."""
-    return max(job.workers, _told(seen) or 0)
+    return max(job.workers, _told(observed) or 0)
 
 
-def workers_needed(job: MPIJob, seen: Observed) -> int:
+def workers_needed(job: MPIJob, observed: Observed) -> int:
     """How many workers the attempt depends on: of those that are to come, none yet."""
-    told = _told(seen)
+    told = _told(observed)
     return job.workers if told is None else min(job.workers, told)
 
 
-def _told(seen: Observed) -> int | None:
+def _told(observed: Observed) -> int | None:
     """How many workers the files name; None where no launcher of ours reads them now."""
-    launcher = seen.launcher()
-    if launcher is None or launcher.foreign or launcher.ended or seen.record.retry_at is not None:
+    launcher = observed.launcher()
+    if (
+        launcher is None
+        or launcher.foreign
+        or launcher.ended
+        or observed.record.retry_at is not None
+    ):
         return None
     return launcher.workers

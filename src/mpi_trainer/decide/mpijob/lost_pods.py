@@ -17,33 +17,33 @@ RELEASED_AFTER = timedelta(minutes=5)
 """after the time at which the pod was to be gone, its grace included"""
 
 
-def awaited_deletions(job: MPIJob, seen: Observed) -> tuple[ObservedPod, ...]:
+def awaited_deletions(job: MPIJob, observed: Observed) -> tuple[ObservedPod, ...]:
     """The pods on their way out that an attempt has to wait for: their names are needed again.
 
     A worker beyond `replicas` is not one of them, nor one that the launcher does not count on.
     """
-    needed = elastic.workers_needed(job, seen)
+    needed = elastic.workers_needed(job, observed)
     return tuple(
-        p for p in seen.pods if p.terminating and (p.role == "launcher" or p.index < needed)
+        p for p in observed.pods if p.terminating and (p.role == "launcher" or p.index < needed)
     )
 
 
-def remaining(job: MPIJob, seen: Observed, now: datetime) -> timedelta | None:
+def remaining(job: MPIJob, observed: Observed, now: datetime) -> timedelta | None:
     """Until the healthy workers are given back; None where no pod is on its way out."""
-    late = [now - p.gone_by for p in awaited_deletions(job, seen) if p.gone_by is not None]
+    late = [now - p.gone_by for p in awaited_deletions(job, observed) if p.gone_by is not None]
     return RELEASED_AFTER - max(late) if late else None
 
 
-def workers_to_release(job: MPIJob, seen: Observed, now: datetime) -> tuple[str, ...]:
+def workers_to_release(job: MPIJob, observed: Observed, now: datetime) -> tuple[str, ...]:
     """The workers to give back now."""
-    left = remaining(job, seen, now)
+    left = remaining(job, observed, now)
     if left is None or left > timedelta(0):
         return ()
-    return tuple(p.name for p in seen.workers if not p.terminating)
+    return tuple(p.name for p in observed.workers if not p.terminating)
 
 
-def message(job: MPIJob, seen: Observed, count: int) -> str:
-    dated = [p for p in awaited_deletions(job, seen) if p.gone_by is not None]
+def message(job: MPIJob, observed: Observed, count: int) -> str:
+    dated = [p for p in awaited_deletions(job, observed) if p.gone_by is not None]
     lost = min(dated, key=lambda p: (p.gone_by, p.name))
     minutes = RELEASED_AFTER // timedelta(minutes=1)
     return (

@@ -1,7 +1,7 @@
-"""A job's status while it is being written: every change of a condition is also an event.
+"""An MPIJob's status while it is being built: every change of a condition is also an event.
 
-Immutable: each verb returns another story. An event is told only when a client can see the
-condition change, so looking twice at the same job says nothing twice.
+Immutable: each method returns another builder. There is an event only where a client can see the
+condition change, so two passes over the same job tell nothing twice.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class StatusBuilder(msgspec.Struct, frozen=True):
     def created(self) -> StatusBuilder:
         if c.find(self.status.conditions, c.CREATED):
             return self
-        return self._tell(c.CREATED, reasons.CREATED, f"{self._name} is created.")
+        return self._set_true(c.CREATED, reasons.CREATED, f"{self._name} is created.")
 
     def started(self) -> StatusBuilder:
         if self.status.start_time is not None:
@@ -39,85 +39,89 @@ class StatusBuilder(msgspec.Struct, frozen=True):
     def running(self) -> StatusBuilder:
         if c.holds(self.status.conditions, c.RUNNING):
             return self
-        return self._tell(c.RUNNING, reasons.RUNNING, f"{self._name} is running.")._drop(
+        return self._set_true(c.RUNNING, reasons.RUNNING, f"{self._name} is running.")._set_false(
             c.RESTARTING, reasons.RESTARTED, "The new attempt is running."
         )
 
     def waiting(self, text: str) -> StatusBuilder:
-        """Not running yet, and why. The condition is told again and again; an event once, with its
-        first repetition, so that a job that is merely slow to start costs none."""
+        """Not running yet, and why. The condition is written again and again; the event comes once,
+        with the first repetition, so that a job that is merely slow to start costs none."""
         before = c.find(self.status.conditions, c.RUNNING)
-        story = self._set(c.RUNNING, c.FALSE, reasons.WAITING, text)
+        builder = self._set(c.RUNNING, c.FALSE, reasons.WAITING, text)
         repeated = before is not None and before.reason == reasons.WAITING
         if before is None or not repeated or before.last_update_time != before.last_transition_time:
-            return story
-        return story._event("Warning", reasons.WAITING, text)
+            return builder
+        return builder._event("Warning", reasons.WAITING, text)
 
     def restarting(self, record: Record, limit: int) -> StatusBuilder:
-        """Between two attempts. After a suspension there is no failure to tell of."""
+        """Between two attempts. After a suspension there is no failure to report."""
         text = _retry(record, limit, "follows")
-        story = self._drop(c.RUNNING, reasons.RESTARTING, "A new attempt will start.")
-        return story._tell(c.RESTARTING, reasons.RESTARTING, text, "Warning") if text else story
+        builder = self._set_false(c.RUNNING, reasons.RESTARTING, "A new attempt will start.")
+        return (
+            builder._set_true(c.RESTARTING, reasons.RESTARTING, text, "Warning")
+            if text
+            else builder
+        )
 
     def retrying(self, record: Record, limit: int) -> StatusBuilder:
-        """The rest is over. Still Restarting, until the new attempt runs."""
+        """The delay is over. Still Restarting, until the new attempt runs."""
         text = _retry(record, limit, "has begun")
         return self._set(c.RESTARTING, c.TRUE, reasons.RESTARTING, text) if text else self
 
-    def blaming(self, failure: Failure) -> StatusBuilder:
-        """Tells what ended an attempt, to whoever reads events only."""
+    def attempt_failed(self, failure: Failure) -> StatusBuilder:
+        """An event, for readers of events only: the status says it with the restart or the end."""
         return self._event("Warning", failure.reason, failure.message)
 
-    def surprised(self, text: str) -> StatusBuilder:
-        """Warns of what is odd but no failure; nothing where nothing is."""
+    def placement_warned(self, text: str) -> StatusBuilder:
+        """An event about where ranks ran; none where there is no `text`."""
         return self._event("Warning", reasons.PLACEMENT_SURPRISING, text) if text else self
 
-    def releasing(self, text: str) -> StatusBuilder:
-        """Tells that healthy workers are given back, and what an administrator can do."""
+    def workers_released(self, text: str) -> StatusBuilder:
+        """An event: healthy workers are given back, and what an administrator can do."""
         return self._event("Warning", reasons.RELEASED, text)
 
     def suspended(self) -> StatusBuilder:
         if c.holds(self.status.conditions, c.SUSPENDED) and self.status.start_time is None:
             return self
         text = f"{self._name} is suspended."
-        story = self._tell(c.SUSPENDED, reasons.SUSPENDED, "MPIJob suspended")
-        story = story._set(c.RUNNING, c.FALSE, reasons.SUSPENDED, text)
-        story = story._drop(c.RESTARTING, reasons.SUSPENDED, text)
-        return replace(story, status=replace(story.status, start_time=None))
+        builder = self._set_true(c.SUSPENDED, reasons.SUSPENDED, "MPIJob suspended")
+        builder = builder._set(c.RUNNING, c.FALSE, reasons.SUSPENDED, text)
+        builder = builder._set_false(c.RESTARTING, reasons.SUSPENDED, text)
+        return replace(builder, status=replace(builder.status, start_time=None))
 
     def resumed(self) -> StatusBuilder:
         if not c.holds(self.status.conditions, c.SUSPENDED):
             return self
-        story = self._set(c.SUSPENDED, c.FALSE, reasons.RESUMED, "MPIJob resumed")
-        return story._event("Normal", reasons.RESUMED, "MPIJob resumed")
+        builder = self._set(c.SUSPENDED, c.FALSE, reasons.RESUMED, "MPIJob resumed")
+        return builder._event("Normal", reasons.RESUMED, "MPIJob resumed")
 
     def succeeded(self) -> StatusBuilder:
         text = f"{self._name} successfully completed."
-        return self._tell(c.SUCCEEDED, reasons.SUCCEEDED, text)._ended()
+        return self._set_true(c.SUCCEEDED, reasons.SUCCEEDED, text)._ended()
 
     def failed(self, failure: Failure) -> StatusBuilder:
-        return self._tell(c.FAILED, failure.reason, failure.message, "Warning")._ended()
+        return self._set_true(c.FAILED, failure.reason, failure.message, "Warning")._ended()
 
     @property
     def _name(self) -> str:
         return f"MPIJob {self.job.namespace}/{self.job.name}"
 
     def _ended(self) -> StatusBuilder:
-        story = self._drop(c.RUNNING, reasons.RUNNING, f"{self._name} has ended.")
-        waited = c.find(story.status.conditions, c.RUNNING)
+        builder = self._set_false(c.RUNNING, reasons.RUNNING, f"{self._name} has ended.")
+        waited = c.find(builder.status.conditions, c.RUNNING)
         if waited is not None and waited.reason == reasons.WAITING:
             text = f"{self._name} never ran: {waited.message}"
-            story = story._set(c.RUNNING, c.FALSE, reasons.RUNNING, text)
-        story = story._drop(c.RESTARTING, reasons.RESTARTED, f"{self._name} has ended.")
-        return replace(story, status=replace(story.status, completion_time=self.now))
+            builder = builder._set(c.RUNNING, c.FALSE, reasons.RUNNING, text)
+        builder = builder._set_false(c.RESTARTING, reasons.RESTARTED, f"{self._name} has ended.")
+        return replace(builder, status=replace(builder.status, completion_time=self.now))
 
-    def _tell(
+    def _set_true(
         self, kind: str, reason: str, text: str, weight: Literal["Normal", "Warning"] = "Normal"
     ) -> StatusBuilder:
-        story = self._set(kind, c.TRUE, reason, text)
-        return self if story is self else story._event(weight, reason, text)
+        builder = self._set(kind, c.TRUE, reason, text)
+        return self if builder is self else builder._event(weight, reason, text)
 
-    def _drop(self, kind: str, reason: str, text: str) -> StatusBuilder:
+    def _set_false(self, kind: str, reason: str, text: str) -> StatusBuilder:
         """The condition no longer holds; where it never did, it is not mentioned."""
         if not c.holds(self.status.conditions, kind):
             return self

@@ -14,18 +14,18 @@ from mpi_trainer.api.kinds.mpijob import WORKER, MPIJob
 from mpi_trainer.decide.observed import Observed, ObservedPod, Record
 
 
-def needs_new_attempt(job: MPIJob, seen: Observed) -> bool:
+def needs_new_attempt(job: MPIJob, observed: Observed) -> bool:
     """Whether there are pods of another's that nobody leads, or not all that its launcher needs."""
-    if not any(p.foreign for p in seen.pods):
+    if not any(p.foreign for p in observed.pods):
         return False
-    launcher = seen.launcher()
+    launcher = observed.launcher()
     if launcher is None or not launcher.foreign:
         return True
-    return not c.holds(job.status.conditions, c.RUNNING) and bool(missing_workers(job, seen))
+    return not c.holds(job.status.conditions, c.RUNNING) and bool(missing_workers(job, observed))
 
 
-def missing_workers(job: MPIJob, seen: Observed) -> tuple[int, ...]:
-    present = {p.index for p in seen.workers}
+def missing_workers(job: MPIJob, observed: Observed) -> tuple[int, ...]:
+    present = {p.index for p in observed.workers}
     return tuple(i for i in range(job.workers) if i not in present)
 
 

@@ -1,7 +1,7 @@
-"""A TrainJob's status while it is being written, by the rules of the public API.
+"""A TrainJob's status while it is being built, by the rules of the public API.
 
-Immutable: each verb returns another story. There are three conditions and no more, because clients
-count on that; what else is to be told goes into annotations and events.
+Immutable: each method returns another builder. There are three conditions and no more, because
+clients count on that; what else is known goes into annotations and events.
 """
 
 from __future__ import annotations
@@ -20,14 +20,12 @@ from mpi_trainer.api.kinds.trainjob import (
     TrainJobCondition,
     TrainJobStatus,
 )
+from mpi_trainer.decide import reasons
 from mpi_trainer.decide.reasons import DecidedEvent
 from mpi_trainer.decide.trainjob import status_annotations as f
 from mpi_trainer.decide.trainjob.status_annotations import StatusAnnotations
 
 replace = msgspec.structs.replace
-
-RESUMED = "Resumed"
-RETRIED = "PodFailed"
 
 
 def find(status: TrainJobStatus, kind: str) -> TrainJobCondition | None:
@@ -54,23 +52,23 @@ class StatusBuilder(msgspec.Struct, frozen=True):
     begun: datetime | None = None
 
     def suspended(self) -> StatusBuilder:
-        story = self._set(SUSPENDED, TRUE, SUSPENDED, "TrainJob is suspended")
-        if story is not self:
-            story = story._event("Normal", SUSPENDED, "TrainJob is suspended")
+        builder = self._set(SUSPENDED, TRUE, SUSPENDED, "TrainJob is suspended")
+        if builder is not self:
+            builder = builder._event("Normal", SUSPENDED, "TrainJob is suspended")
         cleared = StatusAnnotations(
             phase=f.SUSPENDED, ttl=self.annotations.ttl, clean=self.annotations.clean
         )
-        return replace(story, annotations=cleared)
+        return replace(builder, annotations=cleared)
 
     def resumed(self) -> StatusBuilder:
         """Pending, unless it runs already."""
-        story = self
+        builder = self
         if holds(self.status, SUSPENDED):
-            story = self._set(SUSPENDED, FALSE, RESUMED, "TrainJob is resumed")
-            story = story._event("Normal", RESUMED, "TrainJob is resumed")
-        if story.annotations.phase in ("", f.RUNNING):
-            return story
-        return replace(story, annotations=replace(story.annotations, phase=f.PENDING))
+            builder = self._set(SUSPENDED, FALSE, reasons.RESUMED_TRAINJOB, "TrainJob is resumed")
+            builder = builder._event("Normal", reasons.RESUMED_TRAINJOB, "TrainJob is resumed")
+        if builder.annotations.phase in ("", f.RUNNING):
+            return builder
+        return replace(builder, annotations=replace(builder.annotations, phase=f.PENDING))
 
     def waiting(self, why: str) -> StatusBuilder:
         if self.annotations.phase == f.RUNNING or why == self.annotations.cause:
@@ -78,11 +76,11 @@ class StatusBuilder(msgspec.Struct, frozen=True):
         return replace(self, annotations=replace(self.annotations, phase=f.PENDING, cause=why))
 
     def retried(self, why: str) -> StatusBuilder:
-        """It goes on, and what failed is told."""
+        """It goes on after a failure."""
         if why == self.annotations.cause:
             return self
-        story = replace(self, annotations=replace(self.annotations, cause=why))
-        return story._event("Warning", RETRIED, why)
+        builder = replace(self, annotations=replace(self.annotations, cause=why))
+        return builder._event("Warning", reasons.RETRIED_TRAINJOB, why)
 
     def running(self) -> StatusBuilder:
         if self.annotations.phase == f.RUNNING:
@@ -92,18 +90,19 @@ class StatusBuilder(msgspec.Struct, frozen=True):
         return replace(self, annotations=found)._event("Normal", f.RUNNING, "TrainJob is running")
 
     def complete(self, reason: str, message: str) -> StatusBuilder:
-        """Told by the condition alone: the JobSet has an event of its own for it."""
-        return self._set(COMPLETE, TRUE, reason, message)._over(f.SUCCEEDED, "")
+        """By the condition alone: the JobSet has an event of its own for it."""
+        return self._set(COMPLETE, TRUE, reason, message)._with_end(f.SUCCEEDED, "")
 
-    def failed(self, reason: str, message: str, cause: str) -> StatusBuilder:
-        story = self._set(FAILED, TRUE, reason, message)._over(f.FAILED, cause)
-        return story._event("Warning", reason, message)
+    def failed(self, reason: str, message: str, cause: str = "") -> StatusBuilder:
+        """`cause` is what the annotation says, where that is not the whole message."""
+        builder = self._set(FAILED, TRUE, reason, message)._with_end(f.FAILED, cause or message)
+        return builder._event("Warning", reason, message)
 
     def warned(self, reason: str, message: str) -> StatusBuilder:
         return self._event("Warning", reason, message) if message else self
 
-    def _over(self, phase: str, cause: str) -> StatusBuilder:
-        """That it ran may not have been told yet."""
+    def _with_end(self, phase: str, cause: str) -> StatusBuilder:
+        """That it ran may not have been written yet."""
         found = self.annotations
         since = found.start_time or (f.to_text(self.begun) if self.begun is not None else "")
         ended = f.to_text(self.now)

@@ -11,68 +11,69 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 
+from mpi_trainer.api.kinds import pod_status
 from mpi_trainer.api.kinds.annotations import SCHEDULE_TIMEOUT, seconds
 from mpi_trainer.decide.observed import ObservedPod
 from mpi_trainer.decide.trainjob.observed import ObservedTrainJob
+from mpi_trainer.diagnose import pod_waiting
 
-_LONGEST_CAUSE = 300
-
-
-def allowed(annotations: Mapping[str, str], seen: ObservedTrainJob) -> int:
-    """The seconds that the job's pods have, 0 without end."""
-    asked = (
-        seconds(given.get(SCHEDULE_TIMEOUT, ""))
-        for given in (annotations, seen.runtime_annotations)
-    )
-    return next((chosen for chosen in asked if chosen is not None), seen.schedule_timeout)
+SETTING = f"the annotation {SCHEDULE_TIMEOUT} of the job or its runtime"
 
 
-def left(
-    annotations: Mapping[str, str], seen: ObservedTrainJob, waited: timedelta
+# --- how long ------------------------------------------------------------------------------------
+
+
+def time_left(
+    annotations: Mapping[str, str], observed: ObservedTrainJob, waited: timedelta
 ) -> timedelta | None:
-    """None where nothing is waited for that could be seen, or for as long as it takes."""
-    limit = allowed(annotations, seen)
-    return timedelta(seconds=limit) - waited if limit and _waits(seen) else None
+    """None where there is no limit, or nothing is waited for that could be seen."""
+    limit = _seconds(annotations, observed)
+    return timedelta(seconds=limit) - waited if limit and _waits(observed) else None
 
 
-def message(annotations: Mapping[str, str], seen: ObservedTrainJob) -> str:
-    late = _late(seen)
-    first = f"{late[0].name}: {late[0].why or 'no cause is known'}" if late else seen.problem
-    first = first or "no pod was made; `kubectl describe job` says why"
-    count = f"{len(late)} of {len(seen.pods.pods)} pods" if late else "its pods"
-    return (
-        f"{count} did not run within {allowed(annotations, seen)} s "
-        f"({first[:_LONGEST_CAUSE].rstrip('.')}); see to what is missing, or raise the annotation "
-        f"{SCHEDULE_TIMEOUT} of the job or its runtime."
-    )
+def timeout_message(annotations: Mapping[str, str], observed: ObservedTrainJob) -> str:
+    limit, late = _seconds(annotations, observed), _late_pods(observed)
+    if late:
+        causes = [(pod.name, pod.wait_cause()) for pod in late]
+        wanted, unplaced = len(observed.pods.pods), not late[0].scheduled
+        return pod_waiting.timeout_message(causes, wanted, limit, SETTING, unplaced)
+    why = pod_waiting.short(observed.problem) or "no pod was made; `kubectl describe job` says why"
+    return f"Not all pods ran within {limit} s: {why}; see to the cause, or raise {SETTING}."
 
 
-def told(seen: ObservedTrainJob) -> str:
-    """What the scheduler and the kubelets say, first of those that do not run at all."""
-    ordered = sorted(seen.pods.pods, key=lambda p: p.begun)
-    stuck = [(p.name, why) for p in ordered if (why := _hindrance(p))]
-    if not stuck:
-        return ""
-    more = f" (and {len(stuck) - 1} more)" if len(stuck) > 1 else ""
-    name, why = stuck[0]
-    return f"{name}{more}: {why}"
+def _seconds(annotations: Mapping[str, str], observed: ObservedTrainJob) -> int:
+    """The seconds that the job's pods have, 0 without limit."""
+    given = (annotations, observed.runtime_annotations)
+    chosen = (seconds(one.get(SCHEDULE_TIMEOUT, "")) for one in given)
+    return next((one for one in chosen if one is not None), observed.schedule_timeout)
 
 
-def _hindrance(pod: ObservedPod) -> str:
-    if pod.phase == "Running" and not pod.ready:
-        return pod.why or "it runs, but is not ready"
-    return pod.why if pod.phase == "Pending" else ""
-
-
-def _waits(seen: ObservedTrainJob) -> bool:
-    """Whether pods are there that do not run, or none at all where JobSet has looked at the job: an
-    initializer that runs is one that does, and what comes after it is not late."""
-    if seen.job_set is None:
-        return bool(seen.problem)
-    if not seen.all_pods:
+def _waits(observed: ObservedTrainJob) -> bool:
+    """Whether pods are there that do not run, or none at all although JobSet has counts of the job:
+    an initializer that runs is one that does, and what comes after it is not late."""
+    if observed.job_set is None:
+        return bool(observed.problem)
+    if not observed.all_pods:
         return False
-    return bool(_late(seen)) if seen.pods.pods else bool(seen.job_set.jobs)
+    return bool(_late_pods(observed)) if observed.pods.pods else bool(observed.job_set.jobs)
 
 
-def _late(seen: ObservedTrainJob) -> list[ObservedPod]:
-    return [p for p in seen.pods.pods if not p.begun and not p.terminating]
+def _late_pods(observed: ObservedTrainJob) -> list[ObservedPod]:
+    return [p for p in observed.pods.pods if not p.begun and not p.terminating]
+
+
+# --- what is said --------------------------------------------------------------------------------
+
+
+def message(observed: ObservedTrainJob) -> str:
+    """Of those pods whose scheduler or kubelet says something, first of those that do not run at
+    all; empty where there is none."""
+    ordered = sorted(observed.pods.pods, key=lambda p: p.begun)
+    causes = [(pod.name, pod.wait_cause()) for pod in ordered if _is_held_up(pod)]
+    return pod_waiting.named_sentence(causes, len(ordered)) if causes else ""
+
+
+def _is_held_up(pod: ObservedPod) -> bool:
+    if pod.phase == pod_status.RUNNING:
+        return not pod.ready and not pod.terminating
+    return pod.phase == pod_status.PENDING and bool(pod.why or pod.waiting)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mpi_trainer.api.effective.combine import MEETING_PORT, TRAINER, Effective
+from mpi_trainer.api.effective.combine import MEETING_PORT, NODE, TRAINER, Effective
+from mpi_trainer.layout.hosts import host_name
 
 PORT = MEETING_PORT
 INDEX = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
@@ -15,8 +16,8 @@ Variable = dict[str, Any]
 
 def address(effective: Effective) -> str:
     trainer = effective.job(TRAINER)
-    job = "node" if trainer is None else trainer.name
-    return f"{effective.name}-{job}-0-0.{effective.subdomain}"
+    job = NODE if trainer is None else trainer.name
+    return f"{host_name(effective.name, job)}.{effective.subdomain}"
 
 
 def value(name: str, text: str) -> Variable:

@@ -27,6 +27,7 @@ from mpi_trainer.decide.mpijob import replicas
 from mpi_trainer.decide.observed import Observed
 from mpi_trainer.diagnose.progress import Tracker
 from mpi_trainer.diagnose.rank_lines import Line
+from mpi_trainer.layout.hosts import launcher_name
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.execute import reports
 from mpi_trainer.local.execute.follower import Look, Orders
@@ -155,7 +156,7 @@ class Desk:
     def _last_entry(self) -> logfile.Entry:
         """So that whoever reads the log to its end learns how much is missing there."""
         text = f"mpi-trainer: {self._log.missing.words()}"
-        pod = f"{self._dir.name}-launcher"
+        pod = launcher_name(self._dir.name)
         number, attempt = self._log.number, self._state.record.attempt
         return logfile.Entry(number, time.time(), attempt, pod, "stderr", None, text)
 

@@ -13,12 +13,12 @@ from signal import SIGKILL
 
 from msgspec.structs import replace
 
+from mpi_trainer.api.kinds import pod_status
 from mpi_trainer.decide.observed import End, ObservedRank
 
 FOLDER = "ranks"
 DONE = "done"
 """below it: records that the agent has told the launcher of"""
-OOM_KILLED = "OOMKilled"
 
 
 def read(shares: Mapping[str, str], attempt: int) -> tuple[ObservedRank, ...]:
@@ -46,7 +46,7 @@ def blamed(
     Only the rank dies so, not its worker: without this it would seem that somebody killed it.
     """
     return tuple(
-        replace(rank, end=replace(rank.end, reason=OOM_KILLED))
+        replace(rank, end=replace(rank.end, reason=pod_status.OOM_KILLED))
         if rank.end is not None and rank.end.signal == SIGKILL and rank.pod in out_of_memory
         else rank
         for rank in ranks

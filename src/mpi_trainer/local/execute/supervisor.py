@@ -13,11 +13,10 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
-from mpi_trainer.api.kinds import conditions
+from mpi_trainer.api.kinds import conditions, pod_status
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.decide import agent_summary, reasons
 from mpi_trainer.decide.mpijob.decide import decide
@@ -66,10 +65,10 @@ class Held:
             end=self.end,
         )
 
-    def _phase(self) -> Literal["Running", "Succeeded", "Failed"]:
+    def _phase(self) -> pod_status.Phase:
         if self.end is None:
-            return "Running"
-        return "Succeeded" if self.end.well else "Failed"
+            return pod_status.RUNNING
+        return pod_status.SUCCEEDED if self.end.well else pod_status.FAILED
 
 
 class Supervisor:
@@ -141,24 +140,21 @@ class Supervisor:
         pods = self._pods()
         if self._launcher_waits is not None:
             name, attempt = self._layout.launcher.name, self._launcher_waits
-            pods.append(ObservedPod(name, "launcher", "", "Pending", attempt=attempt))
+            pods.append(ObservedPod(name, "launcher", "", pod_status.PENDING, attempt=attempt))
         return Observed(
             pods=tuple(pods),
             ranks=self._ranks,
             record=self._record,
             has_key=self._planner is not None,
+            every_pod_works=self._without_mpi,
         )
 
+    @property
+    def _without_mpi(self) -> bool:
+        return self._layout.agent == "off"
+
     def _pods(self) -> list[ObservedPod]:
-        """Without MPI every pod does a part of the work: none has ended before all have."""
-        pods = [held.seen() for held in self._held.values()]
-        done = [pod for pod in pods if pod.phase == "Succeeded"]
-        if self._layout.agent != "off" or len(done) == len(self._layout.pods):
-            return pods
-        return [
-            replace(pod, phase="Running", end=None, ready=True) if pod in done else pod
-            for pod in pods
-        ]
+        return [held.seen() for held in self._held.values()]
 
     def _keep(self, decision: MPIJobDecision) -> None:
         """Kept first, by whoever follows; only then may it be acted upon."""
@@ -223,8 +219,10 @@ class Supervisor:
             self._start([self._layout.launcher])
 
     def _workers_answer(self) -> bool:
-        workers = (pod for pod in self._pods() if pod.role == "worker")
-        return sum(1 for w in workers if w.ready and not w.terminating) == len(self._layout.workers)
+        """Without MPI a worker may have done its part before the launcher starts."""
+        workers = [pod for pod in self._pods() if pod.role == "worker" and not pod.terminating]
+        done = [w for w in workers if self._without_mpi and w.phase == pod_status.SUCCEEDED]
+        return sum(1 for w in workers if w.ready or w in done) == len(self._layout.workers)
 
     def _make_keys(self) -> None:
         places = {
@@ -277,7 +275,7 @@ class Supervisor:
             ("stdout", held.running.stdout),
             ("stderr", held.running.stderr),
         ):
-            role = "launcher" if self._layout.agent == "off" else held.layout.role
+            role = "launcher" if self._without_mpi else held.layout.role
             stream = RankLines(held.layout.name, role, name)  # type: ignore[arg-type]
             self._watch(descriptor, self._reader(held, stream, descriptor))
         self._watch(held.running.pidfd, lambda: self._gone(held))
@@ -297,7 +295,7 @@ class Supervisor:
         return read
 
     def _heard(self, held: Held, lines: list[Line], data: bytes) -> None:
-        if self._layout.agent == "off":
+        if self._without_mpi:
             node = self._layout.pods.index(held.layout)
             lines = [replace(line, rank=node) for line in lines]
         self._pending += lines
@@ -317,7 +315,7 @@ class Supervisor:
             self._read_to_end(descriptor)
         self._selector.unregister(held.running.pidfd)
         status = held.running.wait()
-        reason = "OOMKilled" if held.running.oom_kills() else ""
+        reason = pod_status.OOM_KILLED if held.running.oom_kills() else ""
         words = held.last_words if held.layout.role == "worker" else ""
         self._unkept = True
         held.end = End(status.code, status.signal, reason, words)
@@ -398,7 +396,9 @@ class Supervisor:
         if said is not None and (
             failure is None or failure.pod == launcher or failure.reason in of_ranks
         ):
-            hungry = {r.rank for r in self._ranks if r.end and r.end.reason == ranks.OOM_KILLED}
+            hungry = {
+                r.rank for r in self._ranks if r.end and r.end.reason == pod_status.OOM_KILLED
+            }
             # The pods cannot see their control groups here.
             killed = said.reason == "RankKilled" and said.rank in hungry
             return reports.Cause("OutOfMemory" if killed else said.reason, said.rank, said.pod)

@@ -16,6 +16,7 @@ from mpi_trainer.api.kinds import conditions
 from mpi_trainer.decide import history
 from mpi_trainer.decide.history import History, LogTail
 from mpi_trainer.diagnose.rank_lines import Line
+from mpi_trainer.layout.hosts import launcher_name
 from mpi_trainer.local.execute.follower import Look
 from mpi_trainer.local.jobs.jobdir import State
 
@@ -45,7 +46,7 @@ class LastLines:
         ended = history.ended_attempt(before.record, look.record, now)
         if ended is None:
             return before.attempts
-        pod = f"{look.job.name}-launcher"
+        pod = launcher_name(look.job.name)
         text = "\n".join(_marked(line) for line in self._lines)
         words = (LogTail(pod, text, cut=self._more),) if text else ()
         silence = "" if words else "it printed nothing"

@@ -161,7 +161,7 @@ def test_another_containers_failure_names_it() -> None:
                     }
                 ]
             },
-            "ImagePullBackOff: no",
+            "no",
         ),
         ({}, ""),
     ],
@@ -170,6 +170,7 @@ def test_another_containers_failure_names_it() -> None:
 def test_a_pending_pod_tells_why(status: dict[str, Any], why: str) -> None:
     one = seen(worker(phase="Pending", **status))["pi-worker-0"]
     assert one.why == why
+    assert one.waiting == ("ImagePullBackOff" if "containerStatuses" in status else "")
     assert one.scheduled == ("node" not in status)
 
 

@@ -28,7 +28,7 @@ from mpi_trainer.decide.trainjob.decision import TrainJobDecision
 from mpi_trainer.decide.trainjob.observed import ObservedJobSet
 from mpi_trainer.decide.trainjob.status_annotations import StatusAnnotations
 from mpi_trainer.runtime.partial import Meta
-from tests.unit.decide.test_trainjob import make_job, whole
+from tests.unit.decide.trainjob.test_decide import make_job, whole
 
 T0 = datetime(2026, 1, 31, 12, tzinfo=UTC)
 UP = ObservedJobSet(uid="set")

@@ -18,6 +18,7 @@ import msgspec
 from mpi_trainer.api.effective.combine import NODE, Effective, ReplicatedJob, gpus
 from mpi_trainer.api.effective.overrides import NODE_CONTAINER, container
 from mpi_trainer.api.validation.compatibility import FLUX_INSTALLER
+from mpi_trainer.layout.hosts import host_name
 
 CONFIG_FOLDER: Final = "/etc/flux-config"
 INSTALLER: Final = FLUX_INSTALLER
@@ -100,7 +101,7 @@ def _numbers(effective: Effective) -> str:
     if accelerators >= tasks:
         flags += f" -g {accelerators // tasks}"
     return (
-        f"first={effective.name}-{NODE}-0-0\n"
+        f"first={host_name(effective.name, NODE)}\n"
         f"hosts='{_hosts(effective)}'\n"
         f"resources='{resources}'\n"
         f"flags='{flags}'\n"

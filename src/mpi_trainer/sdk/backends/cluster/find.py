@@ -15,7 +15,7 @@ import msgspec
 
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.api.yaml.decode import decode
-from mpi_trainer.decide import backoff
+from mpi_trainer.decide.mpijob import backoff
 from mpi_trainer.kube import lists, requests
 from mpi_trainer.kube.errors import ApiError, Forbidden, Gone, NotFound
 from mpi_trainer.sdk.backends.backend import JobPage, JobSummary, JobView, Key

@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 import msgspec
 
 from mpi_trainer.api.kinds import conditions
-from mpi_trainer.decide import backoff
+from mpi_trainer.decide.mpijob import backoff
+from mpi_trainer.layout.hosts import launcher_name, worker_name
 from mpi_trainer.local.jobs import logfile, store, trainjob
 from mpi_trainer.local.jobs.jobdir import Damaged, JobDir
 from mpi_trainer.sdk.backends.backend import Key, LogLine, LogQuery
@@ -112,7 +113,7 @@ def _writers(query: LogQuery, key: Key) -> tuple[str, ...]:
         train = find(key).settings().train
     if train is not None:
         return trainjob.writers(train, worker)
-    return (f"{key.name}-launcher" if worker is None else f"{key.name}-worker-{worker}",)
+    return (launcher_name(key.name) if worker is None else worker_name(key.name, worker),)
 
 
 def _lines(reader: logfile.Reader, wanted: _Filter) -> Iterator[LogLine]:

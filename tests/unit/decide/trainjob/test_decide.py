@@ -30,7 +30,7 @@ from mpi_trainer.api.kinds.trainjob import (
 )
 from mpi_trainer.decide.observed import End, Observed, ObservedPod, ObservedRank
 from mpi_trainer.decide.trainjob import status_annotations
-from mpi_trainer.decide.trainjob.decide import decide, needs_all_pods, over, refused, stalled
+from mpi_trainer.decide.trainjob.decide import after_end, decide, needs_all_pods, refused, stalled
 from mpi_trainer.decide.trainjob.decision import TrainJobDecision
 from mpi_trainer.decide.trainjob.observed import ObservedJobSet, ObservedTrainJob
 from mpi_trainer.decide.trainjob.status import find
@@ -87,8 +87,10 @@ def whole(job: TrainJob, torch: bool = False) -> Effective:
     return effective(job, runtime)
 
 
-def look(job: TrainJob, now: datetime = T0, torch: bool = False, **seen: Any) -> TrainJobDecision:
-    return decide(job, whole(job, torch), ObservedTrainJob(rendered="a", **seen), now)
+def decide_at(
+    job: TrainJob, now: datetime = T0, torch: bool = False, **observed: Any
+) -> TrainJobDecision:
+    return decide(job, whole(job, torch), ObservedTrainJob(rendered="a", **observed), now)
 
 
 def pod(name: str, phase: Any = "Running", **more: Any) -> ObservedPod:
@@ -111,7 +113,7 @@ def stored(job: TrainJob, step: TrainJobDecision) -> TrainJob:
 
 
 def test_a_new_job_gets_a_jobset_and_says_nothing_yet() -> None:
-    step = look(make_job())
+    step = decide_at(make_job())
     assert step.make
     assert step.status.conditions == ()
     assert step.annotations == status_annotations.StatusAnnotations()
@@ -119,19 +121,19 @@ def test_a_new_job_gets_a_jobset_and_says_nothing_yet() -> None:
 
 def test_a_suspended_job_gets_one_that_rests() -> None:
     job = make_job(suspend=True)
-    step = look(job)
+    step = decide_at(job)
     assert step.make
     told = find(step.status, "Suspended")
     assert told is not None
     assert (told.status, told.reason) == ("True", "Suspended")
     assert step.annotations.phase == "Suspended"
-    again = look(stored(job, step), at(5), job_set=REST)
+    again = decide_at(stored(job, step), at(5), job_set=REST)
     assert not again.acts
     assert again.status == step.status
 
 
 def test_a_running_jobset_is_put_to_rest() -> None:
-    assert look(make_job(suspend=True), job_set=UP).suspend is True
+    assert decide_at(make_job(suspend=True), job_set=UP).suspend is True
 
 
 @pytest.mark.parametrize(
@@ -142,8 +144,8 @@ def test_a_running_jobset_is_put_to_rest() -> None:
 def test_a_job_that_comes_back_goes_on_as_it_should_be(
     rendered: str, suspend: bool | None, renew: bool
 ) -> None:
-    job = stored(make_job(), look(make_job(suspend=True)))
-    step = look(job, at(9), job_set=replace(REST, rendered=rendered))
+    job = stored(make_job(), decide_at(make_job(suspend=True)))
+    step = decide_at(job, at(9), job_set=replace(REST, rendered=rendered))
     assert (step.suspend, step.renew) == (suspend, renew)
     told = find(step.status, "Suspended")
     assert told is not None
@@ -152,16 +154,16 @@ def test_a_job_that_comes_back_goes_on_as_it_should_be(
 
 def test_a_job_that_comes_back_waits_for_the_pods_of_before() -> None:
     """Their ends would count as failures of the JobSet that goes on."""
-    job = stored(make_job(), look(make_job(suspend=True)))
+    job = stored(make_job(), decide_at(make_job(suspend=True)))
     first, *_ = pods()
     going = Observed((replace(first, phase="Failed", terminating=True),))
-    step = look(job, at(9), job_set=REST, pods=going)
+    step = decide_at(job, at(9), job_set=REST, pods=going)
     assert (step.suspend, step.renew, step.annotations.cause) == (None, False, "")
     assert step.requeue_after is not None
-    late = look(stored(job, step), at(30), job_set=REST, pods=going)
+    late = decide_at(stored(job, step), at(30), job_set=REST, pods=going)
     assert "has not ended yet" in late.annotations.cause
     kept = Observed((replace(first, phase="Failed"),))
-    assert look(stored(job, late), at(31), job_set=REST, pods=kept).suspend is False
+    assert decide_at(stored(job, late), at(31), job_set=REST, pods=kept).suspend is False
 
 
 def test_a_job_runs_once_jobset_says_so_of_launcher_and_nodes() -> None:
@@ -173,27 +175,27 @@ def test_a_job_runs_once_jobset_says_so_of_launcher_and_nodes() -> None:
             ReplicatedJobStatus(name="launcher"),
         ),
     )
-    assert look(job, job_set=UP).annotations.phase == ""
-    assert look(job, job_set=few).annotations.phase == ""
-    step = look(job, at(4), job_set=ALL_UP)
+    assert decide_at(job, job_set=UP).annotations.phase == ""
+    assert decide_at(job, job_set=few).annotations.phase == ""
+    step = decide_at(job, at(4), job_set=ALL_UP)
     assert step.annotations.phase == "Running"
     assert step.annotations.start_time == "2026-03-01T12:00:04Z"
-    later = look(stored(job, step), at(9), job_set=few)
+    later = decide_at(stored(job, step), at(9), job_set=few)
     assert later.annotations == step.annotations
     swift = (
         ReplicatedJobStatus(name="node", ready=1),
         ReplicatedJobStatus(name="launcher", succeeded=1),
     )
-    assert look(job, job_set=replace(UP, jobs=swift)).annotations.phase == "Running"
+    assert decide_at(job, job_set=replace(UP, jobs=swift)).annotations.phase == "Running"
 
 
 def test_a_job_that_was_not_seen_to_run_has_run_since_its_launcher_began() -> None:
     launcher = pod("pi-launcher-0-0", "Succeeded", started=at(2), end=End(code=0))
     ended = replace(UP, completed=DONE)
-    late = look(make_job(), at(9), job_set=ended, pods=Observed((launcher,)))
+    late = decide_at(make_job(), at(9), job_set=ended, pods=Observed((launcher,)))
     assert late.annotations.start_time == "2026-03-01T12:00:02Z"
     node = pod("pi-node-0-0", "Failed", started=at(2), end=End(code=1))
-    never = look(make_job(), at(9), job_set=replace(UP, failed=BROKEN), pods=Observed((node,)))
+    never = decide_at(make_job(), at(9), job_set=replace(UP, failed=BROKEN), pods=Observed((node,)))
     assert never.annotations.start_time == ""
 
 
@@ -202,9 +204,9 @@ def test_counts_are_the_jobset_s_and_nothing_is_active_without_it() -> None:
         ReplicatedJobStatus(name="node", active=1, ready=1),
         ReplicatedJobStatus(name="launcher", succeeded=1),
     )
-    step = look(make_job(), job_set=replace(UP, jobs=counts))
+    step = decide_at(make_job(), job_set=replace(UP, jobs=counts))
     assert step.status.jobs_status == counts
-    gone = look(stored(make_job(), step), at(1))
+    gone = decide_at(stored(make_job(), step), at(1))
     assert [(one.active, one.ready) for one in gone.status.jobs_status] == [(0, 0), (0, 0)]
 
 
@@ -215,30 +217,34 @@ def test_nothing_is_active_of_a_job_that_has_ended() -> None:
         ReplicatedJobStatus(name="launcher", succeeded=1),
     )
     ended = replace(UP, completed=DONE, jobs=counts)
-    step = look(make_job(), at(1), torch=True, job_set=ended)
+    step = decide_at(make_job(), at(1), torch=True, job_set=ended)
     assert step.status.jobs_status == (ReplicatedJobStatus(name="node"), counts[1])
-    assert over(stored(make_job(), step), ended, at(2)).status == step.status
+    assert after_end(stored(make_job(), step), ended, at(2)).status == step.status
 
 
 def test_a_job_says_what_it_waits_for_after_ten_seconds() -> None:
-    stuck = Observed((pod("pi-node-0-0", "Pending", why="0/3 nodes are available"),))
-    early = look(make_job(), at(3), job_set=UP, pods=stuck)
+    stuck = Observed(
+        (pod("pi-node-0-0", "Pending", scheduled=False, why="0/3 nodes are available"),)
+    )
+    early = decide_at(make_job(), at(3), job_set=UP, pods=stuck)
     assert early.annotations.cause == ""
     assert early.requeue_after == timedelta(seconds=7)
-    step = look(make_job(), at(10), job_set=UP, pods=stuck)
-    assert step.annotations.cause == "pi-node-0-0: 0/3 nodes are available"
+    step = decide_at(make_job(), at(10), job_set=UP, pods=stuck)
+    assert step.annotations.cause == (
+        "1 of 1 pods have no node: 0/3 nodes are available (pi-node-0-0)"
+    )
     assert step.annotations.phase == "Pending"
 
 
 def test_a_job_that_waits_for_a_pod_to_be_ready_says_so() -> None:
     """JobSet starts no launcher before; the pod itself may look well."""
     nodes = Observed((pod("pi-node-0-0", ready=True), pod("pi-node-0-1")))
-    step = look(make_job(), at(10), job_set=UP, pods=nodes)
-    assert step.annotations.cause == "pi-node-0-1: it runs, but is not ready"
+    step = decide_at(make_job(), at(10), job_set=UP, pods=nodes)
+    assert step.annotations.cause == "1 of 2 pods run and are not ready (pi-node-0-1)"
 
 
 def test_a_job_that_waits_is_looked_at_ever_more_seldom() -> None:
-    waits = [look(make_job(), at(s), job_set=UP).requeue_after for s in (10, 60, 3600)]
+    waits = [decide_at(make_job(), at(s), job_set=UP).requeue_after for s in (10, 60, 3600)]
     assert waits == [timedelta(seconds=10), timedelta(seconds=15), timedelta(minutes=5)]
 
 
@@ -266,20 +272,20 @@ def test_a_job_whose_jobset_changes_goes_forward() -> None:
     """Where many start at once, each takes its time, and asking for pods would take more of it."""
     job, moved = make_job(), replace(UP, since=at(55))
     assert not needs_all_pods(job, whole(job), ObservedTrainJob(moved), at(60))
-    assert look(job, at(60), job_set=moved).requeue_after == timedelta(seconds=5)
+    assert decide_at(job, at(60), job_set=moved).requeue_after == timedelta(seconds=5)
     assert needs_all_pods(job, whole(job), ObservedTrainJob(moved), at(65))
 
 
 def test_a_job_that_ran_is_not_slow_to_start() -> None:
-    job = stored(make_job(), look(make_job(), job_set=ALL_UP))
+    job = stored(make_job(), decide_at(make_job(), job_set=ALL_UP))
     assert not needs_all_pods(job, whole(job), ObservedTrainJob(UP), at(60))
-    assert look(job, at(60), job_set=UP).requeue_after is None
+    assert decide_at(job, at(60), job_set=UP).requeue_after is None
 
 
 def complete(ranks: tuple[ObservedRank, ...] = (), **more: Any) -> TrainJobDecision:
     ended = pod("pi-launcher-0-0", "Succeeded", end=End(code=0))
-    seen = Observed((ended,), ranks)
-    return look(make_job(), at(1), job_set=replace(UP, completed=DONE), pods=seen, **more)
+    observed = Observed((ended,), ranks)
+    return decide_at(make_job(), at(1), job_set=replace(UP, completed=DONE), pods=observed, **more)
 
 
 def rank(number: int, where: str, code: int | None = 0) -> ObservedRank:
@@ -318,18 +324,18 @@ def test_a_launcher_that_returned_0_proves_no_success(
 def test_a_completed_jobset_is_believed_only_once_its_pods_were_asked_for(seconds: float) -> None:
     """C-11: however late it is, and by whose clock: evidence is a list, not a time-out."""
     job, ended = make_job(), replace(UP, completed=DONE)
-    unseen = look(job, at(seconds), job_set=ended)
+    unseen = decide_at(job, at(seconds), job_set=ended)
     assert find(unseen.status, "Complete") is None
     assert unseen.requeue_after is not None
-    told = look(job, at(seconds), job_set=ended, all_pods=True)
+    told = decide_at(job, at(seconds), job_set=ended, all_pods=True)
     assert find(told.status, "Complete") is not None
     assert [event.reason for event in told.events] == ["EvidenceMissing"]
 
 
 def test_evidence_that_was_watched_is_not_asked_for_again() -> None:
     job, ended = make_job(), Observed((pod("pi-launcher-0-0", "Succeeded", end=End(code=0)),))
-    seen = ObservedTrainJob(replace(UP, completed=DONE), ended)
-    assert not needs_all_pods(job, whole(job), seen, at(60))
+    observed = ObservedTrainJob(replace(UP, completed=DONE), ended)
+    assert not needs_all_pods(job, whole(job), observed, at(60))
     bad = Observed((pod("pi-node-0-1", "Failed", end=End(code=9)),))
     assert not needs_all_pods(
         job, whole(job), ObservedTrainJob(replace(UP, failed=BROKEN), bad), at(60)
@@ -339,10 +345,10 @@ def test_evidence_that_was_watched_is_not_asked_for_again() -> None:
 def test_who_failed_is_asked_for_once() -> None:
     """C-11"""
     failed = replace(UP, failed=BROKEN)
-    unseen = look(make_job(), at(60), job_set=failed)
+    unseen = decide_at(make_job(), at(60), job_set=failed)
     assert find(unseen.status, "Failed") is None
     assert unseen.requeue_after is not None
-    told = find(look(make_job(), at(60), job_set=failed, all_pods=True).status, "Failed")
+    told = find(decide_at(make_job(), at(60), job_set=failed, all_pods=True).status, "Failed")
     assert told is not None
     assert told.message == "jobset failed"
 
@@ -351,29 +357,31 @@ def test_who_failed_is_asked_for_once() -> None:
 def test_a_jobset_that_ended_and_is_being_deleted_has_ended(suspend: bool) -> None:
     """C-2: its time to live was over before we looked; the job is not to be run again."""
     ended = pod("pi-launcher-0-0", "Succeeded", end=End(code=0), terminating=True)
-    seen, going = Observed((ended,)), replace(UP, terminating=True)
+    observed, going = Observed((ended,)), replace(UP, terminating=True)
     job = make_job(suspend=suspend)
-    step = look(job, at(1), job_set=replace(going, completed=DONE), pods=seen)
+    step = decide_at(job, at(1), job_set=replace(going, completed=DONE), pods=observed)
     assert find(step.status, "Complete") is not None
-    assert not look(stored(job, step), at(2)).acts
-    step = look(job, at(1), job_set=replace(going, failed=BROKEN), all_pods=True)
+    assert not decide_at(stored(job, step), at(2)).acts
+    step = decide_at(job, at(1), job_set=replace(going, failed=BROKEN), all_pods=True)
     assert find(step.status, "Failed") is not None
-    assert not look(stored(job, step), at(2)).acts
+    assert not decide_at(stored(job, step), at(2)).acts
 
 
 def test_ranks_count_also_of_a_launcher_that_is_being_deleted() -> None:
     """C-2, C-11"""
     ended = pod("pi-launcher-0-0", "Succeeded", end=End(code=0), terminating=True)
-    seen = Observed((ended,), (rank(0, "pi-node-0-0", 9),))
+    observed = Observed((ended,), (rank(0, "pi-node-0-0", 9),))
     going = replace(UP, terminating=True, completed=DONE)
-    told = find(look(make_job(), at(1), job_set=going, pods=seen).status, "Failed")
+    told = find(decide_at(make_job(), at(1), job_set=going, pods=observed).status, "Failed")
     assert told is not None
     assert told.reason == "RankFailed"
 
 
 def test_a_failure_tells_the_jobset_s_reason_and_the_pod_to_blame() -> None:
     bad = pod("pi-node-0-1", "Failed", end=End(code=137, reason="OOMKilled"))
-    step = look(make_job(), job_set=replace(UP, failed=BROKEN), pods=Observed((*pods()[:2], bad)))
+    step = decide_at(
+        make_job(), job_set=replace(UP, failed=BROKEN), pods=Observed((*pods()[:2], bad))
+    )
     told = find(step.status, "Failed")
     assert told is not None
     cause = "Worker pi-node-0-1 ended with exit code 137 (OOMKilled)"
@@ -383,37 +391,37 @@ def test_a_failure_tells_the_jobset_s_reason_and_the_pod_to_blame() -> None:
 
 def test_the_deadline_counts_from_creation_or_from_the_last_resumption() -> None:
     job = make_job(active_deadline_seconds=10)
-    assert look(job, at(4), job_set=UP).requeue_after == timedelta(seconds=6)
-    told = find(look(job, at(10), job_set=UP).status, "Failed")
+    assert decide_at(job, at(4), job_set=UP).requeue_after == timedelta(seconds=6)
+    told = find(decide_at(job, at(10), job_set=UP).status, "Failed")
     assert told is not None
     assert told.reason == "DeadlineExceeded"
-    resumed = stored(job, look(stored(job, look(replace_suspend(job, True))), at(8)))
-    assert find(look(resumed, at(17), job_set=UP).status, "Failed") is None
-    assert find(look(resumed, at(18), job_set=UP).status, "Failed") is not None
+    resumed = stored(job, decide_at(stored(job, decide_at(replace_suspend(job, True))), at(8)))
+    assert find(decide_at(resumed, at(17), job_set=UP).status, "Failed") is None
+    assert find(decide_at(resumed, at(18), job_set=UP).status, "Failed") is not None
 
 
 def replace_suspend(job: TrainJob, suspend: bool) -> TrainJob:
     return replace(job, spec=replace(job.spec, suspend=suspend))
 
 
-def ended_job(**seen: Any) -> TrainJob:
+def ended_job(**observed: Any) -> TrainJob:
     job = make_job()
-    step = look(job, at(1), torch=True, job_set=replace(UP, completed=DONE), **seen)
+    step = decide_at(job, at(1), torch=True, job_set=replace(UP, completed=DONE), **observed)
     return stored(job, step)
 
 
 def test_an_ended_job_stays_as_it_is_and_needs_no_runtime() -> None:
     """Also once its JobSet is gone: it is not made again."""
     job = ended_job()
-    step = over(job, None, at(3600))
+    step = after_end(job, None, at(3600))
     assert not step.acts
     assert step.status.conditions == job.status.conditions
     assert step.requeue_after is None
 
 
 def test_what_still_runs_of_an_ended_job_goes() -> None:
-    assert over(ended_job(), UP, at(2)).remove
-    assert not over(ended_job(), replace(UP, completed=DONE), at(2)).remove
+    assert after_end(ended_job(), UP, at(2)).remove
+    assert not after_end(ended_job(), replace(UP, completed=DONE), at(2)).remove
 
 
 @pytest.mark.parametrize("whose", ["job", "runtime"])
@@ -424,18 +432,18 @@ def test_an_ended_job_is_deleted_after_its_time(whose: str) -> None:
     if whose == "job":
         notes = {**job.metadata.annotations, **wish}
         job = replace(job, metadata=replace(job.metadata, annotations=notes))
-    assert over(job, None, at(31)).requeue_after == timedelta(seconds=30)
-    assert over(job, None, at(61)).delete_job
+    assert after_end(job, None, at(31)).requeue_after == timedelta(seconds=30)
+    assert after_end(job, None, at(61)).delete_job
 
 
 def test_an_ended_job_gives_its_pods_back_where_that_is_wished() -> None:
     job = ended_job(runtime_annotations={CLEAN: "All"})
-    assert over(job, replace(UP, completed=DONE), at(2)).remove
+    assert after_end(job, replace(UP, completed=DONE), at(2)).remove
 
 
 @pytest.mark.parametrize("manager", ["kueue.x-k8s.io/multikueue", "example.org/other"])
 def test_another_s_job_is_left_alone(manager: str) -> None:
-    step = look(make_job(managed_by=manager))
+    step = decide_at(make_job(managed_by=manager))
     assert not step.acts
     assert step.status.conditions == ()
 
@@ -461,4 +469,4 @@ def test_placement_is_ranks_by_host_in_ranges() -> None:
 
 def test_a_torch_job_runs_without_a_launcher() -> None:
     ready = replace(UP, jobs=(ReplicatedJobStatus(name="node", active=1, ready=1),))
-    assert look(make_job(), torch=True, job_set=ready).annotations.phase == "Running"
+    assert decide_at(make_job(), torch=True, job_set=ready).annotations.phase == "Running"

@@ -8,13 +8,13 @@ from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, ReplicaStatus
 from mpi_trainer.decide.mpijob.decide import decide
 from mpi_trainer.decide.mpijob.decision import MPIJobDecision
 from mpi_trainer.decide.observed import End, ObservedPod
-from tests.unit.decide.world import (
+from tests.unit.decide.mpijob.jobs import (
     T0,
     at,
     condition,
     launcher,
-    look_at,
     make_job,
+    observe,
     replace,
     running_job,
     stored,
@@ -32,13 +32,13 @@ LED = (theirs(launcher()), theirs(worker(0)), theirs(worker(1)))
 
 def settle(decision: MPIJobDecision, *pods: ObservedPod) -> MPIJobDecision:
     """The next look, with what was decided stored."""
-    seen = look_at(*pods, record=decision.record)
-    return decide(stored(make_job(), decision), seen, at(2))
+    observed = observe(*pods, record=decision.record)
+    return decide(stored(make_job(), decision), observed, at(2))
 
 
 def test_a_running_job_is_left_alone() -> None:
     job, _ = running_job()
-    decision = decide(job, look_at(*LED), at(5))
+    decision = decide(job, observe(*LED), at(5))
     assert not decision.acts
     assert decision.record.attempt == 1
 
@@ -47,7 +47,7 @@ def test_a_launcher_job_that_has_spent_the_budget_ends_the_job() -> None:
     """Its tries were the job's: none is added to them."""
     job, _ = running_job(backoff_limit=3)
     ended = theirs(launcher("Failed"), end=End(code=7, reason="BackoffLimitExceeded"))
-    decision = decide(job, look_at(ended, *LED[1:]), at(5))
+    decision = decide(job, observe(ended, *LED[1:]), at(5))
     failed = condition(decision.status, "Failed")
     assert failed.reason == "BackoffLimitExceeded"
     assert "exit code 7" in failed.message
@@ -57,20 +57,20 @@ def test_a_launcher_job_that_has_spent_the_budget_ends_the_job() -> None:
 def test_the_deadline_of_its_job_keeps_its_name() -> None:
     job, _ = running_job()
     late = theirs(launcher("Failed"), end=End(reason="DeadlineExceeded"))
-    decision = decide(job, look_at(late, *LED[1:]), at(5))
+    decision = decide(job, observe(late, *LED[1:]), at(5))
     assert condition(decision.status, "Failed").reason == "DeadlineExceeded"
 
 
 def test_a_launcher_between_two_tries_of_its_job_is_waited_for() -> None:
     job, _ = running_job()
-    decision = decide(job, look_at(theirs(launcher("Pending")), *LED[1:]), at(5))
+    decision = decide(job, observe(theirs(launcher("Pending")), *LED[1:]), at(5))
     assert not decision.acts
     assert truth(decision.status)["Running"] == "True"
 
 
 def test_workers_without_their_launcher_are_replaced_before_ours_comes() -> None:
     """Ours would find neither its sshd nor its keys there."""
-    first = decide(make_job(), look_at(theirs(worker(0)), theirs(worker(1))), T0)
+    first = decide(make_job(), observe(theirs(worker(0)), theirs(worker(1))), T0)
     assert not first.start_launcher
     cleared = settle(first, theirs(worker(0)), theirs(worker(1)))
     assert cleared.stop == ("pi-worker-0", "pi-worker-1")
@@ -81,7 +81,7 @@ def test_workers_without_their_launcher_are_replaced_before_ours_comes() -> None
 
 
 def test_a_job_that_lacks_a_worker_before_it_ran_begins_anew() -> None:
-    first = decide(make_job(), look_at(theirs(launcher()), theirs(worker(0))), T0)
+    first = decide(make_job(), observe(theirs(launcher()), theirs(worker(0))), T0)
     assert not first.start_workers
     assert set(settle(first, theirs(launcher()), theirs(worker(0))).stop) == {
         "pi-launcher",
@@ -93,7 +93,7 @@ def test_a_worker_that_vanishes_under_a_running_launcher_ends_the_attempt() -> N
     job, _ = running_job()
     counts = {LAUNCHER: ReplicaStatus(active=1), WORKER: ReplicaStatus(active=2)}
     job = replace(job, status=replace(job.status, replica_statuses=counts))
-    decision = decide(job, look_at(LED[0], LED[1]), at(5))
+    decision = decide(job, observe(LED[0], LED[1]), at(5))
     assert decision.record.failures[0].pod == "pi-worker-1"
     assert not decision.start_workers
 
@@ -101,6 +101,6 @@ def test_a_worker_that_vanishes_under_a_running_launcher_ends_the_attempt() -> N
 def test_a_retry_replaces_every_worker_that_was_not_ours() -> None:
     job, _ = running_job()
     broken = theirs(worker(1, "Failed"), end=End(code=9))
-    decision = decide(job, look_at(LED[0], LED[1], broken), at(5))
+    decision = decide(job, observe(LED[0], LED[1], broken), at(5))
     later = settle(decision, LED[0], LED[1], broken)
     assert set(later.stop) == {"pi-launcher", "pi-worker-0", "pi-worker-1"}

@@ -15,36 +15,38 @@ from mpi_trainer.decide.observed import End, Observed, ObservedPod
 from mpi_trainer.decide.trainjob import status_annotations
 from mpi_trainer.decide.trainjob.decision import TrainJobDecision
 from mpi_trainer.decide.trainjob.status import find, finished
-from tests.unit.decide.test_trainjob import T0, UP, at, look, make_job, pod, stored
+from tests.unit.decide.trainjob.test_decide import T0, UP, at, decide_at, make_job, pod, stored
 
 WHY = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."
+NO_NODE = "have no node: of 3 nodes 3 have too little nvidia.com/gpu left"
 LATE = pod("pi-node-0-1", "Pending", scheduled=False, why=WHY)
 
 
-def waiting(now: float, *pods: ObservedPod, wish: str = "", **seen: Any) -> TrainJobDecision:
+def waiting(now: float, *pods: ObservedPod, wish: str = "", **observed: Any) -> TrainJobDecision:
     """A look at a job whose JobSet has been as it is since it was made."""
     job = make_job({SCHEDULE_TIMEOUT: wish} if wish else None)
-    job = stored(job, look(job, at(10), job_set=replace(UP, since=T0)))
+    job = stored(job, decide_at(job, at(10), job_set=replace(UP, since=T0)))
     given = {
         "job_set": replace(UP, since=T0),
         "pods": Observed(pods),
         "all_pods": True,
         "schedule_timeout": 300,
     }
-    return look(job, at(now), **{**given, **seen})
+    return decide_at(job, at(now), **{**given, **observed})
 
 
 def test_a_job_whose_pods_do_not_run_ends_at_the_administrators_default() -> None:
     early = waiting(299, pod("pi-node-0-0"), LATE)
     assert not finished(early.status)
-    assert early.annotations.cause == f"pi-node-0-1 (and 1 more): {WHY}"
+    assert early.annotations.cause == (
+        f"1 of 2 pods {NO_NODE}; 1 of 2 pods run and are not ready (pi-node-0-1 and 1 more)"
+    )
     assert early.requeue_after == timedelta(seconds=1)
     over = waiting(300, pod("pi-node-0-0"), LATE)
     told = find(over.status, "Failed")
     assert told is not None
     assert told.reason == reasons.SCHEDULING_TIMEOUT
-    assert "1 of 2 pods did not run within 300 s" in told.message
-    assert WHY.rstrip(".") in told.message
+    assert f"Not all pods ran within 300 s: 1 of 2 pods {NO_NODE}" in told.message
     assert SCHEDULE_TIMEOUT in told.message
     assert over.annotations.phase == status_annotations.FAILED
 
@@ -98,8 +100,12 @@ def test_the_time_counts_from_the_last_step_forward() -> None:
 
 def test_a_job_that_has_run_is_not_timed() -> None:
     job = make_job({PHASE: status_annotations.RUNNING})
-    seen: dict[str, Any] = {"pods": Observed((LATE,)), "all_pods": True, "schedule_timeout": 300}
-    assert not finished(look(job, at(1e5), job_set=replace(UP, since=T0), **seen).status)
+    observed: dict[str, Any] = {
+        "pods": Observed((LATE,)),
+        "all_pods": True,
+        "schedule_timeout": 300,
+    }
+    assert not finished(decide_at(job, at(1e5), job_set=replace(UP, since=T0), **observed).status)
 
 
 @pytest.mark.parametrize(
@@ -108,11 +114,11 @@ def test_a_job_that_has_run_is_not_timed() -> None:
         (pod("pi-launcher-0-0", "Failed", end=End(code=127)), reasons.NO_PROGRAM),
         (pod("pi-node-0-0", "Failed", end=End(code=126)), reasons.NO_PROGRAM),
         (
-            pod("pi-node-0-0", "Pending", why="InvalidImageName: couldn't parse"),
+            pod("pi-node-0-0", "Pending", waiting="InvalidImageName", why="couldn't parse"),
             reasons.IMAGE_INVALID,
         ),
         (pod("pi-launcher-0-0", "Failed", end=End(code=1)), ""),
-        (pod("pi-node-0-0", "Pending", why="ErrImagePull: not found"), ""),
+        (pod("pi-node-0-0", "Pending", waiting="ErrImagePull", why="not found"), ""),
     ],
 )
 def test_what_every_try_would_repeat_ends_the_job(failed: ObservedPod, reason: str) -> None:

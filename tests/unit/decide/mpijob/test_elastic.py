@@ -7,10 +7,10 @@ import pytest
 from mpi_trainer.decide.mpijob.decide import decide
 from mpi_trainer.decide.mpijob.decision import MPIJobDecision
 from mpi_trainer.decide.observed import ObservedPod
-from tests.unit.decide.world import (
+from tests.unit.decide.mpijob.jobs import (
     at,
     launcher,
-    look_at,
+    observe,
     replace,
     running_job,
     with_workers,
@@ -23,7 +23,7 @@ LED = launcher(workers=2)
 def resized(workers: int, *pods: ObservedPod) -> MPIJobDecision:
     """A look at a job that ran with two workers and is to have so many."""
     job, _ = running_job()
-    return decide(with_workers(job, workers), look_at(*pods), at(5))
+    return decide(with_workers(job, workers), observe(*pods), at(5))
 
 
 def test_new_workers_come_before_the_launcher_hears_of_them() -> None:

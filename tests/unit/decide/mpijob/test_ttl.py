@@ -9,7 +9,7 @@ import pytest
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.mpijob import MPIJobStatus
 from mpi_trainer.decide.mpijob.decide import decide
-from tests.unit.decide.world import T0, at, launcher, look_at, make_job, replace
+from tests.unit.decide.mpijob.jobs import T0, at, launcher, make_job, observe, replace
 
 
 def finished(*, ended: bool = True) -> MPIJobStatus:
@@ -35,7 +35,7 @@ def test_job_is_removed_when_its_time_has_passed(
     ttl: int | None, passed: float, deleted: bool, left: int | None, ended: bool
 ) -> None:
     job = make_job(ttl_seconds_after_finished=ttl, status=finished(ended=ended))
-    decision = decide(job, look_at(), at(passed))
+    decision = decide(job, observe(), at(passed))
     assert decision.delete_job is deleted
     assert decision.requeue_after == (None if left is None else timedelta(seconds=left))
 
@@ -43,7 +43,7 @@ def test_job_is_removed_when_its_time_has_passed(
 def test_cleaning_up_does_not_wait_for_the_ttl() -> None:
     status = finished()
     job = make_job(ttl_seconds_after_finished=60, clean_pod_policy="All", status=status)
-    decision = decide(job, look_at(launcher("Failed")), at(1))
+    decision = decide(job, observe(launcher("Failed")), at(1))
     assert decision.stop == ("pi-launcher",)
     assert decision.requeue_after == timedelta(seconds=59)
 
@@ -51,4 +51,4 @@ def test_cleaning_up_does_not_wait_for_the_ttl() -> None:
 def test_a_job_being_deleted_is_not_deleted_again() -> None:
     job = make_job(ttl_seconds_after_finished=0, status=finished())
     gone = replace(job, metadata=replace(job.metadata, deletion_timestamp=T0))
-    assert not decide(gone, look_at(launcher()), at(9)).acts
+    assert not decide(gone, observe(launcher()), at(9)).acts

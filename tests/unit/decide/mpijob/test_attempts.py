@@ -9,18 +9,18 @@ from mpi_trainer.decide import reasons
 from mpi_trainer.decide.mpijob import waiting
 from mpi_trainer.decide.mpijob.decide import decide
 from mpi_trainer.decide.observed import End, Failure, ObservedPod, ObservedRank, Record
-from tests.unit.decide.world import (
+from tests.unit.decide.mpijob.jobs import (
     T0,
     at,
     condition,
+    event_reasons,
     failed_once,
     launcher,
-    look_at,
+    observe,
     record_of,
     replace,
     running_job,
     stored,
-    told,
     truth,
     with_workers,
     worker,
@@ -60,11 +60,11 @@ def test_a_failure_ends_the_attempt_and_names_the_pod(
     pods: list[ObservedPod], reason: str, blamed: str
 ) -> None:
     job, _ = running_job()
-    decision = decide(job, look_at(*pods), at(5))
+    decision = decide(job, observe(*pods), at(5))
     (failure,) = decision.record.failures
     assert (failure.attempt, failure.reason, failure.pod) == (1, reason, blamed)
     assert decision.record.attempt == 2
-    assert reason in told(decision)
+    assert reason in event_reasons(decision)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_failure_ends_the_attempt_and_names_the_pod(
 )
 def test_an_attempt_goes_on_without_a_failure(pods: list[ObservedPod]) -> None:
     job, _ = running_job()
-    assert decide(job, look_at(*pods), at(5)).record == Record()
+    assert decide(job, observe(*pods), at(5)).record == Record()
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_worker_taken_from_under_its_ranks_ends_the_attempt(
 ) -> None:
     """CTL-11: mpirun may wait for its ranks for ever."""
     job, _ = running_job()
-    decision = decide(job, look_at(*pods), at(5))
+    decision = decide(job, observe(*pods), at(5))
     (failure,) = decision.record.failures
     assert (failure.reason, failure.pod) == (reason, "pi-worker-0")
     assert words in failure.message
@@ -111,10 +111,10 @@ def test_launcher_failure_tells_its_exit_code() -> None:
     """AC-15."""
     job, _ = running_job(backoff_limit=0)
     dead = launcher("Failed", end=End(code=137, reason="OOMKilled", message="rank 3 was killed"))
-    decision = decide(job, look_at(dead, worker(0), worker(1)), at(5))
+    decision = decide(job, observe(dead, worker(0), worker(1)), at(5))
     text = condition(decision.status, c.FAILED).message
     assert text == ("Launcher pi-launcher ended with exit code 137 (OOMKilled): rank 3 was killed")
-    assert told(decision) == [reasons.LAUNCHER_FAILED]
+    assert event_reasons(decision) == [reasons.LAUNCHER_FAILED]
 
 
 @pytest.mark.parametrize(
@@ -134,37 +134,37 @@ def test_an_end_is_told_in_words(end: End, words: str) -> None:
 
 def test_failure_is_recorded_before_anything_is_stopped_or_started() -> None:
     job, _ = running_job()
-    decision = decide(job, look_at(launcher("Failed"), worker(0), worker(1)), at(5))
+    decision = decide(job, observe(launcher("Failed"), worker(0), worker(1)), at(5))
     assert not decision.acts
     assert decision.record.retry_at == at(6)
     assert decision.requeue_after is not None
     assert truth(decision.status)[c.RESTARTING] == c.TRUE
     assert truth(decision.status)[c.RUNNING] == c.FALSE
-    assert told(decision) == [reasons.LAUNCHER_FAILED, reasons.RESTARTING]
+    assert event_reasons(decision) == [reasons.LAUNCHER_FAILED, reasons.RESTARTING]
 
 
 def test_failures_between_attempts_are_not_counted() -> None:
     job, record = failed_once()
-    seen = look_at(launcher("Failed"), worker(0, "Failed"), worker(1), record=record)
-    assert decide(job, seen, at(0.5)).record == record
+    observed = observe(launcher("Failed"), worker(0, "Failed"), worker(1), record=record)
+    assert decide(job, observed, at(0.5)).record == record
 
 
 def test_rest_is_kept_while_the_old_launcher_and_ended_workers_go() -> None:
     job, record = failed_once()
-    seen = look_at(launcher("Failed"), worker(0, "Failed"), worker(1), record=record)
-    resting = decide(job, seen, at(0.25))
+    observed = observe(launcher("Failed"), worker(0, "Failed"), worker(1), record=record)
+    resting = decide(job, observed, at(0.25))
     assert resting.stop == ("pi-launcher", "pi-worker-0")
     assert resting.requeue_after is not None
     assert resting.requeue_after.total_seconds() == 0.75
     assert not resting.start_workers
-    late = decide(job, seen, at(30))
+    late = decide(job, observed, at(30))
     assert late.stop == resting.stop
     assert late.record == record
 
 
 def test_nothing_starts_while_a_pod_is_on_its_way_out() -> None:
     job, record = failed_once()
-    going = look_at(launcher("Failed", terminating=True), worker(0), worker(1), record=record)
+    going = observe(launcher("Failed", terminating=True), worker(0), worker(1), record=record)
     decision = decide(job, going, at(30))
     assert not decision.acts
     assert decision.record == record
@@ -174,23 +174,23 @@ def test_nothing_starts_while_a_pod_is_on_its_way_out() -> None:
 
 def test_kept_workers_are_freed_before_the_next_launcher() -> None:
     job, record = failed_once()
-    fresh = decide(job, look_at(worker(1), record=record), at(2))
+    fresh = decide(job, observe(worker(1), record=record), at(2))
     assert fresh.record.retry_at is None
     assert fresh.start_workers == (0,)
     assert fresh.free == ("pi-worker-1",)
     assert not fresh.start_launcher
-    freed = look_at(worker(0, attempt=2), worker(1, attempt=2), record=fresh.record)
+    freed = observe(worker(0, attempt=2), worker(1, attempt=2), record=fresh.record)
     assert decide(stored(job, fresh), freed, at(3)).start_launcher
 
 
 def test_a_new_attempt_that_runs_is_no_longer_restarting() -> None:
     job, record = failed_once()
-    begun = decide(job, look_at(worker(1, attempt=2), record=record), at(2))
+    begun = decide(job, observe(worker(1, attempt=2), record=record), at(2))
     pods = (launcher(attempt=2), worker(0, attempt=2), worker(1, attempt=2))
-    again = decide(stored(job, begun), look_at(*pods, record=begun.record), at(4))
+    again = decide(stored(job, begun), observe(*pods, record=begun.record), at(4))
     assert truth(again.status)[c.RUNNING] == c.TRUE
     assert truth(again.status)[c.RESTARTING] == c.FALSE
-    assert told(again) == [reasons.RUNNING]
+    assert event_reasons(again) == [reasons.RUNNING]
 
 
 def test_restarting_says_which_retry_it_is_and_why() -> None:
@@ -200,7 +200,7 @@ def test_restarting_says_which_retry_it_is_and_why() -> None:
     assert condition(job.status, c.RESTARTING).message == (
         f"Attempt 1 failed (retry 1 of 3 follows): {text}"
     )
-    begun = decide(job, look_at(worker(0), worker(1), record=record), at(2))
+    begun = decide(job, observe(worker(0), worker(1), record=record), at(2))
     assert condition(begun.status, c.RESTARTING).message == (
         f"Attempt 1 failed (retry 1 of 3 has begun): {text}"
     )
@@ -211,18 +211,18 @@ def test_status_lost_after_the_record_is_told_by_the_next_look() -> None:
     """CTL-3: a crash between the two costs no attempt, and no launcher reads as gone."""
     job, _ = running_job()
     _, record = failed_once()
-    decision = decide(job, look_at(worker(0), worker(1), record=record), at(30))
+    decision = decide(job, observe(worker(0), worker(1), record=record), at(30))
     assert decision.record == record
     assert not decision.acts
     assert truth(decision.status)[c.RESTARTING] == c.TRUE
-    assert decide(stored(job, decision), look_at(record=record), at(30)).start_workers == (0, 1)
+    assert decide(stored(job, decision), observe(record=record), at(30)).start_workers == (0, 1)
 
 
 def test_verdict_lost_from_the_status_is_told_again_whatever_became_of_the_pods() -> None:
     job, _ = running_job(backoff_limit=1, suspend=True)
     failures = (Failure(1, "X", "first", "pi-launcher"), Failure(2, "Y", "second", "pi-launcher"))
     record = record_of(*failures, attempt=2)
-    decision = decide(job, look_at(record=record), at(9))
+    decision = decide(job, observe(record=record), at(9))
     assert decision.record == record
     failed = condition(decision.status, c.FAILED)
     assert failed.reason == reasons.BACKOFF_LIMIT
@@ -233,28 +233,28 @@ def test_launchers_of_other_attempts_are_stopped() -> None:
     job, _ = running_job()
     record = Record(attempt=2)
     pods = (launcher(attempt=2, name="new"), launcher(attempt=1, name="old"), worker(0), worker(1))
-    assert decide(job, look_at(*pods, record=record), at(1)).stop == ("old",)
+    assert decide(job, observe(*pods, record=record), at(1)).stop == ("old",)
 
 
 def test_a_shrunk_job_stops_its_last_workers_once() -> None:
     """A worker that is both ended and beyond `replicas` is stopped once."""
     job, record = failed_once()
-    seen = look_at(worker(0), worker(1, "Failed"), record=record)
-    assert decide(with_workers(job, 1), seen, at(9)).stop == ("pi-worker-1",)
+    observed = observe(worker(0), worker(1, "Failed"), record=record)
+    assert decide(with_workers(job, 1), observed, at(9)).stop == ("pi-worker-1",)
 
 
 def test_shrinking_stops_workers_and_keeps_the_launcher() -> None:
-    job, seen = running_job()
-    decision = decide(with_workers(job, 1), seen, at(9))
+    job, observed = running_job()
+    decision = decide(with_workers(job, 1), observed, at(9))
     assert decision.stop == ("pi-worker-1",)
     assert truth(decision.status)[c.RUNNING] == c.TRUE
-    gone = look_at(launcher(), worker(0))
+    gone = observe(launcher(), worker(0))
     assert not decide(with_workers(job, 1), gone, at(9)).acts
 
 
 def test_growing_starts_the_new_workers_only() -> None:
-    job, seen = running_job()
-    decision = decide(with_workers(job, 4), seen, at(9))
+    job, observed = running_job()
+    decision = decide(with_workers(job, 4), observed, at(9))
     assert decision.start_workers == (2, 3)
     assert not decision.stop
 
@@ -264,7 +264,7 @@ def test_a_long_history_stays_small() -> None:
     record, long = Record(), End(code=1, message="x" * 4096)
     for _ in range(50):
         pod = launcher("Failed", attempt=record.attempt, end=long)
-        step = decide(job, look_at(pod, worker(0), worker(1), record=record), T0)
+        step = decide(job, observe(pod, worker(0), worker(1), record=record), T0)
         record = Record(step.record.attempt, step.record.failures)
     assert len(record.failures) == 50
     assert sum(len(f.message) for f in record.failures) < 8 * 700
@@ -280,8 +280,8 @@ def test_the_rank_that_failed_first_is_named() -> None:
         ObservedRank(2, 4, "pi-worker-1", end=End(signal=9), ended=10.1),
         ObservedRank(3, 4, "pi-worker-1"),
     )
-    seen = replace(look_at(launcher("Failed"), worker(0), worker(1)), ranks=ranks)
-    (failure,) = decide(job, seen, at(5)).record.failures
+    observed = replace(observe(launcher("Failed"), worker(0), worker(1)), ranks=ranks)
+    (failure,) = decide(job, observed, at(5)).record.failures
     assert "rank 2 on pi-worker-1 was the first to fail, with signal 9 (SIGKILL)" in failure.message
 
 
@@ -291,7 +291,7 @@ def test_the_rank_is_named_beside_the_launcher_s_own_words_unless_they_name_it()
     ranks = (ObservedRank(2, 4, "pi-worker-1", end=End(code=1), ended=10.1),)
     for said, named in (("MPI_ABORT was invoked", 1), ("rank 2 on pi-worker-1 raised E", 0)):
         pod = launcher("Failed", end=End(code=1, message=said))
-        seen = replace(look_at(pod, worker(0), worker(1)), ranks=ranks)
-        (failure,) = decide(job, seen, at(5)).record.failures
+        observed = replace(observe(pod, worker(0), worker(1)), ranks=ranks)
+        (failure,) = decide(job, observed, at(5)).record.failures
         assert said in failure.message and "rank 2 on pi-worker-1" in failure.message
         assert failure.message.count("was the first to fail") == named

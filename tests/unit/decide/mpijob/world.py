@@ -16,7 +16,7 @@ from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.decide.mpijob.decide import decide
 from mpi_trainer.decide.mpijob.decision import MPIJobDecision
 from mpi_trainer.decide.observed import End, Observed, ObservedPod, ObservedRank, Record
-from tests.unit.decide.world import T0, replace
+from tests.unit.decide.mpijob.jobs import T0, replace
 
 EVERY_STEP = 1_000
 Step = Callable[[], None]
@@ -35,7 +35,7 @@ class World:
         self.events: list[str] = []
         self._uids = 0
 
-    def seen(self) -> Observed:
+    def observed(self) -> Observed:
         pods = tuple(self.pods.values())
         return Observed(pods, tuple(self.ranks), self.record, self.has_key)
 
@@ -43,24 +43,24 @@ class World:
     def finished(self) -> bool:
         return c.finished(self.job.status.conditions)
 
-    def look(self, crash_after: int = EVERY_STEP) -> MPIJobDecision:
-        seen = self.seen()
-        decision = decide(self.job, seen, self.now)
-        self.carry_out(decision, seen, self.job, crash_after)
+    def reconcile(self, crash_after: int = EVERY_STEP) -> MPIJobDecision:
+        observed = self.observed()
+        decision = decide(self.job, observed, self.now)
+        self.carry_out(decision, observed, self.job, crash_after)
         return decision
 
     def carry_out(
-        self, step: MPIJobDecision, seen: Observed, job: MPIJob, crash_after: int
+        self, step: MPIJobDecision, observed: Observed, job: MPIJob, crash_after: int
     ) -> None:
-        if self.deleted or job != self.job or seen.record != self.record:
+        if self.deleted or job != self.job or observed.record != self.record:
             return  # a conflict: nothing is stored, so nothing is done
-        for number, act in enumerate(self._steps(step, seen)):
+        for number, act in enumerate(self._steps(step, observed)):
             if number >= crash_after:
                 return
             act()
 
-    def _steps(self, step: MPIJobDecision, seen: Observed) -> Iterator[Step]:
-        uids = {p.name: p.uid for p in seen.pods}
+    def _steps(self, step: MPIJobDecision, observed: Observed) -> Iterator[Step]:
+        uids = {p.name: p.uid for p in observed.pods}
         yield lambda: self._store_record(step.record)
         yield lambda: self._store_status(step)
         if step.needs_key:
@@ -140,7 +140,7 @@ class World:
         for _ in range(16):
             self.reap()
             before = (self.job, self.record)
-            decision = self.look()
+            decision = self.reconcile()
             if self.deleted or (before == (self.job, self.record) and not decision.acts):
                 return decision
         raise AssertionError(f"no fixed point: {decision}")

@@ -11,19 +11,19 @@ from mpi_trainer.decide import reasons
 from mpi_trainer.decide.mpijob.decide import decide, ours
 from mpi_trainer.decide.mpijob.decision import MPIJobDecision
 from mpi_trainer.decide.observed import End
-from tests.unit.decide.world import (
+from tests.unit.decide.mpijob.jobs import (
     T0,
     at,
     condition,
+    event_reasons,
     failed_once,
     launcher,
-    look_at,
     make_job,
+    observe,
     rank,
     replace,
     running_job,
     stored,
-    told,
     truth,
     worker,
 )
@@ -38,27 +38,27 @@ def counts(decision: MPIJobDecision) -> tuple[ReplicaStatus, ReplicaStatus]:
 def test_an_own_job_is_started(name: str | None) -> None:
     job = make_job(managed_by=name)
     assert ours(job)
-    assert decide(job, look_at(has_key=False), T0).acts
+    assert decide(job, observe(has_key=False), T0).acts
 
 
 def test_a_job_of_another_controller_is_left_alone() -> None:
     job = make_job(managed_by=MULTIKUEUE)
     assert not ours(job)
-    decision = decide(job, look_at(has_key=False), T0)
-    assert decision == MPIJobDecision(job.status, look_at().record)
+    decision = decide(job, observe(has_key=False), T0)
+    assert decision == MPIJobDecision(job.status, observe().record)
     assert not decision.acts
 
 
 def test_a_job_being_deleted_is_left_alone() -> None:
     job = make_job()
     job = replace(job, metadata=replace(job.metadata, deletion_timestamp=T0))
-    assert decide(job, look_at(), T0) == MPIJobDecision(job.status, look_at().record)
+    assert decide(job, observe(), T0) == MPIJobDecision(job.status, observe().record)
 
 
 def test_first_look_tells_created_and_starts_everything() -> None:
-    decision = decide(make_job(), look_at(has_key=False), T0)
+    decision = decide(make_job(), observe(has_key=False), T0)
     assert truth(decision.status) == {c.CREATED: c.TRUE}
-    assert told(decision) == [reasons.CREATED]
+    assert event_reasons(decision) == [reasons.CREATED]
     assert decision.needs_key
     assert decision.start_workers == (0, 1)
     assert decision.start_launcher
@@ -76,13 +76,13 @@ def test_first_look_tells_created_and_starts_everything() -> None:
     ],
 )
 def test_running_means_launcher_and_every_worker(pods: tuple[object, ...], runs: bool) -> None:
-    decision = decide(make_job(), look_at(*pods), T0)  # type: ignore[arg-type]
+    decision = decide(make_job(), observe(*pods), T0)  # type: ignore[arg-type]
     assert c.holds(decision.status.conditions, c.RUNNING) is runs
 
 
 def test_looking_twice_tells_and_writes_nothing_twice() -> None:
-    job, seen = running_job()
-    again = decide(job, seen, at(60))
+    job, observed = running_job()
+    again = decide(job, observed, at(60))
     assert again.status == job.status
     assert again.events == ()
     assert not again.acts
@@ -91,68 +91,68 @@ def test_looking_twice_tells_and_writes_nothing_twice() -> None:
 def test_an_act_without_news_is_no_write() -> None:
     """Else a pod that takes its time to start would cost one write a look."""
     job = make_job()
-    job = stored(job, decide(job, look_at(), T0))
-    again = decide(job, look_at(), at(1))
+    job = stored(job, decide(job, observe(), T0))
+    again = decide(job, observe(), at(1))
     assert again.start_workers == (0, 1)
     assert again.status == job.status
 
 
 def test_transition_time_moves_with_the_status_only() -> None:
     job, _ = running_job()
-    failing = look_at(launcher("Failed"), worker(0), worker(1))
+    failing = observe(launcher("Failed"), worker(0), worker(1))
     first = decide(job, failing, at(10))
     job = stored(job, first)
     assert condition(job.status, c.CREATED).last_transition_time == T0
     assert condition(job.status, c.RUNNING).last_transition_time == at(10)
-    begun = decide(job, look_at(record=first.record), at(20))
+    begun = decide(job, observe(record=first.record), at(20))
     restarting = condition(begun.status, c.RESTARTING)
     assert restarting.last_transition_time == at(10)
     assert restarting.last_update_time == at(20)
 
 
 def test_counts_while_the_job_lives() -> None:
-    job, seen = running_job()
-    assert counts(decide(job, seen, T0)) == (ReplicaStatus(active=1), ReplicaStatus(active=2))
-    mixed = look_at(launcher(), worker(0, "Succeeded"), worker(1, terminating=True))
+    job, observed = running_job()
+    assert counts(decide(job, observed, T0)) == (ReplicaStatus(active=1), ReplicaStatus(active=2))
+    mixed = observe(launcher(), worker(0, "Succeeded"), worker(1, terminating=True))
     assert counts(decide(job, mixed, T0)) == (ReplicaStatus(active=1), ReplicaStatus(succeeded=1))
 
 
 def test_failed_workers_are_counted_while_they_are_there() -> None:
     """AC-14."""
     job, _ = running_job()
-    decision = decide(job, look_at(launcher(), worker(0), worker(1, "Failed")), T0)
+    decision = decide(job, observe(launcher(), worker(0), worker(1, "Failed")), T0)
     assert counts(decision)[1] == ReplicaStatus(active=1, failed=1)
 
 
 def test_launcher_failures_are_remembered_when_its_pods_are_gone() -> None:
     job, record = failed_once()
-    assert counts(decide(job, look_at(record=record), at(9)))[0] == ReplicaStatus(failed=1)
+    assert counts(decide(job, observe(record=record), at(9)))[0] == ReplicaStatus(failed=1)
 
 
 def test_counts_of_the_end_outlive_the_pods() -> None:
     """API-5: upstream forgets them."""
     job, _ = running_job(clean_pod_policy="All")
     pods = (launcher("Succeeded"), worker(0), worker(1, "Succeeded"))
-    job = stored(job, decide(job, look_at(*pods), at(5)))
+    job = stored(job, decide(job, observe(*pods), at(5)))
     before = (ReplicaStatus(succeeded=1), ReplicaStatus(active=1, succeeded=1))
-    assert counts(decide(job, look_at(*pods), at(6))) == before
+    assert counts(decide(job, observe(*pods), at(6))) == before
     after = (ReplicaStatus(succeeded=1), ReplicaStatus(succeeded=1))
-    assert counts(decide(job, look_at(), at(6))) == after
+    assert counts(decide(job, observe(), at(6))) == after
 
 
 @pytest.mark.parametrize("limit", [0, 3])
 def test_a_launcher_whose_ranks_failed_has_not_succeeded(limit: int) -> None:
     job, _ = running_job(backoff_limit=limit)
-    seen = look_at(
+    observed = observe(
         launcher("Succeeded"), worker(0), ranks=(rank(code=1, pod="pi-launcher"), rank())
     )
-    assert counts(decide(job, seen, at(5)))[0] == ReplicaStatus(failed=1)
+    assert counts(decide(job, observed, at(5)))[0] == ReplicaStatus(failed=1)
 
 
 def test_reconcile_time_moves_when_the_status_does() -> None:
-    job, seen = running_job()
-    assert decide(job, seen, at(9)).status.last_reconcile_time == T0
-    fewer = look_at(launcher(), worker(0))
+    job, observed = running_job()
+    assert decide(job, observed, at(9)).status.last_reconcile_time == T0
+    fewer = observe(launcher(), worker(0))
     assert decide(job, fewer, at(9)).status.last_reconcile_time == at(9)
 
 

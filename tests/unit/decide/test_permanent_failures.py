@@ -8,7 +8,16 @@ from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.decide import reasons
 from mpi_trainer.decide.mpijob.decide import decide
 from mpi_trainer.decide.observed import End, ObservedRank
-from tests.unit.decide.world import T0, at, condition, launcher, look_at, rank, running_job, worker
+from tests.unit.decide.mpijob.jobs import (
+    T0,
+    at,
+    condition,
+    launcher,
+    observe,
+    rank,
+    running_job,
+    worker,
+)
 
 NO_FILE = "python3: can't open file '/nosuch.py': [Errno 2] No such file or directory"
 START = 'exec: "pyhton": executable file not found in $PATH: unknown'
@@ -37,8 +46,8 @@ MISSING = "A program was not found or cannot be run: check the command."
 )
 def test_no_further_attempt_is_made(end: End, ranks: tuple[ObservedRank, ...], reason: str) -> None:
     job, _ = running_job()
-    seen = look_at(launcher("Failed", end=end), worker(0), worker(1), ranks=ranks)
-    over = decide(job, seen, at(5))
+    observed = observe(launcher("Failed", end=end), worker(0), worker(1), ranks=ranks)
+    over = decide(job, observed, at(5))
     failed = condition(over.status, c.FAILED)
     assert failed.reason == reason
     assert not failed.message.startswith("1 attempts"), "it is told as what it is"
@@ -68,8 +77,8 @@ def test_whatever_may_be_different_is_tried_again(
     first = tuple(
         r if r.ended else ObservedRank(r.rank, 2, r.pod, end=r.end, ended=1.0) for r in ranks
     )
-    seen = look_at(launcher("Failed", end=end), worker(0), worker(1), ranks=first)
-    step = decide(job, seen, at(5))
+    observed = observe(launcher("Failed", end=end), worker(0), worker(1), ranks=first)
+    step = decide(job, observed, at(5))
     assert not c.finished(step.status.conditions)
     assert step.record.attempt == 2
 
@@ -77,9 +86,10 @@ def test_whatever_may_be_different_is_tried_again(
 def test_an_image_without_a_valid_name_ends_the_job_at_once() -> None:
     """It is no wait: no registry can ever have it."""
     job, _ = running_job()
-    why = 'InvalidImageName: Failed to apply default image tag "a b": invalid reference format'
-    seen = look_at(launcher("Pending"), worker(0, "Pending", why=why), worker(1, "Pending"))
-    over = decide(job, seen, T0)
+    why = 'Failed to apply default image tag "a b": invalid reference format'
+    bad = worker(0, "Pending", waiting="InvalidImageName", why=why)
+    observed = observe(launcher("Pending"), bad, worker(1, "Pending"))
+    over = decide(job, observed, T0)
     failed = condition(over.status, c.FAILED)
     assert failed.reason == reasons.IMAGE_INVALID
     assert "pi-worker-0" in failed.message
@@ -106,13 +116,13 @@ def test_a_missing_program_is_told_in_words_and_one_attempt_says_nothing_of_othe
 ) -> None:
     """`odh run pyhton` said no more than that mpirun ended with exit code 66."""
     job, _ = running_job(backoff_limit=0)
-    seen = look_at(launcher("Failed", end=end), worker(0), worker(1))
-    assert condition(decide(job, seen, at(5)).status, c.FAILED).message.endswith(words)
+    observed = observe(launcher("Failed", end=end), worker(0), worker(1))
+    assert condition(decide(job, observed, at(5)).status, c.FAILED).message.endswith(words)
 
 
 def test_an_image_that_cannot_be_pulled_is_waited_for() -> None:
     """A registry may be down, a tag may be pushed: the scheduling time bounds it."""
     job, _ = running_job()
-    why = "ImagePullBackOff: Back-off pulling image"
-    seen = look_at(launcher("Pending"), worker(0, "Pending", why=why), worker(1, "Pending"))
-    assert not c.finished(decide(job, seen, T0).status.conditions)
+    late = worker(0, "Pending", waiting="ImagePullBackOff", why="Back-off pulling image")
+    observed = observe(launcher("Pending"), late, worker(1, "Pending"))
+    assert not c.finished(decide(job, observed, T0).status.conditions)

@@ -83,7 +83,7 @@ def rank(
     return ObservedRank(rank=number, size=2, pod=pod, end=end, **more)
 
 
-def look_at(*pods: ObservedPod, record: Record | None = None, **fields: Any) -> Observed:
+def observe(*pods: ObservedPod, record: Record | None = None, **fields: Any) -> Observed:
     return Observed(pods=pods, record=record or Record(), **{"has_key": True, **fields})
 
 
@@ -93,15 +93,15 @@ def stored(job: MPIJob, decision: MPIJobDecision) -> MPIJob:
 
 def running_job(**fields: Any) -> tuple[MPIJob, Observed]:
     """Two workers and a launcher at work since T0, and the status that says so."""
-    job, seen = make_job(**fields), look_at(launcher(), worker(0), worker(1))
-    return stored(job, decide(job, seen, T0)), seen
+    job, observed = make_job(**fields), observe(launcher(), worker(0), worker(1))
+    return stored(job, decide(job, observed, T0)), observed
 
 
 def failed_once(**fields: Any) -> tuple[MPIJob, Record]:
     """A job between attempts: the launcher of its first one failed at T0."""
     job, _ = running_job(**fields)
-    seen = look_at(launcher("Failed", end=End(code=1)), worker(0), worker(1))
-    first = decide(job, seen, T0)
+    observed = observe(launcher("Failed", end=End(code=1)), worker(0), worker(1))
+    first = decide(job, observed, T0)
     return stored(job, first), first.record
 
 
@@ -120,5 +120,5 @@ def condition(status: MPIJobStatus, kind: str) -> c.Condition:
     return found
 
 
-def told(decision: MPIJobDecision) -> list[str]:
+def event_reasons(decision: MPIJobDecision) -> list[str]:
     return [e.reason for e in decision.events]

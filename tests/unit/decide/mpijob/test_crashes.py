@@ -11,8 +11,8 @@ from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.decide.mpijob.decide import decide
 from mpi_trainer.decide.mpijob.decision import MPIJobDecision
-from tests.unit.decide.model import EVERY_STEP, World
-from tests.unit.decide.world import make_job, with_policy, with_workers
+from tests.unit.decide.mpijob.jobs import make_job, with_policy, with_workers
+from tests.unit.decide.mpijob.world import EVERY_STEP, World
 
 Fault = tuple[str, str | float | bool | None]
 
@@ -59,7 +59,7 @@ def happens(world: World, what: str, detail: str | float | bool | None) -> None:
         case bool(wanted):
             world.job = with_policy(world.job, suspend=wanted)
         case float(number) if what == "look":
-            look(world, int(number))
+            decide_at(world, int(number))
         case float(number) if what == "replicas":
             world.job = with_workers(world.job, int(number))
         case float(number):
@@ -79,18 +79,18 @@ def _to_a_pod(world: World, what: str, name: str) -> None:
     elif what == "fail":
         world.end(name, 1)
     else:  # a decision is carried out late, and twice
-        seen, job = world.seen(), world.job
-        decision = decide(job, seen, world.now)
+        observed, job = world.observed(), world.job
+        decision = decide(job, observed, world.now)
         world.end(name, 1)
         for _ in range(2):
-            world.carry_out(decision, seen, job, EVERY_STEP)
+            world.carry_out(decision, observed, job, EVERY_STEP)
 
 
-def look(world: World, crash: int) -> None:
+def decide_at(world: World, crash: int) -> None:
     before, told = world.job, len(world.events)
     over = world.finished
-    again = decide(world.job, world.seen(), world.now)
-    decision = world.look(crash)
+    again = decide(world.job, world.observed(), world.now)
+    decision = world.reconcile(crash)
     assert decision == again, "the same look decides the same"
     assert not decision.events or decision.status != before.status
     assert decision.requeue_after is None or decision.requeue_after >= timedelta(0)
@@ -181,7 +181,7 @@ def test_every_quiet_moment_is_a_fixed_point(job: MPIJob, trouble: list[Fault]) 
         happens(world, what, detail)
         quiet = world.settle()
         if not world.deleted:
-            assert world.look() == quiet
+            assert world.reconcile() == quiet
             assert quiet.record == world.record
             assert quiet.status == world.job.status
             assert waits_for_something(world, quiet)
