@@ -7,20 +7,16 @@ a value, since most values here are secrets.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from itertools import chain
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import yaml
 
-from mpi_trainer.api.yaml import plainyaml, typed
-from mpi_trainer.api.yaml.yaml_events import YamlEvent
+from mpi_trainer.api.yaml import typed
+from mpi_trainer.api.yaml.yaml_events import safe_loader
 from mpi_trainer.kube.errors import ConfigError
-
-_WORDS = {"": None, "null": None, "true": True, "false": False}
-_SPECIAL = frozenset({"y", "yes", "n", "no", "on", "off", "true", "false", "null"})
 
 
 class _Entry(msgspec.Struct, frozen=True, rename="kebab"):
@@ -154,48 +150,10 @@ def _parse(path: Path, text: bytes) -> _File:
 
 
 def _document(path: Path, text: bytes) -> Any:
-    found = plainyaml.events(text.decode("latin-1"))
-    if found and sum(event.kind == "document" for event in found) == 1:
-        with suppress(_Doubtful):
-            return _value(iter(found[1:]))
-    # Most files need no YAML library, whose import takes longer than the rest of a short command.
-    import yaml
-
     try:
-        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        return yaml.load(text, Loader=safe_loader())
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{path}:{mark.line + 1}" if mark else str(path)
         problem = getattr(error, "problem", None) or "not YAML"
         raise ConfigError(f"{where}: not a kubeconfig: {problem}") from None
-
-
-class _Doubtful(Exception):
-    """A word that may be more than text: a number, a date, a boolean of YAML 1.1."""
-
-
-def _value(events: Iterator[YamlEvent]) -> Any:
-    event = next(events)
-    if event.kind == "scalar":
-        return _scalar(event)
-    if event.kind == "sequence":
-        return list(_items(events))
-    items = list(_items(events))
-    return dict(zip(items[::2], items[1::2], strict=True))
-
-
-def _items(events: Iterator[YamlEvent]) -> Iterator[Any]:
-    for event in events:
-        if event.kind == "end":
-            return
-        yield _value(chain((event,), events))
-
-
-def _scalar(event: YamlEvent) -> Any:
-    if not event.plain:
-        return event.value
-    if event.value in _WORDS:
-        return _WORDS[event.value]
-    if not event.value[0].isalpha() or event.value.lower() in _SPECIAL:
-        raise _Doubtful
-    return event.value

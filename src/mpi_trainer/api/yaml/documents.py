@@ -24,8 +24,8 @@ from mpi_trainer.api.errors import (
     Position,
     kind_of,
 )
-from mpi_trainer.api.yaml import plainyaml, scalars, yaml_events
-from mpi_trainer.api.yaml.yaml_events import Malformed, YamlEvent
+from mpi_trainer.api.yaml import scalars
+from mpi_trainer.api.yaml.yaml_events import Malformed, YamlEvent, parsed
 
 MAX_SIZE = 4 * 1024 * 1024
 MAX_NODES = 200_000
@@ -69,7 +69,7 @@ def parse(text: str, source: str) -> tuple[Document, ...]:
     """Every document that is not empty, in order."""
     _check_text(text, source)
     try:
-        roots = list(_Composer(_events(text), source).documents())
+        roots = list(_Composer(parsed(text), source).documents())
     except Malformed as error:
         raise InvalidJob([_syntax_error(error, text, source)]) from None
     roots = [root for root in roots if root.value is not None]
@@ -81,11 +81,6 @@ def parse(text: str, source: str) -> tuple[Document, ...]:
             remedy = "start it with `apiVersion:` and `kind:` at the left margin"
             raise _refuse(source, root.line, root.column, rule, remedy)
     return tuple(Document(source, root.value, root) for root in roots)
-
-
-def _events(text: str) -> Iterator[YamlEvent]:
-    found = plainyaml.events(text)
-    return yaml_events.parsed(text) if found is None else iter(found)
 
 
 class _Composer:

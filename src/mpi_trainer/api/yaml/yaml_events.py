@@ -1,8 +1,4 @@
-"""YAML as a row of events, with the place of each: what `documents` builds its values from.
-
-`parsed` knows all of YAML, by way of PyYAML; `plainyaml` gives the same events for most files
-without it, since importing it takes longer than all else that is done with a job file.
-"""
+"""YAML as a row of events, each with its line and column: what `documents` builds values from."""
 
 from __future__ import annotations
 
@@ -36,6 +32,16 @@ class Malformed(Exception):
         self.column = column
 
 
+def safe_loader() -> Any:
+    """PyYAML's loader of plain data: libyaml's, or its own where libyaml was not built in.
+
+    Imported late: the controller and the webhook read no YAML.
+    """
+    import yaml
+
+    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
 def parsed(text: str) -> Iterator[YamlEvent]:
     """The events of every document; raises Malformed where they end before their time."""
     import yaml
@@ -49,7 +55,7 @@ def parsed(text: str) -> Iterator[YamlEvent]:
         yaml.MappingEndEvent: "end",
         yaml.AliasEvent: "alias",
     }
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+    loader = safe_loader()(text)
     try:
         while loader.check_event():
             event = loader.get_event()
