@@ -11,16 +11,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-import aiohttp
 import msgspec
 
 from mpi_trainer.api.yaml import typed
 from mpi_trainer.kube import requests
-from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Status, Unreachable, from_status
 from mpi_trainer.kube.requests import Request
+
+if TYPE_CHECKING:
+    import aiohttp
+
+    from mpi_trainer.kube.client import Client
 
 PROTOCOLS: Final = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 _STDIN, _STDOUT, _STDERR, _END, _RESIZE, _CLOSE = 0, 1, 2, 3, 4, 255
@@ -51,8 +54,10 @@ class Session:
 
     async def output(self) -> AsyncGenerator[Chunk, None]:
         """What the command writes, until it ends; an ApiError if it could not be run."""
+        from aiohttp import WSMsgType
+
         async for message in self._socket:
-            if message.type is not aiohttp.WSMsgType.BINARY or not message.data:
+            if message.type is not WSMsgType.BINARY or not message.data:
                 continue
             channel, data = message.data[0], message.data[1:]
             if channel == _END:

@@ -15,9 +15,8 @@ import msgspec
 
 from mpi_trainer.api.yaml import nesting, typed
 from mpi_trainer.kube import requests
-from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Garbled, Gone
-from mpi_trainer.kube.requests import Request
+from mpi_trainer.kube.requests import Fetcher, Request
 from mpi_trainer.kube.resources import Resource
 from mpi_trainer.kube.watch import Unreadable, WatchMeta
 
@@ -68,7 +67,7 @@ class _Headed(msgspec.Struct, frozen=True):
 
 
 async def pages(  # noqa: PLR0913 - the list options of the API, each optional
-    client: Client,
+    client: Fetcher,
     resource: Resource,
     kind: type[T],
     *,
@@ -98,7 +97,7 @@ async def pages(  # noqa: PLR0913 - the list options of the API, each optional
 
 
 async def list_all(
-    client: Client,
+    client: Fetcher,
     resource: Resource,
     kind: type[T],
     *,
@@ -122,7 +121,7 @@ async def list_all(
     return Page(tuple(items), last.metadata, tuple(unreadable))
 
 
-async def _read_page(client: Client, request: Request, kind: Any) -> Page[Any]:
+async def _read_page(client: Fetcher, request: Request, kind: Any) -> Page[Any]:
     """One page's items; object by object only if one of them is broken."""
     body = await client.fetch(request)
     try:
@@ -140,7 +139,7 @@ async def _read_page(client: Client, request: Request, kind: Any) -> Page[Any]:
     return Page(tuple(items), page.metadata, tuple(unreadable))
 
 
-async def undecoded_page(client: Client, request: Request, body: bytes) -> UndecodedPage:
+async def undecoded_page(client: Fetcher, request: Request, body: bytes) -> UndecodedPage:
     """A page's items, each still to be read, whatever one of them is."""
     try:
         return typed.decode(body, UndecodedPage)
@@ -152,7 +151,7 @@ async def undecoded_page(client: Client, request: Request, body: bytes) -> Undec
         raise Garbled(request, str(error)) from error
 
 
-def head(client: Client, request: Request, item: msgspec.Raw) -> WatchMeta:
+def head(client: Fetcher, request: Request, item: msgspec.Raw) -> WatchMeta:
     """Whose item it is that could not be read."""
     found: _Headed = client.decode(request, bytes(item), _Headed)
     return found.metadata

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from typing import TYPE_CHECKING
 
 from mpi_trainer.kube import requests
-from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.requests import LogOptions
+
+if TYPE_CHECKING:
+    from mpi_trainer.kube.client import Client
 
 _ALL = LogOptions()
 

@@ -1,18 +1,22 @@
-"""One request at a time, without an event loop: what a short command needs of an API server.
+"""One request at a time over the standard library's HTTP client, without an event loop.
 
-The same `Request` values, errors, credentials and rules for repeating as `kube.client`; importing
-this costs a tenth of it, which is most of what a command line takes. One connection is kept from
+The same `Request` values, errors, credentials and rules for repeating as `kube.client`, for short
+commands: importing aiohttp takes longer than all else that they do. One connection is kept from
 call to call. Danger: it blocks, and it neither streams nor watches; use it in one thread.
 """
 
 from __future__ import annotations
 
+import http.client
+import random
+import select
 import socket
 import ssl
 import time
+import zlib
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar, cast, overload
+from typing import Any, Final, Self, TypeVar, overload
 from urllib.parse import SplitResult, unquote, urlsplit
 
 import msgspec
@@ -22,14 +26,29 @@ from mpi_trainer.api.yaml import typed
 from mpi_trainer.kube.config import Config
 from mpi_trainer.kube.credentials import Credential, basic
 from mpi_trainer.kube.errors import Garbled, KubeError, Unauthorized, Unreachable, from_answer
-from mpi_trainer.kube.plainhttp import Answer, Broken, answered, asking, tunnelled
-from mpi_trainer.kube.requests import Request
+from mpi_trainer.kube.requests import Fetcher, Request
 from mpi_trainer.kube.retries import wait_before
 from mpi_trainer.kube.trust import Contexts
 
 T = TypeVar("T")
 _CONNECT: Final = 10.0
+_GZIP: Final = 31
 _PORTS: Final = {"https": 443, "http": 80}
+_FAILURES: Final = (OSError, http.client.HTTPException)
+
+
+class _Connection(http.client.HTTPConnection):
+    """To the API server, perhaps through a proxy; `tls` and `name` are those of the server."""
+
+    def __init__(self, address: tuple[str, int], tls: ssl.SSLContext | None, name: str) -> None:
+        super().__init__(*address, timeout=_CONNECT)
+        self._tls = tls
+        self._name = name
+
+    def connect(self) -> None:
+        super().connect()
+        if self._tls is not None:
+            self.sock = self._tls.wrap_socket(self.sock, server_hostname=self._name)
 
 
 class OneShot:
@@ -43,7 +62,7 @@ class OneShot:
             "Accept": "application/json",
             "Accept-Encoding": "gzip" if config.compress else "identity",
         }
-        self._connection: socket.socket | None = None
+        self._connection: _Connection | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -71,12 +90,7 @@ class OneShot:
     def call(self, request: Request, kind: Any = Any) -> Any:
         """Send it and decode the answer to `kind`; None does not look at the answer."""
         body = self.fetch(request)
-        if kind is None:
-            return None
-        try:
-            return typed.decode(body, kind)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise Garbled(request, str(error)) from error
+        return None if kind is None else self.decode(request, body, kind)
 
     def fetch(self, request: Request, headers: Mapping[str, str] | None = None) -> bytes:
         """Send it, again where that is safe, and give the answer's body."""
@@ -91,85 +105,128 @@ class OneShot:
                 renewed = True
                 self.close()
             except KubeError as error:
-                import random
-
                 wait = wait_before(request, error, tried, random.random())
                 if wait is None:
                     raise
                 time.sleep(wait)
 
+    def decode(self, request: Request, body: bytes, kind: Any) -> Any:
+        """An answer as a value."""
+        try:
+            return typed.decode(body, kind)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise Garbled(request, str(error)) from error
+
     def _exchange(self, request: Request, headers: Mapping[str, str]) -> bytes:
         credential = self.config.credentials.ready() or self.config.credentials.fetch()
-        reused = self._connection is not None
+        if self._connection is not None and _dropped(self._connection.sock):
+            self.close()
         try:
-            answer = self._answer(request, credential, headers)
-        except OSError as error:
+            answer, body = self._answer(request, credential, headers)
+        except _FAILURES as error:
             self.close()
-            if reused and isinstance(error, Broken) and error.fresh:
-                # The server had closed the idle connection: nothing of this request was read.
-                return self._exchange(request, headers)
             raise unreachable(request, error, self.config.server) from error
-        if answer.closes:
+        if answer.will_close:
             self.close()
+        if answer.headers.get("Content-Encoding") == "gzip":
+            try:
+                body = zlib.decompress(body, wbits=_GZIP)
+            except zlib.error as error:
+                raise Garbled(request, str(error)) from error
         if 200 <= answer.status < 300:
-            return answer.body
-        later = answer.headers.get("retry-after", "")
-        raise from_answer(request, answer.status, answer.body, later)
+            return body
+        raise from_answer(request, answer.status, body, answer.headers.get("Retry-After", ""))
 
-    def _answer(self, request: Request, credential: Credential, extra: Mapping[str, str]) -> Answer:
+    def _answer(
+        self, request: Request, credential: Credential, extra: Mapping[str, str]
+    ) -> tuple[http.client.HTTPResponse, bytes]:
         server = urlsplit(self.config.server)
         connection = self._connection = self._connection or self._opened(server, credential)
-        connection.settimeout(request.timeout or None)
+        connection.sock.settimeout(request.timeout or None)
         headers = {"Host": server.netloc, **self._headers, **extra}
         if request.content_type:
             headers["Content-Type"] = request.content_type
+        if request.accept:
+            headers["Accept"] = request.accept
         if credential.authorization:
             headers["Authorization"] = credential.authorization
         if request.body or request.writes:
             headers["Content-Length"] = str(len(request.body))
-        given = (*headers.items(), *self.config.impersonation)
         target = server.path.rstrip("/") + request.target
-        connection.sendall(asking(request.method, target, given, request.body))
-        return answered(connection)
+        connection.putrequest(request.method, target, skip_host=True, skip_accept_encoding=True)
+        for name, value in (*headers.items(), *self.config.impersonation):
+            if "\r" in value or "\n" in value:
+                # The library would refuse it too, and show a token in its message.
+                raise ValueError(f"the header {name} holds the end of a line")
+            connection.putheader(name, value)
+        connection.endheaders(request.body or None)
+        answer = connection.getresponse()
+        return answer, answer.read()
 
-    def _opened(self, server: SplitResult, credential: Credential) -> socket.socket:
+    def _opened(self, server: SplitResult, credential: Credential) -> _Connection:
         host, port = server.hostname or "", server.port or _PORTS[server.scheme]
-        proxy = self.config.proxy
-        made = (
-            through(proxy, host, port)
-            if proxy
-            else socket.create_connection((_plain(host), port), _CONNECT)
-        )
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if server.scheme != "https":
+        tls = self._contexts.current(credential) if server.scheme == "https" else None
+        name = self.config.trust.server_name or host
+        if not self.config.proxy:
+            made = _Connection((host, port), tls, name)
+            made.connect()
             return made
-        trusted, name = self._contexts.current(credential), self.config.trust.server_name or host
-        return trusted.wrap_socket(made, server_hostname=_plain(name))
+        made = _through(self.config.proxy, (host, port), tls, name)
+        try:
+            made.connect()
+        except OSError as error:
+            if error.errno is None and type(error) is OSError:  # the answer to CONNECT
+                raise ConnectionRefusedError(0, f"the proxy refuses it: {error}") from error
+            raise
+        return made
 
 
-def _plain(host: str) -> str:
-    """As bytes where that is possible: for text Python loads its rules for international names."""
-    return cast(str, host.encode()) if host.isascii() else host
+class BlockingFetcher(Fetcher):
+    """`OneShot` for code that awaits its answers, in programs that have nothing else to do.
+
+    Danger: every call blocks the event loop until its answer is there.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._server = OneShot(config)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *failure: object) -> None:
+        self._server.close()
+
+    async def call(self, request: Request, kind: Any = Any) -> Any:
+        return self._server.call(request, kind)
+
+    async def fetch(self, request: Request) -> bytes:
+        return self._server.fetch(request)
+
+    def decode(self, request: Request, body: bytes, kind: Any) -> Any:
+        return self._server.decode(request, body, kind)
 
 
-def through(proxy: str, host: str, port: int) -> socket.socket:
-    """A connection to the host by way of an HTTP proxy."""
+def _through(
+    proxy: str, server: tuple[str, int], tls: ssl.SSLContext | None, name: str
+) -> _Connection:
+    """A connection to the server by way of an HTTP proxy, not yet opened."""
     parts = urlsplit(proxy)
-    made = socket.create_connection(
-        (parts.hostname or "", parts.port or _PORTS[parts.scheme]), _CONNECT
-    )
-    if parts.scheme == "https":
-        made = ssl.create_default_context().wrap_socket(made, server_hostname=parts.hostname)
-    headers = [("Host", f"{host}:{port}")]
+    if parts.scheme != "http":
+        raise ConnectionRefusedError(0, f"a proxy with {parts.scheme} is not supported here")
+    made = _Connection((parts.hostname or "", parts.port or _PORTS[parts.scheme]), tls, name)
+    headers = {}
     if parts.username:
         login = basic(unquote(parts.username), unquote(parts.password or ""))
-        headers.append(("Proxy-Authorization", login))
-    made.sendall(asking("CONNECT", f"{host}:{port}", headers, b""))
-    status = tunnelled(made)
-    if status != 200:
-        made.close()
-        raise ConnectionRefusedError(0, f"the proxy refuses it with {status}")
+        headers["Proxy-Authorization"] = login
+    made.set_tunnel(*server, headers=headers)
     return made
+
+
+def _dropped(idle: socket.socket) -> bool:
+    """Whether the server has ended a connection on which nothing is on its way."""
+    watched = select.poll()
+    watched.register(idle, select.POLLIN)
+    return bool(watched.poll(0))
 
 
 def unreachable(request: Request, error: BaseException, server: str) -> Unreachable:

@@ -318,3 +318,13 @@ class Caller(Protocol):
 
     async def call(self, request: Request, kind: Any = ...) -> Any:
         """The decoded answer; raises `KubeError`."""
+
+
+class Fetcher(Caller, Protocol):
+    """A `Caller` that also gives answers as they came."""
+
+    async def fetch(self, request: Request) -> bytes:
+        """The answer's body; raises `KubeError`."""
+
+    def decode(self, request: Request, body: bytes, kind: Any) -> Any:
+        """An answer's body as a value."""

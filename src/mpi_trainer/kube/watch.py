@@ -11,14 +11,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
 from mpi_trainer.api.yaml import typed
-from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Garbled, Status, from_status
 from mpi_trainer.kube.requests import Request
+
+if TYPE_CHECKING:
+    from mpi_trainer.kube.client import Client
 
 T = TypeVar("T")
 _END_OF_LIST = "k8s.io/initial-events-end"
