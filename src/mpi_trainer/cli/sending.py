@@ -1,13 +1,7 @@
-"""The jobs of a file on their way to a cluster: placed, checked, sent, and told of.
-
-Whichever way a command line is read, by `dispatch` or by the commands themselves, jobs go through
-here, so both send the same and say the same. Danger: `odh mpijob create -f` must start fast, so
-this module imports nothing that is slow, and no click.
-"""
+"""The jobs of a file on their way to a cluster: placed, checked, and what is printed of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,7 +13,6 @@ from mpi_trainer.cli import program
 from mpi_trainer.cli.output import words
 
 if TYPE_CHECKING:
-    from mpi_trainer.cli.quick import Quick
     from mpi_trainer.sdk.backends.backend import JobView
 
 Object = dict[str, Any]
@@ -55,14 +48,6 @@ def companions(file: load.JobFile | None, namespace: str) -> list[Object]:
     for each in made:
         each["metadata"].setdefault("namespace", namespace)
     return made
-
-
-def bring(cluster: Quick, others: list[Object], say: Callable[[str], None]) -> None:
-    """Makes what the jobs of a file mount, where it is not there yet."""
-    for each in others:
-        made = cluster.companion(each)
-        name = f"{each['kind'].lower()}/{each['metadata']['name']}"
-        say(f"{name} created" if made else f"{name} exists already and is used as it is")
 
 
 def receipt(job: JobView) -> str:

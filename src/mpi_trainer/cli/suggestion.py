@@ -6,11 +6,10 @@ from __future__ import annotations
 from contextlib import suppress
 
 from mpi_trainer.api.spelling import nearest
-from mpi_trainer.cli import all_kinds, program, target
-from mpi_trainer.cli.backend import summaries
-from mpi_trainer.kube.oneshot import OneShot
+from mpi_trainer.cli import program, target
+from mpi_trainer.cli.backend import answer, cluster, summaries
 from mpi_trainer.sdk.backends.backend import JobSummary, Key
-from mpi_trainer.sdk.backends.cluster.errors import told
+from mpi_trainer.sdk.backends.cluster.kinds import KINDS
 from mpi_trainer.sdk.errors import JobError
 
 
@@ -54,8 +53,7 @@ def _listed(namespace: str) -> list[JobSummary]:
         with suppress(JobError):
             if not target.on_cluster(target.said()):
                 return summaries(where)
-            with OneShot(target.config()) as server, told():
-                jobs, closed = all_kinds.listed(server, where or "")
+            jobs, closed = answer(cluster(single=True, kinds=KINDS).list_readable(where))
             if jobs or not closed:
-                return jobs
+                return list(jobs)
     return []

@@ -1,9 +1,7 @@
 """Where a command works: this machine or a cluster, and as whom. kubectl's own options.
 
 They may stand before the verb or after it; the last one said counts. Without any, a cluster is
-used where kubectl would find one, and else this machine. Danger: `odh mpijob list` must start
-fast, so nothing slow is imported here before it is known that a cluster is meant, and no click
-before an option is made of it.
+used where kubectl would find one, and else this machine.
 """
 
 from __future__ import annotations
@@ -13,11 +11,11 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+import click
+
 from mpi_trainer.sdk.client.detection import CHOICE, configured
 
 if TYPE_CHECKING:
-    import click
-
     from mpi_trainer.kube.config import Config
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -51,8 +49,6 @@ def _noted(field: str) -> Callable[[click.Context, click.Parameter, str | None],
 
 
 def _options(*, hidden: bool) -> list[Callable[[F], F]]:
-    import click
-
     shared: dict[str, Any] = {"expose_value": False, "is_eager": True, "hidden": hidden}
     return [
         click.option("--context", callback=_noted("context"), metavar="NAME",
@@ -69,8 +65,6 @@ def _options(*, hidden: bool) -> list[Callable[[F], F]]:
 
 def anywhere(function: F) -> F:
     """The options as they stand before the verb, with the namespace."""
-    import click
-
     both = click.option(
         "-n", "--namespace", callback=_noted("namespace"), expose_value=False, is_eager=True,
         help="Namespace of the jobs.  [default: the context's, or `default`]",
@@ -89,8 +83,6 @@ def placed(function: F) -> F:
 
 def said(ctx: click.Context | None = None) -> Target:
     """What the command line says so far."""
-    import click
-
     ctx = ctx or click.get_current_context(silent=True)
     found = ctx.meta.get(_KEY, Target()) if ctx else Target()
     assert isinstance(found, Target)
@@ -145,17 +137,10 @@ def namespace(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     return config(place).namespace
 
 
-def contradict(in_file: str, typed: str) -> bool:
-    """Whether a file and the command line name two namespaces."""
-    return bool(in_file) and typed not in ("", in_file)
-
-
 def agree(in_file: str) -> None:
     """Refuses a file that names another namespace than the command line does."""
-    import click
-
     typed = said().namespace
-    if contradict(in_file, typed):
+    if in_file and typed not in ("", in_file):
         raise click.UsageError(
             f"the file says namespace {in_file}, -n says {typed}; change one of them"
         )

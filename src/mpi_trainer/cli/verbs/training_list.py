@@ -6,12 +6,11 @@ from typing import Any
 
 import click
 
-from mpi_trainer.cli import all_kinds, target
+from mpi_trainer.cli import all_kinds
+from mpi_trainer.cli.backend import answer, cluster
 from mpi_trainer.cli.output.verbosity import say, voiced
 from mpi_trainer.cli.verbs.mpijob.list import Style, Wish, listing, look
-from mpi_trainer.kube.oneshot import OneShot
 from mpi_trainer.sdk.backends.backend import JobSummary
-from mpi_trainer.sdk.backends.cluster.errors import told
 from mpi_trainer.sdk.backends.cluster.kinds import KINDS, Kind
 
 EVERY_KIND = Style(all_kinds.data, all_kinds.full_name, all_kinds.columns, all_kinds.row)
@@ -27,13 +26,12 @@ def command(*, kinds: tuple[str, ...], **given: Any) -> None:
     told_of: set[str] = set()
 
     def found(namespace: str | None) -> list[JobSummary]:
-        with OneShot(target.config()) as server, told():
-            jobs, closed = all_kinds.listed(server, namespace or "", wanted)
+        jobs, closed = answer(cluster(single=True, kinds=wanted).list_readable(namespace))
         unsaid = [kind for kind in closed if kind not in told_of]
         if unsaid:
             say(f"not shown, because you may not list them: {', '.join(unsaid)}")
         told_of.update(unsaid)
-        return jobs
+        return list(jobs)
 
     look(found, EVERY_KIND, Wish(**given))
 

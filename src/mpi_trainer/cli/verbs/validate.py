@@ -18,7 +18,7 @@ from mpi_trainer.api.errors import InvalidJob, line
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.api.kinds.runtime import Runtime, serves
 from mpi_trainer.api.kinds.trainjob import TrainJob
-from mpi_trainer.cli import job_files, target
+from mpi_trainer.cli import backend, job_files
 from mpi_trainer.cli.main import USAGE
 from mpi_trainer.cli.output import terminal
 from mpi_trainer.cli.verbs.mpijob import options
@@ -26,7 +26,7 @@ from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.jobs import shipped_runtimes
 
 if TYPE_CHECKING:
-    from mpi_trainer.cli.quick import Quick
+    from mpi_trainer.sdk.backends.cluster.backend import ClusterBackend
 
 replace = msgspec.structs.replace
 _ALONE = "TrainJob {}: its runtime {} is not here, so only the job itself was checked"
@@ -49,7 +49,7 @@ class Finding(msgspec.Struct, frozen=True):
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
 def command(paths: tuple[str, ...], server: bool, namespace: str, output: str) -> int:
     """Check job files without running anything."""
-    cluster = _cluster() if server else None
+    cluster = backend.cluster(single=True) if server else None
     given = _given(paths)
     findings = [_finding(path, given, cluster, namespace) for path in paths]
     if output == "json":
@@ -58,12 +58,6 @@ def command(paths: tuple[str, ...], server: bool, namespace: str, output: str) -
         for finding in findings:
             _tell(finding, asked=server)
     return USAGE if any(f.errors for f in findings) else 0
-
-
-def _cluster() -> Quick:
-    from mpi_trainer.cli.quick import Quick
-
-    return Quick(target.config())
 
 
 def _given(paths: tuple[str, ...]) -> tuple[Runtime, ...]:
@@ -77,7 +71,7 @@ def _given(paths: tuple[str, ...]) -> tuple[Runtime, ...]:
 
 
 def _finding(
-    path: str, given: tuple[Runtime, ...], cluster: Quick | None, namespace: str
+    path: str, given: tuple[Runtime, ...], cluster: ClusterBackend | None, namespace: str
 ) -> Finding:
     ours = (shipped_runtimes.runtime(name) for name in shipped_runtimes.names())
     known = (*given, *(one for one in ours if one is not None))
@@ -107,7 +101,7 @@ def _finding(
     asked: list[MPIJob | TrainJob] = [*file.jobs, *file.train_jobs]
     for job in (one for one in asked if one not in brought):
         where = replace(job.metadata, namespace=job.namespace or namespace)
-        refused += cluster.refusals(replace(job, metadata=where))
+        refused += backend.answer(cluster.refusals(replace(job, metadata=where)))
     unasked = tuple(_UNASKED.format(job.name) for job in brought)
     return replace(finding, errors=tuple(refused), warnings=(*finding.warnings, *unasked))
 

@@ -286,6 +286,9 @@ class Backend(Protocol):
 
     async def details(self, key: Key) -> JobDetails: ...
 
+    async def summary(self, key: Key) -> JobSummary:
+        """What a table shows of one job."""
+
     async def list(self, namespace: str | None = None) -> Sequence[JobSummary]:
         """Newest first; of every namespace where none is named."""
 

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from mpi_trainer.cli import program
-from mpi_trainer.cli.backend import answer, connect, known, quick
+from mpi_trainer.cli.backend import answer, connect
 from mpi_trainer.cli.output import formats
 from mpi_trainer.cli.output.formats import Format
 from mpi_trainer.cli.output.verbosity import voiced
 from mpi_trainer.cli.verbs.mpijob import options
 from mpi_trainer.cli.verbs.mpijob.list import shown
 from mpi_trainer.sdk.backends.backend import Backend, JobSummary, Key
-from mpi_trainer.sdk.backends.views import details_summary, summary
-
-if TYPE_CHECKING:
-    from mpi_trainer.cli.quick import Quick
+from mpi_trainer.sdk.backends.views import details_summary
 
 
 @click.command("get")
@@ -43,28 +38,16 @@ def command(
     if watch and len(names) != 1:
         raise click.UsageError("--watch follows one job; give one name")
     keys = [Key(namespace, name) for name in names]
-    cluster = quick() if program.kind() == program.MPIJOB else None
-    if cluster is not None and not watch:
-        click.echo(_asked(cluster, keys, form, headers=not no_headers))
+    if watch:
+        answer(_watch(connect(), keys[0], form, headers=not no_headers))
         return
-    backend = connect()
-    if form.structured and not watch:
+    backend = connect(single=True)
+    if form.structured:
         jobs = answer(_manifests(backend, keys))
         click.echo(formats.rendered(_one_or_list(jobs), form))
-        return
-    found = answer(_summaries(backend, keys))
-    if not watch:
+    else:
+        found = answer(_summaries(backend, keys))
         click.echo(shown(found, form, everywhere=False, headers=not no_headers))
-        return
-    answer(_watch(backend, keys[0], form, headers=not no_headers))
-
-
-def _asked(cluster: Quick, keys: list[Key], form: Format, *, headers: bool) -> str:
-    """One request for each; what a job printed is left to `describe`."""
-    jobs = [known(partial(cluster.get, key)) for key in keys]
-    if form.structured:
-        return formats.rendered(_one_or_list([dict(job.manifest) for job in jobs]), form)
-    return shown([summary(job) for job in jobs], form, everywhere=False, headers=headers)
 
 
 def _one_or_list(jobs: list[dict[str, Any]]) -> dict[str, Any]:
@@ -76,7 +59,7 @@ async def _manifests(backend: Backend, keys: list[Key]) -> list[dict[str, Any]]:
 
 
 async def _summaries(backend: Backend, keys: list[Key]) -> list[JobSummary]:
-    return [details_summary(await backend.details(key)) for key in keys]
+    return [await backend.summary(key) for key in keys]
 
 
 async def _watch(backend: Backend, key: Key, form: Format, *, headers: bool) -> None:

@@ -37,19 +37,16 @@ def completed_names(
 
 
 def _jobs(said: target.Target, kind: str) -> list[JobSummary]:
-    from mpi_trainer.cli.backend import summaries
+    from mpi_trainer.cli.backend import answer, cluster, summaries
 
     if not target.on_cluster(said):
         return summaries(said.namespace or DEFAULT_NAMESPACE)
     namespace = said.namespace or target.config(said).namespace or DEFAULT_NAMESPACE
-    if kind == program.MPIJOB:
-        return summaries(namespace)
     from mpi_trainer.cli import all_kinds
-    from mpi_trainer.kube.oneshot import OneShot
 
     meant = all_kinds.kind_of(kind)
-    with OneShot(target.config(said)) as server:
-        return all_kinds.listed(server, namespace, [meant] if meant else ())[0]
+    backend = cluster(single=True, kinds=[meant] if meant else ())
+    return list(answer(backend.list(namespace)))
 
 
 def _kind(ctx: click.Context | None) -> str:

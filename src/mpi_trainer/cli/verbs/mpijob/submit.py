@@ -14,7 +14,7 @@ import msgspec
 from mpi_trainer.api.errors import FieldError, line
 from mpi_trainer.api.kinds.mpijob import MPIJob, to_wire
 from mpi_trainer.cli import sending
-from mpi_trainer.cli.backend import answer, connect, quick
+from mpi_trainer.cli.backend import answer, cluster, connect
 from mpi_trainer.cli.output import formats, words
 from mpi_trainer.cli.output.formats import Format
 from mpi_trainer.cli.output.verbosity import detail, say
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mpi_trainer.api.kinds.trainjob import TrainJob
     from mpi_trainer.local.execute.settings import LocalSettings
     from mpi_trainer.sdk.backends.backend import Backend, JobView, Key
+    from mpi_trainer.sdk.backends.cluster.backend import ClusterBackend
 
 
 RESOURCE_OPTIONS = "--cpu, --memory, --launcher-cpu and --launcher-memory"
@@ -65,35 +66,27 @@ def manifests(wires: list[dict[str, Any]], form: Format) -> int:
 
 def fitted(job: MPIJob) -> MPIJob:
     """A job from a few words, with what its namespace demands of every container."""
-    from mpi_trainer.sdk.backends.cluster import namespace_limits
-
-    cluster = quick()
-    assert cluster is not None, "a cluster was chosen"
-    found = namespace_limits.fitted(
-        job, cluster.demanded(job.namespace or cluster.config.namespace)
-    )
+    found = answer(cluster(single=True).fitted(job))
     for note in found.notes:
         say(f"{note}; choose with {RESOURCE_OPTIONS}")
     return found.job
 
 
 def to_the_cluster(jobs: list[MPIJob], others: list[dict[str, Any]], order: Order) -> int:
-    """One request for each object; only what comes after needs an event loop."""
-    cluster = quick()
-    assert cluster is not None, "a cluster was chosen"
+    """One request for each object; only following a job needs more of a client."""
+    backend = cluster(single=True)
     jobs = [checked(job, order) for job in jobs]
-    sending.bring(cluster, others, say)
+    _attach(backend, others)
     # The name is the server's where the job has only the beginning of one.
-    stored = _sent(jobs, cluster.create, order)
+    stored = _sent(jobs, lambda job: answer(backend.submit(job)), order)
     return _afterwards(connect, stored, order)
 
 
 def shipped(jobs: list[MPIJob], others: list[dict[str, Any]], workdir: str, order: Order) -> int:
     """Jobs with a folder of this machine, which travels with each of them."""
-    backend, cluster = connect(), quick()
-    assert cluster is not None, "a cluster was chosen"
+    backend = cluster()
     jobs = [checked(job, order) for job in jobs]
-    sending.bring(cluster, others, say)
+    _attach(backend, others)
     stored = _sent(jobs, lambda job: answer(backend.ship(job, workdir)), order)
     return _afterwards(lambda: backend, stored, order)
 
@@ -106,10 +99,19 @@ def copied(job: MPIJob, original: Key, order: Order) -> int:
 
 def train_to_the_cluster(job: TrainJob, others: list[dict[str, Any]], order: Order) -> int:
     """A TrainJob; its runtime is the cluster's."""
-    cluster = quick()
-    assert cluster is not None, "a cluster was chosen"
-    sending.bring(cluster, others, say)
-    return followed(connect(), cluster.create_train(job), order)
+    backend = cluster(single=True)
+    _attach(backend, others)
+    stored = answer(backend.submit_train(job))
+    _tell([stored], order)
+    return _afterwards(connect, stored, order)
+
+
+def _attach(backend: ClusterBackend, others: list[dict[str, Any]]) -> None:
+    """Makes what the jobs of a file mount, where it is not there yet."""
+    for each in others:
+        made = answer(backend.attach(each))
+        name = f"{each['kind'].lower()}/{each['metadata']['name']}"
+        say(f"{name} created" if made else f"{name} exists already and is used as it is")
 
 
 def submitted(jobs: list[MPIJob], settings: LocalSettings, order: Order) -> int:

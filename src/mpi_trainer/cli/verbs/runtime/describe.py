@@ -31,7 +31,7 @@ def command(*, name: str, namespace: str, form: Format) -> None:
     \b
     odh runtime describe mpi-openmpi-cpu
     """
-    runtimes = answer(connect().runtimes(namespace))
+    runtimes = answer(connect(single=True).runtimes(namespace))
     runtime = next((each for each in runtimes if each.name == name), None)
     if runtime is None:
         names = [each.name for each in runtimes]

@@ -24,7 +24,7 @@ def command(*, namespace: str, form: Format) -> None:
     \b
     odh runtime list
     """
-    runtimes = answer(connect().runtimes(namespace))
+    runtimes = answer(connect(single=True).runtimes(namespace))
     if form.structured:
         items = [to_wire(each) for each in runtimes]
         click.echo(formats.rendered({"kind": "List", "items": items}, form))

@@ -27,6 +27,7 @@ from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.config import Config
 from mpi_trainer.kube.errors import KubeError, ServerFault, Unreachable
+from mpi_trainer.sdk.backends import views
 from mpi_trainer.sdk.backends.backend import (
     JobChange,
     JobDetails,
@@ -50,11 +51,11 @@ from mpi_trainer.sdk.backends.cluster import (
     observed,
     trainjobs,
 )
-from mpi_trainer.sdk.backends.cluster.connections import Home, Homes
+from mpi_trainer.sdk.backends.cluster.connections import Home, Homes, OpenClient, streaming
 from mpi_trainer.sdk.backends.cluster.defaults import IMAGE, for_cluster
 from mpi_trainer.sdk.backends.cluster.details import details
 from mpi_trainer.sdk.backends.cluster.errors import told
-from mpi_trainer.sdk.backends.cluster.find import FoundJob, find, page, summaries
+from mpi_trainer.sdk.backends.cluster.find import FoundJob, find, page, readable, summaries
 from mpi_trainer.sdk.backends.cluster.kinds import KINDS, MPIJOB, Kind
 from mpi_trainer.sdk.backends.cluster.outages import Say
 from mpi_trainer.sdk.code.bundle import bundle
@@ -70,15 +71,20 @@ def _on_stderr(text: str) -> None:
 class ClusterBackend:
     """Jobs of one cluster, of the `kinds` that are meant.
 
-    `say` hears what a person should know while something takes long.
+    `say` hears what a person should know while something takes long. With `single_answers` as
+    `open_client` nothing can be watched, followed or entered.
     """
 
     def __init__(
-        self, config: Config, say: Say = _on_stderr, kinds: tuple[Kind, ...] = KINDS
+        self,
+        config: Config,
+        say: Say = _on_stderr,
+        kinds: tuple[Kind, ...] = KINDS,
+        open_client: OpenClient = streaming,
     ) -> None:
         self.config = config
         self._say = say
-        self._homes = Homes(config, say, kinds)
+        self._homes = Homes(config, say, kinds, open_client)
         # Other kinds have other owners' habits: theirs are cleared away only where they are named.
         pruned = (MPIJOB,) if kinds == KINDS else kinds
         self._pruned = frozenset(kind.resource.kind for kind in pruned)
@@ -96,6 +102,43 @@ class ClusterBackend:
         ready = for_cluster(job, os.environ.get(IMAGE, ""), sys.executable)
         async with self._submitting(ready) as (home, key, placed):
             return await creation.create(home, key, await self._fitted(home, placed))
+
+    async def submit(self, job: MPIJob) -> JobView:
+        """Submits the job as it is written: nothing is filled in."""
+        async with self._submitting(job) as (home, key, placed):
+            return await creation.create(home, key, placed)
+
+    async def submit_train(self, job: TrainJob) -> JobView:
+        """Submits a TrainJob; what is wrong with its runtime is the server's to say."""
+        key = Key(job.namespace or self.namespace, job.name)
+        with told(key):
+            async with self._homes.home() as home:
+                return await trainjobs.submit(home, key, job)
+
+    async def attach(self, body: Mapping[str, Any]) -> bool:
+        """Makes a ConfigMap or Secret that jobs mount; whether it was not there before."""
+        namespace = body["metadata"].get("namespace") or self.namespace
+        with told():
+            async with self._homes.home() as home:
+                return await creation.attach(home, namespace, body)
+
+    async def refusals(self, job: MPIJob | TrainJob) -> tuple[str, ...]:
+        """What the server would refuse the job for; nothing is made."""
+        key = Key(job.namespace or self.namespace, job.name)
+        placed = replace(job, metadata=replace(job.metadata, namespace=key.namespace))
+        with told(key):
+            async with self._homes.home() as home:
+                if isinstance(placed, MPIJob):
+                    asked = creation.create(home, key, placed, dry_run=True)
+                else:
+                    asked = trainjobs.submit(home, key, placed, dry_run=True)
+                return await creation.refusals(asked)
+
+    async def fitted(self, job: MPIJob) -> namespace_limits.Fitted:
+        """The job with what its namespace demands of every container, and notes about that."""
+        async with self._submitting(job) as (home, _, placed):
+            demands = await creation.demanded(home, placed.namespace)
+            return namespace_limits.fitted(placed, demands)
 
     async def train(self, job: TrainJob) -> JobView | None:
         key = Key(job.namespace or self.namespace, job.name)
@@ -149,10 +192,27 @@ class ClusterBackend:
             async with self._homes.home() as home:
                 return await details(home, key, await find(home, key))
 
+    async def summary(self, key: Key) -> JobSummary:
+        """Of an MPIJob its object says enough; other kinds need what is around theirs."""
+        with told(key):
+            async with self._homes.home() as home:
+                found = await find(home, key)
+                if found.kind is MPIJOB:
+                    return views.summary(found.view)
+                return views.details_summary(await details(home, key, found))
+
     async def list(self, namespace: str | None = None) -> Sequence[JobSummary]:
         with told():
             async with self._homes.home() as home:
                 return await summaries(home, namespace or "")
+
+    async def list_readable(
+        self, namespace: str | None = None
+    ) -> tuple[Sequence[JobSummary], tuple[str, ...]]:
+        """Jobs as `list` has them, and the kinds of which we may not list any."""
+        with told():
+            async with self._homes.home() as home:
+                return await readable(home, namespace or "")
 
     async def list_page(
         self, namespace: str | None = None, limit: int = 500, token: str = ""

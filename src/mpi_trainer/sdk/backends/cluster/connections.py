@@ -9,21 +9,40 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from typing import Any, Final, TypeVar
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
-from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.config import Config
 from mpi_trainer.kube.errors import ApiError
-from mpi_trainer.kube.requests import Request
+from mpi_trainer.kube.requests import Fetcher, Request
 from mpi_trainer.sdk.backends.backend import Key
 from mpi_trainer.sdk.backends.cluster.kinds import Kind
 from mpi_trainer.sdk.backends.cluster.outages import Outages, Say
 from mpi_trainer.sdk.backends.cluster.watches import Watches
 
+if TYPE_CHECKING:
+    from mpi_trainer.kube.client import Client
+
 T = TypeVar("T")
+OpenClient = Callable[[Config], AbstractAsyncContextManager[Fetcher]]
 IDLE: Final = 60.0
+
+
+def streaming(config: Config) -> AbstractAsyncContextManager[Fetcher]:
+    """The client that can do everything."""
+    from mpi_trainer.kube.client import Client
+
+    return Client(config)
+
+
+def single_answers(config: Config) -> AbstractAsyncContextManager[Fetcher]:
+    """The client of short commands: it starts in a fraction of the time, blocks the loop while it
+    waits, and does not stream."""
+    from mpi_trainer.kube.oneshot import BlockingFetcher
+
+    return BlockingFetcher(config)
 
 
 class Home:
@@ -32,14 +51,26 @@ class Home:
     `served` are the kinds that count; no job of another is ever seen or touched.
     """
 
-    def __init__(self, client: Client, say: Say, served: tuple[Kind, ...]) -> None:
+    def __init__(self, client: Fetcher, outages: Outages, served: tuple[Kind, ...]) -> None:
         self.client = client
         self.served = served
-        self.outages = Outages(client.config.server, say)
-        self.watches = Watches(client, self.outages)
+        self.outages = outages
         self.kinds: dict[Key, Kind] = {}
         self.users = 0
         self.used_at = asyncio.get_running_loop().time()
+
+    @cached_property
+    def streams(self) -> Client:
+        """The client for watches, logs and exec, which `single_answers` does not have."""
+        from mpi_trainer.kube.client import Client
+
+        if not isinstance(self.client, Client):
+            raise RuntimeError("this connection is for single answers and does not stream")
+        return self.client
+
+    @cached_property
+    def watches(self) -> Watches:
+        return Watches(self.streams, self.outages)
 
     async def call(self, request: Request, kind: Any = Any) -> Any:
         """The answer as a `kind`. An outage is waited out where repeating does no harm."""
@@ -55,9 +86,13 @@ class Home:
 
 
 class Homes:
-    def __init__(self, config: Config, say: Say, served: tuple[Kind, ...]) -> None:
-        self._open = lambda client: Home(client, say, served)
+    def __init__(
+        self, config: Config, say: Say, served: tuple[Kind, ...], open_client: OpenClient
+    ) -> None:
         self._config = config
+        self._say = say
+        self._served = served
+        self._open_client = open_client
         self._keepers: WeakKeyDictionary[asyncio.AbstractEventLoop, _Keeper] = WeakKeyDictionary()
 
     @asynccontextmanager
@@ -66,7 +101,7 @@ class Homes:
         loop = asyncio.get_running_loop()
         keeper = self._keepers.get(loop)
         if keeper is None or keeper.over or keeper.task.done():
-            keeper = self._keepers[loop] = _Keeper(self._config, self._open)
+            keeper = self._keepers[loop] = _Keeper(self._open_client(self._config), self._opened)
         found = await asyncio.shield(keeper.opened)
         found.users += 1
         try:
@@ -75,18 +110,25 @@ class Homes:
             found.users -= 1
             found.used_at = loop.time()
 
+    def _opened(self, client: Fetcher) -> Home:
+        return Home(client, Outages(self._config.server, self._say), self._served)
+
 
 class _Keeper:
     """A task, so that the end of its loop, which cancels all tasks, closes the connection too."""
 
-    def __init__(self, config: Config, open_home: Callable[[Client], Home]) -> None:
+    def __init__(
+        self, client: AbstractAsyncContextManager[Fetcher], open_home: Callable[[Fetcher], Home]
+    ) -> None:
         loop = asyncio.get_running_loop()
         self.over = False
         self.opened: asyncio.Future[Home] = loop.create_future()
-        self.task = loop.create_task(self._keep(config, open_home))
+        self.task = loop.create_task(self._keep(client, open_home))
 
-    async def _keep(self, config: Config, open_home: Callable[[Client], Home]) -> None:
-        async with Client(config) as client:
+    async def _keep(
+        self, opening: AbstractAsyncContextManager[Fetcher], open_home: Callable[[Fetcher], Home]
+    ) -> None:
+        async with opening as client:
             home = open_home(client)
             self.opened.set_result(home)
             loop = asyncio.get_running_loop()

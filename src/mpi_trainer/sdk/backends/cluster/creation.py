@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from copy import deepcopy
 from functools import reduce
 from typing import Any, Final
@@ -22,13 +22,14 @@ from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus, to_wire
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.errors import (
     AlreadyExists,
+    ApiError,
     Forbidden,
     KubeError,
     NotFound,
     ServerFault,
     Unreachable,
 )
-from mpi_trainer.kube.resources import CONFIGMAPS, MPIJOBS
+from mpi_trainer.kube.resources import CONFIGMAPS, MPIJOBS, SECRETS
 from mpi_trainer.sdk.backends.backend import JobView, Key
 from mpi_trainer.sdk.backends.cluster import code, namespace_limits
 from mpi_trainer.sdk.backends.cluster.connections import Home
@@ -38,6 +39,7 @@ from mpi_trainer.sdk.backends.cluster.kinds import MPIJOB, Kind
 replace = msgspec.structs.replace
 _PATIENCE: Final = 60.0
 _PAUSE: Final = 0.25
+_REFUSALS: Final = (400, 403, 422)
 
 
 async def demanded(home: Home, namespace: str) -> namespace_limits.Demands:
@@ -49,15 +51,42 @@ async def demanded(home: Home, namespace: str) -> namespace_limits.Demands:
 async def _answer(home: Home, request: requests.Request) -> dict[str, Any]:
     """Asked once: whether the server is there at all, the job itself will tell."""
     try:
-        return await home.client.call(replace(request, tries=1), dict[str, Any])
+        found: dict[str, Any] = await home.client.call(replace(request, tries=1), dict[str, Any])
+        return found
     except KubeError:
         return {}
 
 
-async def create(home: Home, key: Key, job: MPIJob) -> JobView:
+async def create(home: Home, key: Key, job: MPIJob, *, dry_run: bool = False) -> JobView:
     body = to_wire(replace(job, status=MPIJobStatus()))
     body.pop("status", None)
-    return MPIJOB.view(await home.call(requests.submit(MPIJOBS, key.namespace, body)))
+    request = requests.submit(MPIJOBS, key.namespace, body, dry_run=dry_run)
+    return MPIJOB.view(await home.call(request))
+
+
+async def attach(home: Home, namespace: str, body: Mapping[str, Any]) -> bool:
+    """Makes a ConfigMap or Secret of a job file; whether it was not there before."""
+    resource = {CONFIGMAPS.kind: CONFIGMAPS, SECRETS.kind: SECRETS}[body["kind"]]
+    try:
+        await home.call(requests.create(resource, namespace, body), None)
+    except AlreadyExists:
+        return False
+    return True
+
+
+async def refusals(dry_run: Awaitable[object]) -> tuple[str, ...]:
+    """What the server has against an object that it is asked about by a dry run."""
+    try:
+        await dry_run
+    except AlreadyExists:
+        return ()
+    except ApiError as error:
+        if error.code not in _REFUSALS:
+            raise
+        from mpi_trainer.diagnose.refusals import lines
+
+        return lines(error.message, error.details.get("causes") or ())
+    return ()
 
 
 async def with_code(home: Home, key: Key, job: MPIJob, data: Mapping[str, str]) -> JobView:

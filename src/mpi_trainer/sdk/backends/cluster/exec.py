@@ -54,7 +54,7 @@ async def run_in(home: Home, pod: Pod, command: Sequence[str]) -> int:
         meta.namespace, meta.name, command, pod.container, stdin=True, tty=tty
     )
     with _raw(tty):
-        async with remote.session(home.client, request) as session:
+        async with remote.session(home.streams, request) as session:
             feeding = asyncio.ensure_future(_feed(session))
             try:
                 async for chunk in session.output():
@@ -138,7 +138,7 @@ async def fetch(home: Home, pod: Pod, path: str, destination: Path) -> None:
 async def _into(home: Home, pod: Pod, words: Sequence[str], file: IO[bytes]) -> tuple[int, str]:
     meta, said = pod.metadata, b""
     request = requests.execute(meta.namespace, meta.name, words, pod.container)
-    async with remote.session(home.client, request) as session:
+    async with remote.session(home.streams, request) as session:
         async for chunk in session.output():
             if chunk.stream == "stdout":
                 file.write(chunk.data)
@@ -172,7 +172,7 @@ async def _at_work(home: Home, pod: Pod, what: str) -> dict[int, str]:
     words = ("/bin/sh", "-c", _RANKS, "ranks", SCRATCH, what)
     meta = pod.metadata
     done = await remote.run(
-        home.client,
+        home.streams,
         meta.namespace,
         meta.name,
         words,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any, Final
 
 import msgspec
@@ -72,17 +73,35 @@ async def _get(home: Home, key: Key, kind: Kind) -> FoundJob:
 
 
 async def summaries(home: Home, namespace: str) -> list[JobSummary]:
-    """Newest first."""
-    parts = await asyncio.gather(
-        *(_list(home, kind, namespace) for kind in home.served), return_exceptions=True
-    )
-    found = [job for part in parts if isinstance(part, list) for job in part]
-    failed = [part for part in parts if isinstance(part, BaseException)]
-    for error in failed:
-        if not isinstance(error, _PASSED_OVER):
-            raise error
-    if failed and not found and isinstance(parts[0], BaseException):
+    """Newest first; the answer about the first kind where nothing can be listed."""
+    parts = await _parts(home, namespace)
+    found = _jobs(parts)
+    if not found and isinstance(parts[0], ApiError):
         raise parts[0]
+    return found
+
+
+async def readable(home: Home, namespace: str) -> tuple[list[JobSummary], tuple[str, ...]]:
+    """Newest first, and the kinds that may not be listed."""
+    parts = await _parts(home, namespace)
+    denied = [isinstance(part, Forbidden) for part in parts]
+    return _jobs(parts), tuple(k.resource.plural for k in compress(home.served, denied))
+
+
+async def _parts(home: Home, namespace: str) -> list[list[JobSummary] | ApiError]:
+    """The jobs of each kind, or why there are none to be had."""
+
+    async def part(kind: Kind) -> list[JobSummary] | ApiError:
+        try:
+            return await _list(home, kind, namespace)
+        except _PASSED_OVER as error:
+            return error
+
+    return await asyncio.gather(*map(part, home.served))
+
+
+def _jobs(parts: Sequence[list[JobSummary] | ApiError]) -> list[JobSummary]:
+    found = [job for part in parts if isinstance(part, list) for job in part]
     return sorted(found, key=lambda job: job.created, reverse=True)
 
 

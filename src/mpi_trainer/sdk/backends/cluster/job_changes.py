@@ -105,7 +105,7 @@ class _Watch:
             resource_version=self._version,
             seconds=_WATCH_SECONDS,
         )
-        async with aclosing(watch(self._home.client, request, dict[str, Any])) as events:
+        async with aclosing(watch(self._home.streams, request, dict[str, Any])) as events:
             async for event in events:
                 if isinstance(event, Bookmark):
                     self._version = event.resource_version

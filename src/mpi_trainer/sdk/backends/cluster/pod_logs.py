@@ -133,7 +133,7 @@ class PodLog:
         self._place.resume()
         meta = self._pod.metadata
         async with aclosing(
-            logs.follow(self._home.client, meta.namespace, meta.name, options)
+            logs.follow(self._home.streams, meta.namespace, meta.name, options)
         ) as lines:
             async for line in lines:
                 self._home.outages.over()

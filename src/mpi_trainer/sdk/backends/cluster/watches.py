@@ -11,15 +11,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mpi_trainer.kube import lists, requests
-from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Gone, KubeError
 from mpi_trainer.kube.resources import Resource
 from mpi_trainer.kube.watch import Bookmark, Deleted, Unreadable, watch
 from mpi_trainer.sdk.backends.backend import Key
 from mpi_trainer.sdk.backends.cluster.outages import Outages
+
+if TYPE_CHECKING:
+    from mpi_trainer.kube.client import Client
 
 Object = Mapping[str, Any]
 MANY: Final = 4

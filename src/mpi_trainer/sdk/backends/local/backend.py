@@ -40,6 +40,7 @@ from mpi_trainer.sdk.backends.backend import (
 from mpi_trainer.sdk.backends.local import job_logs
 from mpi_trainer.sdk.backends.local.errors import find, local_errors, readable
 from mpi_trainer.sdk.backends.local.observed import job_view, pod_info, rank_infos, summary, view
+from mpi_trainer.sdk.backends.views import details_summary
 from mpi_trainer.sdk.errors import JobError, JobExists, JobNotFound
 
 replace = msgspec.structs.replace
@@ -111,6 +112,9 @@ class LocalBackend:
             attempts=state.attempts,
             missing=state.missing.words(),
         )
+
+    async def summary(self, key: Key) -> JobSummary:
+        return details_summary(self.details_now(key))
 
     async def list(self, namespace: str | None = None) -> Sequence[JobSummary]:
         return self.list_now(namespace)
