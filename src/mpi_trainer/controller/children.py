@@ -1,8 +1,8 @@
-"""Making a child of a job, once, whoever made it first.
+"""Creating a child of a job once, also where the answer to an earlier try was lost.
 
-A child has a fixed name, so a second try finds the first one's work. It is taken as ours only if
-it has this very job as its owner. A child of an earlier job of the same name is on its way out and
-is waited for; anybody else's object is never touched.
+A child has a fixed name, so a second try finds what the first one created. It is taken as ours only
+if it has this very job as its owner. A child of an earlier job of the same name is being deleted
+and is waited for; anybody else's object is never touched.
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ from mpi_trainer.runtime.backoff import Chance, Curve
 from mpi_trainer.runtime.partial import Meta
 
 _OWNERS = {one.kind: one for one in (MPIJOBS, TRAINJOBS)}
+_CURVE: Final = Curve(first=0.5, cap=30.0, spread=0.1, both_ways=True)
+_PATIENCE: Final = timedelta(minutes=5)
+_LONGEST: Final = timedelta(seconds=40)
+"""that a wait for the next try takes, with some time for the try itself"""
 
 
 class NameTaken(Exception):
@@ -74,13 +78,14 @@ def check_owner(resource: Resource, owner: Meta, found: Meta, kind: str = KIND) 
     )
 
 
-_CURVE: Final = Curve(first=0.5, cap=30.0, spread=0.1, both_ways=True)
-_PATIENCE: Final = timedelta(minutes=5)
-_LONGEST: Final = timedelta(seconds=40)
-"""that a wait for the next try takes, with some time for the try itself"""
-
-
 class NameWait(msgspec.Struct):
+    """How long a job waits for what an earlier job of its name has left.
+
+    Most often that is gone within a second. What somebody keeps from going is tried less and less
+    often, and after a few minutes the name counts as taken. Only time between two tries counts: a
+    clock that is set, or a job that is suspended meanwhile, does not use the minutes up.
+    """
+
     waited: timedelta = timedelta()
     tries: int = 0
     last: datetime | None = None

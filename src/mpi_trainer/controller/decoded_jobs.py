@@ -69,8 +69,8 @@ class DecodedJobs(Generic[J]):
             return
         known = self._memories.part(stored.metadata.uid, _Reading)
         if not _is_of(known, stored.metadata):
-            place, size = stored.metadata.namespace, stored.spec_size
-            loaded = await self._long.run(place, size, self._read, stored)
+            namespace, size = stored.metadata.namespace, stored.spec_size
+            loaded = await self._long.run(namespace, size, self._read, stored)
             known.loaded, known.generation = loaded, stored.metadata.generation
 
     def load(self, stored: StoredJob) -> Loaded[J]:

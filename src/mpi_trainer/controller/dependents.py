@@ -151,13 +151,13 @@ class Dependents:
         return began - RECENT <= ended <= began + SKEW
 
     async def _delete_secret(self, owner: Meta, name: str, uid: str) -> None:
-        place = owner.namespace
+        namespace = owner.namespace
         try:
             if not uid:
-                get = requests.brief(requests.get(SECRETS, place, name))
+                get = requests.brief(requests.get(SECRETS, namespace, name))
                 secret = await self._client.call(get, Answer)
                 uid = check_owner(SECRETS, owner, secret.metadata, self._kind).uid
-            await self._client.call(requests.delete(SECRETS, place, name, uid=uid), None)
+            await self._client.call(requests.delete(SECRETS, namespace, name, uid=uid), None)
         except (NotFound, NameTaken, Predecessor, Conflict):
             return
 

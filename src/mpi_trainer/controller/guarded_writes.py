@@ -37,8 +37,8 @@ class GuardedWrites:
 
     async def patch_job(self, key: Key, body: dict[str, Any], sub: str = "") -> str:
         """A merge patch, which carries its own precondition; the version that it made."""
-        place = (self._resource, key.namespace, key.name)
-        request = requests.brief(requests.patch(*place, body, "merge", sub))
+        target = (self._resource, key.namespace, key.name)
+        request = requests.brief(requests.patch(*target, body, "merge", sub))
         answer = await self._concurrency.send(
             lambda: self._client.call(request, Answer), key.namespace
         )
@@ -47,9 +47,9 @@ class GuardedWrites:
 
     async def delete_job(self, key: Key, meta: Meta) -> None:
         """Exactly the job that was looked at, as it was then."""
-        place = (self._resource, meta.namespace, meta.name)
+        target = (self._resource, meta.namespace, meta.name)
         with contextlib.suppress(NotFound):
-            request = requests.delete(*place, meta.uid, meta.resource_version)
+            request = requests.delete(*target, meta.uid, meta.resource_version)
             await self._client.call(request, None)
         self._freshness.deleted(key, self._resource, meta.uid, meta.namespace)
 

@@ -127,8 +127,8 @@ async def _secure_metrics(flags: Flags, metrics: Metrics, client: Client) -> Asy
 
 def _certificates(flags: Flags, client: Client) -> SharedChain:
     """Of the status endpoint. Pods trust its authority for as long as they live."""
-    place, service = flags.lock_namespace, flags.status_service
-    return SharedChain(client, place, f"{service}-cert", (f"{service}.{place}.svc",))
+    namespace, service = flags.lock_namespace, flags.status_service
+    return SharedChain(client, namespace, f"{service}-cert", (f"{service}.{namespace}.svc",))
 
 
 def _endpoint(flags: Flags, chain: Chain | None) -> Endpoint | None:

@@ -85,13 +85,13 @@ class PodLogs:
             raise UnreadableLog(f"node {node} did not give its log") from None
 
     async def _read(self, pod: Pod, container: str) -> str:
-        place = pod.metadata.namespace, pod.metadata.name
+        target = pod.metadata.namespace, pod.metadata.name
         text = b""
         for lines in LINES:
             options = requests.LogOptions(
                 container=container, tail=lines, limit_bytes=bounds.LOG_TAIL
             )
-            request = replace(requests.logs(*place, options), tries=1, timeout=SECONDS)
+            request = replace(requests.logs(*target, options), tries=1, timeout=SECONDS)
             text = await self._client.fetch(request)
             if len(text) < bounds.LOG_TAIL:
                 break

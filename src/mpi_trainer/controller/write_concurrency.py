@@ -105,15 +105,15 @@ class WriteConcurrency:
             await asyncio.sleep(rest)
 
     async def _enter(self, namespace: str, one_pass: Hashable) -> None:
-        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.put(namespace, one_pass, place, None)
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.put(namespace, one_pass, turn, None)
         self._admit()
         try:
-            await place
+            await turn
         except BaseException:
-            if place.cancelled():
-                if self._waiting.holds(namespace, one_pass, place):
-                    self._waiting.remove(namespace, one_pass, place)
+            if turn.cancelled():
+                if self._waiting.holds(namespace, one_pass, turn):
+                    self._waiting.remove(namespace, one_pass, turn)
             else:
                 self._on_the_way -= 1  # it was let in at the moment it was cancelled
                 self._admit()
@@ -123,10 +123,10 @@ class WriteConcurrency:
     def _admit(self) -> None:
         """One for each free place, and nobody else is woken."""
         while self._waiting and self._on_the_way < self.limit:
-            place, _ = self._waiting.take()
-            if not place.done():
+            turn, _ = self._waiting.take()
+            if not turn.done():
                 self._on_the_way += 1
-                place.set_result(None)
+                turn.set_result(None)
 
 
 def _rest(retry_after: float | None, tried: int) -> float:

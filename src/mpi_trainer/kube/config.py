@@ -122,16 +122,16 @@ def _chosen(files: Kubeconfig, name: str, namespace: str | None, as_user: str | 
     context = files.contexts[name]
     if context.cluster not in files.clusters:
         raise ConfigError(f"context {name!r}: there is no cluster {context.cluster!r}")
-    cluster, place = files.clusters[context.cluster]
+    cluster, cluster_folder = files.clusters[context.cluster]
     user, folder = _user(files, name, context.user)
     server = servers.address(cluster, user)
     safe = server.startswith("https:")
-    for_plugin = servers.exec_plugin_cluster(cluster, place) if user.exec else {}
+    for_plugin = servers.exec_plugin_cluster(cluster, cluster_folder) if user.exec else {}
     proxy = checked_proxy(cluster.proxy_url, "proxy-url") if cluster.proxy_url else ""
     return Config(
         server=server,
         namespace=namespace or context.namespace or "default",
-        trust=servers.trust(cluster, place, user, folder),
+        trust=servers.trust(cluster, cluster_folder, user, folder),
         # As kubectl: over plain HTTP (`kubectl proxy`) no secret is sent.
         credentials=credentials(user, folder, for_plugin) if safe else Fixed(),
         impersonation=impersonation(user, as_user),

@@ -83,8 +83,8 @@ def brief_list(request: Request) -> Request:
 
 def get(resource: Resource, namespace: str, name: str, sub: str = "") -> Request:
     """Read one object."""
-    place = (namespace, _named(resource, name), sub)
-    return Request("GET", resource.path(*place), route=resource.route(*place))
+    target = (namespace, _named(resource, name), sub)
+    return Request("GET", resource.path(*target), route=resource.route(*target))
 
 
 def list_page(  # noqa: PLR0913 - the list options of the API, each optional
@@ -132,14 +132,14 @@ def replace(
     resource: Resource, namespace: str, name: str, obj: Object, sub: str = "", dry_run: bool = False
 ) -> Request:
     """Put a whole object (or its `sub`) in place of the one whose resourceVersion it carries."""
-    place = (namespace, _named(resource, name), sub)
+    target = (namespace, _named(resource, name), sub)
     return Request(
         "PUT",
-        resource.path(*place),
+        resource.path(*target),
         _dry(dry_run),
         encode(obj),
         JSON,
-        route=resource.route(*place),
+        route=resource.route(*target),
     )
 
 
@@ -163,13 +163,13 @@ def delete(  # noqa: PLR0913 - the delete options of the API, each optional
         options["preconditions"] = preconditions
     if grace is not None:
         options["gracePeriodSeconds"] = grace
-    place = (namespace, _named(resource, name))
+    target = (namespace, _named(resource, name))
     return Request(
         "DELETE",
-        resource.path(*place),
+        resource.path(*target),
         body=encode(options),
         content_type=JSON,
-        route=resource.route(*place),
+        route=resource.route(*target),
     )
 
 
@@ -182,13 +182,13 @@ def patch(
     sub: str = "",
 ) -> Request:
     """Change an object. Custom resources know no strategic patches; JSON patches are lists."""
-    place = (namespace, _named(resource, name), sub)
+    target = (namespace, _named(resource, name), sub)
     return Request(
         "PATCH",
-        resource.path(*place),
+        resource.path(*target),
         body=encode(body),
         content_type=_PATCHES[kind],
-        route=resource.route(*place),
+        route=resource.route(*target),
     )
 
 
@@ -203,9 +203,9 @@ def apply(  # noqa: PLR0913 - the apply options of the API
 ) -> Request:
     """Server-side apply: these fields are as said here and `manager`'s; others are not touched."""
     query = (("fieldManager", manager), ("force", "true" if force else "false"))
-    place = (namespace, _named(resource, name), sub)
+    target = (namespace, _named(resource, name), sub)
     return Request(
-        "PATCH", resource.path(*place), query, encode(obj), APPLY, route=resource.route(*place)
+        "PATCH", resource.path(*target), query, encode(obj), APPLY, route=resource.route(*target)
     )
 
 
@@ -258,7 +258,7 @@ _WHOLE_LOG: Final = LogOptions()
 def logs(namespace: str, pod: str, options: LogOptions = _WHOLE_LOG) -> Request:
     """A container's log. A job may be silent for hours, so following has no time-out of its own:
     dead connections are found by the transport's keep-alive."""
-    place = (namespace, _named(PODS, pod), "log")
+    target = (namespace, _named(PODS, pod), "log")
     query = _present(
         container=options.container,
         follow="true" if options.follow else "",
@@ -269,7 +269,7 @@ def logs(namespace: str, pod: str, options: LogOptions = _WHOLE_LOG) -> Request:
         limitBytes="" if options.limit_bytes is None else str(options.limit_bytes),
     )
     timeout = 0.0 if options.follow else 60.0
-    return Request("GET", PODS.path(*place), query, timeout=timeout, route=PODS.route(*place))
+    return Request("GET", PODS.path(*target), query, timeout=timeout, route=PODS.route(*target))
 
 
 def execute(
@@ -281,7 +281,7 @@ def execute(
     tty: bool = False,
 ) -> Request:
     """A command in a running container, for a websocket. Arguments are passed on one by one."""
-    place = (namespace, _named(PODS, pod), "exec")
+    target = (namespace, _named(PODS, pod), "exec")
     query = (
         *_present(container=container),
         *(("command", word) for word in command),
@@ -290,7 +290,7 @@ def execute(
         ("stderr", "false" if tty else "true"),
         ("tty", "true" if tty else "false"),
     )
-    return Request("GET", PODS.path(*place), query, tries=1, route=PODS.route(*place))
+    return Request("GET", PODS.path(*target), query, tries=1, route=PODS.route(*target))
 
 
 def encode(obj: Object | Sequence[Object]) -> bytes:

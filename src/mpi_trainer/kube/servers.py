@@ -37,7 +37,7 @@ def address(cluster: Cluster, user: User) -> str:
     return server.rstrip("/")
 
 
-def trust(cluster: Cluster, place: Path, user: User, folder: Path) -> Trust:
+def trust(cluster: Cluster, cluster_folder: Path, user: User, folder: Path) -> Trust:
     authority = cluster.certificate_authority or cluster.certificate_authority_data
     if cluster.insecure_skip_tls_verify and authority:
         raise ConfigError(
@@ -45,7 +45,7 @@ def trust(cluster: Cluster, place: Path, user: User, folder: Path) -> Trust:
         )
     return Trust(
         authority=from_base64(cluster.certificate_authority_data, "certificate-authority-data"),
-        authority_file=_at(place, cluster.certificate_authority),
+        authority_file=_at(cluster_folder, cluster.certificate_authority),
         certificate=from_base64(user.client_certificate_data, "client-certificate-data"),
         certificate_file=_at(folder, user.client_certificate),
         key=from_base64(user.client_key_data, "client-key-data"),
@@ -59,12 +59,12 @@ def _at(folder: Path, path: str) -> str:
     return str(folder / path) if path else ""
 
 
-def exec_plugin_cluster(cluster: Cluster, place: Path) -> dict[str, Any]:
+def exec_plugin_cluster(cluster: Cluster, cluster_folder: Path) -> dict[str, Any]:
     """What an exec plugin may know of the cluster."""
     authority = cluster.certificate_authority_data
     if not authority and cluster.certificate_authority:
         try:
-            data = (place / cluster.certificate_authority).read_bytes()
+            data = (cluster_folder / cluster.certificate_authority).read_bytes()
         except OSError as error:
             raise ConfigError(
                 f"certificate-authority: {error.filename}: {error.strerror}"

@@ -1,4 +1,4 @@
-"""Counts of MPIJobs, for the dashboards of both families of operators (CTL-12).
+"""Counts of MPIJobs, for the dashboards of both families of operators, and of TrainJobs (CTL-12).
 
 The controller calls these once a state is stored in a job's status, never before: a status write
 that fails and is repeated must not count twice. Series of a deleted job are taken away.
@@ -10,8 +10,10 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 DURATIONS = (10.0, 30.0, 60.0, 300.0, 900.0, 1800.0, 3600.0, 4 * 3600.0, 12 * 3600.0, 86400.0)
 STARTS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 900.0)
-_RUN = "training_operator_mpijob_"
+_MPIJOB = "training_operator_mpijob_"
 _UPSTREAM = "mpi_operator_"
+_TRAINER = "kubeflow_trainer_trainjob_"
+_TRAINER_LABELS = ("namespace", "framework")
 
 
 class MPIJobMetrics:
@@ -21,15 +23,15 @@ class MPIJobMetrics:
 
         def histogram(name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
             return Histogram(
-                f"{_RUN}{name}", text, ("namespace",), buckets=buckets, registry=registry
+                f"{_MPIJOB}{name}", text, ("namespace",), buckets=buckets, registry=registry
             )
 
-        self._created = count(f"{_RUN}created_total", "MPIJobs accepted.", "namespace")
-        self._queued = count(f"{_RUN}queued_total", "MPIJobs that had to wait.", "namespace")
-        self._running = count(f"{_RUN}running_total", "MPIJobs that ran.", "namespace")
-        self._succeeded = count(f"{_RUN}succeeded_total", "MPIJobs that succeeded.", "namespace")
-        self._failed = count(f"{_RUN}failed_total", "MPIJobs that failed.", "namespace")
-        self._restarted = count(f"{_RUN}restarted_total", "New attempts.", "namespace")
+        self._created = count(f"{_MPIJOB}created_total", "MPIJobs accepted.", "namespace")
+        self._queued = count(f"{_MPIJOB}queued_total", "MPIJobs that had to wait.", "namespace")
+        self._running = count(f"{_MPIJOB}running_total", "MPIJobs that ran.", "namespace")
+        self._succeeded = count(f"{_MPIJOB}succeeded_total", "MPIJobs that succeeded.", "namespace")
+        self._failed = count(f"{_MPIJOB}failed_total", "MPIJobs that failed.", "namespace")
+        self._restarted = count(f"{_MPIJOB}restarted_total", "New attempts.", "namespace")
         self._duration = histogram("duration_seconds", "From start to end.", DURATIONS)
         self._to_running = histogram("time_to_running_seconds", "Creation to running.", STARTS)
         self._all_created = count(f"{_UPSTREAM}jobs_created_total", "MPIJobs accepted.")
@@ -82,17 +84,15 @@ class MPIJobMetrics:
             self._duration.labels(namespace).observe(seconds)
 
 
-_PREFIX = "kubeflow_trainer_trainjob_"
-_LABELS = ("namespace", "framework")
-
-
 class TrainJobMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         def count(name: str, text: str) -> Counter:
-            return Counter(f"{_PREFIX}{name}_total", text, _LABELS, registry=registry)
+            return Counter(f"{_TRAINER}{name}_total", text, _TRAINER_LABELS, registry=registry)
 
         def histogram(name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
-            return Histogram(f"{_PREFIX}{name}", text, _LABELS, buckets=buckets, registry=registry)
+            return Histogram(
+                f"{_TRAINER}{name}", text, _TRAINER_LABELS, buckets=buckets, registry=registry
+            )
 
         self.created = count("created", "TrainJobs that got a JobSet.")
         self.suspended = count("suspended", "Suspensions of TrainJobs.")

@@ -1,12 +1,17 @@
-"""SSH key pairs: ECDSA P-521, as FIPS allows and every OpenSSH reads (AC-19).
+"""Key pairs of jobs: ECDSA P-521 for SSH, as FIPS allows and every OpenSSH reads (AC-19), and CURVE
+(X25519 in Z85) for ZeroMQ, which Flux uses.
 
-The private part exists only in the returned value: it is never printed (`repr` hides it) and
-never passed on a command line.
+The private part exists only in the returned value: it is never printed (`repr` hides it) and never
+passed on a command line.
 """
 
 from __future__ import annotations
 
 from typing import Final
+
+_DIGITS: Final = (
+    "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+)
 
 
 class KeyPair:
@@ -37,11 +42,6 @@ def generate_ssh() -> KeyPair:
         serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
     )
     return KeyPair(private, public.decode())
-
-
-_DIGITS: Final = (
-    "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
-)
 
 
 class CurvePair:

@@ -1,7 +1,8 @@
 """The certificate that a server shows, changed while it serves.
 
 Connections that are open keep what they began with; the next handshake gets the new one.
-Private keys reach the TLS library through memory, never through a disk.
+Private keys reach the TLS library through memory, never through a disk. Certificates that somebody
+else keeps in a folder (cert-manager, OpenShift's service-ca) are read again while we serve.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ import logging
 import os
 import ssl
 from pathlib import Path
+
+EVERY_SECONDS = 5.0
+log = logging.getLogger(__name__)
 
 
 class ServerCertificate:
@@ -36,11 +40,6 @@ class ServerCertificate:
             self.context.load_cert_chain(f"/proc/self/fd/{file.fileno()}")
         self._pair = pair
         return True
-
-
-EVERY_SECONDS = 5.0
-
-log = logging.getLogger(__name__)
 
 
 async def follow_folder(folder: Path, shown: ServerCertificate) -> None:

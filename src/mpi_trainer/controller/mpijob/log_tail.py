@@ -53,12 +53,12 @@ class LogTails:
         self._memories = memories
         self._on = on
 
-    async def failed_launcher(self, job: MPIJob, memory: Record, mine: OwnedObjects) -> str | None:
+    async def failed_launcher(self, job: MPIJob, memory: Record, owned: OwnedObjects) -> str | None:
         """Empty where the launcher of this attempt has not failed, or its log cannot be read; None
         where log tails are switched off."""
         if not log_tail.allowed(job.metadata.annotations, self._on):
             return None
-        pod = _launcher(memory, mine)
+        pod = _launcher(memory, owned)
         if pod is None or pod.status.phase != "Failed" or memory.retry_at is not None:
             return ""
         if c.finished(job.status.conditions):
@@ -73,7 +73,7 @@ class LogTails:
         self,
         job: MPIJob,
         memory: Record,
-        mine: OwnedObjects,
+        owned: OwnedObjects,
         decision: MPIJobDecision,
         now: datetime,
     ) -> History | None:
@@ -83,9 +83,9 @@ class LogTails:
             quiet = history.without_output(known)
             return None if quiet == known else quiet
         ended = history.ended_attempt(memory, decision.record, now)
-        if ended is None or (not mine.pods and not known and memory.attempt == 1):
+        if ended is None or (not owned.pods and not known and memory.attempt == 1):
             return None
-        pod = _launcher(memory, mine)
+        pod = _launcher(memory, owned)
         ended = _with_cause(ended, pod, job.workers)
         if not log_tail.allowed(job.metadata.annotations, self._on):
             return history.with_attempt(known, log_tail.without_log_tails(ended))
@@ -93,7 +93,7 @@ class LogTails:
         if unstored.attempt == ended.attempt and unstored.words:
             ended = msgspec.structs.replace(ended, words=unstored.words)
         else:
-            sources = _log_sources(memory, mine, job.workers)
+            sources = _log_sources(memory, owned, job.workers)
             ended = await log_tail.with_log_tails(self._logs, ended, sources, _environment(job))
             unstored.attempt, unstored.words = ended.attempt, ended.words
         return history.with_attempt(known, ended)
@@ -126,14 +126,14 @@ def _with_cause(ended: Attempt, pod: Pod | None, workers: int) -> Attempt:
     return msgspec.structs.replace(ended, rank=summary.cause.rank, host=summary.cause.pod)
 
 
-def _launcher(memory: Record, mine: OwnedObjects) -> Pod | None:
-    return next((p for p in mine.launchers if attempt(p.metadata) == memory.attempt), None)
+def _launcher(memory: Record, owned: OwnedObjects) -> Pod | None:
+    return next((p for p in owned.launchers if attempt(p.metadata) == memory.attempt), None)
 
 
-def _log_sources(memory: Record, mine: OwnedObjects, workers: int) -> list[LogSource]:
+def _log_sources(memory: Record, owned: OwnedObjects, workers: int) -> list[LogSource]:
     """The launcher, and workers that failed by themselves."""
-    pod = _launcher(memory, mine)
-    failed = [LogSource(p) for p in mine.workers if p.status.phase == "Failed"][:WORKERS]
+    pod = _launcher(memory, owned)
+    failed = [LogSource(p) for p in owned.workers if p.status.phase == "Failed"][:WORKERS]
     if pod is None:
         return failed
     _, summary = launcher_end(pod, workers)

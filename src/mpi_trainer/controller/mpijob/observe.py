@@ -89,7 +89,7 @@ def owned_objects(
     return OwnedObjects(tuple(workers), _followed(own, launchers), own)
 
 
-def observe(job: MPIJob, record: Record, mine: OwnedObjects, tail: str | None = "") -> Observation:
+def observe(job: MPIJob, record: Record, owned: OwnedObjects, tail: str | None = "") -> Observation:
     """`tail` is the end of the failed launcher's log, where it is known.
 
     None means that nothing that a program wrote may be shown.
@@ -98,11 +98,11 @@ def observe(job: MPIJob, record: Record, mine: OwnedObjects, tail: str | None = 
     seen: list[ObservedPod] = []
     ranks: list[ObservedRank] = []
     launcher = launcher_name(job.name)
-    for pod in mine.launchers:
+    for pod in owned.launchers:
         current = attempt(pod.metadata) == record.attempt and launcher not in by_name
         name = launcher if current else pod.metadata.name
         by_name[name] = pod
-        own = mine.job if mine.job is not None and made_by(mine.job, pod) else None
+        own = owned.job if owned.job is not None and made_by(owned.job, pod) else None
         one = _launcher(pod, own, name)
         if own is not None and foreign(own.metadata):
             one = _tried_again(one, own)
@@ -113,15 +113,15 @@ def observe(job: MPIJob, record: Record, mine: OwnedObjects, tail: str | None = 
             one = replace(one, end=replace(end, message=words, reason=reason))
             ranks.extend(agent_summary.observed_ranks(summary, one.attempt))
         seen.append(one)
-    if mine.job is not None and not any(made_by(mine.job, pod) for pod in mine.launchers):
-        name = mine.job.metadata.name
-        by_name[name] = mine.job
-        seen.append(_launcher_without_pod(mine.job))
-    for pod in mine.workers:
+    if owned.job is not None and not any(made_by(owned.job, pod) for pod in owned.launchers):
+        name = owned.job.metadata.name
+        by_name[name] = owned.job
+        seen.append(_launcher_without_pod(owned.job))
+    for pod in owned.workers:
         by_name[pod.metadata.name] = pod
         seen.append(_silent(_worker(job, pod)) if tail is None else _worker(job, pod))
     return Observation(
-        Observed(tuple(seen), tuple(ranks), record, has_key=bool(seen)), by_name, mine.job
+        Observed(tuple(seen), tuple(ranks), record, has_key=bool(seen)), by_name, owned.job
     )
 
 

@@ -145,24 +145,24 @@ class Reconciler:
         loaded = self._tools.jobs.load(stored)
         job = loaded.job
         noted = self._noted(stored.metadata.uid)
-        mine = owned_objects(job, pods, jobs, noted.proof)
-        noted.proof = mine.proof or noted.proof
-        kept = {p.metadata.uid for p in mine.launchers}
+        owned = owned_objects(job, pods, jobs, noted.proof)
+        noted.proof = owned.proof or noted.proof
+        kept = {p.metadata.uid for p in owned.launchers}
         strays = [p for p in _going(pods) if p.metadata.uid not in kept]
-        self._note_scripts(key, job, mine)
+        self._note_scripts(key, job, owned)
         if job.metadata.deletion_timestamp is not None:
-            await self._tools.writer.release(key, (*mine.launchers, *strays))
+            await self._tools.writer.release(key, (*owned.launchers, *strays))
             return DONE
         await self._tools.writer.release(key, strays)
         if not ours(job):
             return DONE
-        return await self._step(key, stored, loaded, mine)
+        return await self._step(key, stored, loaded, owned)
 
     async def _step(
-        self, key: Key, stored: StoredJob, loaded: Loaded[MPIJob], mine: OwnedObjects
+        self, key: Key, stored: StoredJob, loaded: Loaded[MPIJob], owned: OwnedObjects
     ) -> Result:
         job = loaded.job
-        if loaded.errors and (mine.pods or c.finished(job.status.conditions)):
+        if loaded.errors and (owned.pods or c.finished(job.status.conditions)):
             # It was valid once: what runs goes on in spite of a later mistake.
             self._record_invalid(loaded)
             return DONE
@@ -171,15 +171,15 @@ class Reconciler:
         except record.UnreadableRecord as error:
             self._record_event(job, "Warning", reasons.INVALID, str(error))
             raise Terminal(str(error)) from None
-        if self._may_be_anothers(job, mine):
+        if self._may_be_anothers(job, owned):
             changed = await self._tools.writer.take_over(stored.metadata)
             self._noted(job.metadata.uid).taken_over = True
             if changed:
                 return Result(TAKEN_OVER_AGAIN)
         verdict = self._verdict(loaded)
-        tail = "" if verdict else await self._tools.log_tails.failed_launcher(job, memory, mine)
+        tail = "" if verdict else await self._tools.log_tails.failed_launcher(job, memory, owned)
         noted = self._noted(job.metadata.uid)
-        observation = observe(job, memory, mine, tail)
+        observation = observe(job, memory, owned, tail)
         seen = replace(
             observation.seen,
             has_key=observation.seen.has_key or self._tools.dependents.exist(job.metadata.uid),
@@ -190,20 +190,20 @@ class Reconciler:
         noted.first_seen = min(noted.first_seen or now, now)
         busy = write_time(self._tools.concurrency.recent_writes)
         wait = status_throttle.wait(job.status, decision.status, noted.first_seen, now, busy)
-        attempts = await self._tools.log_tails.history(job, memory, mine, decision, now)
+        attempts = await self._tools.log_tails.history(job, memory, owned, decision, now)
         observation = replace(observation, seen=seen)
         work = Work(key, job, stored.metadata, observation, decision, now, wait, attempts)
-        return await self._carry_out(work, mine)
+        return await self._carry_out(work, owned)
 
-    def _may_be_anothers(self, job: MPIJob, mine: OwnedObjects) -> bool:
+    def _may_be_anothers(self, job: MPIJob, owned: OwnedObjects) -> bool:
         """Whether a launcher Job may be there that is not watched. The public operator writes no
         lastReconcileTime, and we do; so this is asked once, of jobs that were its."""
-        if mine.job is not None or c.finished(job.status.conditions):
+        if owned.job is not None or c.finished(job.status.conditions):
             return False
         if self._noted(job.metadata.uid).taken_over:
             return False
         written = bool(job.status.conditions) and job.status.last_reconcile_time is None
-        return written or any(foreign(pod.metadata) for pod in mine.workers)
+        return written or any(foreign(pod.metadata) for pod in owned.workers)
 
     def _decision(
         self, job: MPIJob, seen: Observed, verdict: Verdict | None, now: datetime
@@ -212,7 +212,7 @@ class Reconciler:
             return decide(job, seen, now)
         return refused(job, seen.record, verdict.reason, verdict.message, now)
 
-    async def _carry_out(self, work: Work, mine: OwnedObjects) -> Result:
+    async def _carry_out(self, work: Work, owned: OwnedObjects) -> Result:
         writer, decision = self._tools.writer, work.decision
         if await writer.store(work):
             count_transitions(self._tools.metrics, work.job, decision.status)
@@ -224,7 +224,7 @@ class Reconciler:
         if decision.delete_job:
             await writer.delete_job(work)
             return DONE
-        gone = await writer.clear(work, mine.launchers)
+        gone = await writer.clear(work, owned.launchers)
         if not gone:
             return _sooner(Result(KEY_AGAIN), _next(work))
         await writer.free(work)
@@ -238,8 +238,8 @@ class Reconciler:
         noted = self._noted(work.metadata.uid)
         try:
             attempt, domain = work.decision.record.attempt, self._tools.domain
-            place, size = work.key.namespace, work.job.workers * POD_BYTES
-            wanted = await self._long.run(place, size, desired, work.job, attempt, domain)
+            namespace, size = work.key.namespace, work.job.workers * POD_BYTES
+            wanted = await self._long.run(namespace, size, desired, work.job, attempt, domain)
             await self._tools.writer.start(work, wanted)
         except InvalidJob as error:
             noted.verdict = Verdict(reasons.INVALID, shortened(str(error)))
@@ -280,18 +280,18 @@ class Reconciler:
     def _record_event(self, job: MPIJob, weight: str, reason: str, message: str) -> None:
         record_event(self._tools.recorder, job, weight, reason, message)
 
-    def _note_scripts(self, key: Key, job: MPIJob, mine: OwnedObjects) -> None:
+    def _note_scripts(self, key: Key, job: MPIJob, owned: OwnedObjects) -> None:
         """Whether the job's pods use the agent's scripts, or may be waiting for them."""
         user = ScriptsUser(KIND, key)
-        marks = {} if mine.job is None else mine.job.metadata.annotations
+        marks = {} if owned.job is None else owned.job.metadata.annotations
         rests = job.metadata.deletion_timestamp is not None or bool(job.spec.run_policy.suspend)
         over = rests or c.finished(job.status.conditions)
-        uses = bool(used(marks)) if mine.job is not None else choose(job).uses_scripts
-        if over or (mine.job is not None and not uses):
+        uses = bool(used(marks)) if owned.job is not None else choose(job).uses_scripts
+        if over or (owned.job is not None and not uses):
             self._tools.scripts.note_end(user, marks)
-        elif uses and (mine.job is not None or mine.workers):
-            begun = mine.job is None or bool(mine.launchers)
-            waits = not begun or any(p.status.phase in ("", "Pending") for p in mine.pods)
+        elif uses and (owned.job is not None or owned.workers):
+            begun = owned.job is None or bool(owned.launchers)
+            waits = not begun or any(p.status.phase in ("", "Pending") for p in owned.pods)
             self._tools.scripts.note_use(user, marks, waits)
 
     def _noted(self, uid: str) -> _Noted:

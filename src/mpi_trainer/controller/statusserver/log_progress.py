@@ -75,7 +75,7 @@ class LogProgress:
         self._writes = writes
 
     async def store_due(
-        self, job: TrainJob, whole: Effective, job_set: str, now: datetime
+        self, job: TrainJob, effective: Effective, job_set: str, now: datetime
     ) -> float | None:
         """Reads and stores what is due; the seconds until there is more to read, if ever."""
         notes = job.metadata.annotations
@@ -89,7 +89,7 @@ class LogProgress:
             return (known.due - now).total_seconds()
         known.due = now + every
         try:
-            progress = await self._progress(job, whole, job_set)
+            progress = await self._progress(job, effective, job_set)
             report = None if progress is None else reported(progress, known.speed, now)
             if report is not None and _says_more(report, known.said, job):
                 key = Key(job.namespace, job.name)
@@ -99,8 +99,8 @@ class LogProgress:
             pass  # at the next time; nobody waits for it
         return every.total_seconds()
 
-    async def _progress(self, job: TrainJob, whole: Effective, job_set: str) -> Progress | None:
-        trainer = next((one for one in whole.jobs if one.ancestor == TRAINER), None)
+    async def _progress(self, job: TrainJob, effective: Effective, job_set: str) -> Progress | None:
+        trainer = next((one for one in effective.jobs if one.ancestor == TRAINER), None)
         if trainer is None:
             return None
         labels = (

@@ -120,13 +120,13 @@ class ReportWrites:
     async def _write(self, key: Key, uid: str, report: Report) -> None:
         """To the job with this uid. The API server heeds no uid in a patch of a status, so the
         write names the version at which the uid was seen."""
-        place = (TRAINJOBS, key.namespace, key.name)
+        target = (TRAINJOBS, key.namespace, key.name)
         for left in reversed(range(TRIES)):
-            seen = (await self._client.call(requests.brief(requests.get(*place)), Answer)).metadata
+            seen = (await self._client.call(requests.brief(requests.get(*target)), Answer)).metadata
             if seen.uid != uid:
                 raise OtherJob(f"{key} is another job by now")
             body = status_patch(report, seen.resource_version)
-            patch = requests.patch(*place, body, "merge", "status")
+            patch = requests.patch(*target, body, "merge", "status")
             try:
                 stored = await self._client.call(requests.brief(patch), Answer)
                 break
@@ -134,5 +134,5 @@ class ReportWrites:
                 if not left:
                     raise
         if is_tracked(stored.metadata.annotations):
-            noted = requests.patch(*place, annotation_patch(report, uid), "merge")
+            noted = requests.patch(*target, annotation_patch(report, uid), "merge")
             await self._client.call(requests.brief(noted), Answer)

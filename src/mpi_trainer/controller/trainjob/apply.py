@@ -170,6 +170,6 @@ class Writer:
     async def _patch_job_set(self, work: Work, body: dict[str, Any]) -> None:
         assert work.job_set is not None
         guarded = {**(body.get("metadata") or {}), "uid": work.job_set.uid}
-        place = (JOBSETS, work.key.namespace, work.key.name)
-        request = requests.patch(*place, {**body, "metadata": guarded}, "merge")
+        target = (JOBSETS, work.key.namespace, work.key.name)
+        request = requests.patch(*target, {**body, "metadata": guarded}, "merge")
         await self._writes.patch_child(work.key, JOBSETS, request)

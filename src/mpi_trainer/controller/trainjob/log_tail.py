@@ -53,7 +53,7 @@ class LogTails:
     async def history(
         self,
         job: TrainJob,
-        whole: Effective,
+        effective: Effective,
         pods: Iterable[Pod],
         decision: TrainJobDecision,
         now: datetime,
@@ -62,36 +62,38 @@ class LogTails:
         known = history.read(job.metadata.annotations)
         if holds(decision.status, COMPLETE):
             return history.to_json(history.without_output(known)) or ""
-        for group in _ended(known, whole, pods):
-            known = history.with_attempt(known, await self._attempt(job, whole, known, group, now))
+        for group in _ended(known, effective, pods):
+            known = history.with_attempt(
+                known, await self._attempt(job, effective, known, group, now)
+            )
         return history.to_json(known) or ""
 
     async def history_at_end(
         self,
         job: TrainJob,
-        whole: Effective,
+        effective: Effective,
         job_set: ObservedJobSet,
         decision: TrainJobDecision,
         now: datetime,
     ) -> str:
         """As `history`, with the attempt that runs while this decision ends or suspends the job."""
         listed = await self._pod_owners.owned(job, job_set.uid, await self._all_pods.listed(job))
-        stored = await self.history(job, whole, listed, decision, now)
+        stored = await self.history(job, effective, listed, decision, now)
         known = history.read({ATTEMPTS: stored})
         ended = finished(decision.status)
         # The log of a launcher that returned 0 is read too where its job fails all the same.
-        phases = ("Running", "Succeeded") if ended and whole.policy == MPI else ("Running",)
+        phases = ("Running", "Succeeded") if ended and effective.policy == MPI else ("Running",)
         stored_pods = {one.pod for one in known}
         running = [
             pod
-            for pod in _log_pods(whole, listed)
+            for pod in _log_pods(effective, listed)
             if pod.status.phase in phases
             and pod.metadata.name not in stored_pods
             and _born(pod) >= _resumed(known)
         ][-AT_ONCE:]
         if not running:
             return stored
-        one = await self._attempt(job, whole, known, running, now)
+        one = await self._attempt(job, effective, known, running, now)
         reason = next((c.reason for c in decision.status.conditions if c.status == "True"), "")
         one = replace(
             one,
@@ -101,12 +103,12 @@ class LogTails:
         return history.to_json(history.with_attempt(known, one)) or ""
 
     async def _attempt(
-        self, job: TrainJob, whole: Effective, known: History, pods: list[Pod], now: datetime
+        self, job: TrainJob, effective: Effective, known: History, pods: list[Pod], now: datetime
     ) -> Attempt:
         first = pods[0]
-        number = _number(known) if whole.policy == MPI else _numbered(first, known)
+        number = _number(known) if effective.policy == MPI else _numbered(first, known)
         one = replace(
-            _cause(first, whole),
+            _cause(first, effective),
             attempt=number,
             began=log_tail.started_at(first, NODE_CONTAINER),
             ended=now,
@@ -114,14 +116,14 @@ class LogTails:
         )
         if not log_tail.allowed(job.metadata.annotations, self._on):
             return log_tail.without_log_tails(one)
-        sources = [_log_source(pod, whole) for pod in pods]
-        return await log_tail.with_log_tails(self._logs, one, sources, _environment(whole))
+        sources = [_log_source(pod, effective) for pod in pods]
+        return await log_tail.with_log_tails(self._logs, one, sources, _environment(effective))
 
 
-def _ended(known: History, whole: Effective, pods: Iterable[Pod]) -> list[list[Pod]]:
+def _ended(known: History, effective: Effective, pods: Iterable[Pod]) -> list[list[Pod]]:
     """The pods of each attempt that has failed and is not known yet, oldest first."""
-    failed = [pod for pod in _log_pods(whole, pods) if pod.status.phase == "Failed"]
-    if whole.policy == MPI:
+    failed = [pod for pod in _log_pods(effective, pods) if pod.status.phase == "Failed"]
+    if effective.policy == MPI:
         # After the last that is known: history may have dropped earlier ones.
         stored_pods = {one.pod for one in known}
         last = max(
@@ -138,10 +140,10 @@ def _ended(known: History, whole: Effective, pods: Iterable[Pod]) -> list[list[P
     return [group[:AT_ONCE] for _, group in sorted(groups.items())][:AT_ONCE]
 
 
-def _log_pods(whole: Effective, pods: Iterable[Pod]) -> list[Pod]:
+def _log_pods(effective: Effective, pods: Iterable[Pod]) -> list[Pod]:
     """The launchers, or where there are none the pods that train; oldest first."""
-    role = LAUNCHER if whole.policy == MPI else TRAINER
-    names = {one.name for one in whole.jobs if one.role == role}
+    role = LAUNCHER if effective.policy == MPI else TRAINER
+    names = {one.name for one in effective.jobs if one.role == role}
     found = [pod for pod in pods if pod.metadata.labels.get(LABEL_REPLICATED_JOB) in names]
     return sorted(found, key=_born)
 
@@ -150,15 +152,15 @@ def _born(pod: Pod) -> datetime:
     return pod.metadata.creation_timestamp or _LONG_AGO
 
 
-def _cause(pod: Pod, whole: Effective) -> Attempt:
+def _cause(pod: Pod, effective: Effective) -> Attempt:
     """Why it ended, and which rank and host ended it; nothing where it runs."""
     if pod.status.phase != "Failed":
         return Attempt(0)
     seen = observed_pod(pod, pod.metadata.name, "launcher", NODE_CONTAINER)
-    if whole.policy != MPI:
+    if effective.policy != MPI:
         ended = replace(seen, end=end_of(pod, NODE_CONTAINER))
         return Attempt(0, reasons.WORKER_FAILED, cause_text.pod_end("Pod", ended), host=seen.name)
-    end, summary = launcher_end(pod, whole.nodes, NODE_CONTAINER)
+    end, summary = launcher_end(pod, effective.nodes, NODE_CONTAINER)
     of_agent = end.reason in reasons.OF_AGENT
     text = (
         cause_text.agent_verdict(end)
@@ -174,10 +176,10 @@ def _cause(pod: Pod, whole: Effective) -> Attempt:
     )
 
 
-def _log_source(pod: Pod, whole: Effective) -> LogSource:
-    if whole.policy != MPI:
+def _log_source(pod: Pod, effective: Effective) -> LogSource:
+    if effective.policy != MPI:
         return LogSource(pod, NODE_CONTAINER)
-    _, summary = launcher_end(pod, whole.nodes, NODE_CONTAINER)
+    _, summary = launcher_end(pod, effective.nodes, NODE_CONTAINER)
     return LogSource(pod, NODE_CONTAINER, log_tail.failed_ranks(summary))
 
 
@@ -205,11 +207,11 @@ def _restarts(pod: Pod) -> int:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 8 else 0
 
 
-def _environment(whole: Effective) -> Environment:
+def _environment(effective: Effective) -> Environment:
     """Every variable that the job's templates set outright."""
     return [
         (variable.name, variable.value)
-        for one in whole.jobs
+        for one in effective.jobs
         if one.role in (LAUNCHER, NODE, TRAINER)
         for container in one.template.view.spec.containers
         for variable in container.env

@@ -238,9 +238,9 @@ class Reconciler:
         """Beside the event loop where users have a say in how long that takes."""
         size = stored.spec_size + _nodes(job, runtime) * POD_BYTES
         size = size if runtime.kind == CLUSTER else LONG
-        generation, place = stored.metadata.generation, stored.metadata.namespace
+        generation, namespace = stored.metadata.generation, stored.metadata.namespace
         return await self._long.run(
-            place, size, _planned, job, runtime, self._tools.facts, generation
+            namespace, size, _planned, job, runtime, self._tools.facts, generation
         )
 
     async def _decision(
@@ -258,7 +258,7 @@ class Reconciler:
                 job, "Warning", plan.reason, f"The change is not carried out: {plan.message}"
             )
             return stalled(job, "", now)
-        whole = plan.desired.effective
+        effective = plan.desired.effective
         everything = ObservedTrainJob(
             job_set=job_set,
             rendered=plan.desired.rendered,
@@ -268,12 +268,12 @@ class Reconciler:
         )
         watched = self._stores.ended_pods.by(BY_JOB, f"{job.namespace}/{job.name}")
         own = await self._own(job, job_set, watched)
-        everything = _with_pods(everything, own, whole)
-        if needs_all_pods(job, whole, everything, now):
+        everything = _with_pods(everything, own, effective)
+        if needs_all_pods(job, effective, everything, now):
             own = await self._own(job, job_set, await self._tools.all_pods.listed(job))
-            everything = replace(_with_pods(everything, own, whole), all_pods=True)
-        decision = decide(job, whole, everything, now)
-        return await self._with_attempts(job, whole, job_set, own, decision, now)
+            everything = replace(_with_pods(everything, own, effective), all_pods=True)
+        decision = decide(job, effective, everything, now)
+        return await self._with_attempts(job, effective, job_set, own, decision, now)
 
     async def _own(
         self, job: TrainJob, job_set: ObservedJobSet | None, pods: Iterable[Pod]
@@ -284,7 +284,7 @@ class Reconciler:
     async def _with_attempts(
         self,
         job: TrainJob,
-        whole: Effective,
+        effective: Effective,
         job_set: ObservedJobSet | None,
         own: tuple[Pod, ...],
         decision: TrainJobDecision,
@@ -294,9 +294,9 @@ class Reconciler:
         log_tails = self._tools.log_tails
         fails = holds(decision.status, FAILED)
         if job_set is not None and (fails or decision.suspend):
-            attempts = await log_tails.history_at_end(job, whole, job_set, decision, now)
+            attempts = await log_tails.history_at_end(job, effective, job_set, decision, now)
         else:
-            attempts = await log_tails.history(job, whole, own, decision, now)
+            attempts = await log_tails.history(job, effective, own, decision, now)
         return replace(decision, annotations=replace(decision.annotations, attempts=attempts))
 
     # --- carrying out ------------------------------------------------------------------------
@@ -415,8 +415,10 @@ def _dated(
     return known if same else replace(found, since=now)
 
 
-def _with_pods(seen: ObservedTrainJob, own: tuple[Pod, ...], whole: Effective) -> ObservedTrainJob:
-    sight = observe(own, whole.policy == MPI, whole.nodes)
+def _with_pods(
+    seen: ObservedTrainJob, own: tuple[Pod, ...], effective: Effective
+) -> ObservedTrainJob:
+    sight = observe(own, effective.policy == MPI, effective.nodes)
     return replace(seen, pods=sight.seen, placement=sight.placement)
 
 

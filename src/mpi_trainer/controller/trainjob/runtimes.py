@@ -91,7 +91,7 @@ class Runtimes:
             await self._recall(job, owner, made_from, known)
             if known.runtime is not None:
                 return known.runtime
-        live = await self._live.get(_place(job))
+        live = await self._live.get(_runtime_key(job))
         if made_from and made_from != snapshots.mark(snapshots.snapshot(job, live)["data"]):
             raise BadRuntime(
                 f"ConfigMap {snapshots.name(job.name)} is not what the job began with, and the "
@@ -179,14 +179,14 @@ class Runtimes:
         known.runtime, known.mark = runtime, mark
 
     async def _config_map(self, job: TrainJob) -> _Kept | None:
-        place = (CONFIGMAPS, job.namespace, snapshots.name(job.name))
+        target = (CONFIGMAPS, job.namespace, snapshots.name(job.name))
         try:
-            return await self._client.call(requests.get(*place), _Kept)
+            return await self._client.call(requests.get(*target), _Kept)
         except NotFound:
             return None
 
 
-def _place(job: TrainJob) -> Key:
+def _runtime_key(job: TrainJob) -> Key:
     """Where its runtime is; in no namespace: the cluster's own."""
     ref = job.spec.runtime_ref
     return Key("" if (ref.kind or CLUSTER) == CLUSTER else job.namespace, ref.name)
