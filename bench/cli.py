@@ -24,7 +24,7 @@ from pathlib import Path
 from bench.interfaces import NAMESPACE, ODH, ROOT, Sample, prepared, server, timed
 from mpi_trainer.api.kinds.conditions import Condition
 from mpi_trainer.api.kinds.mpijob import MPIJobStatus
-from mpi_trainer.local.jobs.jobdir import JobDir, State
+from mpi_trainer.local.jobs.jobdir import JobDir, JobState
 
 RESULTS = ROOT / "bench/results/cli.json"
 LIMIT_MS = 250
@@ -58,7 +58,7 @@ def stored(folder: Path, count: int) -> None:
         ended = Condition(type="Succeeded", status="True", reason="Done", message="It is done.")
         now = datetime.now(UTC)
         status = MPIJobStatus(conditions=(ended,), start_time=now, completion_time=now)
-        job.write_state(State(created=now, workers=2, slots=1, implementation="OpenMPI",
+        job.write_state(JobState(created=now, workers=2, slots=1, implementation="OpenMPI",
                               status=status))  # fmt: skip
 
 

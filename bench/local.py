@@ -36,7 +36,7 @@ import msgspec
 from bench.mpirun import mpirun
 from mpi_trainer.api.kinds import conditions
 from mpi_trainer.api.kinds.mpijob import MPIJobStatus
-from mpi_trainer.local.jobs.jobdir import JobDir, State
+from mpi_trainer.local.jobs.jobdir import JobDir, JobState
 from mpi_trainer.sdk.job.new import NewJob
 
 ODH = str(Path(sys.executable).with_name("odh"))
@@ -112,7 +112,7 @@ def _thousand_jobs(state_home: Path) -> None:
         folder.path.mkdir(parents=True)
         meta = msgspec.structs.replace(job.metadata, name=name, creation_timestamp=now)
         folder.write_job(msgspec.structs.replace(job, metadata=meta))
-        folder.write_state(State(now, 2, 1, "OpenMPI", status))
+        folder.write_state(JobState(now, 2, 1, "OpenMPI", status))
 
 
 def _report(samples: dict[str, list[float]]) -> None:

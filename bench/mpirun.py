@@ -15,10 +15,10 @@ import traceback
 import msgspec
 
 from mpi_trainer.layout.agent import paths
-from mpi_trainer.local.execute.key_pairs import Keymaker
-from mpi_trainer.local.execute.plan import Keys, Planner, PodLocation
+from mpi_trainer.local.execute.key_pairs import KeyPairProcess
+from mpi_trainer.local.execute.plan import JobKeys, Planner, PodLocation
 from mpi_trainer.local.execute.prepare import LocalRun, prepare
-from mpi_trainer.local.execute.settings import here
+from mpi_trainer.local.execute.settings import current_settings
 from mpi_trainer.local.mpi.distributions import named
 from mpi_trainer.local.pods import isolation, sshd
 from mpi_trainer.local.pods.pod import PodPlan, RunningPod
@@ -59,7 +59,7 @@ def _in_pods(build: str, workers: int, command: tuple[str, ...], agent: bool) ->
     assert distribution is not None
     words = ("mpirun", "-n", str(workers), *command)
     new = NewJob("bench", words, workers=workers, implementation=distribution.implementation)
-    local = prepare(new.mpijob(), msgspec.structs.replace(here(), distribution=build))
+    local = prepare(new.mpijob(), msgspec.structs.replace(current_settings(), distribution=build))
     host = Sandbox.enter(isolation.probe(), "bench", ())
     try:
         planner = _planner(local, host)
@@ -77,12 +77,12 @@ def _in_pods(build: str, workers: int, command: tuple[str, ...], agent: bool) ->
 
 
 def _planner(local: LocalRun, host: Sandbox) -> Planner:
-    own, hosts = Keymaker(2).pairs()
+    own, hosts = KeyPairProcess(2).pairs()
     places = {
         pod.name: PodLocation(host.address(i), sshd.PORT, host.paths(pod.name))
         for i, pod in enumerate(local.layout.pods)
     }
-    return Planner(local.layout, local.order().site, places, Keys(own, hosts))
+    return Planner(local.layout, local.order().site, places, JobKeys(own, hosts))
 
 
 def _timed(plan: PodPlan) -> PodPlan:

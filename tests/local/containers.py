@@ -25,10 +25,10 @@ from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.layout.model import Layout, PodLayout
 from mpi_trainer.layout.mpi import implementation
 from mpi_trainer.layout.mpijob import layout
-from mpi_trainer.local.execute.key_pairs import Keymaker
+from mpi_trainer.local.execute.key_pairs import KeyPairProcess
 from mpi_trainer.local.mpi.distributions import Distribution
 from mpi_trainer.local.pods import rootfs
-from mpi_trainer.local.pods.pod import File, Mount, PodPlan, RunningPod
+from mpi_trainer.local.pods.pod import PodFile, PodMount, PodPlan, RunningPod
 from mpi_trainer.local.pods.sandbox import Sandbox
 from mpi_trainer.runtime.key_pairs import KeyPair
 from tests.local.scenario import in_sandbox
@@ -116,7 +116,7 @@ class _Pods:
         self, box: Sandbox, made: Layout, image: Image, mpi: Distribution, app: Path
     ) -> None:
         self._box, self._made, self._image, self._mpi, self._app = box, made, image, mpi, app
-        own, host = Keymaker(2).pairs()
+        own, host = KeyPairProcess(2).pairs()
         self._keys: Mapping[str, str] = _parts(own, host)
 
     def plan(self, pod: PodLayout) -> PodPlan:
@@ -130,8 +130,8 @@ class _Pods:
             argv=(str(Path(sys.executable).resolve()), KUBELET, SPEC),
             env=(("PATH", os.environ["PATH"]),),
             cwd="/",
-            files=(File(SPEC, 0o600, spec), File(KUBELET, 0o600, PROGRAM.read_bytes())),
-            mounts=(Mount(str(self._mpi.prefix), MPI), Mount(str(self._app), APP)),
+            files=(PodFile(SPEC, 0o600, spec), PodFile(KUBELET, 0o600, PROGRAM.read_bytes())),
+            mounts=(PodMount(str(self._mpi.prefix), MPI), PodMount(str(self._app), APP)),
         )
 
     def _spec(self, pod: PodLayout) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from mpi_trainer.local.pods import cgroups
-from mpi_trainer.local.pods.cgroups import Groups, Support, detect, start_time, sweep
-from mpi_trainer.local.pods.pod import Limits
+from mpi_trainer.local.pods.cgroups import JobGroups, Support, detect, start_time, sweep
+from mpi_trainer.local.pods.pod import PodLimits
 from tests.local.scenario import in_child, needs_root, until
 
 needs_v1 = pytest.mark.skipif(detect().kind != "v1", reason="no writable cgroup v1 here")
@@ -72,8 +72,8 @@ def test_v2_writes_limits_then_the_process(tmp_path: Path, monkeypatch: pytest.M
             (self / name).write_text("")
 
     monkeypatch.setattr(Path, "mkdir", like_the_kernel)
-    groups = Groups.make(support, "job")
-    group = groups.add("w0", 4711, Limits(memory_bytes=1 << 30, cpus=1.5))
+    groups = JobGroups.make(support, "job")
+    group = groups.add("w0", 4711, PodLimits(memory_bytes=1 << 30, cpus=1.5))
     assert group is not None
     assert (home / "cgroup.subtree_control").read_text() == "+cpu +memory"
     assert (pod / "memory.max").read_text() == str(1 << 30)
@@ -92,8 +92,8 @@ def test_v1_limits_hold_and_close_removes_them() -> None:
         support = detect()
         assert support.memory is not None
         assert support.cpu is not None
-        groups = Groups.make(support, "job")
-        group = groups.add("w0", os.getpid(), Limits(memory_bytes=1 << 30, cpus=0.5))
+        groups = JobGroups.make(support, "job")
+        group = groups.add("w0", os.getpid(), PodLimits(memory_bytes=1 << 30, cpus=0.5))
         part = f"mpi-trainer.{os.getpid()}.{start_time(os.getpid())}"
         memory, cpu = Path(support.memory, part), Path(support.cpu, part)
         limit = (memory / "0.w0" / "memory.limit_in_bytes").read_text().strip()
@@ -112,8 +112,8 @@ def test_v1_limits_hold_and_close_removes_them() -> None:
 @needs_v1
 def test_sweep_removes_groups_of_the_dead_and_keeps_those_of_the_living() -> None:
     def body() -> str:
-        groups = Groups.make(detect(), "job")
-        groups.add("w0", os.getpid(), Limits(memory_bytes=1 << 30))
+        groups = JobGroups.make(detect(), "job")
+        groups.add("w0", os.getpid(), PodLimits(memory_bytes=1 << 30))
         assert sweep() == ()
         return f"mpi-trainer.{os.getpid()}.{start_time(os.getpid())}"
 

@@ -14,7 +14,7 @@ from mpi_trainer.local.pods import loopback
 from mpi_trainer.local.pods.cgroups import Support
 from mpi_trainer.local.pods.isolation import Isolation
 from mpi_trainer.local.pods.loopback import Loopback
-from mpi_trainer.local.pods.pod import ExitStatus, File, Limits, Mount, PodPlan
+from mpi_trainer.local.pods.pod import ExitStatus, PodFile, PodLimits, PodMount, PodPlan
 from tests.local.scenario import Traces, in_child, output, read_line, until
 
 ISOLATION = Isolation("loopback", "namespaces are forbidden", False, Support("none", "no groups"))
@@ -47,7 +47,7 @@ def plan(host: Loopback, index: int, script: str, **changes: Any) -> PodPlan:
 def test_pod_has_its_own_tmpdir_files_and_share() -> None:
     def body(host: Loopback) -> Any:
         paths = host.paths("w0")
-        file = File("/etc/mpi/hostfile", 0o640, b"w0\n")
+        file = PodFile("/etc/mpi/hostfile", 0o640, b"w0\n")
         script = f"echo $TMPDIR; cat {paths.file(file.path)}; echo ok > {paths.share}/done"
         (pod,) = host.start((plan(host, 0, script, files=(file,)),))
         text = output(pod)
@@ -68,12 +68,12 @@ def test_addresses_are_loopback_and_distinct() -> None:
 
 def test_what_cannot_be_applied_is_listed() -> None:
     def body(host: Loopback) -> Any:
-        limits = Limits(memory_bytes=1 << 28)
-        mount = Mount("/usr", "/usr", read_only=True)
+        limits = PodLimits(memory_bytes=1 << 28)
+        mount = PodMount("/usr", "/usr", read_only=True)
         asked = plan(host, 0, "true", limits=limits, mounts=(mount,), shm_bytes=1 << 20)
         host.start((asked,))[0].wait()
         with pytest.raises(PodError, match="mountPath /data: needs namespaces"):
-            host.start((plan(host, 1, "true", mounts=(Mount("/usr", "/data"),)),))
+            host.start((plan(host, 1, "true", mounts=(PodMount("/usr", "/data"),)),))
         return host.not_applied
 
     lines = [line.split(":")[0] for line in in_loopback(body)]

@@ -18,7 +18,7 @@ from mpi_trainer.local import paths
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.execute.settings import LocalSettings
 from mpi_trainer.local.jobs import private_files
-from mpi_trainer.local.jobs.jobdir import Damaged, JobDir, State
+from mpi_trainer.local.jobs.jobdir import Damaged, JobDir, JobState
 from mpi_trainer.local.pods import loopback
 from mpi_trainer.local.pods.cgroups import Support
 from mpi_trainer.local.pods.isolation import Isolation
@@ -29,7 +29,9 @@ from tests.local.scenario import in_child, needs_root
 
 VICTIM = 23456
 ISOLATION = Isolation("loopback", "as asked for", False, Support("none", "no groups"))
-STATE = State(created=datetime(2026, 1, 1, tzinfo=UTC), workers=1, slots=1, implementation="MPICH")
+STATE = JobState(
+    created=datetime(2026, 1, 1, tzinfo=UTC), workers=1, slots=1, implementation="MPICH"
+)
 
 pytestmark = needs_root
 

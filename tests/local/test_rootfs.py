@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpi_trainer.local.pods.pod import File, Mount
+from mpi_trainer.local.pods.pod import PodFile, PodMount
 from mpi_trainer.local.pods.rootfs import (
     Bind,
     Cover,
-    Facts,
+    HostFacts,
     Kind,
     Made,
     MountPathError,
@@ -33,11 +33,11 @@ HOST: dict[str, Kind] = {
     "/etc/hosts": "file",
     "/src/one": "file",
 }
-FACTS = Facts(kinds=HOST)
+FACTS = HostFacts(kinds=HOST)
 OWN = ("/home/u", "/home/u/p", "/tmp/job")
 
 
-def ops(*, facts: Facts = FACTS, **wanted: object) -> dict[str, Op]:
+def ops(*, facts: HostFacts = FACTS, **wanted: object) -> dict[str, Op]:
     made = plan(Wanted(own=OWN, share_source="/scratch/share", **wanted), facts)  # type: ignore[arg-type]
     return {op.target: op for op in made}
 
@@ -59,20 +59,22 @@ def test_root_is_shared_and_tmp_shm_and_run_are_private() -> None:
 
 
 def test_existing_file_is_bound_over_and_nothing_is_covered() -> None:
-    seen = ops(files=(File("/etc/hosts", 0o644, b"x"),))
+    seen = ops(files=(PodFile("/etc/hosts", 0o644, b"x"),))
     assert seen["/etc/hosts"] == Placed("/etc/hosts", 0o644, b"x")
     assert not [op for op in seen.values() if isinstance(op, Cover)]
 
 
 def test_missing_file_covers_its_nearest_system_directory() -> None:
-    seen = ops(files=(File("/etc/mpi/hostfile", 0o600, b"x"), File("/etc/ssh/k/y", 0o600, b"y")))
+    seen = ops(
+        files=(PodFile("/etc/mpi/hostfile", 0o600, b"x"), PodFile("/etc/ssh/k/y", 0o600, b"y"))
+    )
     assert layer(seen["/etc"]) == {"mpi/hostfile": Made("mpi/hostfile", 0o600, b"x")}
     assert layer(seen["/etc/ssh"]) == {"k/y": Made("k/y", 0o600, b"y")}
     assert seen["/"] == Bind("/", "/")
 
 
 def test_missing_top_level_directory_rebuilds_the_root() -> None:
-    seen = ops(mounts=(Mount("/src", "/data/set"), Mount(None, "/data/tmp")))
+    seen = ops(mounts=(PodMount("/src", "/data/set"), PodMount(None, "/data/tmp")))
     root = seen["/"]
     assert isinstance(root, Cover)
     assert not root.overlay
@@ -83,12 +85,12 @@ def test_missing_top_level_directory_rebuilds_the_root() -> None:
 
 
 def test_file_source_gets_a_file_as_its_mount_point() -> None:
-    seen = ops(mounts=(Mount("/src/one", "/opt/app/one"),))
+    seen = ops(mounts=(PodMount("/src/one", "/opt/app/one"),))
     assert layer(seen["/opt"])["app/one"].content == b""
 
 
 def test_own_volume_replaces_the_default_at_its_path() -> None:
-    seen = ops(mounts=(Mount(None, "/dev/shm"), Mount("/src", "/tmp")))
+    seen = ops(mounts=(PodMount(None, "/dev/shm"), PodMount("/src", "/tmp")))
     assert isinstance(seen["/dev/shm"], Tmpfs)
     assert seen["/tmp"] == Bind("/src", "/tmp")
 
@@ -101,8 +103,8 @@ def test_shared_directories_below_tmp_stay_visible() -> None:
 
 
 def test_paths_through_links_are_resolved() -> None:
-    facts = Facts(kinds=HOST, resolved={"/var/run/x": "/run/x"})
-    seen = ops(facts=facts, mounts=(Mount("/src", "/var/run/x"),))
+    facts = HostFacts(kinds=HOST, resolved={"/var/run/x": "/run/x"})
+    seen = ops(facts=facts, mounts=(PodMount("/src", "/var/run/x"),))
     assert seen["/run/x"] == Bind("/src", "/run/x")
     assert "x" in layer(seen["/run"])
 
@@ -117,9 +119,9 @@ def test_paths_through_links_are_resolved() -> None:
     ],
 )
 def test_user_directories_are_never_covered(target: str, owner: str) -> None:
-    facts = Facts(kinds=HOST, foreign=frozenset({"/mnt/disk"}))
+    facts = HostFacts(kinds=HOST, foreign=frozenset({"/mnt/disk"}))
     with pytest.raises(MountPathError) as caught:
-        ops(facts=facts, mounts=(Mount("/src", target),))
+        ops(facts=facts, mounts=(PodMount("/src", target),))
     assert str(caught.value) == (
         f"mountPath {target}: this directory does not exist; "
         f"create it with mkdir -p {target} or choose a mountPath outside {owner}"
@@ -127,18 +129,18 @@ def test_user_directories_are_never_covered(target: str, owner: str) -> None:
 
 
 def test_directory_that_the_user_may_write_is_not_covered() -> None:
-    facts = Facts(kinds=HOST, writable=frozenset({"/opt"}))
+    facts = HostFacts(kinds=HOST, writable=frozenset({"/opt"}))
     with pytest.raises(MountPathError, match="mkdir -p /opt/new"):
-        ops(facts=facts, mounts=(Mount("/src", "/opt/new"),))
+        ops(facts=facts, mounts=(PodMount("/src", "/opt/new"),))
 
 
 def test_missing_path_inside_a_volume_names_the_directory_to_make() -> None:
     with pytest.raises(MountPathError, match="mkdir -p /src/inner"):
-        ops(mounts=(Mount("/src", "/mnt"), Mount(None, "/mnt/inner")))
+        ops(mounts=(PodMount("/src", "/mnt"), PodMount(None, "/mnt/inner")))
 
 
 def test_home_that_is_the_root_directory_protects_nothing() -> None:
-    made = plan(Wanted(own=("/",), mounts=(Mount("/src", "/opt/new"),)), FACTS)
+    made = plan(Wanted(own=("/",), mounts=(PodMount("/src", "/opt/new"),)), FACTS)
     assert any(op.target == "/opt" for op in made)
 
 
@@ -148,8 +150,8 @@ def test_survey_sees_kinds_links_and_inner_paths(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     base = str(tmp_path)
     wanted = Wanted(
-        files=(File(f"{base}/link/new/f", 0o600, b""),),
-        mounts=(Mount(f"{base}/real", "/mnt/v"), Mount(f"{base}/file", "/mnt/v/sub")),
+        files=(PodFile(f"{base}/link/new/f", 0o600, b""),),
+        mounts=(PodMount(f"{base}/real", "/mnt/v"), PodMount(f"{base}/file", "/mnt/v/sub")),
     )
     seen = survey(wanted, True, lambda path: path, 0)
     assert seen.resolved[f"{base}/link/new/f"] == f"{base}/real/new/f"
@@ -187,8 +189,8 @@ def test_every_target_exists_on_the_host_or_in_an_earlier_private_layer(
     mounts: list[str], files: list[str]
 ) -> None:
     wanted = Wanted(
-        mounts=tuple(Mount(None, path) for path in mounts),
-        files=tuple(File(path, 0o600, b"") for path in files if path not in mounts),
+        mounts=tuple(PodMount(None, path) for path in mounts),
+        files=tuple(PodFile(path, 0o600, b"") for path in files if path not in mounts),
         share_source="/scratch/share",
     )
     facts = FACTS

@@ -10,7 +10,7 @@ import pytest
 
 from mpi_trainer.local.errors import StartError
 from mpi_trainer.local.pods import isolation, syscalls
-from mpi_trainer.local.pods.pod import ExitStatus, File, Limits, Mount
+from mpi_trainer.local.pods.pod import ExitStatus, PodFile, PodLimits, PodMount
 from mpi_trainer.local.pods.rootfs import MountPathError
 from mpi_trainer.local.pods.sandbox import Sandbox
 from tests.local.scenario import (
@@ -133,12 +133,12 @@ def test_missing_mount_paths_exist_in_the_pod_only(uid: int, tmp_path: Path) -> 
     data.chmod(0o777)
     (data / "seen").write_text("x")
     mounts = (
-        Mount(str(data), "/missing-top/deep/data"),
-        Mount(str(data), "/mnt/missing/data", read_only=True),
-        Mount(None, "/opt/missing/empty"),
-        Mount(str(data / "seen"), "/srv/missing/file"),
+        PodMount(str(data), "/missing-top/deep/data"),
+        PodMount(str(data), "/mnt/missing/data", read_only=True),
+        PodMount(None, "/opt/missing/empty"),
+        PodMount(str(data / "seen"), "/srv/missing/file"),
     )
-    files = (File("/etc/mpi/hostfile", 0o640, b"w0 slots=1\n"),)
+    files = (PodFile("/etc/mpi/hostfile", 0o640, b"w0 slots=1\n"),)
     script = (
         "cat /etc/mpi/hostfile; stat -c %a /etc/mpi/hostfile; cat /missing-top/deep/data/seen "
         "/srv/missing/file; echo; echo new > /missing-top/deep/data/written; "
@@ -162,7 +162,10 @@ def test_missing_mount_paths_exist_in_the_pod_only(uid: int, tmp_path: Path) -> 
 @both
 def test_without_overlayfs_missing_paths_work_too(uid: int) -> None:
     script = "cat /etc/mpi/hostfile /etc/hostname; ls -d /etc/ssl /etc/hosts; cat /new/dir/f"
-    files = (File("/etc/mpi/hostfile", 0o644, b"hello\n"), File("/new/dir/f", 0o600, b"deep\n"))
+    files = (
+        PodFile("/etc/mpi/hostfile", 0o644, b"hello\n"),
+        PodFile("/new/dir/f", 0o600, b"deep\n"),
+    )
 
     def run() -> str:
         found = isolation.probe()
@@ -199,7 +202,7 @@ def test_a_working_directory_below_tmp_stays_visible(uid: int, tmp_path: Path) -
 @both
 def test_a_source_below_the_hosts_run_is_found(uid: int) -> None:
     def body(sandbox: Sandbox) -> str:
-        mounts = (Mount("/run", "/mnt/host-run"), Mount("/var/run", "/opt/linked"))
+        mounts = (PodMount("/run", "/mnt/host-run"), PodMount("/var/run", "/opt/linked"))
         (pod,) = sandbox.start(
             (plan(sandbox, 0, "cd /mnt/host-run; ls; cd /opt/linked; ls", mounts=mounts),)
         )
@@ -218,7 +221,7 @@ def test_read_only_mount_keeps_the_flags_that_a_user_namespace_locks() -> None:
         become(ORDINARY_UID)
         sandbox = Sandbox.enter(isolation.probe(), "test")
         try:
-            mounts = (Mount("/mnt", "/opt/new/ro", read_only=True),)
+            mounts = (PodMount("/mnt", "/opt/new/ro", read_only=True),)
             script = "grep /opt/new/ro /proc/mounts | cut -d' ' -f4"
             (pod,) = sandbox.start((plan(sandbox, 0, script, mounts=mounts),))
             return output(pod)
@@ -231,7 +234,7 @@ def test_read_only_mount_keeps_the_flags_that_a_user_namespace_locks() -> None:
 def test_a_strict_umask_does_not_close_the_pods_etc() -> None:
     def body(sandbox: Sandbox) -> str:
         os.umask(0o077)
-        files = (File("/etc/mpi/hostfile", 0o644, b""), File("/new/dir/f", 0o644, b""))
+        files = (PodFile("/etc/mpi/hostfile", 0o644, b""), PodFile("/new/dir/f", 0o644, b""))
         script = "stat -c %a / /etc /etc/mpi /new/dir /run/sshd; umask"
         (pod,) = sandbox.start((plan(sandbox, 0, script, files=files),))
         return output(pod)
@@ -246,7 +249,7 @@ def test_a_missing_path_below_the_working_directory_is_refused(uid: int, tmp_pat
     (tmp_path / "job").mkdir()
 
     def body(sandbox: Sandbox) -> str:
-        mounts = (Mount("/usr", f"{tmp_path}/job/data"),)
+        mounts = (PodMount("/usr", f"{tmp_path}/job/data"),)
         with pytest.raises(MountPathError) as caught:
             sandbox.start((plan(sandbox, 0, "true", cwd=f"{tmp_path}/job", mounts=mounts),))
         return str(caught.value)
@@ -265,7 +268,9 @@ def test_a_missing_path_below_home_is_refused() -> None:
         sandbox = Sandbox.enter(isolation.probe(), "test")
         try:
             with pytest.raises(MountPathError) as caught:
-                sandbox.start((plan(sandbox, 0, "true", mounts=(Mount(None, "/usr/share/new"),)),))
+                sandbox.start(
+                    (plan(sandbox, 0, "true", mounts=(PodMount(None, "/usr/share/new"),)),)
+                )
             return str(caught.value)
         finally:
             sandbox.close()
@@ -331,7 +336,7 @@ def test_end_of_main_is_the_end_of_the_pod_with_its_status(uid: int) -> None:
     [
         ({"argv": ("/no/such/program",)}, "start the main process: /no/such/program: No such file"),
         ({"cwd": "/no/such/dir"}, "start the main process: /no/such/dir: No such file"),
-        ({"mounts": (Mount("/no/source", "/mnt"),)}, "mount: /no/source: No such file"),
+        ({"mounts": (PodMount("/no/source", "/mnt"),)}, "mount: /no/source: No such file"),
         ({"hostname": "x" * 300}, "set the host name: Invalid argument"),
         ({"address": "127.0.0.1.2"}, "connect the pod"),
     ],
@@ -358,7 +363,7 @@ def _job_to_kill(uid: int, mark: str) -> tuple[int, list[int]]:
         def run() -> None:
             sandbox = Sandbox.enter(isolation.probe(), "test")
             script = f"sleep 1000 {mark} & setsid sleep 1000 {mark} & : {mark}; sleep 1000"
-            limits = Limits(memory_bytes=1 << 28, cpus=1.0)
+            limits = PodLimits(memory_bytes=1 << 28, cpus=1.0)
             plans = tuple(plan(sandbox, i, script, limits=limits) for i in range(3))
             pods = sandbox.start(plans)
             numbers = [n for pod in pods for n in (pod.shim, pod.pid)]
@@ -412,7 +417,7 @@ def test_memory_limit_kills_and_is_counted() -> None:
     def body(sandbox: Sandbox) -> Any:
         grow = "import sys; b = bytearray(400 << 20); print('survived')"
         big = ("/usr/bin/env", "python3", "-c", grow)
-        limits = Limits(memory_bytes=64 << 20)
+        limits = PodLimits(memory_bytes=64 << 20)
         (pod,) = sandbox.start((plan(sandbox, 0, "", argv=big, limits=limits),))
         text, ended = output(pod), pod.wait()
         figures = pod.oom_kills(), pod.peak_memory()
@@ -429,7 +434,7 @@ def test_memory_limit_kills_and_is_counted() -> None:
 
 def test_rootless_says_which_limits_are_not_applied() -> None:
     def body(sandbox: Sandbox) -> Any:
-        limits = Limits(memory_bytes=64 << 20, cpus=1.0)
+        limits = PodLimits(memory_bytes=64 << 20, cpus=1.0)
         (pod,) = sandbox.start((plan(sandbox, 0, "true", limits=limits),))
         pod.wait()
         return pod.oom_kills(), sandbox.not_applied
@@ -445,7 +450,7 @@ def test_thirty_rounds_leak_nothing(uid: int) -> None:
     traces = Traces(mark)
 
     def body(sandbox: Sandbox) -> Any:
-        limits = Limits(memory_bytes=1 << 28)
+        limits = PodLimits(memory_bytes=1 << 28)
         counts = set()
         for _ in range(30):
             plans = tuple(plan(sandbox, i, f"sleep 1000 {mark}", limits=limits) for i in (0, 1))

@@ -172,9 +172,9 @@ def test_a_broken_job_fails_with_the_reason() -> None:
     backend = LocalBackend()
     from msgspec.structs import replace
 
-    from mpi_trainer.local.execute.settings import here
+    from mpi_trainer.local.execute.settings import current_settings
 
-    there = replace(here(), cwd="/nowhere/at/all")
+    there = replace(current_settings(), cwd="/nowhere/at/all")
     LocalBackend(there).create_now(job("lost", HELLO))
     assert asyncio.run(ended(backend, "lost")) == c.FAILED
     verdict = c.find(backend.get_now(key("lost")).conditions, c.FAILED)

@@ -18,8 +18,8 @@ from mpi_trainer.api.kinds.conditions import STATES, Condition
 from mpi_trainer.api.kinds.mpijob import MPIJobStatus
 from mpi_trainer.cli.app import odh
 from mpi_trainer.diagnose.progress import Progress
-from mpi_trainer.local.execute.settings import here
-from mpi_trainer.local.jobs.jobdir import JobDir, State
+from mpi_trainer.local.execute.settings import current_settings
+from mpi_trainer.local.jobs.jobdir import JobDir, JobState
 from mpi_trainer.local.paths import jobs_dir
 from mpi_trainer.sdk.job.new import NewJob
 
@@ -40,9 +40,9 @@ def stored(namespace: str, name: str, state: str, number: int) -> JobDir:
     made = NewJob(name, ("true",), namespace=namespace).mpijob()
     meta = msgspec.structs.replace(made.metadata, creation_timestamp=AGO)
     job.write_job(msgspec.structs.replace(made, metadata=meta))
-    job.write_settings(here())
+    job.write_settings(current_settings())
     job.write_state(
-        State(
+        JobState(
             created=AGO + timedelta(hours=number),
             workers=number,
             slots=2,

@@ -22,11 +22,11 @@ from mpi_trainer.api.kinds.mpijob import MPIJobStatus
 from mpi_trainer.decide.observed import Record
 from mpi_trainer.diagnose.rank_lines import Line
 from mpi_trainer.local.execute import reports, run
-from mpi_trainer.local.execute.background import Desk
-from mpi_trainer.local.execute.follower import Look
-from mpi_trainer.local.execute.key_pairs import Keymaker
+from mpi_trainer.local.execute.background import DirectoryClient
+from mpi_trainer.local.execute.key_pairs import KeyPairProcess
+from mpi_trainer.local.execute.supervisor_client import JobSnapshot
 from mpi_trainer.local.jobs import logfile, store
-from mpi_trainer.local.jobs.jobdir import JobDir, State
+from mpi_trainer.local.jobs.jobdir import JobDir, JobState
 from mpi_trainer.local.paths import jobs_dir
 from mpi_trainer.local.pods import syscalls
 from mpi_trainer.sdk.job.new import NewJob
@@ -46,15 +46,17 @@ def made_in(path: Path) -> JobDir:
     folder = JobDir(path)
     path.mkdir(parents=True)
     folder.write_job(JOB)
-    folder.write_state(State(created=NOW, workers=2, slots=1, implementation="MPICH", queued=1.0))
+    folder.write_state(
+        JobState(created=NOW, workers=2, slots=1, implementation="MPICH", queued=1.0)
+    )
     return folder
 
 
 @pytest.fixture
-def desk(folder: JobDir) -> Iterator[Desk]:
+def desk(folder: JobDir) -> Iterator[DirectoryClient]:
     reader, writer = os.pipe()
     os.set_blocking(reader, False)
-    yield Desk(folder, reader)
+    yield DirectoryClient(folder, reader)
     os.close(reader)
     os.close(writer)
 
@@ -68,12 +70,14 @@ def line(text: str) -> Line:
     return Line("job-launcher", "launcher", "stdout", 0, text)
 
 
-def test_clients_can_wake_a_supervisor_before_it_reads_its_job(folder: JobDir, desk: Desk) -> None:
+def test_clients_can_wake_a_supervisor_before_it_reads_its_job(
+    folder: JobDir, desk: DirectoryClient
+) -> None:
     """Else an order in between would be in a job.json that is not read again."""
     assert folder.state().supervisor == os.getpid()
 
 
-def test_a_job_that_wants_nothing_leaves_the_queue(folder: JobDir, desk: Desk) -> None:
+def test_a_job_that_wants_nothing_leaves_the_queue(folder: JobDir, desk: DirectoryClient) -> None:
     assert not desk.admitted(wanted=False)
     assert folder.state().queued is None
     assert desk.admitted(wanted=True)
@@ -83,19 +87,23 @@ def test_a_job_that_wants_nothing_leaves_the_queue(folder: JobDir, desk: Desk) -
     assert (folder.state().admitted, folder.state().queued) == (False, None)
 
 
-def test_a_failure_while_clearing_away_does_not_undo_an_end(folder: JobDir, desk: Desk) -> None:
-    desk.keep(Look(replace(JOB, status=ended(c.SUCCEEDED)), Record(), (), ()))
+def test_a_failure_while_clearing_away_does_not_undo_an_end(
+    folder: JobDir, desk: DirectoryClient
+) -> None:
+    desk.keep(JobSnapshot(replace(JOB, status=ended(c.SUCCEEDED)), Record(), (), ()))
     desk.failed("a cgroup could not be removed")
     assert c.state(folder.state().status.conditions) == c.SUCCEEDED
     assert not c.holds(folder.state().status.conditions, c.FAILED)
 
 
-def test_a_job_that_could_not_be_run_failed(folder: JobDir, desk: Desk) -> None:
+def test_a_job_that_could_not_be_run_failed(folder: JobDir, desk: DirectoryClient) -> None:
     desk.failed("there is no such directory")
     assert c.state(folder.state().status.conditions) == c.FAILED
 
 
-def test_the_last_progress_is_kept_however_soon_it_follows(folder: JobDir, desk: Desk) -> None:
+def test_the_last_progress_is_kept_however_soon_it_follows(
+    folder: JobDir, desk: DirectoryClient
+) -> None:
     for step in range(1, 11):
         desk.tell([line(f"step {step}/10")])
     desk.closed()
@@ -104,7 +112,7 @@ def test_the_last_progress_is_kept_however_soon_it_follows(folder: JobDir, desk:
 
 
 def test_progress_is_kept_when_the_clock_was_set_back(
-    folder: JobDir, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    folder: JobDir, desk: DirectoryClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     desk.tell([line("step 1/10")])
     clock, running = time.time(), time.monotonic()
@@ -115,15 +123,19 @@ def test_progress_is_kept_when_the_clock_was_set_back(
     assert progress is not None and progress.step == 2
 
 
-def test_lines_belong_to_the_attempt_that_was_kept_last(folder: JobDir, desk: Desk) -> None:
+def test_lines_belong_to_the_attempt_that_was_kept_last(
+    folder: JobDir, desk: DirectoryClient
+) -> None:
     desk.tell([line("first")])
-    desk.keep(Look(JOB, Record(attempt=2), (), ()))
+    desk.keep(JobSnapshot(JOB, Record(attempt=2), (), ()))
     desk.tell([line("second")])
-    found = [(e.attempt, e.text) for _, e in logfile.Reader(folder.path).read()]
+    found = [(e.attempt, e.text) for _, e in logfile.LogReader(folder.path).read()]
     assert found == [(1, "first"), (2, "second")]
 
 
-def test_orders_of_a_directory_that_is_gone_are_to_end_at_once(folder: JobDir, desk: Desk) -> None:
+def test_orders_of_a_directory_that_is_gone_are_to_end_at_once(
+    folder: JobDir, desk: DirectoryClient
+) -> None:
     assert not desk.orders().stop
     (folder.path / "job.json").unlink()
     assert desk.orders().kill
@@ -169,7 +181,7 @@ def test_a_signal_reaches_no_process_that_has_inherited_the_number(folder: JobDi
     life = folder.take_life()
     try:
         folder.write_state(replace(folder.state(), supervisor=child))
-        store.poke(folder)
+        store.wake_supervisor(folder)
         assert os.waitpid(child, os.WNOHANG) == (0, 0)
     finally:
         os.kill(child, signal.SIGKILL)
@@ -210,7 +222,7 @@ def test_a_report_that_was_torn_means_that_the_supervisor_was_lost() -> None:
     with ours:
         last = run._follow(ours, heard.append)
     assert heard == [reports.Note("one")]
-    assert isinstance(last, reports.Ended) and last.reason == "SupervisorLost"
+    assert isinstance(last, reports.JobEnded) and last.reason == "SupervisorLost"
 
 
 def test_a_maker_of_keys_does_not_outlive_its_supervisor() -> None:
@@ -219,7 +231,7 @@ def test_a_maker_of_keys_does_not_outlive_its_supervisor() -> None:
     supervisor = os.fork()
     if supervisor == 0:
         with suppress(BaseException):
-            os.write(writer, b"%d" % Keymaker(100_000)._child)
+            os.write(writer, b"%d" % KeyPairProcess(100_000)._child)
             signal.pause()
         os._exit(1)
     maker = os.pidfd_open(int(os.read(reader, 32)))

@@ -14,12 +14,12 @@ import pytest
 
 from mpi_trainer.api.defaults import mpijob_with_defaults
 from mpi_trainer.local.execute.settings import LocalSettings
-from mpi_trainer.local.jobs.jobdir import Damaged, JobDir, State, StoredEvent
+from mpi_trainer.local.jobs.jobdir import Damaged, JobDir, JobState, StoredEvent
 from mpi_trainer.sdk.job.new import NewJob
 
 replace = msgspec.structs.replace
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-STATE = State(created=NOW, workers=2, slots=1, implementation="MPICH")
+STATE = JobState(created=NOW, workers=2, slots=1, implementation="MPICH")
 
 
 @pytest.fixture

@@ -14,20 +14,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpi_trainer.local.jobs import logfile
-from mpi_trainer.local.jobs.logfile import Entry, Reader, Writer
+from mpi_trainer.local.jobs.logfile import LogEntry, LogReader, LogWriter
 
 SMALL = 4096
 
 
-def entries(first: int, texts: list[str]) -> list[Entry]:
-    return [Entry(first + i, 1.0, 1, "pod", "stdout", 0, text) for i, text in enumerate(texts)]
+def entries(first: int, texts: list[str]) -> list[LogEntry]:
+    return [LogEntry(first + i, 1.0, 1, "pod", "stdout", 0, text) for i, text in enumerate(texts)]
 
 
-def add(writer: Writer, *texts: str) -> None:
+def add(writer: LogWriter, *texts: str) -> None:
     writer.add(entries(writer.number, list(texts)))
 
 
-def read(reader: Reader) -> list[str]:
+def read(reader: LogReader) -> list[str]:
     return [entry.text for _, entry in reader.read()]
 
 
@@ -36,7 +36,7 @@ def test_what_is_written_is_read_in_order_for_any_chunking(
     tmp_path_factory: pytest.TempPathFactory, chunks: list[list[str]]
 ) -> None:
     folder = tmp_path_factory.mktemp("log")
-    writer, live = Writer(folder, SMALL), Reader(folder)
+    writer, live = LogWriter(folder, SMALL), LogReader(folder)
     followed = []
     for chunk in chunks:
         add(writer, *chunk)
@@ -44,17 +44,17 @@ def test_what_is_written_is_read_in_order_for_any_chunking(
     wanted = [text for chunk in chunks for text in chunk]
     assert followed == [(0, text) for text in wanted]
     if len(logfile.segments(folder)) < logfile.SEGMENTS:
-        assert read(Reader(folder)) == wanted
+        assert read(LogReader(folder)) == wanted
     writer.close()
     live.close()
 
 
 def test_dropped_lines_are_counted_exactly(tmp_path: Path) -> None:
-    writer = Writer(tmp_path, SMALL)
+    writer = LogWriter(tmp_path, SMALL)
     for i in range(5000):
         add(writer, f"line {i}")
     writer.close()
-    found = [(gone, entry) for gone, entry in Reader(tmp_path).read()]
+    found = [(gone, entry) for gone, entry in LogReader(tmp_path).read()]
     gone, first = found[0]
     assert gone == first.number > 0
     assert first.text == f"line {first.number}"
@@ -64,7 +64,7 @@ def test_dropped_lines_are_counted_exactly(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_falls_behind_is_told_how_much_it_missed(tmp_path: Path) -> None:
-    writer, reader = Writer(tmp_path, SMALL), Reader(tmp_path)
+    writer, reader = LogWriter(tmp_path, SMALL), LogReader(tmp_path)
     add(writer, "line 0")
     assert read(reader) == ["line 0"]
     for i in range(1, 5000):
@@ -78,30 +78,30 @@ def test_a_reader_that_falls_behind_is_told_how_much_it_missed(tmp_path: Path) -
 
 
 def test_a_torn_last_line_is_left_out_and_spoils_nothing_after_it(tmp_path: Path) -> None:
-    writer = Writer(tmp_path)
+    writer = LogWriter(tmp_path)
     add(writer, "first", "second")
     writer.close()
     (segment,) = logfile.segments(tmp_path)
     whole = segment.read_bytes()
     segment.write_bytes(whole[:-5])
-    assert read(Reader(tmp_path)) == ["first"]
-    after = Writer(tmp_path)
+    assert read(LogReader(tmp_path)) == ["first"]
+    after = LogWriter(tmp_path)
     assert after.number == 1
     add(after, "third")
     after.close()
-    assert read(Reader(tmp_path)) == ["first", "third"]
+    assert read(LogReader(tmp_path)) == ["first", "third"]
 
 
 def test_a_first_line_that_was_torn_is_written_over(tmp_path: Path) -> None:
     (tmp_path / "log.000000000000.jsonl").write_bytes(b'[0,1.0,1,"po')
-    writer = Writer(tmp_path)
+    writer = LogWriter(tmp_path)
     add(writer, "new")
     writer.close()
-    assert read(Reader(tmp_path)) == ["new"]
+    assert read(LogReader(tmp_path)) == ["new"]
 
 
 def test_half_a_line_is_read_once_it_is_whole(tmp_path: Path) -> None:
-    writer, reader = Writer(tmp_path), Reader(tmp_path)
+    writer, reader = LogWriter(tmp_path), LogReader(tmp_path)
     add(writer, "whole")
     (segment,) = logfile.segments(tmp_path)
     line = segment.read_bytes()
@@ -117,18 +117,20 @@ def test_half_a_line_is_read_once_it_is_whole(tmp_path: Path) -> None:
 
 def test_a_writer_goes_on_after_another_without_a_gap(tmp_path: Path) -> None:
     for word in ("one", "two", "three"):
-        writer = Writer(tmp_path, SMALL)
+        writer = LogWriter(tmp_path, SMALL)
         add(writer, word, word * 500)
         writer.close()
-    assert [(gone, e.number) for gone, e in Reader(tmp_path).read()] == [(0, i) for i in range(6)]
+    assert [(gone, e.number) for gone, e in LogReader(tmp_path).read()] == [
+        (0, i) for i in range(6)
+    ]
 
 
 def test_a_writer_never_begins_before_a_file_that_is_there(tmp_path: Path) -> None:
     (tmp_path / "log.000000000500.jsonl").touch()  # the disk was full when it was begun
-    writer = Writer(tmp_path)
+    writer = LogWriter(tmp_path)
     add(writer, "after")
     writer.close()
-    assert [(gone, entry.text) for gone, entry in Reader(tmp_path).read()] == [(500, "after")]
+    assert [(gone, entry.text) for gone, entry in LogReader(tmp_path).read()] == [(500, "after")]
 
 
 @pytest.fixture
@@ -145,7 +147,7 @@ def unlimited() -> Iterator[tuple[int, int]]:
 def test_a_write_cut_short_loses_what_was_cut_and_nothing_else(
     tmp_path: Path, unlimited: tuple[int, int]
 ) -> None:
-    writer = Writer(tmp_path)
+    writer = LogWriter(tmp_path)
     add(writer, "before")
     with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
         add(writer, "kept", "x" * 500, "y" * 500)
@@ -154,5 +156,5 @@ def test_a_write_cut_short_loses_what_was_cut_and_nothing_else(
     resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
     add(writer, "after")
     writer.close()
-    found = [(gone, entry.text) for gone, entry in Reader(tmp_path).read()]
+    found = [(gone, entry.text) for gone, entry in LogReader(tmp_path).read()]
     assert found == [(0, "before"), (0, "kept"), (0, "x" * 500), (2, "after")]

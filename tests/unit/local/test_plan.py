@@ -12,15 +12,15 @@ from mpi_trainer.layout.model import File as LayoutFile
 from mpi_trainer.layout.model import Host, KeyFile, Layout, PodLayout
 from mpi_trainer.layout.mpi import REGISTRY
 from mpi_trainer.local.errors import CannotApply
-from mpi_trainer.local.execute.plan import Keys, Planner, PodLocation, Site, limits
+from mpi_trainer.local.execute.plan import JobKeys, Machine, Planner, PodLocation, limits
 from mpi_trainer.local.pods.environment import Materials
-from mpi_trainer.local.pods.pod import File, Limits, Mount, Paths, PodPlan
+from mpi_trainer.local.pods.pod import PodFile, PodLimits, PodMount, PodPaths, PodPlan
 from mpi_trainer.runtime.key_pairs import KeyPair
 
 JOB_KEY = KeyPair(b"job private", "ecdsa-sha2-nistp521 JOB")
 HOST_KEY = KeyPair(b"host private", "ecdsa-sha2-nistp521 HOST")
 NAMES = ("train-launcher", "train-worker-0", "train-worker-1")
-SITE = Site(
+SITE = Machine(
     env=(("PATH", "/venv/bin:/bin"), ("HOME", "/home/me")),
     mpi_paths=(("PATH", "/mpi/bin"), ("LD_LIBRARY_PATH", "/mpi/lib")),
     cwd="/home/me/project",
@@ -88,11 +88,11 @@ def plans(
     )
     places = {
         name: PodLocation(
-            f"10.0.0.{n}", 2222, Paths(f"{prefix}/{name}" if prefix else "", "/s", "/tmp")
+            f"10.0.0.{n}", 2222, PodPaths(f"{prefix}/{name}" if prefix else "", "/s", "/tmp")
         )
         for n, name in enumerate(NAMES, start=2)
     }
-    planner = Planner(layout, SITE, places, Keys(JOB_KEY, HOST_KEY))
+    planner = Planner(layout, SITE, places, JobKeys(JOB_KEY, HOST_KEY))
     return {p.name: planner.pod(p) for p in pods}
 
 
@@ -104,7 +104,7 @@ def worker(**given: Any) -> PodPlan:
     return plans(**given)["train-worker-1"]
 
 
-def file(plan: PodPlan, end: str) -> File:
+def file(plan: PodPlan, end: str) -> PodFile:
     (found,) = [f for f in plan.files if f.path.endswith(end)]
     return found
 
@@ -215,7 +215,7 @@ def test_volumes_reach_the_pod() -> None:
         {"name": "shm", "mountPath": "/dev/shm"},
     ]
     plan = worker(spec={"volumes": volumes}, volumeMounts=mounts)
-    assert plan.mounts == (Mount(None, "/cfg", True), Mount("/srv", "/data", True))
+    assert plan.mounts == (PodMount(None, "/cfg", True), PodMount("/srv", "/data", True))
     assert file(plan, "/cfg/a").content == b"A"
     assert plan.shm_bytes == 2**20
 
@@ -227,6 +227,6 @@ def test_what_nobody_gave_is_named() -> None:
 
 def test_limits_are_taken_and_requests_bind_nobody() -> None:
     given: dict[str, str | int | float] = {"cpu": "1500m", "memory": "1Gi", "nvidia.com/gpu": 1}
-    assert limits(Container(resources=Resources(limits=given))) == Limits(2**30, 1.5)
-    assert limits(Container(resources=Resources(requests=given))) == Limits()
-    assert limits(Container(resources=Resources(limits={"cpu": 2}))) == Limits(None, 2.0)
+    assert limits(Container(resources=Resources(limits=given))) == PodLimits(2**30, 1.5)
+    assert limits(Container(resources=Resources(requests=given))) == PodLimits()
+    assert limits(Container(resources=Resources(limits={"cpu": 2}))) == PodLimits(None, 2.0)

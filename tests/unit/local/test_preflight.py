@@ -10,7 +10,7 @@ import pytest
 from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob, MPIJobSpec, ReplicaSpec
 from mpi_trainer.api.kinds.pods import PodTemplate
 from mpi_trainer.local.errors import LocalError
-from mpi_trainer.local.execute.preflight import demand
+from mpi_trainer.local.execute import preflight
 from mpi_trainer.local.pods.environment import Materials
 
 CLAIM = {"persistentVolumeClaim": {"claimName": "data"}}
@@ -24,7 +24,7 @@ def check(
     spec = {"containers": [main], "volumes": [{"name": "v", **volume}] if volume else []}
     replica = ReplicaSpec(replicas=1, template=PodTemplate.of({"spec": spec}))
     job = MPIJob(spec=MPIJobSpec(mpi_replica_specs={LAUNCHER: replica, WORKER: replica}))
-    demand(job, Materials(), claims or {})
+    preflight.check(job, Materials(), claims or {})
 
 
 def test_a_missing_host_path_is_told_with_its_volume_and_remedy(tmp_path: Path) -> None:

@@ -127,5 +127,5 @@ def test_only_a_kill_in_a_pod_out_of_memory_is_blamed_on_memory() -> None:
             [("full", killed), ("full", failed), ("full", None), ("other", killed)]
         )
     )
-    ends = [rank.end for rank in ranks.blamed(seen, {"full"})]
+    ends = [rank.end for rank in ranks.with_oom_reason(seen, {"full"})]
     assert ends == [End(signal=9, reason="OOMKilled"), failed, None, killed]

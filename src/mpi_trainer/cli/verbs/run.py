@@ -21,7 +21,7 @@ from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.execute import reports
 from mpi_trainer.local.execute.prepare import LocalRun, prepare, prepare_train
 from mpi_trainer.local.execute.run import run
-from mpi_trainer.local.execute.settings import LocalSettings, here
+from mpi_trainer.local.execute.settings import LocalSettings, current_settings
 from mpi_trainer.local.mpi import distributions
 from mpi_trainer.local.pods.environment import Materials
 from mpi_trainer.sdk.job.new import NewJob, name_for, with_additions
@@ -167,7 +167,7 @@ def _from_file(path: str, options: dict[str, Any]) -> LocalRun:
 
 def _settings(options: dict[str, Any], materials: Materials) -> LocalSettings:
     return replace(
-        here(),
+        current_settings(),
         distribution=options["mpi"],
         isolation=options["isolation"],
         claims=dict(options["claims"]),
@@ -195,7 +195,7 @@ class _Printer:
                 terminal.say(terminal.faint(report.text))
 
 
-def _summary(ended: reports.Ended) -> None:
+def _summary(ended: reports.JobEnded) -> None:
     if ended.ranks:
         rows = [(str(r.rank), r.pod, r.address, r.end) for r in ended.ranks]
         terminal.say("\n" + terminal.table(("RANK", "HOST", "ADDRESS", "EXIT"), rows))

@@ -30,12 +30,12 @@ from mpi_trainer.diagnose.rank_lines import Line
 from mpi_trainer.layout.hosts import launcher_name
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.execute import reports
-from mpi_trainer.local.execute.follower import Look, Orders
 from mpi_trainer.local.execute.prepare import prepare
 from mpi_trainer.local.execute.run import pod_host
 from mpi_trainer.local.execute.supervisor import Supervisor
+from mpi_trainer.local.execute.supervisor_client import JobSnapshot, Orders
 from mpi_trainer.local.jobs import jobdir, logfile, store
-from mpi_trainer.local.jobs.jobdir import JobDir, State
+from mpi_trainer.local.jobs.jobdir import JobDir, JobState
 from mpi_trainer.local.jobs.last_lines import LastLines
 from mpi_trainer.local.mpi import distributions
 
@@ -44,7 +44,7 @@ replace = msgspec.structs.replace
 PROGRESS_SECONDS = 1.0
 
 
-class Desk:
+class DirectoryClient:
     """A follower that writes everything into the job's directory."""
 
     def __init__(self, folder: JobDir, wake: int) -> None:
@@ -53,7 +53,7 @@ class Desk:
         self._state = replace(folder.state(), supervisor=os.getpid())
         # From now on clients wake this process; what came earlier is in job.json, read after this.
         folder.write_state(self._state)
-        self._log = logfile.Writer(folder.path)
+        self._log = logfile.LogWriter(folder.path)
         self._tracker = Tracker()
         self._progress_kept = 0.0
         self._last = LastLines()
@@ -78,7 +78,7 @@ class Desk:
             self._write(replace(self._state, admitted=False, queued=None, waits_for=""))
         return self._state.admitted
 
-    def keep(self, look: Look) -> None:
+    def keep(self, look: JobSnapshot) -> None:
         attempts = self._last.history(self._state, look, datetime.now(UTC))
         if look.record.attempt != self._state.record.attempt:
             self._tracker = Tracker()
@@ -99,7 +99,7 @@ class Desk:
         lines = [t for t in told if isinstance(t, Line)]
         first, attempt = self._log.number, self._state.record.attempt
         entries = [
-            logfile.Entry(first + i, now, attempt, t.pod, t.stream, t.rank, t.text)
+            logfile.LogEntry(first + i, now, attempt, t.pod, t.stream, t.rank, t.text)
             for i, t in enumerate(lines)
         ]
         if entries:
@@ -153,19 +153,19 @@ class Desk:
             with suppress(OSError):
                 self._log.add([self._last_entry()])
 
-    def _last_entry(self) -> logfile.Entry:
+    def _last_entry(self) -> logfile.LogEntry:
         """So that whoever reads the log to its end learns how much is missing there."""
         text = f"mpi-trainer: {self._log.missing.words()}"
         pod = launcher_name(self._dir.name)
         number, attempt = self._log.number, self._state.record.attempt
-        return logfile.Entry(number, time.time(), attempt, pod, "stderr", None, text)
+        return logfile.LogEntry(number, time.time(), attempt, pod, "stderr", None, text)
 
     def failed(self, problem: str) -> None:
         """The job could not be run, or not to its end; an end that is known stays what it is."""
         if not conditions.finished(self._state.status.conditions):
             self._write(store.failed(self._state, "LocalRunFailed", problem))
 
-    def _write(self, state: State) -> None:
+    def _write(self, state: JobState) -> None:
         state = replace(state, missing=self._log.missing)
         self._dir.write_state(state)
         self._state = state
@@ -207,7 +207,7 @@ def _wake_up(folder: JobDir) -> int:
     return reader
 
 
-def supervise(folder: JobDir, job: MPIJob, desk: Desk) -> None:
+def supervise(folder: JobDir, job: MPIJob, desk: DirectoryClient) -> None:
     local = prepare(job, folder.settings())
     distributions.install(local.distribution, _nothing)
     host = pod_host(local.order())
@@ -223,7 +223,7 @@ def main(path: str) -> int:
     wake = _wake_up(folder)
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
-    desk = Desk(folder, wake)
+    desk = DirectoryClient(folder, wake)
     try:
         supervise(folder, folder.job(), desk)
     except (LocalError, ValueError) as error:

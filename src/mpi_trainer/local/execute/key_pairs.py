@@ -18,7 +18,7 @@ from mpi_trainer.runtime import key_pairs
 from mpi_trainer.runtime.key_pairs import KeyPair
 
 
-class Keymaker:
+class KeyPairProcess:
     """Danger: forks, so make it in a process with one thread."""
 
     def __init__(self, count: int) -> None:

@@ -19,14 +19,14 @@ from mpi_trainer.layout.model import Layout, Pairs, Part, PodLayout
 from mpi_trainer.layout.mpi import MpiSettings, implementation
 from mpi_trainer.local.pods import volumes
 from mpi_trainer.local.pods.environment import Materials, PodFacts, environment, expanded
-from mpi_trainer.local.pods.pod import File, Limits, Mount, Paths, PodPlan
+from mpi_trainer.local.pods.pod import PodFile, PodLimits, PodMount, PodPaths, PodPlan
 from mpi_trainer.runtime.key_pairs import KeyPair
 
 SUMMARY = "summary"
 """the file in a launcher's share with the agent's last words"""
 
 
-class Site(msgspec.Struct, frozen=True):
+class Machine(msgspec.Struct, frozen=True):
     """This machine, as the pods of one job shall see it.
 
     `env` is under every pod's own; `mpi_paths` are folders to search before all others, by the
@@ -43,7 +43,7 @@ class Site(msgspec.Struct, frozen=True):
     materials: Materials = Materials()
     claims: Mapping[str, str] = {}
     mpi_env: Pairs = ()
-    mpi: Mount | None = None
+    mpi: PodMount | None = None
 
 
 class PodLocation(msgspec.Struct, frozen=True):
@@ -51,10 +51,10 @@ class PodLocation(msgspec.Struct, frozen=True):
 
     address: str
     port: int
-    paths: Paths
+    paths: PodPaths
 
 
-class Keys(msgspec.Struct, frozen=True):
+class JobKeys(msgspec.Struct, frozen=True):
     """The pair that opens the workers, and the pair that proves that a worker is the job's own."""
 
     job: KeyPair
@@ -67,9 +67,9 @@ class Keys(msgspec.Struct, frozen=True):
 
 class Planner(msgspec.Struct, frozen=True):
     layout: Layout
-    site: Site
+    site: Machine
     places: Mapping[str, PodLocation]
-    keys: Keys
+    keys: JobKeys
 
     def pod(self, pod: PodLayout) -> PodPlan:
         """The plan of one pod; raises CannotApply for what the job needs and nobody gave."""
@@ -78,7 +78,7 @@ class Planner(msgspec.Struct, frozen=True):
         place = self.places[pod.name]
         own = self._own_env(pod, container, place)
         env = self._env(pod, own, place)
-        shown = volumes.shown(spec, container, self.site.materials, self.site.claims)
+        shown = volumes.pod_volumes(spec, container, self.site.materials, self.site.claims)
         return PodPlan(
             name=pod.name,
             hostname=pod.hostname,
@@ -182,15 +182,15 @@ class Planner(msgspec.Struct, frozen=True):
         short = f"{pod.hostname}.{pod.subdomain}"
         return (f"{short}.{self.layout.namespace}.svc", short, pod.name)
 
-    def _files(self, pod: PodLayout, place: PodLocation) -> Iterator[File]:
+    def _files(self, pod: PodLayout, place: PodLocation) -> Iterator[PodFile]:
         for file in pod.files:
             text = self._workers() if file.path == scripts.HOSTS else file.text
             if file.path == DISCOVER_HOSTS:
                 text = text.replace(paths.ALIVE, f"{place.paths.share}/alive")
-            yield File(file.path, file.mode, text.encode())
+            yield PodFile(file.path, file.mode, text.encode())
         for key in pod.keys:
             if key.path.startswith(f"{paths.KEYS}/"):
-                yield File(key.path, 0o600, self.keys.part(key.part))
+                yield PodFile(key.path, 0o600, self.keys.part(key.part))
 
     def _workers(self) -> str:
         """Every worker with its address and port, which need no resolver."""
@@ -199,12 +199,12 @@ class Planner(msgspec.Struct, frozen=True):
         return "".join(f"{h.pod} {h.address} {place.address} {place.port}\n" for h, place in places)
 
 
-def limits(container: Container) -> Limits:
+def limits(container: Container) -> PodLimits:
     """The container's limits on CPU and memory; requests bind nobody on one machine."""
     given = container.resources.limits
     memory = given.get("memory")
     cpu = given.get("cpu")
-    return Limits(
+    return PodLimits(
         memory_bytes=None if memory is None else int(quantities.parse(memory)),
         cpus=None if cpu is None else float(quantities.parse(cpu)),
     )

@@ -15,22 +15,22 @@ from mpi_trainer.api.kinds.pods import Container, PodSpec
 from mpi_trainer.local.errors import CannotApply, LocalError
 from mpi_trainer.local.pods import volumes
 from mpi_trainer.local.pods.environment import Materials
-from mpi_trainer.local.pods.volumes import Shown
+from mpi_trainer.local.pods.volumes import PodVolumes
 
 
-def demand(job: MPIJob, materials: Materials, claims: Mapping[str, str]) -> None:
+def check(job: MPIJob, materials: Materials, claims: Mapping[str, str]) -> None:
     """Makes the claims' directories; raises LocalError for any other that is missing."""
     for folder in claims.values():
         _make(folder)
     for role, replica in (("Launcher", job.launcher), ("Worker", job.worker)):
         spec = replica.template.view.spec
         container = spec.containers[0] if spec.containers else Container()
-        shown = volumes.shown(spec, container, materials, claims)
+        shown = volumes.pod_volumes(spec, container, materials, claims)
         _demand_sources(spec, shown, claims)
         _demand_working_dir(role, container.working_dir, shown)
 
 
-def _demand_sources(spec: PodSpec, shown: Shown, claims: Mapping[str, str]) -> None:
+def _demand_sources(spec: PodSpec, shown: PodVolumes, claims: Mapping[str, str]) -> None:
     paths = {v.host_path.path: v.name for v in spec.volumes if v.host_path is not None}
     for mount in shown.mounts:
         if mount.source is None or Path(mount.source).exists():
@@ -45,7 +45,7 @@ def _demand_sources(spec: PodSpec, shown: Shown, claims: Mapping[str, str]) -> N
         )
 
 
-def _demand_working_dir(role: str, path: str, shown: Shown) -> None:
+def _demand_working_dir(role: str, path: str, shown: PodVolumes) -> None:
     places = (*(m.target for m in shown.mounts), *(f.path for f in shown.files))
     given = any(PurePosixPath(place).is_relative_to(path) for place in places)
     inside = any(PurePosixPath(path).is_relative_to(m.target) for m in shown.mounts)

@@ -25,15 +25,15 @@ from mpi_trainer.layout.agent import Choice
 from mpi_trainer.layout.model import Layout
 from mpi_trainer.layout.mpijob import choose, layout
 from mpi_trainer.local.errors import LocalError
-from mpi_trainer.local.execute import ineffective, preflight
-from mpi_trainer.local.execute.description import description
-from mpi_trainer.local.execute.run import Order
+from mpi_trainer.local.execute import applied_fields, preflight
+from mpi_trainer.local.execute.layout_description import description
+from mpi_trainer.local.execute.machine import this_machine
+from mpi_trainer.local.execute.run import RunPlan
 from mpi_trainer.local.execute.settings import LocalSettings
-from mpi_trainer.local.execute.site import site
 from mpi_trainer.local.jobs import trainjob
 from mpi_trainer.local.mpi.distributions import DISTRIBUTIONS, Distribution, default_for, named
 from mpi_trainer.local.paths import claims_dir, data_dir
-from mpi_trainer.local.pods import isolation, passwd, visible
+from mpi_trainer.local.pods import isolation, passwd, shared_paths
 from mpi_trainer.local.pods.isolation import Isolation
 
 NAMESPACE = "default"
@@ -53,14 +53,14 @@ class LocalRun(msgspec.Struct, frozen=True):
     claims: Mapping[str, str]
     notes: tuple[str, ...]
 
-    def order(self) -> Order:
+    def order(self) -> RunPlan:
         interface = "lo" if self.isolation.kind == "loopback" else "eth0"
-        machine = site(self.settings, self.distribution, interface, self.claims)
-        preflight.demand(self.job, self.settings.materials, self.claims)
+        machine = this_machine(self.settings, self.distribution, interface, self.claims)
+        preflight.check(self.job, self.settings.materials, self.claims)
         command = self.layout.launcher.command if self.layout.launcher else ()
         more = (str(self.distribution.prefix), str(data_dir()))
-        shared = visible.needed(machine.cwd, machine.env, command, more)
-        return Order(self.job, self.layout, machine, self.isolation, shared)
+        shared = shared_paths.shared_paths(machine.cwd, machine.env, command, more)
+        return RunPlan(self.job, self.layout, machine, self.isolation, shared)
 
     def described(self) -> dict[str, Any]:
         """The layout as plain data, for `--dry-run`."""
@@ -205,5 +205,7 @@ def _notes(job: MPIJob, settings: LocalSettings, isolated: Isolation) -> tuple[s
 
 
 def _not_applied(job: MPIJob) -> list[str]:
-    found = [f"launcher.{p}" for p in ineffective.not_applied(job.launcher.template, "launcher")]
-    return found + [f"worker.{p}" for p in ineffective.not_applied(job.worker.template, "worker")]
+    found = [f"launcher.{p}" for p in applied_fields.not_applied(job.launcher.template, "launcher")]
+    return found + [
+        f"worker.{p}" for p in applied_fields.not_applied(job.worker.template, "worker")
+    ]

@@ -38,7 +38,7 @@ def read(shares: Mapping[str, str], attempt: int) -> tuple[ObservedRank, ...]:
     return tuple(rank for _, (_, rank) in sorted(found.items()))
 
 
-def blamed(
+def with_oom_reason(
     ranks: tuple[ObservedRank, ...], out_of_memory: Collection[str]
 ) -> tuple[ObservedRank, ...]:
     """Ranks that were killed in a pod where the kernel killed for memory, with that reason.

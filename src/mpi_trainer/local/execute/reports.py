@@ -17,7 +17,7 @@ STOP = b"s"
 KILL = b"k"
 
 
-class Moved(msgspec.Struct, frozen=True, tag="moved"):
+class StateChanged(msgspec.Struct, frozen=True, tag="moved"):
     """The job came to another state."""
 
     state: str
@@ -46,7 +46,7 @@ class RankRow(msgspec.Struct, frozen=True):
     end: str
 
 
-class Cause(msgspec.Struct, frozen=True):
+class FailureCause(msgspec.Struct, frozen=True):
     """Whose fault it was that the last attempt failed: a rank's, a host's, or nobody's."""
 
     reason: str
@@ -54,24 +54,24 @@ class Cause(msgspec.Struct, frozen=True):
     host: str = ""
 
 
-class Ended(msgspec.Struct, frozen=True, tag="ended"):
+class JobEnded(msgspec.Struct, frozen=True, tag="ended"):
     state: str
     reason: str
     message: str
     ranks: tuple[RankRow, ...]
     seconds: float
     stopped: bool = False
-    cause: Cause | None = None
+    cause: FailureCause | None = None
 
 
-class Broken(msgspec.Struct, frozen=True, tag="broken"):
+class CannotRun(msgspec.Struct, frozen=True, tag="broken"):
     """The job could not be run here."""
 
     problem: str
     hint: str = ""
 
 
-Report = Line | Moved | EventReport | Note | Ended | Broken
+Report = Line | StateChanged | EventReport | Note | JobEnded | CannotRun
 
 _ENCODER = msgspec.json.Encoder()
 _DECODER: msgspec.json.Decoder[Report] = typed.decoder(Report)

@@ -22,9 +22,9 @@ from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.layout.model import Layout
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.execute import reports
-from mpi_trainer.local.execute.follower import Channel
-from mpi_trainer.local.execute.plan import Site
+from mpi_trainer.local.execute.plan import Machine
 from mpi_trainer.local.execute.supervisor import Supervisor
+from mpi_trainer.local.execute.supervisor_client import TerminalClient
 from mpi_trainer.local.pods import cgroups
 from mpi_trainer.local.pods.isolation import Isolation
 from mpi_trainer.local.pods.loopback import Loopback
@@ -34,17 +34,17 @@ from mpi_trainer.local.pods.sandbox import Sandbox
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Order(msgspec.Struct, frozen=True):
+class RunPlan(msgspec.Struct, frozen=True):
     """Everything that is needed to run a job here."""
 
     job: MPIJob
     layout: Layout
-    site: Site
+    site: Machine
     isolation: Isolation
     shared_dirs: tuple[str, ...]
 
 
-def run(order: Order, hear: Callable[[reports.Report], None]) -> reports.Ended:
+def run(order: RunPlan, hear: Callable[[reports.Report], None]) -> reports.JobEnded:
     """Runs the job; `hear` gets every report before the last. Raises LocalError where it cannot."""
     if order.job.spec.run_policy.suspend:
         raise LocalError(
@@ -68,23 +68,23 @@ def run(order: Order, hear: Callable[[reports.Report], None]) -> reports.Ended:
         ours.close()
         os.waitpid(child, 0)
         cgroups.sweep()
-    if isinstance(last, reports.Broken):
+    if isinstance(last, reports.CannotRun):
         raise LocalError(last.problem, last.hint)
     return last
 
 
 def _follow(
     channel: socket.socket, hear: Callable[[reports.Report], None]
-) -> reports.Ended | reports.Broken:
+) -> reports.JobEnded | reports.CannotRun:
     with channel.makefile("rb") as lines:
         for line in lines:
             if not line.endswith(b"\n"):
                 break  # torn, by what killed the supervisor
             report = reports.decode(line)
-            if isinstance(report, (reports.Ended, reports.Broken)):
+            if isinstance(report, (reports.JobEnded, reports.CannotRun)):
                 return report
             hear(report)
-    return reports.Ended(
+    return reports.JobEnded(
         state="Failed",
         reason="SupervisorLost",
         message="The process that held the job was killed; its pods ended with it.",
@@ -112,10 +112,10 @@ def _forwarded_signals(channel: socket.socket) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _supervise(order: Order, channel: socket.socket, parents: socket.socket) -> None:
+def _supervise(order: RunPlan, channel: socket.socket, parents: socket.socket) -> None:
     """The child's whole life. Never returns."""
     host: PodHost | None = None
-    broken: reports.Broken | None = None
+    broken: reports.CannotRun | None = None
     try:
         parents.close()
         stdin = _standard_input()
@@ -130,11 +130,11 @@ def _supervise(order: Order, channel: socket.socket, parents: socket.socket) -> 
             os.dup2(nothing, descriptor)
         host = pod_host(order)
         supervisor = Supervisor(order.job, order.layout, order.site, host, stdin)
-        supervisor.run(Channel(channel))
+        supervisor.run(TerminalClient(channel))
     except LocalError as error:
-        broken = reports.Broken(error.problem, error.hint)
+        broken = reports.CannotRun(error.problem, error.hint)
     except BaseException:
-        broken = reports.Broken(
+        broken = reports.CannotRun(
             f"this is a fault of mpi-trainer, not of the job:\n{traceback.format_exc()}",
             "Please report it with the job file and the lines above.",
         )
@@ -157,7 +157,7 @@ def _standard_input() -> int | None:
         return None
 
 
-def pod_host(order: Order) -> PodHost:
+def pod_host(order: RunPlan) -> PodHost:
     name = f"{order.job.namespace}-{order.job.name}"
     kind = Loopback if order.isolation.kind == "loopback" else Sandbox
     return kind.enter(order.isolation, name, order.shared_dirs)

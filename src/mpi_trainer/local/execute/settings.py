@@ -23,7 +23,7 @@ TAKEN = frozenset(
 TAKEN_PREFIXES = ("LC_", "PYTHON", "CONDA_", "XDG_CACHE", "XDG_DATA", "OMP_", "CUDA_")
 
 
-class Train(msgspec.Struct, frozen=True):
+class SubmittedTrainJob(msgspec.Struct, frozen=True):
     """A TrainJob and its runtime, as plain data, as they were when the job was submitted."""
 
     job: Mapping[str, Any]
@@ -40,10 +40,10 @@ class LocalSettings(msgspec.Struct, frozen=True):
     isolation: str = "auto"
     claims: Mapping[str, str] = {}
     materials: Materials = Materials()
-    train: Train | None = None
+    train: SubmittedTrainJob | None = None
 
 
-def here() -> LocalSettings:
+def current_settings() -> LocalSettings:
     """The caller's directory and the variables that programs need."""
     return LocalSettings(cwd=_directory(), env=tuple(python_environment(os.environ).items()))
 

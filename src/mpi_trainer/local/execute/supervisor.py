@@ -26,9 +26,9 @@ from mpi_trainer.diagnose.rank_lines import Line, RankLines
 from mpi_trainer.layout.agent import launcher_log, summary
 from mpi_trainer.layout.model import Layout, PodLayout
 from mpi_trainer.local.execute import ranks, reports
-from mpi_trainer.local.execute.follower import Follower, Look
-from mpi_trainer.local.execute.key_pairs import Keymaker
-from mpi_trainer.local.execute.plan import SUMMARY, Keys, Planner, PodLocation, Site
+from mpi_trainer.local.execute.key_pairs import KeyPairProcess
+from mpi_trainer.local.execute.plan import SUMMARY, JobKeys, Machine, Planner, PodLocation
+from mpi_trainer.local.execute.supervisor_client import JobSnapshot, SupervisorClient
 from mpi_trainer.local.jobs.jobdir import PodState
 from mpi_trainer.local.pods import sshd
 from mpi_trainer.local.pods.pod import PodHost, PodPlan, RunningPod
@@ -40,7 +40,7 @@ REMIND_SECONDS = 1.0
 BLAME_SECONDS = 0.3
 
 
-class Held:
+class HeldPod:
     """A pod that was started, and what has been seen of it since."""
 
     def __init__(self, layout: PodLayout, running: RunningPod, attempt: int) -> None:
@@ -75,7 +75,7 @@ class Supervisor:
     """Runs one job on one host of pods, for one follower."""
 
     def __init__(
-        self, job: MPIJob, layout: Layout, site: Site, host: PodHost, stdin: int | None = None
+        self, job: MPIJob, layout: Layout, site: Machine, host: PodHost, stdin: int | None = None
     ) -> None:
         """`stdin`: a descriptor that the launcher reads; without one it reads nothing."""
         self._job = job
@@ -83,10 +83,10 @@ class Supervisor:
         self._site = site
         self._host = host
         self._stdin = stdin
-        self._keymaker = Keymaker(2)
+        self._keymaker = KeyPairProcess(2)
         self._record = Record()
         self._planner: Planner | None = None
-        self._held: dict[str, Held] = {}
+        self._held: dict[str, HeldPod] = {}
         self._launcher_waits: int | None = None  # the attempt whose launcher waits for workers
         self._ranks: tuple[ObservedRank, ...] = ()
         self._said = summary.Summary()
@@ -99,7 +99,7 @@ class Supervisor:
         self._killed = False
         self._look_at: float | None = 0.0
 
-    def run(self, follower: Follower) -> None:
+    def run(self, follower: SupervisorClient) -> None:
         """Until the job has ended or was stopped; the last report is `Ended`."""
         started = time.monotonic()
         self._follower = follower
@@ -165,13 +165,15 @@ class Supervisor:
         if changed or decision.acts or self._unkept:
             self._unkept = decision.acts
             self._follower.keep(
-                Look(self._job, self._record, self._pod_states(), self._rank_rows())
+                JobSnapshot(self._job, self._record, self._pod_states(), self._rank_rows())
             )
         self._pending += [reports.EventReport(e.type, e.reason, e.message) for e in decision.events]
         now = decision.status.conditions
         current = conditions.find(now, conditions.state(now))
         if current is not None and current.type != before:
-            self._pending.append(reports.Moved(current.type, current.reason, current.message))
+            self._pending.append(
+                reports.StateChanged(current.type, current.reason, current.message)
+            )
 
     def _pod_states(self) -> tuple[PodState, ...]:
         addresses = self._addresses()
@@ -231,13 +233,13 @@ class Supervisor:
             )
             for i, pod in enumerate(self._layout.pods)
         }
-        self._planner = Planner(self._layout, self._site, places, Keys(*self._keymaker.pairs()))
+        self._planner = Planner(self._layout, self._site, places, JobKeys(*self._keymaker.pairs()))
 
     def _start(self, pods: list[PodLayout]) -> None:
         plans = tuple(self._plan(pod) for pod in pods)
         for pod, running in zip(pods, self._host.start(plans), strict=True):
             ranks.clear(running.share)
-            held = Held(pod, running, self._record.attempt)
+            held = HeldPod(pod, running, self._record.attempt)
             self._held[pod.name] = held
             self._listen(held)
         self._unkept = True
@@ -261,7 +263,7 @@ class Supervisor:
             held.terminating = True
             held.running.kill()
 
-    def _forget(self, held: Held) -> None:
+    def _forget(self, held: HeldPod) -> None:
         del self._held[held.layout.name]
         for descriptor in (held.running.stdout, held.running.stderr):
             if descriptor in self._selector.get_map():
@@ -270,7 +272,7 @@ class Supervisor:
 
     # --- what the pods do --------------------------------------------------------------------
 
-    def _listen(self, held: Held) -> None:
+    def _listen(self, held: HeldPod) -> None:
         for name, descriptor in (
             ("stdout", held.running.stdout),
             ("stderr", held.running.stderr),
@@ -280,7 +282,7 @@ class Supervisor:
             self._watch(descriptor, self._reader(held, stream, descriptor))
         self._watch(held.running.pidfd, lambda: self._gone(held))
 
-    def _reader(self, held: Held, stream: RankLines, descriptor: int) -> Callable[[], None]:
+    def _reader(self, held: HeldPod, stream: RankLines, descriptor: int) -> Callable[[], None]:
         def read() -> None:
             try:
                 data = os.read(descriptor, 65536)
@@ -294,7 +296,7 @@ class Supervisor:
 
         return read
 
-    def _heard(self, held: Held, lines: list[Line], data: bytes) -> None:
+    def _heard(self, held: HeldPod, lines: list[Line], data: bytes) -> None:
         if self._without_mpi:
             node = self._layout.pods.index(held.layout)
             lines = [replace(line, rank=node) for line in lines]
@@ -307,10 +309,10 @@ class Supervisor:
             held.ready = True
             self._look_at = 0.0
         for line in lines:
-            if not sshd.chatter(line.text):
+            if not sshd.is_chatter(line.text):
                 held.last_words = line.text
 
-    def _gone(self, held: Held) -> None:
+    def _gone(self, held: HeldPod) -> None:
         for descriptor in (held.running.stdout, held.running.stderr):
             self._read_to_end(descriptor)
         self._selector.unregister(held.running.pidfd)
@@ -337,7 +339,7 @@ class Supervisor:
         shares = {name: h.running.share for name, h in self._held.items()}
         hungry = {name for name, h in self._held.items() if h.running.oom_kills()}
         foreign = {rank for group in said.foreign for rank in group.ranks}
-        seen = ranks.blamed(ranks.read(shares, attempt), hungry)
+        seen = ranks.with_oom_reason(ranks.read(shares, attempt), hungry)
         return tuple(replace(r, foreign=r.rank in foreign) for r in seen)
 
     def _read_to_end(self, descriptor: int) -> None:
@@ -373,11 +375,11 @@ class Supervisor:
         if told:
             self._follower.tell(told)
 
-    def _outcome(self, seconds: float) -> reports.Ended:
+    def _outcome(self, seconds: float) -> reports.JobEnded:
         status = self._job.status
         state = conditions.state(status.conditions)
         last = conditions.find(status.conditions, state)
-        return reports.Ended(
+        return reports.JobEnded(
             state=state,
             reason=last.reason if last else "",
             message=last.message if last else "",
@@ -387,7 +389,7 @@ class Supervisor:
             cause=self._cause() if state == conditions.FAILED else None,
         )
 
-    def _cause(self) -> reports.Cause | None:
+    def _cause(self) -> reports.FailureCause | None:
         """What the agent found, unless the failure is not the launcher's to tell of."""
         failure = self._record.failures[-1] if self._record.failures else None
         said = self._said.cause
@@ -401,12 +403,16 @@ class Supervisor:
             }
             # The pods cannot see their control groups here.
             killed = said.reason == "RankKilled" and said.rank in hungry
-            return reports.Cause("OutOfMemory" if killed else said.reason, said.rank, said.pod)
+            return reports.FailureCause(
+                "OutOfMemory" if killed else said.reason, said.rank, said.pod
+            )
         if failure is None:
             return None
         bad = [r.rank for r in self._ranks if r.end is not None and not r.end.well]
         rank = min(bad) if failure.reason == reasons.RANK_FAILED and bad else None
-        return reports.Cause(failure.reason, rank, "" if failure.pod == launcher else failure.pod)
+        return reports.FailureCause(
+            failure.reason, rank, "" if failure.pod == launcher else failure.pod
+        )
 
     # --- waiting -----------------------------------------------------------------------------
 

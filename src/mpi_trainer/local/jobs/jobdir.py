@@ -52,7 +52,7 @@ class PodState(msgspec.Struct, frozen=True):
     attempt: int = 1
 
 
-class State(msgspec.Struct, frozen=True, omit_defaults=True):
+class JobState(msgspec.Struct, frozen=True, omit_defaults=True):
     """How a job stands. The first fields are what a list of jobs needs."""
 
     created: datetime
@@ -106,8 +106,8 @@ class JobDir(msgspec.Struct, frozen=True):
             raise Damaged(f"{self.path / 'job.json'}: {found.errors[0]}")
         return msgspec.structs.replace(found.value, status=self.state().status)
 
-    def state(self) -> State:
-        return self._read("state.json", State)
+    def state(self) -> JobState:
+        return self._read("state.json", JobState)
 
     def settings(self) -> LocalSettings:
         return self._read("settings.json", LocalSettings)
@@ -127,7 +127,7 @@ class JobDir(msgspec.Struct, frozen=True):
         spec = {k: v for k, v in to_wire(job).items() if k != "status"}
         self._write("job.json", msgspec.json.encode(spec))
 
-    def write_state(self, state: State) -> None:
+    def write_state(self, state: JobState) -> None:
         self._write("state.json", msgspec.json.encode(state))
 
     def write_settings(self, settings: LocalSettings) -> None:

@@ -17,8 +17,8 @@ from mpi_trainer.decide import history
 from mpi_trainer.decide.history import History, LogTail
 from mpi_trainer.diagnose.rank_lines import Line
 from mpi_trainer.layout.hosts import launcher_name
-from mpi_trainer.local.execute.follower import Look
-from mpi_trainer.local.jobs.jobdir import State
+from mpi_trainer.local.execute.supervisor_client import JobSnapshot
+from mpi_trainer.local.jobs.jobdir import JobState
 
 LINES = 80
 LONGEST = 1000
@@ -37,7 +37,7 @@ class LastLines:
                 self._more = self._more or len(self._lines) == LINES
                 self._lines.append(line)
 
-    def history(self, before: State, look: Look, now: datetime) -> History:
+    def history(self, before: JobState, look: JobSnapshot, now: datetime) -> History:
         """Of the job's attempts once `look` is kept; the lines are those of the next one then."""
         if any(p.role == "launcher" for p in look.pods):
             self._began = self._began or now

@@ -21,7 +21,7 @@ SEGMENT_BYTES = 8 << 20
 SEGMENTS = 16
 
 
-class Entry(msgspec.Struct, frozen=True, array_like=True):
+class LogEntry(msgspec.Struct, frozen=True, array_like=True):
     """One line. `number` counts the job's lines from 0."""
 
     number: int
@@ -51,10 +51,10 @@ class Missing(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 _ENCODER = msgspec.json.Encoder()
-_DECODER = typed.decoder(Entry)
+_DECODER = typed.decoder(LogEntry)
 
 
-class Writer:
+class LogWriter:
     """Appends lines. Not for two processes at once."""
 
     def __init__(self, folder: Path, segment_bytes: int = SEGMENT_BYTES) -> None:
@@ -71,7 +71,7 @@ class Writer:
         """The number that the next line gets."""
         return self._number
 
-    def add(self, entries: list[Entry]) -> None:
+    def add(self, entries: list[LogEntry]) -> None:
         """Danger: raises OSError on a full disk; the lines are lost then, and counted as such."""
         first, self._number = self._number, self._number + len(entries)
         data = b"".join(_ENCODER.encode(entry) + b"\n" for entry in entries)
@@ -117,7 +117,7 @@ class Writer:
             self.missing = msgspec.structs.replace(self.missing, dropped=first_left)
 
 
-class Reader:
+class LogReader:
     """Reads from the oldest line that is left, and goes on where it stopped."""
 
     def __init__(self, folder: Path) -> None:
@@ -127,7 +127,7 @@ class Reader:
         self._rest = b""
         self._next = 0
 
-    def read(self) -> Iterator[tuple[int, Entry]]:
+    def read(self) -> Iterator[tuple[int, LogEntry]]:
         """What has come since the last call: lines, each with how many before it are gone."""
         while True:
             if self._file is None and not self._open_next():
@@ -156,7 +156,7 @@ class Reader:
             return True
         return False
 
-    def _lines(self) -> Iterator[tuple[int, Entry]]:
+    def _lines(self) -> Iterator[tuple[int, LogEntry]]:
         assert self._file is not None
         while data := os.read(self._file, 1 << 20):
             *lines, self._rest = (self._rest + data).split(b"\n")
@@ -181,7 +181,7 @@ def _first_of(segment: Path) -> int:
 def _end_of(folder: Path) -> int:
     """The number after the last line on disk, for a writer that goes on after another."""
     end = max(map(_first_of, segments(folder)), default=0)
-    reader = Reader(folder)
+    reader = LogReader(folder)
     for _, entry in reader.read():
         end = max(end, entry.number + 1)
     reader.close()

@@ -20,12 +20,12 @@ RANK_MEMORY = 256 << 20
 USABLE = 0.9
 
 
-class Need(msgspec.Struct, frozen=True):
+class ResourceNeed(msgspec.Struct, frozen=True):
     cpus: float
     memory: int
 
 
-class Claim(Protocol):
+class QueuedJob(Protocol):
     """A job that has been admitted, or waits."""
 
     @property
@@ -41,7 +41,7 @@ class Claim(Protocol):
     def queued(self) -> float | None: ...
 
 
-def need(job: MPIJob) -> Need:
+def resource_need(job: MPIJob) -> ResourceNeed:
     """What its pods ask for: requests, else limits, else a core and a bit for each rank in them.
 
     A launcher without ranks only waits; but a job without any needs one core to run at all.
@@ -51,15 +51,15 @@ def need(job: MPIJob) -> Need:
     cpus += _asked(job.launcher, "cpu") or beside
     memory = (_asked(job.worker, "memory") or job.slots * RANK_MEMORY) * job.workers
     memory += _asked(job.launcher, "memory") or beside * RANK_MEMORY
-    return Need(cpus or 1.0, int(memory) or RANK_MEMORY)
+    return ResourceNeed(cpus or 1.0, int(memory) or RANK_MEMORY)
 
 
-def capacity() -> Need:
+def capacity() -> ResourceNeed:
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return Need(float(os.cpu_count() or 1), int(memory * USABLE))
+    return ResourceNeed(float(os.cpu_count() or 1), int(memory * USABLE))
 
 
-def refusal(mine: Claim, others: Sequence[Claim], machine: Need) -> str:
+def refusal(mine: QueuedJob, others: Sequence[QueuedJob], machine: ResourceNeed) -> str:
     """Why it is not the turn of `mine`; empty where it is."""
     before = [o for o in others if not o.admitted and _order(o) < _order(mine)]
     if before:
@@ -76,7 +76,7 @@ def refusal(mine: Claim, others: Sequence[Claim], machine: Need) -> str:
     )
 
 
-def _order(claim: Claim) -> float:
+def _order(claim: QueuedJob) -> float:
     return float("inf") if claim.queued is None else claim.queued
 
 

@@ -26,9 +26,9 @@ import msgspec
 
 from mpi_trainer.api.kinds import conditions
 from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus
-from mpi_trainer.local.execute.settings import LocalSettings, Train
+from mpi_trainer.local.execute.settings import LocalSettings, SubmittedTrainJob
 from mpi_trainer.local.jobs import queue
-from mpi_trainer.local.jobs.jobdir import Damaged, JobDir, State, StoredEvent
+from mpi_trainer.local.jobs.jobdir import Damaged, JobDir, JobState, StoredEvent
 from mpi_trainer.local.jobs.private_files import open_unlinked
 from mpi_trainer.local.paths import jobs_dir
 
@@ -120,9 +120,9 @@ def _prepared(folder: JobDir, job: MPIJob, settings: LocalSettings) -> Iterator[
         shutil.rmtree(fresh.path, ignore_errors=True)
 
 
-def _first_state(job: MPIJob, train: Train | None, now: datetime) -> State:
-    need = queue.need(job)
-    return State(
+def _first_state(job: MPIJob, train: SubmittedTrainJob | None, now: datetime) -> JobState:
+    need = queue.resource_need(job)
+    return JobState(
         created=now,
         workers=job.workers,
         slots=job.slots,
@@ -174,7 +174,7 @@ def _folder(entry: os.DirEntry[str]) -> bool:
     return entry.is_dir(follow_symlinks=False)
 
 
-def states(namespace: str | None = None) -> Iterator[tuple[JobDir, State | Damaged]]:
+def states(namespace: str | None = None) -> Iterator[tuple[JobDir, JobState | Damaged]]:
     """Every job with how it stands; one that ended is read and nothing more."""
     for folder in folders(namespace):
         try:
@@ -197,11 +197,11 @@ def edit(folder: JobDir, change: Callable[[MPIJob], MPIJob]) -> MPIJob:
     with folder.edited():
         job = change(folder.job())
         folder.write_job(job)
-    poke(folder)
+    wake_supervisor(folder)
     return folder.job()
 
 
-def poke(folder: JobDir) -> None:
+def wake_supervisor(folder: JobDir) -> None:
     """Makes the supervisor read `job.json` again, if there is one."""
     _signal(folder, signal.SIGUSR1)
 
@@ -244,7 +244,7 @@ def _until_dead(held: JobDir, patience: float) -> None:
         if time.monotonic() > deadline:
             _signal(held, signal.SIGKILL)
             killed = True
-        poke(held)
+        wake_supervisor(held)
         time.sleep(0.05)
     if killed:
         _sweep()
@@ -259,7 +259,7 @@ def _take_away(folder: JobDir, held: JobDir) -> None:
     shutil.rmtree(doomed, ignore_errors=True)
 
 
-def admit(folder: JobDir, state: State) -> State:
+def admit(folder: JobDir, state: JobState) -> JobState:
     """The state with the job admitted, where it is its turn; written before the lock is given up.
 
     The lock is the queue: two supervisors can never both find the same room.
@@ -278,7 +278,7 @@ def admit(folder: JobDir, state: State) -> State:
         return new
 
 
-def failed(state: State, reason: str, message: str) -> State:
+def failed(state: JobState, reason: str, message: str) -> JobState:
     """The state of a job that ended without its supervisor's word."""
     now = datetime.now(UTC)
     found = state.status.conditions
@@ -304,7 +304,7 @@ def _with_deletion(job: MPIJob, now: datetime) -> MPIJob:
     return replace(job, metadata=replace(meta, deletion_timestamp=now))
 
 
-def _outlived(state: State) -> bool:
+def _outlived(state: JobState) -> bool:
     """Whether a finished job is past its ttlSecondsAfterFinished (AC-4)."""
     ended = state.status.completion_time
     if state.ttl_seconds is None or ended is None:
@@ -351,7 +351,7 @@ def _sweep() -> None:
     loopback.sweep()
 
 
-def _alive_states() -> Iterator[tuple[JobDir, State]]:
+def _alive_states() -> Iterator[tuple[JobDir, JobState]]:
     for folder in folders():
         with suppress(FileNotFoundError, Damaged):
             if folder.alive():

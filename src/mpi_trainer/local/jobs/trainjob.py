@@ -38,19 +38,19 @@ from mpi_trainer.layout.model import Layout, Pairs, PodLayout
 from mpi_trainer.layout.trainjob import hostnames
 from mpi_trainer.layout.trainjob import layout as layout_of
 from mpi_trainer.local.errors import LocalError
-from mpi_trainer.local.execute import ineffective
-from mpi_trainer.local.execute.settings import Train
+from mpi_trainer.local.execute import applied_fields
+from mpi_trainer.local.execute.settings import SubmittedTrainJob
 from mpi_trainer.local.jobs import shipped_runtimes
 
 replace = msgspec.structs.replace
 
 
-def kept(job: TrainJob, given: Runtime) -> Train:
+def kept(job: TrainJob, given: Runtime) -> SubmittedTrainJob:
     """Both, for as long as the job is there: a runtime that is edited later is another (CTL-13)."""
-    return Train(trainjob.to_wire(job), runtime.to_wire(given))
+    return SubmittedTrainJob(trainjob.to_wire(job), runtime.to_wire(given))
 
 
-def values(train: Train) -> tuple[TrainJob, Runtime]:
+def values(train: SubmittedTrainJob) -> tuple[TrainJob, Runtime]:
     return decode(TrainJob, train.job).value, decode(Runtime, train.runtime).value
 
 
@@ -81,7 +81,7 @@ def stand_in(job: TrainJob, given: Runtime) -> MPIJob:
     )
 
 
-def layout(train: Train, chosen: Choice, implementation: str) -> Layout:
+def layout(train: SubmittedTrainJob, chosen: Choice, implementation: str) -> Layout:
     """What it needs in order to run here, with the MPI that was chosen for it."""
     job, given = values(train)
     merged = replace(arranged(job, given), mpi_implementation=implementation)
@@ -90,7 +90,7 @@ def layout(train: Train, chosen: Choice, implementation: str) -> Layout:
     return layout_of(job, merged, chosen=chosen)
 
 
-def writers(train: Train, worker: int | None) -> tuple[str, ...]:
+def writers(train: SubmittedTrainJob, worker: int | None) -> tuple[str, ...]:
     """The pods whose lines are the job's: the launcher's, or every node's where there is no MPI;
     or one worker's own."""
     job, given = values(train)
@@ -101,7 +101,7 @@ def writers(train: Train, worker: int | None) -> tuple[str, ...]:
     return first
 
 
-def not_applied(train: Train) -> list[str]:
+def not_applied(train: SubmittedTrainJob) -> list[str]:
     """The fields of its pods that do nothing here; under a shipped runtime, the job's own only."""
     job, given = values(train)
     found = _not_applied(job, given)
@@ -117,7 +117,7 @@ def _not_applied(job: TrainJob, given: Runtime) -> list[str]:
     return [
         f"{one.name}.{path}"
         for one in effective(job, given).jobs
-        for path in ineffective.not_applied(
+        for path in applied_fields.not_applied(
             _node_first(one).template, "worker" if one.role == NODE else "launcher"
         )
     ]

@@ -16,7 +16,7 @@ from mpi_trainer.api.kinds import mpijob, trainjob
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.api.kinds.runtime import MPI
 from mpi_trainer.api.kinds.trainjob import ReplicatedJobStatus, TrainJobCondition, TrainJobStatus
-from mpi_trainer.local.execute.settings import Train
+from mpi_trainer.local.execute.settings import SubmittedTrainJob
 from mpi_trainer.local.jobs.trainjob import values
 
 replace = msgspec.structs.replace
@@ -32,7 +32,7 @@ REASONS = {
 }
 
 
-def wire(train: Train, stand_in: MPIJob) -> dict[str, Any]:
+def wire(train: SubmittedTrainJob, stand_in: MPIJob) -> dict[str, Any]:
     """The TrainJob as stored, with the suspension and the status of the job that stands for it."""
     job, given = values(train)
     spec = replace(job.spec, suspend=stand_in.spec.run_policy.suspend)

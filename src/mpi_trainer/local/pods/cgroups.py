@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from mpi_trainer.local.pods.pod import Limits
+from mpi_trainer.local.pods.pod import PodLimits
 
 _PREFIX: Final = "mpi-trainer"
 _PERIOD_US: Final = 100_000
@@ -93,7 +93,7 @@ def _can_delegate(place: Path) -> bool:
     return is_root or "memory" in control.read_text().split()
 
 
-class Group:
+class PodGroup:
     """The control groups of one pod."""
 
     def __init__(self, memory: Path | None, cpu: Path | None, version: str) -> None:
@@ -127,7 +127,7 @@ class Group:
         return _counter(self._memory / events, "oom_kill"), _number(self._memory / peak)
 
 
-class Groups:
+class JobGroups:
     """The control groups of one supervisor."""
 
     def __init__(self, support: Support, job: str, home: str) -> None:
@@ -139,7 +139,7 @@ class Groups:
         self._refused: dict[str, None] = {}
 
     @classmethod
-    def make(cls, support: Support, job: str) -> "Groups":
+    def make(cls, support: Support, job: str) -> "JobGroups":
         """Sweep what killed supervisors left, then make the directories of this one."""
         sweep(support)
         groups = cls(support, job, _home_of(os.getpid()))
@@ -155,7 +155,7 @@ class Groups:
     def not_applied(self) -> tuple[str, ...]:
         return tuple(self._refused)
 
-    def add(self, name: str, pid: int, limits: Limits) -> Group | None:
+    def add(self, name: str, pid: int, limits: PodLimits) -> PodGroup | None:
         """Put a process under limits; what cannot be limited is noted in `not_applied`."""
         for what, wanted, home in (
             ("memory", limits.memory_bytes, self._memory),
@@ -170,7 +170,7 @@ class Groups:
         self._count += 1
         memory = self._memory / part if self._memory else None
         cpu = self._cpu / part if self._cpu else None
-        group = Group(memory, cpu, self._support.kind)
+        group = PodGroup(memory, cpu, self._support.kind)
         for place in {memory, cpu} - {None}:
             assert place is not None
             place.mkdir()
@@ -187,7 +187,7 @@ class Groups:
     def _homes(self) -> list[Path]:
         return sorted({place for place in (self._memory, self._cpu) if place is not None})
 
-    def _write_limits(self, memory: Path | None, cpu: Path | None, limits: Limits) -> None:
+    def _write_limits(self, memory: Path | None, cpu: Path | None, limits: PodLimits) -> None:
         if memory is not None and limits.memory_bytes is not None:
             for file, value in _memory_settings(self._support.kind, limits.memory_bytes):
                 if (memory / file).exists():

@@ -24,11 +24,11 @@ from msgspec.structs import replace
 
 from mpi_trainer.local.errors import PodError
 from mpi_trainer.local.pods import shim, syscalls
-from mpi_trainer.local.pods.cgroups import Groups, start_time
+from mpi_trainer.local.pods.cgroups import JobGroups, start_time
 from mpi_trainer.local.pods.isolation import Isolation
-from mpi_trainer.local.pods.pod import SHOWN_MPI, ExitStatus, Paths, PodPlan
-from mpi_trainer.local.pods.running import START_SECONDS, Member, spawn
-from mpi_trainer.local.pods.shim import Ends
+from mpi_trainer.local.pods.pod import MPI_FOLDER, ExitStatus, PodPaths, PodPlan
+from mpi_trainer.local.pods.running_pod import START_SECONDS, ShimPod, spawn
+from mpi_trainer.local.pods.shim import PodEnds
 
 _END_ALL: Final = signal.SIGRTMIN
 _PREFIX: Final = "mpi-trainer"
@@ -38,7 +38,7 @@ _PORTS: Final = range(10240, 32768)
 _shims: set[int] = set()  # of this process: the children that are not orphans
 
 
-class LoopbackPod(Member):
+class LoopbackPod(ShimPod):
     """A `RunningPod` whose shim ends the others, since no kernel namespace does."""
 
     def kill(self) -> None:
@@ -56,7 +56,7 @@ class LoopbackPod(Member):
 class Loopback:
     """A `PodHost` of plain processes; make it with `enter`."""
 
-    def __init__(self, groups: Groups, home: str, held_port: socket.socket) -> None:
+    def __init__(self, groups: JobGroups, home: str, held_port: socket.socket) -> None:
         self._held_port = held_port
         self._groups = groups
         self._home = home
@@ -72,7 +72,7 @@ class Loopback:
         if os.getuid() == 0:  # root's sshd demands it, and only the system's own service makes it
             Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
         syscalls.adopt_orphans()
-        return cls(Groups.make(isolation.cgroups, name), home, _hold_port())
+        return cls(JobGroups.make(isolation.cgroups, name), home, _hold_port())
 
     @property
     def not_applied(self) -> tuple[str, ...]:
@@ -87,10 +87,10 @@ class Loopback:
         number = index + 2
         return f"127.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
 
-    def paths(self, name: str) -> Paths:
+    def paths(self, name: str) -> PodPaths:
         base = f"{self._home}/{name}"
         common = f"{self._home}/common"
-        return Paths(f"{base}/files", f"{base}/share", f"{base}/tmp", common)
+        return PodPaths(f"{base}/files", f"{base}/share", f"{base}/tmp", common)
 
     def start(self, plans: tuple[PodPlan, ...]) -> tuple[LoopbackPod, ...]:
         new: list[LoopbackPod] = []
@@ -141,7 +141,7 @@ class Loopback:
 
     def _note_refusals(self, plan: PodPlan) -> None:
         for mount in plan.mounts:
-            if mount.source is not None and mount.target.startswith(f"{SHOWN_MPI}/"):
+            if mount.source is not None and mount.target.startswith(f"{MPI_FOLDER}/"):
                 self._copy_mpi(mount.source, self.paths(plan.name).common + mount.target)
                 continue
             if mount.source is None or not _same(mount.source, mount.target):
@@ -177,10 +177,10 @@ def _same(source: str, target: str) -> bool:
     return Path(source).resolve() == Path(target).resolve()
 
 
-def _run(plan: PodPlan, ends: Ends, supervisor: int) -> NoReturn:
+def _run(plan: PodPlan, ends: PodEnds, supervisor: int) -> NoReturn:
     """The shim: start the main process, adopt what it leaves, end all when told or orphaned."""
     try:
-        shim.settle(supervisor, keep=ends.kept(plan))
+        shim.detach(supervisor, keep=ends.kept(plan))
         signal.pthread_sigmask(signal.SIG_BLOCK, {_END_ALL})
         syscalls.die_with_parent(_END_ALL)
         syscalls.adopt_orphans()
@@ -197,7 +197,7 @@ def _run(plan: PodPlan, ends: Ends, supervisor: int) -> NoReturn:
         os._exit(70)
 
 
-def _fork_main(plan: PodPlan, ends: Ends) -> int:
+def _fork_main(plan: PodPlan, ends: PodEnds) -> int:
     """Fork and exec a main process that dies with the shim; an exec that fails raises here."""
     done, tell = os.pipe()
     main = os.fork()

@@ -34,7 +34,7 @@ def hardware_address(address: str) -> bytes:
     return b"\x02\x59" + socket.inet_aton(address)
 
 
-class Network:
+class PodNetwork:
     """The bridge, seen from the supervisor's network namespace."""
 
     def __init__(self) -> None:

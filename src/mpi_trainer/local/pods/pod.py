@@ -9,17 +9,17 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-SHOWN_MPI: Final = "/run/mpi"
+MPI_FOLDER: Final = "/run/mpi"
 """where pods see an MPI whose own path no shell would take"""
 
 
-class File(Struct, frozen=True):
+class PodFile(Struct, frozen=True):
     path: str
     mode: int
     content: bytes
 
 
-class Mount(Struct, frozen=True):
+class PodMount(Struct, frozen=True):
     """A host path shown at `target`; no source means an empty directory of the pod's own."""
 
     source: str | None
@@ -27,7 +27,7 @@ class Mount(Struct, frozen=True):
     read_only: bool = False
 
 
-class Limits(Struct, frozen=True):
+class PodLimits(Struct, frozen=True):
     memory_bytes: int | None = None
     cpus: float | None = None
 
@@ -42,10 +42,10 @@ class PodPlan(Struct, frozen=True):
     env: tuple[tuple[str, str], ...]
     cwd: str
     hosts: str = "127.0.0.1 localhost\n"
-    files: tuple[File, ...] = ()
-    mounts: tuple[Mount, ...] = ()
+    files: tuple[PodFile, ...] = ()
+    mounts: tuple[PodMount, ...] = ()
     shm_bytes: int | None = None
-    limits: Limits = Limits()
+    limits: PodLimits = PodLimits()
     stdin: int | None = None
 
 
@@ -63,7 +63,7 @@ class ExitStatus(Struct, frozen=True):
         return cls(code=status >> 8)
 
 
-class Paths(Struct, frozen=True):
+class PodPaths(Struct, frozen=True):
     """Where things are, as the processes of one pod see them.
 
     `prefix` is empty where the pod has its own view of the file system, and so is `common`, which
@@ -130,7 +130,7 @@ class PodHost(Protocol):
 
     def address(self, index: int) -> str: ...
 
-    def paths(self, name: str) -> Paths: ...
+    def paths(self, name: str) -> PodPaths: ...
 
     def start(self, plans: tuple[PodPlan, ...]) -> tuple[RunningPod, ...]:
         """Start all at once; when one fails, none is left. Danger: the pods die with the thread

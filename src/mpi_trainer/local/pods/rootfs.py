@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mpi_trainer.local.errors import PodError
-from mpi_trainer.local.pods.pod import File, Mount
+from mpi_trainer.local.pods.pod import PodFile, PodMount
 
 SHARE: Final = "/run/mpi-agent"
 HIDDEN: Final = ("/tmp", "/dev/shm", "/run")
@@ -101,15 +101,15 @@ class Wanted(Struct, frozen=True):
     """What the pod shall see beside the host's own files. `shared` are host directories that stay
     visible where they are, and `own` those of the user, which are never covered."""
 
-    files: tuple[File, ...] = ()
-    mounts: tuple[Mount, ...] = ()
+    files: tuple[PodFile, ...] = ()
+    mounts: tuple[PodMount, ...] = ()
     shared: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
     share_source: str = ""
     shm_bytes: int | None = None
 
 
-class Facts(Struct, frozen=True):
+class HostFacts(Struct, frozen=True):
     """What `survey` saw of the host: the kind of each path that exists among those that matter,
     the paths of links resolved, the links on the way to them that a pod would not see, and the
     directories that are file systems of their own."""
@@ -127,7 +127,7 @@ def below(path: str, parent: str) -> bool:
     return parent == "/" or path == parent or path.startswith(parent + "/")
 
 
-def plan(wanted: Wanted, facts: Facts) -> tuple[Op, ...]:
+def plan(wanted: Wanted, facts: HostFacts) -> tuple[Op, ...]:
     """The operations that make the pod's root, parents before children."""
     planner = _Planner(wanted, facts)
     for op in _base(wanted, facts):
@@ -145,7 +145,7 @@ def plan(wanted: Wanted, facts: Facts) -> tuple[Op, ...]:
     return planner.ops()
 
 
-def _base(wanted: Wanted, facts: Facts) -> Iterable[Op]:
+def _base(wanted: Wanted, facts: HostFacts) -> Iterable[Op]:
     yield Proc()
     yield Sysfs()
     yield Tmpfs(target="/tmp", mode=0o1777)
@@ -175,7 +175,7 @@ def is_hidden(path: str) -> bool:
 class _Planner:
     """Puts each operation where its target exists, making the target in a private layer."""
 
-    def __init__(self, wanted: Wanted, facts: Facts) -> None:
+    def __init__(self, wanted: Wanted, facts: HostFacts) -> None:
         self._wanted = wanted
         self._facts = facts
         self._asked: dict[str, Op] = {}
@@ -295,7 +295,7 @@ def _inside_volume(target: str, volume: Bind, host: str) -> str:
     )
 
 
-def survey(wanted: Wanted, overlay: bool, host: Callable[[str], str], uid: int) -> Facts:
+def survey(wanted: Wanted, overlay: bool, host: Callable[[str], str], uid: int) -> HostFacts:
     """Look at the host; `host` gives the path at which the caller sees a path of the host."""
     targets = [f.path for f in wanted.files] + [m.target for m in wanted.mounts]
     sources = [m.source for m in wanted.mounts if m.source is not None]
@@ -312,7 +312,7 @@ def survey(wanted: Wanted, overlay: bool, host: Callable[[str], str], uid: int) 
     for path in (*base, *places, *inner, *kept, *(source for source, _ in binds)):
         _look(path, host, kinds, foreign)
     writable = {p for p, k in kinds.items() if uid != 0 and k == "dir" and _may_write(host(p), uid)}
-    return Facts(overlay, kinds, resolved, links, frozenset(foreign), frozenset(writable))
+    return HostFacts(overlay, kinds, resolved, links, frozenset(foreign), frozenset(writable))
 
 
 def _real(path: str) -> str:

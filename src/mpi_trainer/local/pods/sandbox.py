@@ -14,7 +14,7 @@ from typing import Self
 
 from mpi_trainer.local.errors import PodError, StartError
 from mpi_trainer.local.pods import network, passwd, rootfs, sshd, syscalls
-from mpi_trainer.local.pods.cgroups import Groups
+from mpi_trainer.local.pods.cgroups import JobGroups
 from mpi_trainer.local.pods.isolation import Isolation
 from mpi_trainer.local.pods.namespaces import (
     SCRATCH,
@@ -22,20 +22,20 @@ from mpi_trainer.local.pods.namespaces import (
     host_path,
     mount_scratch,
 )
-from mpi_trainer.local.pods.pod import File, Paths, PodPlan
-from mpi_trainer.local.pods.running import START_SECONDS, Member, spawn
-from mpi_trainer.local.pods.shim import Birth, run_shim
+from mpi_trainer.local.pods.pod import PodFile, PodPaths, PodPlan
+from mpi_trainer.local.pods.running_pod import START_SECONDS, ShimPod, spawn
+from mpi_trainer.local.pods.shim import PodStart, run_shim
 
 
 class Sandbox:
     """A `PodHost` of namespaces; make it with `enter`."""
 
-    def __init__(self, isolation: Isolation, groups: Groups, shared: tuple[str, ...]) -> None:
+    def __init__(self, isolation: Isolation, groups: JobGroups, shared: tuple[str, ...]) -> None:
         self._isolation = isolation
         self._groups = groups
         self._shared = shared
-        self._network = network.Network()
-        self._members: list[Member] = []
+        self._network = network.PodNetwork()
+        self._members: list[ShimPod] = []
         self._count = 0
         self._account = passwd.Account(os.getuid(), os.getgid(), str(Path.home()))
 
@@ -43,7 +43,7 @@ class Sandbox:
     def enter(cls, isolation: Isolation, name: str, shared_dirs: tuple[str, ...] = ()) -> Self:
         """Change the calling process into the supervisor of a job. `shared_dirs` are the host
         directories that pods must see where they are, even below /tmp; the first is the job's."""
-        groups = Groups.make(isolation.cgroups, name)
+        groups = JobGroups.make(isolation.cgroups, name)
         try:
             if isolation.kind == "rootless":
                 enter_user_namespace()
@@ -66,12 +66,12 @@ class Sandbox:
     def address(self, index: int) -> str:
         return network.pod_address(index)
 
-    def paths(self, name: str) -> Paths:
-        return Paths(prefix="", share=rootfs.SHARE, tmp="/tmp")
+    def paths(self, name: str) -> PodPaths:
+        return PodPaths(prefix="", share=rootfs.SHARE, tmp="/tmp")
 
-    def start(self, plans: tuple[PodPlan, ...]) -> tuple[Member, ...]:
+    def start(self, plans: tuple[PodPlan, ...]) -> tuple[ShimPod, ...]:
         births = [self._prepare(plan) for plan in plans]
-        new: list[Member] = []
+        new: list[ShimPod] = []
         try:
             for birth in births:
                 new.append(_spawn(birth))
@@ -98,7 +98,7 @@ class Sandbox:
         self._network.close()
         self._groups.close()
 
-    def _prepare(self, plan: PodPlan) -> Birth:
+    def _prepare(self, plan: PodPlan) -> PodStart:
         scratch = f"{SCRATCH}/{self._count}"
         self._count += 1
         share = Path(scratch, "share")
@@ -112,13 +112,13 @@ class Sandbox:
             shm_bytes=plan.shm_bytes,
         )
         facts = rootfs.survey(wanted, self._isolation.overlay, host_path, self._account.uid)
-        return Birth(plan, rootfs.plan(wanted, facts), scratch, host_path)
+        return PodStart(plan, rootfs.plan(wanted, facts), scratch, host_path)
 
     def _home(self) -> tuple[str, ...]:
         """The user's home, unless it is a directory of which each pod has its own."""
         return () if self._account.home in rootfs.HIDDEN else (self._account.home,)
 
-    def _system_files(self, plan: PodPlan) -> tuple[File, ...]:
+    def _system_files(self, plan: PodPlan) -> tuple[PodFile, ...]:
         users = passwd.passwd(passwd.host_text("/etc/passwd"), self._account)
         groups = passwd.group(passwd.host_text("/etc/group"), self._account)
         texts = {
@@ -128,13 +128,14 @@ class Sandbox:
             "/etc/group": groups,
         }
         files = tuple(
-            File(path, 0o644, text.encode(errors="surrogateescape")) for path, text in texts.items()
+            PodFile(path, 0o644, text.encode(errors="surrogateescape"))
+            for path, text in texts.items()
         )
         if self._account.uid:
             return files
-        return (*files, File("/etc/shadow", 0o600, passwd.shadow(users, self._account).encode()))
+        return (*files, PodFile("/etc/shadow", 0o600, passwd.shadow(users, self._account).encode()))
 
-    def _connect(self, member: Member, plan: PodPlan, deadline: float) -> None:
+    def _connect(self, member: ShimPod, plan: PodPlan, deadline: float) -> None:
         """Give the new pod its network and limits, then let it go on."""
         member.born(int(member.expect(b"init", deadline)))
         try:
@@ -145,8 +146,8 @@ class Sandbox:
         member.link.send(b"go")
 
 
-def _spawn(birth: Birth) -> Member:
+def _spawn(birth: PodStart) -> ShimPod:
     supervisor = os.getpid()
     return spawn(
-        Member, birth.plan.name, birth.scratch, lambda ends: run_shim(birth, ends, supervisor)
+        ShimPod, birth.plan.name, birth.scratch, lambda ends: run_shim(birth, ends, supervisor)
     )

@@ -38,7 +38,7 @@ _NAMESPACES: Final = (
 )
 
 
-class Ends(Struct, frozen=True):
+class PodEnds(Struct, frozen=True):
     """The pod's ends of what connects it with its supervisor."""
 
     link: socket.socket
@@ -55,7 +55,7 @@ class Ends(Struct, frozen=True):
         os.close(self.stderr)
 
 
-class Birth(Struct, frozen=True):
+class PodStart(Struct, frozen=True):
     """All that a new pod's processes are given."""
 
     plan: PodPlan
@@ -71,11 +71,11 @@ class Step:
         self.name = "start"
 
 
-def run_shim(birth: Birth, ends: Ends, supervisor: int) -> NoReturn:
+def run_shim(birth: PodStart, ends: PodEnds, supervisor: int) -> NoReturn:
     """The child of the supervisor; never returns."""
     step = Step()
     try:
-        settle(supervisor, keep=ends.kept(birth.plan))
+        detach(supervisor, keep=ends.kept(birth.plan))
         step.name = "unshare namespaces"
         syscalls.unshare(_NAMESPACES)
         alive, shim_alive = os.pipe()
@@ -94,7 +94,7 @@ def run_shim(birth: Birth, ends: Ends, supervisor: int) -> NoReturn:
         os._exit(70)
 
 
-def settle(parent: int, keep: tuple[int, ...]) -> None:
+def detach(parent: int, keep: tuple[int, ...]) -> None:
     """Make a fresh fork independent of what its parent had open, armed and scheduled."""
     syscalls.die_with_parent(signal.SIGKILL)
     if os.getppid() != parent:
@@ -127,7 +127,7 @@ def _reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _run_init(birth: Birth, ends: Ends, shim_alive: int) -> NoReturn:
+def _run_init(birth: PodStart, ends: PodEnds, shim_alive: int) -> NoReturn:
     step = Step()
     try:
         syscalls.die_with_parent(signal.SIGKILL)
@@ -147,7 +147,7 @@ def _run_init(birth: Birth, ends: Ends, shim_alive: int) -> NoReturn:
         os._exit(70)
 
 
-def _prepare(birth: Birth, step: Step) -> None:
+def _prepare(birth: PodStart, step: Step) -> None:
     plan = birth.plan
     step.name = "set the host name"
     syscalls.set_hostname(plan.hostname)
@@ -162,7 +162,7 @@ def _prepare(birth: Birth, step: Step) -> None:
     builder.enter()
 
 
-def exit_like(status: int, ends: Ends) -> NoReturn:
+def exit_like(status: int, ends: PodEnds) -> NoReturn:
     """End this process as the main process ended, and tell the supervisor exactly how."""
     with contextlib.suppress(OSError):
         ends.link.send(b"exit %d" % status)
@@ -170,7 +170,7 @@ def exit_like(status: int, ends: Ends) -> NoReturn:
     os._exit(code if code >= 0 else 128 - code)
 
 
-def spawn_main(plan: PodPlan, ends: Ends) -> int:
+def spawn_main(plan: PodPlan, ends: PodEnds) -> int:
     """Start the main process; an exec that fails raises here. Not fork: that copies Python."""
     env = dict(plan.env)
     program = plan.argv[0]

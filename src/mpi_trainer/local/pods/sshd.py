@@ -23,6 +23,6 @@ def find_sshd() -> str | None:
     return next((c for c in candidates if c and Path(c).is_file()), None)
 
 
-def chatter(line: str) -> bool:
+def is_chatter(line: str) -> bool:
     """Whether this is what a healthy sshd says of its connections."""
     return line.startswith(_CHATTER)

@@ -18,26 +18,26 @@ from mpi_trainer.api import quantities
 from mpi_trainer.api.kinds.pods import Container, KeyToPath, PodSpec, Volume, VolumeMount
 from mpi_trainer.local.errors import CannotApply
 from mpi_trainer.local.pods.environment import Materials
-from mpi_trainer.local.pods.pod import File, Mount
+from mpi_trainer.local.pods.pod import PodFile, PodMount
 
 SHARED_MEMORY = "/dev/shm"
 
 
-class Shown(msgspec.Struct, frozen=True):
+class PodVolumes(msgspec.Struct, frozen=True):
     """What the volumes of one container come to."""
 
-    mounts: tuple[Mount, ...] = ()
-    files: tuple[File, ...] = ()
+    mounts: tuple[PodMount, ...] = ()
+    files: tuple[PodFile, ...] = ()
     shm_bytes: int | None = None
 
 
-def shown(
+def pod_volumes(
     spec: PodSpec, container: Container, materials: Materials, claims: Mapping[str, str]
-) -> Shown:
+) -> PodVolumes:
     """`claims` maps the name of a PersistentVolumeClaim to its directory."""
     by_name = {volume.name: volume for volume in spec.volumes}
-    mounts: list[Mount] = []
-    files: list[File] = []
+    mounts: list[PodMount] = []
+    files: list[PodFile] = []
     shm: int | None = None
     for mount in container.volume_mounts:
         volume = by_name.get(mount.name)
@@ -50,7 +50,7 @@ def shown(
         placed = _files(volume, mount, materials)
         files += placed
         mounts += _mounts(volume, mount, placed, claims)
-    return Shown(tuple(mounts), tuple(files), shm)
+    return PodVolumes(tuple(mounts), tuple(files), shm)
 
 
 def _target(mount: VolumeMount) -> str:
@@ -58,16 +58,16 @@ def _target(mount: VolumeMount) -> str:
 
 
 def _mounts(
-    volume: Volume, mount: VolumeMount, files: list[File], claims: Mapping[str, str]
-) -> list[Mount]:
+    volume: Volume, mount: VolumeMount, files: list[PodFile], claims: Mapping[str, str]
+) -> list[PodMount]:
     target = _target(mount)
     if volume.empty_dir is not None:
-        return [Mount(None, target, mount.read_only)]
+        return [PodMount(None, target, mount.read_only)]
     if volume.config_map is not None or volume.secret is not None:
         is_file = any(file.path == target for file in files)
-        return [] if is_file else [Mount(None, target, True)]
+        return [] if is_file else [PodMount(None, target, True)]
     if volume.host_path is not None:
-        return [Mount(_below(volume.host_path.path, mount), target, mount.read_only)]
+        return [PodMount(_below(volume.host_path.path, mount), target, mount.read_only)]
     if volume.persistent_volume_claim is not None:
         claim = volume.persistent_volume_claim
         folder = claims.get(claim.claim_name)
@@ -76,7 +76,7 @@ def _mounts(
                 f"volumes of {volume.name}: there is no directory for the claim {claim.claim_name}",
                 f"Give one: `--claim {claim.claim_name}=DIRECTORY`.",
             )
-        return [Mount(_below(folder, mount), target, mount.read_only or claim.read_only)]
+        return [PodMount(_below(folder, mount), target, mount.read_only or claim.read_only)]
     return []
 
 
@@ -142,14 +142,14 @@ def _content(volume: Volume, materials: Materials) -> _Content | None:
     return None
 
 
-def _files(volume: Volume, mount: VolumeMount, materials: Materials) -> list[File]:
+def _files(volume: Volume, mount: VolumeMount, materials: Materials) -> list[PodFile]:
     """The files of the part of the volume that is mounted: all, a folder, or one file."""
     content = _content(volume, materials)
     if content is None:
         return []
     part = _inside(mount.name, "subPath", mount.sub_path)
     found = [
-        File(str(PurePosixPath(_target(mount), path.relative_to(part))), mode, data)
+        PodFile(str(PurePosixPath(_target(mount), path.relative_to(part))), mode, data)
         for path, (mode, data) in content.files(volume.name).items()
         if path.is_relative_to(part)
     ]

@@ -224,7 +224,7 @@ def _with_policies(job: MPIJob, given: dict[str, Any]) -> MPIJob:
 
 
 def _settings(given: dict[str, Any], file: JobFile | None) -> LocalSettings:
-    from mpi_trainer.local.execute.settings import here
+    from mpi_trainer.local.execute.settings import current_settings
     from mpi_trainer.local.pods.environment import Materials
 
     materials = Materials(
@@ -232,7 +232,7 @@ def _settings(given: dict[str, Any], file: JobFile | None) -> LocalSettings:
         {s.metadata.name: s.files for s in (file.secrets if file else ())},
     )
     return msgspec.structs.replace(
-        here(),
+        current_settings(),
         distribution=given["mpi"].name if given["mpi"] else None,
         claims=dict(given["claims"]),
         materials=materials,

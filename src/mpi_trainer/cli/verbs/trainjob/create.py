@@ -17,7 +17,7 @@ from mpi_trainer.cli.output.verbosity import detail, say, voiced
 from mpi_trainer.cli.parameters import Mpi, Pair
 from mpi_trainer.cli.verbs.mpijob import options, submit
 from mpi_trainer.local.execute.prepare import prepare_train
-from mpi_trainer.local.execute.settings import here
+from mpi_trainer.local.execute.settings import current_settings
 from mpi_trainer.local.pods.environment import Materials
 from mpi_trainer.sdk.backends.local.backend import LocalBackend
 
@@ -59,7 +59,7 @@ def command(**given: Any) -> int:
         return submit.train_to_the_cluster(job, others, order)
     runtime = runtimes.chosen(job, file, given["runtime"])
     settings = replace(
-        here(),
+        current_settings(),
         distribution=given["mpi"].name if given["mpi"] else None,
         claims=dict(given["claims"]),
         materials=Materials(

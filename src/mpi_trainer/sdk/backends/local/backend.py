@@ -20,11 +20,11 @@ from mpi_trainer.api.kinds.runtime import Runtime
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.execute.prepare import LocalRun, prepare, prepare_train
-from mpi_trainer.local.execute.settings import LocalSettings, here
+from mpi_trainer.local.execute.settings import LocalSettings, current_settings
 from mpi_trainer.local.jobs import shipped_runtimes, store
-from mpi_trainer.local.jobs.jobdir import PodState, State
+from mpi_trainer.local.jobs.jobdir import JobState, PodState
 from mpi_trainer.local.mpi import distributions
-from mpi_trainer.local.pods import inside
+from mpi_trainer.local.pods import access
 from mpi_trainer.sdk.backends.backend import (
     EventInfo,
     JobChange,
@@ -72,15 +72,15 @@ class LocalBackend:
 
     async def create_train(self, job: TrainJob, runtime: Runtime) -> JobView:
         """Submits a TrainJob with its runtime."""
-        settings = self._settings or here()
+        settings = self._settings or current_settings()
         return await asyncio.to_thread(_submit, lambda: prepare_train(job, runtime, settings))
 
     def create_now(self, job: MPIJob) -> JobView:
-        settings = self._settings or here()
+        settings = self._settings or current_settings()
         return _submit(lambda: prepare(job, settings))
 
     async def ship(self, job: MPIJob, workdir: str) -> JobView:
-        settings = _in_folder(self._settings or here(), workdir)
+        settings = _in_folder(self._settings or current_settings(), workdir)
         return await LocalBackend(settings).create(job)
 
     async def copy(self, job: MPIJob, original: Key) -> JobView:
@@ -211,7 +211,7 @@ class LocalBackend:
         await asyncio.to_thread(store.remove, find(key))
 
     async def run_in(self, key: Key, pod: str, command: Sequence[str]) -> int:
-        return await asyncio.to_thread(inside.run_in, _running_pod(key, pod), command)
+        return await asyncio.to_thread(access.run_in, _running_pod(key, pod), command)
 
     async def fetch(self, key: Key, path: str, destination: str) -> None:
         await asyncio.to_thread(self._fetch, key, path, Path(destination))
@@ -224,9 +224,9 @@ class LocalBackend:
             path = f"{settings.cwd}/{path}"
         launcher = [p for p in pods if p.role == "launcher" and p.phase == "Running"]
         if launcher:
-            inside.copy_out(launcher[0], path, destination)
+            access.copy_out(launcher[0], path, destination)
         else:
-            inside.copy(_kept(job, settings, path), path, destination)
+            access.copy(_kept(job, settings, path), path, destination)
 
     async def places(self, key: Key) -> dict[int, str]:
         return {one.rank: one.pod for one in (await self.details(key)).ranks}
@@ -235,7 +235,7 @@ class LocalBackend:
         folder = find(key)
         with readable(key):
             pods = folder.state().pods
-        return await asyncio.to_thread(inside.stacks, pods)
+        return await asyncio.to_thread(access.stacks, pods)
 
     async def runtimes(self, namespace: str) -> Sequence[Runtime]:
         """Those that we ship, whatever the namespace."""
@@ -256,7 +256,7 @@ class LocalBackend:
             await asyncio.to_thread(store.clear_leftovers)
             found = [*store.states(namespace)]
         for folder, state in found:
-            ended = state.status.completion_time if isinstance(state, State) else None
+            ended = state.status.completion_time if isinstance(state, JobState) else None
             if ended and (datetime.now(UTC) - ended).total_seconds() >= older_than_seconds:
                 await asyncio.to_thread(store.remove, folder)
                 gone.append(Key(folder.namespace, folder.name))

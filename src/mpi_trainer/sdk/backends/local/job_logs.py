@@ -30,7 +30,7 @@ async def lines(key: Key, query: LogQuery) -> AsyncGenerator[LogLine, None]:
     wanted = _filter(query, key)
     with readable(key):
         made = folder.state().created
-    reader = logfile.Reader(folder.path)
+    reader = logfile.LogReader(folder.path)
     marks = _AttemptMarks(folder)
     try:
         over = not query.follow
@@ -68,7 +68,7 @@ class _Filter(msgspec.Struct, frozen=True):
     pattern: re.Pattern[str] | None
     attempt: int | None
 
-    def takes(self, entry: logfile.Entry) -> bool:
+    def takes(self, entry: logfile.LogEntry) -> bool:
         return (
             entry.pod in self.pods
             and self.attempt in (None, entry.attempt)
@@ -116,7 +116,7 @@ def _writers(query: LogQuery, key: Key) -> tuple[str, ...]:
     return (launcher_name(key.name) if worker is None else worker_name(key.name, worker),)
 
 
-def _lines(reader: logfile.Reader, wanted: _Filter) -> Iterator[LogLine]:
+def _lines(reader: logfile.LogReader, wanted: _Filter) -> Iterator[LogLine]:
     lost = 0
     for gone, entry in reader.read():
         lost += gone

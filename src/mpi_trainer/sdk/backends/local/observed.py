@@ -10,10 +10,10 @@ import msgspec
 
 from mpi_trainer.api.kinds import conditions, trainjob
 from mpi_trainer.api.kinds.mpijob import MPIJob, to_wire
-from mpi_trainer.local.execute.settings import Train
+from mpi_trainer.local.execute.settings import SubmittedTrainJob
 from mpi_trainer.local.jobs import trainjob_status
-from mpi_trainer.local.jobs.jobdir import Damaged, JobDir, PodState, State
-from mpi_trainer.local.pods import inside
+from mpi_trainer.local.jobs.jobdir import Damaged, JobDir, JobState, PodState
+from mpi_trainer.local.pods import access
 from mpi_trainer.sdk.backends.backend import JobSummary, JobView, Key, PodInfo, RankInfo
 from mpi_trainer.sdk.backends.local.errors import readable
 from mpi_trainer.sdk.backends.views import mpijob_view
@@ -28,7 +28,7 @@ def view(folder: JobDir, key: Key) -> JobView:
         return job_view(folder.job(), folder.settings().train)
 
 
-def job_view(job: MPIJob, train: Train | None) -> JobView:
+def job_view(job: MPIJob, train: SubmittedTrainJob | None) -> JobView:
     """`job` is what the executor runs; `train` the TrainJob that it was made from, if it was."""
     if train is None:
         return mpijob_view(job, to_wire(job))
@@ -36,7 +36,7 @@ def job_view(job: MPIJob, train: Train | None) -> JobView:
     return replace(mpijob_view(job, manifest), kind=trainjob.KIND)
 
 
-def summary(folder: JobDir, state: State | Damaged) -> JobSummary:
+def summary(folder: JobDir, state: JobState | Damaged) -> JobSummary:
     key = Key(folder.namespace, folder.name)
     if isinstance(state, Damaged):
         made = datetime.fromtimestamp(0, UTC)
@@ -62,7 +62,7 @@ def summary(folder: JobDir, state: State | Damaged) -> JobSummary:
 
 
 def pod_info(pod: PodState) -> PodInfo:
-    cpu, memory = inside.usage(pod) if pod.pid and pod.phase == "Running" else (None, None)
+    cpu, memory = access.usage(pod) if pod.pid and pod.phase == "Running" else (None, None)
     return PodInfo(
         name=pod.name,
         role="launcher" if pod.role == "launcher" else "worker",
@@ -77,11 +77,11 @@ def pod_info(pod: PodState) -> PodInfo:
     )
 
 
-def rank_infos(state: State) -> Iterator[RankInfo]:
+def rank_infos(state: JobState) -> Iterator[RankInfo]:
     if conditions.finished(state.status.conditions) or not state.pods:
         yield from (RankInfo(r.rank, r.pod, r.address, 0, r.end) for r in state.ranks)
         return
     addresses = {p.name: p.address for p in state.pods}
-    for rank in inside.pod_ranks(state.pods):
+    for rank in access.pod_ranks(state.pods):
         end = rank.end.text() if rank.end else ""
         yield RankInfo(rank.rank, rank.pod, addresses.get(rank.pod, ""), rank.pid, end)

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from mpi_trainer.api.defaults import mpijob_with_defaults
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.local.jobs import queue
-from mpi_trainer.local.jobs.queue import RANK_MEMORY, Need, refusal
+from mpi_trainer.local.jobs.queue import RANK_MEMORY, ResourceNeed, refusal
 from mpi_trainer.sdk.job.new import NewJob
 from mpi_trainer.sdk.job.resources import ResourceRequirements
 
 replace = msgspec.structs.replace
-MACHINE = Need(cpus=4.0, memory=8 << 30)
+MACHINE = ResourceNeed(cpus=4.0, memory=8 << 30)
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -98,12 +98,12 @@ def asking(cpu: str, memory: str) -> ResourceRequirements:
 
 
 def test_a_job_without_requests_needs_a_core_and_a_bit_for_every_rank() -> None:
-    assert queue.need(job()) == Need(4.0, 4 * RANK_MEMORY)
+    assert queue.resource_need(job()) == ResourceNeed(4.0, 4 * RANK_MEMORY)
 
 
 def test_requests_of_workers_count_for_each_of_them() -> None:
-    found = queue.need(job(resources=asking("500m", "1Gi")))
-    assert found == Need(1.0, 2 << 30)
+    found = queue.resource_need(job(resources=asking("500m", "1Gi")))
+    assert found == ResourceNeed(1.0, 2 << 30)
 
 
 def test_a_request_of_the_launcher_does_not_hide_the_ranks_of_the_workers() -> None:
@@ -114,11 +114,11 @@ def test_a_request_of_the_launcher_does_not_hide_the_ranks_of_the_workers() -> N
     template = type(made.launcher.template).of(content)
     replicas["Launcher"] = replace(made.launcher, template=template)
     made = replace(made, spec=replace(made.spec, mpi_replica_specs=replicas))
-    assert queue.need(made).cpus == pytest.approx(4.1)
+    assert queue.resource_need(made).cpus == pytest.approx(4.1)
 
 
 def test_a_launcher_that_works_has_ranks_and_one_alone_needs_a_core() -> None:
     alone = job(workers=0)
-    assert queue.need(alone) == Need(1.0, RANK_MEMORY)
+    assert queue.resource_need(alone) == ResourceNeed(1.0, RANK_MEMORY)
     works = replace(alone, spec=replace(alone.spec, run_launcher_as_worker=True))
-    assert queue.need(works) == Need(2.0, 2 * RANK_MEMORY)
+    assert queue.resource_need(works) == ResourceNeed(2.0, 2 * RANK_MEMORY)

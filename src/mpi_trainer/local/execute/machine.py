@@ -10,18 +10,18 @@ from collections.abc import Mapping
 from typing import Final
 
 from mpi_trainer.local.errors import LocalError
-from mpi_trainer.local.execute.plan import Site
+from mpi_trainer.local.execute.plan import Machine
 from mpi_trainer.local.execute.settings import LocalSettings
 from mpi_trainer.local.mpi.distributions import Distribution
 from mpi_trainer.local.pods import sshd
-from mpi_trainer.local.pods.pod import SHOWN_MPI, Mount
+from mpi_trainer.local.pods.pod import MPI_FOLDER, PodMount
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./+-]+")
 
 
-def site(
+def this_machine(
     settings: LocalSettings, distribution: Distribution, interface: str, claims: Mapping[str, str]
-) -> Site:
+) -> Machine:
     server = sshd.find_sshd()
     if server is None:
         raise _missing("sshd", "openssh-server")
@@ -29,7 +29,7 @@ def site(
         raise _missing("ssh", "openssh-client")
     mpi = _shown(distribution)
     prefix = mpi.target if mpi else str(distribution.prefix)
-    return Site(
+    return Machine(
         env=settings.env,
         mpi_paths=(("PATH", f"{prefix}/bin"), ("LD_LIBRARY_PATH", f"{prefix}/lib")),
         cwd=settings.cwd,
@@ -43,13 +43,13 @@ def site(
     )
 
 
-def _shown(distribution: Distribution) -> Mount | None:
+def _shown(distribution: Distribution) -> PodMount | None:
     """The MPI at a plain path, where its own is none: Open MPI starts its daemons by a shell
     without quoting its own path, and lists of paths know no `:`."""
     prefix = distribution.prefix
     if _PLAIN.fullmatch(str(prefix)) and _PLAIN.fullmatch(str(prefix.resolve())):
         return None
-    return Mount(str(prefix), f"{SHOWN_MPI}/{prefix.name}", read_only=True)
+    return PodMount(str(prefix), f"{MPI_FOLDER}/{prefix.name}", read_only=True)
 
 
 def _missing(program: str, package: str) -> LocalError:

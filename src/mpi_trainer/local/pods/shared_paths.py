@@ -17,7 +17,9 @@ from mpi_trainer.local.pods.rootfs import HIDDEN, is_hidden
 Pairs = Iterable[tuple[str, str]]
 
 
-def needed(cwd: str, env: Pairs, command: Iterable[str], more: Iterable[str]) -> tuple[str, ...]:
+def shared_paths(
+    cwd: str, env: Pairs, command: Iterable[str], more: Iterable[str]
+) -> tuple[str, ...]:
     """Paths that exist and that pods would hide; the working directory always, and first."""
     wanted = (*_of_env(env), *_of_python(), *_of_command(command), *more)
     found = (path for path in wanted if path not in HIDDEN and _would_be_hidden(path))

@@ -15,14 +15,14 @@ from collections.abc import Callable
 from typing import Final, NoReturn, TypeVar
 
 from mpi_trainer.local.errors import StartError
-from mpi_trainer.local.pods.cgroups import Group
+from mpi_trainer.local.pods.cgroups import PodGroup
 from mpi_trainer.local.pods.pod import ExitStatus
-from mpi_trainer.local.pods.shim import Ends
+from mpi_trainer.local.pods.shim import PodEnds
 
 START_SECONDS: Final = 20.0
 
 
-class Member:
+class ShimPod:
     """A `RunningPod` of a shim, its init and a link to it."""
 
     def __init__(
@@ -37,7 +37,7 @@ class Member:
         self.shim = shim
         self._init: int | None = None
         self._scratch = scratch
-        self._group: Group | None = None
+        self._group: PodGroup | None = None
         self._status: ExitStatus | None = None
         self._open = True
 
@@ -59,7 +59,7 @@ class Member:
             raise StartError(self.name, step, reason)
         raise StartError(self.name, "start", "the pod's first process was killed")
 
-    def limit(self, group: Group | None) -> None:
+    def limit(self, group: PodGroup | None) -> None:
         self._group = group
 
     def terminate(self) -> None:
@@ -114,15 +114,15 @@ class Member:
         return None
 
 
-M = TypeVar("M", bound=Member)
+M = TypeVar("M", bound=ShimPod)
 
 
-def spawn(kind: type[M], name: str, scratch: str, child: Callable[[Ends], NoReturn]) -> M:
+def spawn(kind: type[M], name: str, scratch: str, child: Callable[[PodEnds], NoReturn]) -> M:
     """Fork a shim that runs `child`, connected by a packet socket and two output pipes."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     stdout, stdout_in = os.pipe()
     stderr, stderr_in = os.pipe()
-    ends = Ends(theirs, stdout_in, stderr_in)
+    ends = PodEnds(theirs, stdout_in, stderr_in)
     shim = os.fork()
     if shim == 0:
         child(ends)

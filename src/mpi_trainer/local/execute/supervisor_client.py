@@ -29,7 +29,7 @@ class Orders(msgspec.Struct, frozen=True):
     job: MPIJob | None = None
 
 
-class Look(msgspec.Struct, frozen=True):
+class JobSnapshot(msgspec.Struct, frozen=True):
     """How a job stands, to be kept before it is acted upon."""
 
     job: MPIJob
@@ -38,7 +38,7 @@ class Look(msgspec.Struct, frozen=True):
     ranks: tuple[reports.RankRow, ...]
 
 
-class Follower(Protocol):
+class SupervisorClient(Protocol):
     def fileno(self) -> int:
         """Readable when there are orders."""
 
@@ -47,13 +47,13 @@ class Follower(Protocol):
     def admitted(self, *, wanted: bool) -> bool:
         """Whether the job may hold resources now; `wanted` False gives them back."""
 
-    def keep(self, look: Look) -> None:
+    def keep(self, look: JobSnapshot) -> None:
         """Danger: what is not kept must not be acted upon, so this may raise."""
 
     def tell(self, told: Sequence[reports.Report]) -> None: ...
 
 
-class Channel:
+class TerminalClient:
     """A follower at the other end of a socket. Its own terminal, so it never waits for a turn."""
 
     def __init__(self, channel: socket.socket) -> None:
@@ -72,7 +72,7 @@ class Channel:
     def admitted(self, *, wanted: bool) -> bool:
         return wanted
 
-    def keep(self, look: Look) -> None:
+    def keep(self, look: JobSnapshot) -> None:
         """Nobody else looks: a job in the foreground ends with its supervisor."""
 
     def tell(self, told: Sequence[reports.Report]) -> None:

