@@ -30,9 +30,10 @@ from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.kinds.annotations import ATTEMPTS, RECORD, seconds
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.api.yaml import documents, load, nesting, typed
-from mpi_trainer.controller import log_tail, record, redact, status, stored_job
+from mpi_trainer.controller import log_tail, redact, status, stored_job
 from mpi_trainer.controller.decoded_jobs import DecodedJobs
 from mpi_trainer.controller.job_memory import JobMemories
+from mpi_trainer.controller.mpijob import record
 from mpi_trainer.controller.objects import Pod, StoredJob
 from mpi_trainer.controller.observed_pods import launcher_end, observed_pod
 from mpi_trainer.controller.statusserver import log_progress

@@ -52,7 +52,7 @@ class ScriptsUser(NamedTuple):
     key: Key
 
 
-class _Stored(Partial, frozen=True, gc=False):
+class _StoredScripts(Partial, frozen=True, gc=False):
     metadata: Meta = Meta()
     immutable: bool = False
     data: Mapping[str, str] = {}
@@ -210,7 +210,9 @@ class AgentScripts:
     async def _existing(self, namespace: str) -> str:
         """The uid of the one that is there and right; a wrong one is removed."""
         try:
-            found = await self._client.call(requests.get(CONFIGMAPS, namespace, NAME), _Stored)
+            found = await self._client.call(
+                requests.get(CONFIGMAPS, namespace, NAME), _StoredScripts
+            )
         except NotFound:
             return ""
         uid = found.metadata.uid

@@ -42,7 +42,7 @@ class Loaded(msgspec.Struct, Generic[J], frozen=True):
     errors: tuple[FieldError, ...] = ()
 
 
-class _Reading(msgspec.Struct):
+class _LastDecoding(msgspec.Struct):
     generation: int = 0
     loaded: Loaded[Any] | None = None
 
@@ -67,7 +67,7 @@ class DecodedJobs(Generic[J]):
         """Reads a long spec beside the event loop, before `load` is asked for it."""
         if stored.finished:
             return
-        known = self._memories.part(stored.metadata.uid, _Reading)
+        known = self._memories.part(stored.metadata.uid, _LastDecoding)
         if not _is_of(known, stored.metadata):
             namespace, size = stored.metadata.namespace, stored.spec_size
             loaded = await self._long.run(namespace, size, self._read, stored)
@@ -77,7 +77,7 @@ class DecodedJobs(Generic[J]):
         meta = stored.metadata
         if stored.finished:
             return Loaded(self._ended(stored))
-        known = self._memories.part(meta.uid, _Reading)
+        known = self._memories.part(meta.uid, _LastDecoding)
         read: Loaded[J] | None = known.loaded
         if read is None or not _is_of(known, meta):
             read = known.loaded = self._read(stored)
@@ -114,7 +114,7 @@ class DecodedJobs(Generic[J]):
         return Loaded(self._filled(job), wrong)
 
 
-def _is_of(known: _Reading, meta: Meta) -> bool:
+def _is_of(known: _LastDecoding, meta: Meta) -> bool:
     return known.loaded is not None and 0 < known.generation == meta.generation
 
 

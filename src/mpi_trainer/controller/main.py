@@ -17,11 +17,11 @@ from mpi_trainer.controller.flags import Flags
 from mpi_trainer.controller.mpijob import wiring as mpijob_wiring
 from mpi_trainer.controller.mpijob.reconcile import Stores as MPIJobStores
 from mpi_trainer.controller.mpijob.release import release_all
-from mpi_trainer.controller.shared import Shared
 from mpi_trainer.controller.statusserver import server
 from mpi_trainer.controller.trainjob import discovery
 from mpi_trainer.controller.trainjob import wiring as trainjob_wiring
 from mpi_trainer.controller.trainjob.reconcile import Stores as TrainJobStores
+from mpi_trainer.controller.wiring import Shared
 from mpi_trainer.controller.write_concurrency import WriteConcurrency
 from mpi_trainer.kube import config
 from mpi_trainer.kube.client import Client

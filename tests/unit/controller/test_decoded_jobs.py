@@ -9,9 +9,9 @@ import pytest
 
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.api.yaml import load
-from mpi_trainer.controller import record
 from mpi_trainer.controller.decoded_jobs import DecodedJobs, with_schedule_timeout
 from mpi_trainer.controller.job_memory import JobMemories
+from mpi_trainer.controller.mpijob import record
 from mpi_trainer.controller.objects import StoredJob
 from mpi_trainer.decide.observed import Failure, Record
 from mpi_trainer.runtime.partial import Key

@@ -15,9 +15,10 @@ from mpi_trainer.api.kinds.labels import LABEL_JOB, LABEL_ROLE
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.api.yaml import load
-from mpi_trainer.controller import record, stored_job
+from mpi_trainer.controller import stored_job
 from mpi_trainer.controller.decoded_jobs import DecodedJobs
 from mpi_trainer.controller.job_memory import JobMemories
+from mpi_trainer.controller.mpijob import record
 from mpi_trainer.controller.mpijob.objects import Job
 from mpi_trainer.controller.mpijob.wakeups import BY_JOB, Wakeups
 from mpi_trainer.controller.objects import Pod, StoredJob

@@ -19,10 +19,11 @@ import msgspec
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.annotations import ATTEMPT, WORKERS
 from mpi_trainer.api.kinds.mpijob import MPIJob
-from mpi_trainer.controller import record, status, status_throttle
+from mpi_trainer.controller import status, status_throttle
 from mpi_trainer.controller.children import NameTaken, Predecessor, get_or_create
 from mpi_trainer.controller.dependents import Dependents
 from mpi_trainer.controller.guarded_writes import GuardedWrites
+from mpi_trainer.controller.mpijob import record
 from mpi_trainer.controller.mpijob.desired import Desired
 from mpi_trainer.controller.mpijob.objects import Job
 from mpi_trainer.controller.mpijob.observe import Observation, made_by
@@ -46,7 +47,7 @@ from mpi_trainer.runtime.partial import Key, Meta
 Act = Callable[[], Awaitable[None]]
 
 
-class Refused(Exception):
+class RefusedPod(Exception):
     """The API server will not take a pod of this job. `final` where waiting cannot help."""
 
     def __init__(self, text: str, final: bool) -> None:
@@ -204,10 +205,10 @@ class Writer:
             try:
                 made, new = await get_or_create(self._client, resource, work.metadata, desired)
             except Invalid as error:
-                raise Refused(error.message, final=True) from None
+                raise RefusedPod(error.message, final=True) from None
             except Forbidden as error:
                 final = any(text in error.message for text in _HOPELESS)
-                raise Refused(error.message, final) from None
+                raise RefusedPod(error.message, final) from None
             if resource is JOBS and not new and ATTEMPT not in made.annotations:
                 await self._takeover.launcher_job(work.metadata)
                 raise Predecessor(f"Job {made.name} was made by another controller")
@@ -245,7 +246,7 @@ _HOPELESS = ("violates PodSecurity", "unable to validate against any security co
 def _gravity(error: Exception) -> int:
     if isinstance(error, NameTaken):
         return 0
-    if isinstance(error, Refused):
+    if isinstance(error, RefusedPod):
         return 1 if error.final else 2
     return 3
 

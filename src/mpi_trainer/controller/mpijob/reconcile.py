@@ -17,15 +17,14 @@ from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.labels import LABEL_JOB
 from mpi_trainer.api.kinds.mpijob import KIND, MPIJob
 from mpi_trainer.api.validation import gang_scheduling
-from mpi_trainer.controller import record
 from mpi_trainer.controller.agent_scripts import AgentScripts, ScriptsUser
 from mpi_trainer.controller.children import NameTaken, NameWait, Predecessor, name_taken_text
 from mpi_trainer.controller.decoded_jobs import DecodedJobs, Loaded
 from mpi_trainer.controller.dependents import Dependents
 from mpi_trainer.controller.events import joined_errors, record_event, shortened
 from mpi_trainer.controller.job_memory import JobMemories
-from mpi_trainer.controller.mpijob import status_throttle
-from mpi_trainer.controller.mpijob.apply import Refused, Work, Writer
+from mpi_trainer.controller.mpijob import record, status_throttle
+from mpi_trainer.controller.mpijob.apply import RefusedPod, Work, Writer
 from mpi_trainer.controller.mpijob.desired import desired
 from mpi_trainer.controller.mpijob.log_tail import LogTails
 from mpi_trainer.controller.mpijob.objects import Job
@@ -256,7 +255,7 @@ class Reconciler:
                 raise
             log.info("nothing is made in a namespace that goes: %s", work.key.namespace)
             return Result(REFUSED_AGAIN)
-        except Refused as error:
+        except RefusedPod as error:
             if error.final:
                 noted.verdict = Verdict(reasons.REFUSED, shortened(str(error)))
             else:

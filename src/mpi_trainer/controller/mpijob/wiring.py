@@ -21,7 +21,7 @@ from mpi_trainer.controller.mpijob.reconcile import Reconciler, Stores, Tools
 from mpi_trainer.controller.mpijob.wakeups import Wakeups
 from mpi_trainer.controller.objects import POD_SECONDS, Pod, StoredJob
 from mpi_trainer.controller.pod_logs import PodLogs
-from mpi_trainer.controller.shared import Loop, Shared
+from mpi_trainer.controller.wiring import Loop, Shared
 from mpi_trainer.kube.resources import JOBS, MPIJOBS, PODS, Resource
 from mpi_trainer.runtime.freshness import Freshness
 from mpi_trainer.runtime.job_metrics import MPIJobMetrics

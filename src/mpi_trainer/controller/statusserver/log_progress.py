@@ -49,7 +49,7 @@ _TAG: Final = re.compile(r"\[1,\d{1,6}\]<std(?:out|err)>: ?|\[\d{1,6}\] ")
 """with which an mpirun marks whose line it is"""
 
 
-class _Read(msgspec.Struct):
+class _LogReads(msgspec.Struct):
     """Of one job: when its log is read next, what was stored, and how fast it went of late."""
 
     due: datetime | None = None
@@ -82,7 +82,7 @@ class LogProgress:
         if not is_tracked(notes) or f.read(notes).phase != f.RUNNING:
             return None
         known, every = (
-            self._memories.part(job.metadata.uid, _Read),
+            self._memories.part(job.metadata.uid, _LogReads),
             interval(notes.get(TRACKING_INTERVAL, "")),
         )
         if known.due is not None and now < known.due <= now + every:

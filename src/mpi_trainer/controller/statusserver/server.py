@@ -37,7 +37,7 @@ OF_A_JOB: Final = 8
 log = logging.getLogger(__name__)
 
 
-class Refused(Exception):
+class RefusedReport(Exception):
     def __init__(self, code: int, reason: str, message: str) -> None:
         self.code, self.reason = code, reason
         super().__init__(message)
@@ -54,11 +54,11 @@ class Endpoint:
 
     async def answer(self, request: web.Request) -> web.Response:
         if self._answering >= AT_ONCE:
-            return _failure(Refused(429, "TooManyRequests", "too many reports at once"))
+            return _failure(RefusedReport(429, "TooManyRequests", "too many reports at once"))
         self._answering += 1
         try:
             return _json(await self._taken(request))
-        except Refused as refused:
+        except RefusedReport as refused:
             return _failure(refused)
         finally:
             self._answering -= 1
@@ -68,21 +68,21 @@ class Endpoint:
         try:
             uid = await self._callers.job_uid(request.headers.get("Authorization", ""), key)
             if not uid:
-                raise Refused(403, "Forbidden", "only a pod of this job tells of it")
+                raise RefusedReport(403, "Forbidden", "only a pod of this job tells of it")
             report = read(await self._body(request, uid))
             if report is not None:
                 await self._writes.write(key, uid, report)
         except BadReport as error:
-            raise Refused(422, "Invalid", str(error)) from None
+            raise RefusedReport(422, "Invalid", str(error)) from None
         except Busy:
-            raise Refused(429, "TooManyRequests", "too many reports at once") from None
+            raise RefusedReport(429, "TooManyRequests", "too many reports at once") from None
         except Invalid as error:
-            raise Refused(422, "Invalid", error.message) from None
+            raise RefusedReport(422, "Invalid", error.message) from None
         except (NotFound, Conflict, OtherJob):
-            raise Refused(404, "NotFound", "there is no such TrainJob any more") from None
+            raise RefusedReport(404, "NotFound", "there is no such TrainJob any more") from None
         except KubeError as error:
             log.warning("a report of %s could not be taken: %s", key, error)
-            raise Refused(500, "InternalError", "the API server did not answer") from None
+            raise RefusedReport(500, "InternalError", "the API server did not answer") from None
         return Body(report)
 
     async def _body(self, request: web.Request, uid: str) -> bytes:
@@ -97,7 +97,7 @@ class Endpoint:
 
 
 async def _body(request: web.Request) -> bytes:
-    too_large = Refused(413, "RequestEntityTooLarge", f"a report has at most {LARGEST} bytes")
+    too_large = RefusedReport(413, "RequestEntityTooLarge", f"a report has at most {LARGEST} bytes")
     if (request.content_length or 0) > LARGEST:
         raise too_large
     try:
@@ -106,7 +106,9 @@ async def _body(request: web.Request) -> bytes:
     except web.HTTPRequestEntityTooLarge:
         raise too_large from None
     except TimeoutError:
-        raise Refused(408, "Timeout", f"the body took more than {BODY_SECONDS:.0f} s") from None
+        raise RefusedReport(
+            408, "Timeout", f"the body took more than {BODY_SECONDS:.0f} s"
+        ) from None
 
 
 @asynccontextmanager
@@ -132,10 +134,10 @@ async def serve(
 
 
 async def _nothing(_: web.Request) -> web.Response:
-    return _failure(Refused(404, "NotFound", "nothing is served here"))
+    return _failure(RefusedReport(404, "NotFound", "nothing is served here"))
 
 
-def _failure(refused: Refused) -> web.Response:
+def _failure(refused: RefusedReport) -> web.Response:
     status = {
         "kind": "Status",
         "apiVersion": "v1",

@@ -48,7 +48,7 @@ class Work(msgspec.Struct, frozen=True):
     now: datetime
 
 
-class Refused(Exception):
+class RefusedJobSet(Exception):
     """The API server will not take the JobSet, however often it is asked."""
 
 
@@ -137,7 +137,7 @@ class Writer:
                 work.key.namespace,
             )
         except Invalid as error:
-            raise Refused(error.message) from None
+            raise RefusedJobSet(error.message) from None
         self._freshness.wrote(work.key, JOBSETS, made)
 
     async def _provide_all(self, work: Work, wanted: Desired) -> str:

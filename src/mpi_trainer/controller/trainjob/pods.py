@@ -35,7 +35,7 @@ MOST = 64
 """Jobs that one pass reads; whoever floods a job with false pods costs no more than that"""
 
 
-class _Read(msgspec.Struct):
+class _JobOwners(msgspec.Struct):
     """The uids of Jobs that were read, and of the JobSet that controls each; empty: none does."""
 
     holders: dict[str, str] = {}
@@ -53,7 +53,7 @@ class PodOwners:
         named = [(pod, _job(pod)) for pod in candidates if _claims(pod, job_set)]
         if not named:
             return ()
-        holders = self._memories.part(job.metadata.uid, _Read).holders
+        holders = self._memories.part(job.metadata.uid, _JobOwners).holders
         unknown = {
             one.uid: one
             for _, one in named

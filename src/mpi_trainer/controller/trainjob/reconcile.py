@@ -29,7 +29,7 @@ from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.objects import Pod, StoredJob
 from mpi_trainer.controller.status_throttle import write_time
 from mpi_trainer.controller.statusserver.log_progress import LogProgress
-from mpi_trainer.controller.trainjob.apply import Refused, Work, Writer
+from mpi_trainer.controller.trainjob.apply import RefusedJobSet, Work, Writer
 from mpi_trainer.controller.trainjob.desired import Desired, desired
 from mpi_trainer.controller.trainjob.log_tail import LogTails
 from mpi_trainer.controller.trainjob.objects import JobSet, observed_job_set
@@ -367,7 +367,7 @@ class Reconciler:
         except NameTaken as error:
             noted.verdict = reasons.NAME_TAKEN, str(error)
             return Result(0.0)
-        except Refused as error:
+        except RefusedJobSet as error:
             noted.verdict = reasons.REFUSED_TRAINJOB, shortened(str(error))
             return Result(0.0)
         except Predecessor as error:

@@ -54,18 +54,18 @@ _MANY = 256
 """live runtimes that are remembered; those of namespaces that are gone are never asked for again"""
 
 
-class _Kept(Partial, frozen=True, gc=False):
+class _StoredSnapshot(Partial, frozen=True, gc=False):
     metadata: Meta = Meta()
     data: Mapping[str, str] = {}
     immutable: bool = False
 
 
-class _Read(msgspec.Struct, frozen=True):
+class _DecodedRuntime(msgspec.Struct, frozen=True):
     data: Mapping[str, Any]
     runtime: Runtime
 
 
-class _Known(msgspec.Struct):
+class _JobRuntime(msgspec.Struct):
     """The runtime of one job, and the mark of what is stored of it; empty: nothing is."""
 
     runtime: Runtime | None = None
@@ -79,12 +79,12 @@ class Runtimes:
         self._client = client
         self._memories = memories
         self._live = CoalescedReads(self._read)
-        self._latest: dict[Key, _Read] = {}
+        self._latest: dict[Key, _DecodedRuntime] = {}
         self._long = OffLoop()
 
     async def of_job(self, job: TrainJob, owner: Meta, made_from: str | None) -> Runtime:
         """`made_from` is the mark of the job's JobSet, empty if it has none; None: no JobSet."""
-        known = self._memories.part(owner.uid, _Known)
+        known = self._memories.part(owner.uid, _JobRuntime)
         if known.runtime is not None:
             return known.runtime
         if made_from is not None:
@@ -107,13 +107,15 @@ class Runtimes:
 
         `Superseded` where something else was stored, which goes: begin again.
         """
-        known = self._memories.part(owner.uid, _Known)
+        known = self._memories.part(owner.uid, _JobRuntime)
         if known.runtime is None:
             raise Superseded(snapshots.name(job.name))
         await self._store(job, owner, known.runtime, known)
         return known.mark
 
-    async def _store(self, job: TrainJob, owner: Meta, runtime: Runtime, known: _Known) -> None:
+    async def _store(
+        self, job: TrainJob, owner: Meta, runtime: Runtime, known: _JobRuntime
+    ) -> None:
         if known.mark:
             return
         desired = snapshots.snapshot(job, runtime)
@@ -156,7 +158,7 @@ class Runtimes:
         self._latest[key] = found
         return found.runtime
 
-    async def _recall(self, job: TrainJob, owner: Meta, made_from: str, known: _Known) -> None:
+    async def _recall(self, job: TrainJob, owner: Meta, made_from: str, known: _JobRuntime) -> None:
         """What is stored, if it is what the JobSet was made from."""
         name = snapshots.name(job.name)
         kept = await self._config_map(job)
@@ -178,10 +180,10 @@ class Runtimes:
             )
         known.runtime, known.mark = runtime, mark
 
-    async def _config_map(self, job: TrainJob) -> _Kept | None:
+    async def _config_map(self, job: TrainJob) -> _StoredSnapshot | None:
         target = (CONFIGMAPS, job.namespace, snapshots.name(job.name))
         try:
-            return await self._client.call(requests.get(*target), _Kept)
+            return await self._client.call(requests.get(*target), _StoredSnapshot)
         except NotFound:
             return None
 
@@ -192,14 +194,14 @@ def _runtime_key(job: TrainJob) -> Key:
     return Key("" if (ref.kind or CLUSTER) == CLUSTER else job.namespace, ref.name)
 
 
-class _Stored(Partial, frozen=True, gc=False):
+class _RuntimeSpec(Partial, frozen=True, gc=False):
     spec: msgspec.Raw = msgspec.Raw(b"{}")
 
 
-def _read(body: bytes, last: _Read | None) -> _Read:
+def _read(body: bytes, last: _DecodedRuntime | None) -> _DecodedRuntime:
     """The runtime that the API server has answered with; the `last` one if it still is that."""
     try:
-        wrong = size.text_errors(bytes(typed.decode(body, _Stored).spec))
+        wrong = size.text_errors(bytes(typed.decode(body, _RuntimeSpec).spec))
         data = {} if wrong else typed.decode(body, dict[str, Any])
     except msgspec.MsgspecError as error:
         raise BadRuntime(f"runtime: it cannot be read: {error}") from None
@@ -207,7 +209,7 @@ def _read(body: bytes, last: _Read | None) -> _Read:
         raise BadRuntime(f"runtime: {wrong[0]}")
     if last is not None and last.data == data:
         return last
-    return _Read(data, _runtime(data))
+    return _DecodedRuntime(data, _runtime(data))
 
 
 def _runtime(data: Mapping[str, Any]) -> Runtime:

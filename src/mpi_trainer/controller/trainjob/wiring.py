@@ -16,7 +16,6 @@ from mpi_trainer.controller.flags import Flags
 from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.objects import POD_SECONDS, Pod, StoredJob
 from mpi_trainer.controller.pod_logs import PodLogs
-from mpi_trainer.controller.shared import Loop, Shared
 from mpi_trainer.controller.statusserver.log_progress import LogProgress
 from mpi_trainer.controller.statusserver.writes import ReportWrites
 from mpi_trainer.controller.trainjob.apply import Writer
@@ -26,6 +25,7 @@ from mpi_trainer.controller.trainjob.pods import AllPods, PodOwners
 from mpi_trainer.controller.trainjob.reconcile import Reconciler, Stores, Tools
 from mpi_trainer.controller.trainjob.runtimes import Runtimes
 from mpi_trainer.controller.trainjob.wakeups import Wakeups
+from mpi_trainer.controller.wiring import Loop, Shared
 from mpi_trainer.kube.resources import JOBSETS, PODS, TRAINJOBS, Resource
 from mpi_trainer.render.frame import Facts
 from mpi_trainer.runtime.freshness import Freshness

@@ -1,4 +1,4 @@
-"""What the loops of both kinds share in one process."""
+"""What the loops of both kinds share in one process, and what each kind's wiring gives."""
 
 from __future__ import annotations
 
