@@ -18,7 +18,7 @@ from tests.cluster import eventually
 __all__ = ["admin", "kubelet", "served"]
 
 MAPS = "api/v1/configmaps"
-SHARED = f"{MAPS}/{agent_scripts.NAME}"
+SHARED = f"{MAPS}/{agent_scripts.name()}"
 KEEP = 3
 """seconds that the controller of these tests keeps what nobody uses"""
 
@@ -63,9 +63,9 @@ def test_jobs_share_the_scripts_and_carry_only_what_is_their_own(admin: Admin) -
         submit(admin, job(2, name))
         until(admin, "Running", name)
     (shared,) = _scripts(admin)
-    assert shared["metadata"]["name"] == agent_scripts.NAME
+    assert shared["metadata"]["name"] == agent_scripts.name()
     assert shared["immutable"] is True
-    assert shared["data"] == agent_scripts.DATA
+    assert shared["data"] == agent_scripts.data()
     assert "ownerReferences" not in shared["metadata"]
     for name in ("one", "two"):
         own = admin.get(f"{MAPS}/{name}-config")
@@ -75,7 +75,7 @@ def test_jobs_share_the_scripts_and_carry_only_what_is_their_own(admin: Admin) -
     for pod in admin.pods():
         sources = next(v for v in pod["spec"]["volumes"] if v["name"] == "etc-mpi-agent")
         mounted = [s["configMap"]["name"] for s in sources["projected"]["sources"][1:]]
-        assert mounted[0] == agent_scripts.NAME
+        assert mounted[0] == agent_scripts.name()
 
 
 @pytest.mark.usefixtures("controller", "kubelet")
@@ -99,15 +99,19 @@ def test_another_of_the_name_is_replaced_before_a_pod_reads_it(
     admin: Admin, immutable: bool
 ) -> None:
     """One that could still be changed is another, whatever it holds."""
-    data = {**agent_scripts.DATA, "rank": "#!/bin/sh\nsteal\n"} if immutable else agent_scripts.DATA
-    theirs = {"metadata": {"name": agent_scripts.NAME}, "immutable": immutable, "data": data}
+    data = (
+        {**agent_scripts.data(), "rank": "#!/bin/sh\nsteal\n"}
+        if immutable
+        else agent_scripts.data()
+    )
+    theirs = {"metadata": {"name": agent_scripts.name()}, "immutable": immutable, "data": data}
     was = admin.create(MAPS, theirs)["metadata"]["uid"]
     submit(admin, job(1))
     eventually("a pod", lambda: bool(admin.pods()))
     found = admin.get(SHARED)
     assert found is not None
     assert found["metadata"]["uid"] != was
-    assert found["data"] == agent_scripts.DATA
+    assert found["data"] == agent_scripts.data()
     assert found["immutable"] is True
 
 

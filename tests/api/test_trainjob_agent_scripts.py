@@ -16,7 +16,7 @@ from tests.cluster import eventually
 
 __all__ = ["admin", "api_server"]
 
-SHARED = f"api/v1/configmaps/{agent_scripts.NAME}"
+SHARED = f"api/v1/configmaps/{agent_scripts.name()}"
 
 
 @pytest.fixture
@@ -32,13 +32,13 @@ def controller(admin: Admin) -> Iterator[Controller]:
 def test_scripts_come_when_the_job_goes_on_and_go_after_its_end(admin: Admin) -> None:
     trainjob_lab.submit(admin, trainjob_lab.train_job(suspend=True))
     made = trainjob_lab.job_set(admin)
-    assert made["metadata"]["annotations"][AGENT_SCRIPTS] == agent_scripts.VERSION
+    assert made["metadata"]["annotations"][AGENT_SCRIPTS] == agent_scripts.version()
     assert admin.get(SHARED) is None
     admin.patch(f"{TRAIN}/trainjobs/pi", {"spec": {"suspend": False}})
     eventually("the scripts", lambda: admin.get(SHARED) is not None)
     found = admin.get(SHARED)
     assert found is not None
-    assert found["data"] == agent_scripts.DATA
+    assert found["data"] == agent_scripts.data()
     own = admin.get("api/v1/configmaps/pi-mpi-hostfile")
     assert own is not None
     assert set(own["data"]) == {"hostfile", "hosts", "settings"}

@@ -27,7 +27,6 @@ from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import AlreadyExists, Conflict, NotFound
 from mpi_trainer.kube.resources import CONFIGMAPS
 from mpi_trainer.render import agent_scripts
-from mpi_trainer.render.agent_scripts import NAME
 from mpi_trainer.runtime.partial import Key, Meta, Partial
 from mpi_trainer.runtime.workers import DONE, Result
 from mpi_trainer.runtime.workqueue import WorkQueue
@@ -131,7 +130,7 @@ class AgentScripts:
         `Predecessor` where another ConfigMap of the name is still on its way out.
         """
         state = self._state(user.key.namespace)
-        state.add(user, NAME)
+        state.add(user, agent_scripts.name())
         async with state.lock:
             await self._check(user.key.namespace, state)
 
@@ -146,7 +145,7 @@ class AgentScripts:
             state.waiting.discard(user)
             return
         # Whatever else it began with: a pod that waits may be one that this version made.
-        state.add(user, NAME)
+        state.add(user, agent_scripts.name())
         if user not in state.waiting:
             state.waiting.add(user)
             self.queue.add_after(Key(user.key.namespace, ""), self._times.check)
@@ -200,7 +199,7 @@ class AgentScripts:
         state.checked = now
 
     async def _is_known(self, namespace: str, uid: str) -> bool:
-        get = requests.brief(requests.get(CONFIGMAPS, namespace, NAME))
+        get = requests.brief(requests.get(CONFIGMAPS, namespace, agent_scripts.name()))
         try:
             found = (await self._client.call(get, Answer)).metadata
         except NotFound:
@@ -211,27 +210,29 @@ class AgentScripts:
         """The uid of the one that is there and right; a wrong one is removed."""
         try:
             found = await self._client.call(
-                requests.get(CONFIGMAPS, namespace, NAME), _StoredScripts
+                requests.get(CONFIGMAPS, namespace, agent_scripts.name()), _StoredScripts
             )
         except NotFound:
             return ""
         uid = found.metadata.uid
         if found.metadata.deletion_timestamp is not None:
-            raise Predecessor(f"ConfigMap {NAME} is still being deleted")
-        if found.immutable and found.data == agent_scripts.DATA and not found.binary_data:
+            raise Predecessor(f"ConfigMap {agent_scripts.name()} is still being deleted")
+        if found.immutable and found.data == agent_scripts.data() and not found.binary_data:
             return uid
-        log.warning("ConfigMap %s/%s is not what it should be: replaced", namespace, NAME)
-        await self._delete(namespace, NAME, uid)
+        log.warning(
+            "ConfigMap %s/%s is not what it should be: replaced", namespace, agent_scripts.name()
+        )
+        await self._delete(namespace, agent_scripts.name(), uid)
         return ""
 
     async def _create(self, namespace: str) -> str:
         create = requests.create(CONFIGMAPS, namespace, agent_scripts.config_map(namespace))
         once = msgspec.structs.replace(requests.brief(create), tries=1)
-        self._state(namespace).there.add(NAME)
+        self._state(namespace).there.add(agent_scripts.name())
         try:
             return (await self._client.call(once, Answer)).metadata.uid
         except AlreadyExists:
-            raise Predecessor(f"another ConfigMap {NAME} was there first") from None
+            raise Predecessor(f"another ConfigMap {agent_scripts.name()} was there first") from None
 
     async def _remove(self, namespace: str, state: _Namespace) -> None:
         while unneeded := state.unneeded():
@@ -239,7 +240,7 @@ class AgentScripts:
             state.there.discard(name)
             state.gone.add(name)
             uid = ""
-            if name == NAME:
+            if name == agent_scripts.name():
                 uid, state.uid = state.uid, ""
             try:
                 await self._delete(namespace, name, uid)

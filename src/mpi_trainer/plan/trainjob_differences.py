@@ -36,6 +36,7 @@ from mpi_trainer.plan.comparison import (
     read,
 )
 from mpi_trainer.plan.objects import planned_trainjob
+from mpi_trainer.render import names
 from mpi_trainer.render.frame import Object
 from mpi_trainer.render.trainjob import snapshots
 
@@ -54,7 +55,7 @@ async def trainjob_differences(
         return [Difference(kind.lower(), name, NEW) for kind, name in kinds]
     known = load.train_job(live).value
     seen = known if isinstance(known, TrainJob) else TrainJob()
-    kept = await read(client, CONFIGMAPS, job.namespace, snapshots.name(job.name))
+    kept = await read(client, CONFIGMAPS, job.namespace, names.runtime_snapshot(job.name))
     runtime = await _runtime(client, job, listed, kept)
     if queued(live):
         job = replace(job, spec=replace(job.spec, suspend=seen.spec.suspend))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
+from functools import cache
 
 import msgspec
 
@@ -19,11 +20,21 @@ from mpi_trainer.layout.agent import scripts
 from mpi_trainer.layout.model import PodLayout
 from mpi_trainer.render.frame import Object
 
-DATA = scripts.everything()
-VERSION = hashlib.sha256(msgspec.json.encode(DATA, order="deterministic")).hexdigest()[:12]
 _NAME = "mpi-agent-{}"
-NAME = _NAME.format(VERSION)
 _A_VERSION = re.compile(r"[0-9a-f]{12}")
+
+
+def data() -> Mapping[str, str]:
+    return scripts.everything()
+
+
+@cache
+def version() -> str:
+    return hashlib.sha256(msgspec.json.encode(data(), order="deterministic")).hexdigest()[:12]
+
+
+def name() -> str:
+    return _NAME.format(version())
 
 
 def config_map(namespace: str) -> Object:
@@ -31,22 +42,22 @@ def config_map(namespace: str) -> Object:
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {
-            "name": NAME,
+            "name": name(),
             "namespace": namespace,
-            "labels": {LABEL_AGENT_SCRIPTS: VERSION},
+            "labels": {LABEL_AGENT_SCRIPTS: version()},
         },
         "immutable": True,
-        "data": DATA,
+        "data": dict(data()),
     }
 
 
 def mark(launcher: PodLayout) -> dict[str, str]:
     """The annotation of the object whose pod this is; none where it mounts no scripts."""
-    return {AGENT_SCRIPTS: VERSION} if any(file.shared for file in launcher.files) else {}
+    return {AGENT_SCRIPTS: version()} if any(file.shared for file in launcher.files) else {}
 
 
 def used(annotations: Mapping[str, str]) -> str:
     """The ConfigMap that a mark names, "" where there is none. Users can write annotations, and
     what is named here is deleted one day: so it is one with scripts, or nothing."""
-    version = annotations.get(AGENT_SCRIPTS, "")
-    return _NAME.format(version) if _A_VERSION.fullmatch(version) else ""
+    given = annotations.get(AGENT_SCRIPTS, "")
+    return _NAME.format(given) if _A_VERSION.fullmatch(given) else ""

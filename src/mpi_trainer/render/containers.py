@@ -1,10 +1,16 @@
-"""Changes to single containers of a pod template, whose other parts stay as they are."""
+"""The container of a pod that runs the job, and changes to single containers of a template."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
 from mpi_trainer.render.frame import Object
+
+
+def main_container(spec: Object, name: str = "") -> Object:
+    """That of the name, else the first; it may be changed in place. The others are its user's."""
+    containers: list[Object] = spec["containers"]
+    return next((one for one in containers if name and one.get("name") == name), containers[0])
 
 
 def changed(pod: Object, name: str, change: Callable[[Object], Object]) -> Object:

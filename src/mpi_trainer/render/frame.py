@@ -14,7 +14,7 @@ import msgspec
 
 from mpi_trainer.api.kinds.meta import ObjectMeta
 from mpi_trainer.layout.model import File, Layout
-from mpi_trainer.render import config_map_keys
+from mpi_trainer.render.names import config_map_keys
 
 Object = dict[str, Any]
 
@@ -100,4 +100,4 @@ def frame(layout: Layout, owner: Owner, names: Names, facts: Facts) -> Frame:
     """A launcher without workers runs the ranks itself, whatever the hostfile says."""
     ranks = frozenset(h.pod for h in layout.hosts) or frozenset({layout.launcher.name})
     subdomain = layout.launcher.subdomain
-    return Frame(owner, names, facts, subdomain, config_map_keys.keys(layout), ranks)
+    return Frame(owner, names, facts, subdomain, config_map_keys(layout), ranks)

@@ -15,10 +15,10 @@ from typing import Any
 from mpi_trainer.api.kinds.annotations import ATTEMPT
 from mpi_trainer.api.kinds.labels import without_reserved
 from mpi_trainer.layout.model import PodLayout
-from mpi_trainer.render import init_container, shared_memory
+from mpi_trainer.render import init_container
+from mpi_trainer.render.containers import main_container
 from mpi_trainer.render.frame import Frame, Object
-from mpi_trainer.render.main_container import main_container
-from mpi_trainer.render.volumes import folders
+from mpi_trainer.render.volumes import add_shared_memory, folders
 
 ISTIO = "sidecar.istio.io/inject"
 MOST_SEARCHES = 32
@@ -67,7 +67,7 @@ def _fill_main(main: Object, spec: Object, layout: PodLayout, frame: Frame) -> N
     spec["volumes"] = [*(spec.get("volumes") or ()), *own.volumes]
     main["volumeMounts"] = [*mounts, *own.mounts, *own.overlays]
     if layout.name in frame.rank_pods:
-        shared_memory.add(spec, main)
+        add_shared_memory(spec, main)
     if layout.prepare:
         env = _variables(given, init_container.variables(layout.env))
         twin = {**main, "env": env, "volumeMounts": [*mounts, *own.needed]}

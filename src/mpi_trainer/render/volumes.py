@@ -21,11 +21,12 @@ import msgspec
 from mpi_trainer.layout.hosts import CONFIG_DIR
 from mpi_trainer.layout.model import File, KeyFile, PodLayout
 from mpi_trainer.render import agent_scripts, names
+from mpi_trainer.render.containers import main_container
 from mpi_trainer.render.frame import Frame, Object
-from mpi_trainer.render.main_container import main_container
 from mpi_trainer.render.secrets import KEYS
 
 SCRATCH_SIZE = "64Mi"
+SHARED_MEMORY = "/dev/shm"
 
 T = TypeVar("T", File, KeyFile)
 
@@ -126,7 +127,7 @@ def _several(folder: str, keys: list[KeyFile], files: list[File], frame: Frame) 
 
 def _holder(file: File, frame: Frame) -> str:
     """The ConfigMap that the file is in."""
-    return agent_scripts.NAME if file.shared else frame.names.config_map
+    return agent_scripts.name() if file.shared else frame.names.config_map
 
 
 def _key(file: File, frame: Frame) -> str:
@@ -196,3 +197,24 @@ def _by_root(listed: Iterable[T], roots: dict[str, str]) -> dict[str, list[T]]:
     for one in listed:
         found.setdefault(roots[folder_of(one.path)], []).append(one)
     return found
+
+
+def add_shared_memory(spec: Object, main: Object) -> None:
+    """Adds /dev/shm as large as the pod's memory to a pod spec whose container `main` runs ranks,
+    where the template has none (CTL-14): container runtimes give 64 MiB, on which MPI and NCCL fail
+    in obscure ways.
+
+    There is no size of its own: kubelets then take the pod's memory limit, or the node's memory
+    where it has none, and what is stored there counts against the container's limit either way. All
+    containers of the pod get the same volume, because without it they would share the runtime's. A
+    pod with the host's IPC has the host's /dev/shm and keeps it.
+    """
+    if spec.get("hostIPC") or SHARED_MEMORY in mounted(main):
+        return
+    volumes = spec.setdefault("volumes", [])
+    name = names.unused(names.label(SHARED_MEMORY), {volume.get("name") for volume in volumes})
+    volumes.append({"name": name, "emptyDir": {"medium": "Memory"}})
+    for container in (*(spec.get("initContainers") or ()), *spec["containers"]):
+        if SHARED_MEMORY not in mounted(container):
+            own = container.get("volumeMounts") or []
+            container["volumeMounts"] = [*own, {"name": name, "mountPath": SHARED_MEMORY}]

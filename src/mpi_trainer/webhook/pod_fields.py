@@ -16,7 +16,6 @@ from typing import Any
 import msgspec
 
 from mpi_trainer.render import names
-from mpi_trainer.render.trainjob import children, flux
 
 CONTAINER_LISTS = ("containers", "initContainers")
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
@@ -199,7 +198,7 @@ _SYSCTLS = frozenset(
 _SELINUX_TYPES = ("container_t", "container_init_t", "container_kvm_t", "container_engine_t")
 _PROFILES = ("RuntimeDefault", "Localhost")
 DEFAULT_ACCOUNT = "default"
-KEY_SUFFIXES = (names.secret(""), children.secret_name(""), flux.secret_name(""))
+KEY_SUFFIXES = (names.secret(""), names.ssh_secret(""), names.flux_secret(""))
 # The names that clusters have given to the tokens of accounts; the letters are Kubernetes' own.
 _TOKEN = re.compile(r".*-(?:token|dockercfg)-[bcdfghjklmnpqrstvwxz2456789]{5}\Z", re.DOTALL)
 _LONGEST_NAME = 253

@@ -15,7 +15,7 @@ import yaml
 from mpi_trainer.api.yaml import load
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.layout.mpijob import layout
-from mpi_trainer.render.agent_scripts import VERSION
+from mpi_trainer.render.agent_scripts import version
 from mpi_trainer.render.mpijob.children import Children, Facts, children, secret
 
 FOLDER = Path(__file__).parent
@@ -70,7 +70,7 @@ def projection(case: Path) -> str:
 def written(objects: Iterable[Any]) -> str:
     """Without what changes with every change of a script."""
     text = yaml.dump_all(objects, Dumper=Dumper, sort_keys=False, width=100, allow_unicode=True)
-    return str(text).replace(VERSION, "VERSION")
+    return str(text).replace(version(), "VERSION")
 
 
 def _difference(one: Any, other: Any) -> Any:

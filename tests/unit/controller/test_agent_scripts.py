@@ -7,7 +7,7 @@ from typing import cast
 from mpi_trainer.api.kinds.annotations import AGENT_SCRIPTS
 from mpi_trainer.controller.agent_scripts import AgentScripts, ScriptsUser
 from mpi_trainer.kube.client import Client
-from mpi_trainer.render.agent_scripts import NAME
+from mpi_trainer.render import agent_scripts
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.workqueue import WorkQueue
 from tests.unit.runtime.fake_api_server import FakeApiServer
@@ -42,7 +42,7 @@ async def _grown_after_an_upgrade() -> None:
     for _ in range(3):
         lab.now += 3600
         await lab.scripts.reconcile(PLACE)
-        assert lab.there() == [NAME]
+        assert lab.there() == [agent_scripts.name()]
     assert not [sent for sent in lab.server.sent if sent.method == "DELETE"]
     lab.scripts.note_end(PI, OLD)
     lab.now += 3600
@@ -58,7 +58,7 @@ def test_nothing_is_kept_of_a_namespace_without_jobs() -> None:
 async def _come_and_gone() -> None:
     lab = Lab()
     await lab.scripts.provide(PI)
-    lab.scripts.note_end(PI, {AGENT_SCRIPTS: NAME.removeprefix("mpi-agent-")})
+    lab.scripts.note_end(PI, {AGENT_SCRIPTS: agent_scripts.version()})
     lab.now += 3600
     await lab.scripts.reconcile(PLACE)
     lab.scripts.note_end(PI)

@@ -248,7 +248,7 @@ def test_scripts_are_shown_without_a_list_of_them() -> None:
     for pod, wanted in zip(made.workers, plan.workers, strict=True):
         both = volume(pod["spec"], FOLDER)["projected"]
         assert {"configMap": {"name": made.config_map["metadata"]["name"]}} in both["sources"]
-        assert {"configMap": {"name": agent_scripts.NAME}} in both["sources"]
+        assert {"configMap": {"name": agent_scripts.name()}} in both["sources"]
         assert both["defaultMode"] == 0o555
         seen = shown(pod["spec"], FOLDER, made.config_map, agent_scripts.config_map("ns"))
         assert {f"{FOLDER}/{name}": text for name, text in seen.items()}.items() >= {

@@ -30,7 +30,7 @@ from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Forbidden, Invalid
 from mpi_trainer.kube.resources import JOBSETS, TRAINJOBS, Resource
-from mpi_trainer.render.trainjob.children import secret_name
+from mpi_trainer.render import names
 from mpi_trainer.render.trainjob.jobsets import made_from
 from mpi_trainer.runtime.freshness import Freshness
 from mpi_trainer.runtime.partial import Key, Meta
@@ -92,7 +92,7 @@ class Writer:
         expected = self._dependents.may_have_key(work.metadata, ended, work.now)
         if finished(work.job.status) and not expected:
             return True
-        return await self._dependents.delete_key(work.metadata, secret_name(work.job.name))
+        return await self._dependents.delete_key(work.metadata, names.ssh_secret(work.job.name))
 
     async def delete_job(self, work: Work) -> None:
         await self._writes.delete_job(work.key, work.metadata)
@@ -151,7 +151,7 @@ class Writer:
         )
         if isinstance(stored, Superseded):
             # A key of the wrong runtime may lack a part; what else there is will be replaced.
-            await self._dependents.delete_key(owner, secret_name(work.job.name))
+            await self._dependents.delete_key(owner, names.ssh_secret(work.job.name))
             raise stored
         if provided is not None:
             raise provided

@@ -32,6 +32,7 @@ from mpi_trainer.kube.resources import (
     CONFIGMAPS,
     TRAINING_RUNTIMES,
 )
+from mpi_trainer.render import names
 from mpi_trainer.render.trainjob import snapshots
 from mpi_trainer.runtime.coalesce import CoalescedReads
 from mpi_trainer.runtime.off_loop import OffLoop
@@ -94,8 +95,8 @@ class Runtimes:
         live = await self._live.get(_runtime_key(job))
         if made_from and made_from != snapshots.mark(snapshots.snapshot(job, live)["data"]):
             raise BadRuntime(
-                f"ConfigMap {snapshots.name(job.name)} is not what the job began with, and the "
-                "runtime has changed since; delete the job, and make it again"
+                f"ConfigMap {names.runtime_snapshot(job.name)} is not what the job began with, and "
+                "the runtime has changed since; delete the job, and make it again"
             )
         known.runtime = live
         if made_from is not None:
@@ -109,7 +110,7 @@ class Runtimes:
         """
         known = self._memories.part(owner.uid, _JobRuntime)
         if known.runtime is None:
-            raise Superseded(snapshots.name(job.name))
+            raise Superseded(names.runtime_snapshot(job.name))
         await self._store(job, owner, known.runtime, known)
         return known.mark
 
@@ -123,10 +124,12 @@ class Runtimes:
         if not fresh:
             kept = await self._config_map(job)
             if kept is None:
-                raise Predecessor(f"ConfigMap {snapshots.name(job.name)} was there a moment ago")
+                raise Predecessor(
+                    f"ConfigMap {names.runtime_snapshot(job.name)} was there a moment ago"
+                )
             if kept.data != desired["data"] or not kept.immutable:
                 await self._remove(kept.metadata)
-                raise Superseded(snapshots.name(job.name))
+                raise Superseded(names.runtime_snapshot(job.name))
         known.mark = snapshots.mark(desired["data"])
 
     async def _remove(self, meta: Meta) -> None:
@@ -160,7 +163,7 @@ class Runtimes:
 
     async def _recall(self, job: TrainJob, owner: Meta, made_from: str, known: _JobRuntime) -> None:
         """What is stored, if it is what the JobSet was made from."""
-        name = snapshots.name(job.name)
+        name = names.runtime_snapshot(job.name)
         kept = await self._config_map(job)
         if kept is None:
             return
@@ -181,7 +184,7 @@ class Runtimes:
         known.runtime, known.mark = runtime, mark
 
     async def _config_map(self, job: TrainJob) -> _StoredSnapshot | None:
-        target = (CONFIGMAPS, job.namespace, snapshots.name(job.name))
+        target = (CONFIGMAPS, job.namespace, names.runtime_snapshot(job.name))
         try:
             return await self._client.call(requests.get(*target), _StoredSnapshot)
         except NotFound:

@@ -9,14 +9,14 @@ are a third of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import Literal
 
+from mpi_trainer.layout import package_files
 from mpi_trainer.layout.agent.paths import FOLDER, NAMES
 from mpi_trainer.layout.model import File, Host
 
-_HERE = Path(__file__).parent
 _EVERYWHERE = ("prepare", "processes", "watch", "waiting", "rank")
 _ON_WORKERS = ("worker", "session")
 _ON_LAUNCHERS = ("launch", "channels", "verdict", "summary", "mpiexec", "streams", "ssh", "names")
@@ -32,26 +32,32 @@ SETTINGS = f"{FOLDER}/settings"
 
 def text(name: str) -> str:
     """The script of that name."""
-    return _TEXTS[name]
+    return everything()[name]
 
 
 def files(role: Literal["launcher", "worker"], settings: str) -> tuple[File, ...]:
     names = (*_EVERYWHERE, *(_ON_LAUNCHERS if role == "launcher" else _ON_WORKERS))
     python = (_PYTHON, _LINES) if role == "launcher" else (_PYTHON,)
     return (
-        *(File(f"{FOLDER}/{name}", _MODE, _TEXTS[name], shared=True) for name in (*names, *python)),
+        *(File(f"{FOLDER}/{name}", _MODE, text(name), shared=True) for name in (*names, *python)),
         File(SETTINGS, _MODE, settings),
     )
 
 
 def names() -> tuple[File, ...]:
     """What a launcher needs in order to wait for its hosts' names, and no more."""
-    return (File(NAMES, _MODE, _TEXTS["names"], shared=True),)
+    return (File(NAMES, _MODE, text("names"), shared=True),)
 
 
-def everything() -> dict[str, str]:
+@cache
+def everything() -> Mapping[str, str]:
     """All scripts of this version, of every role, by name."""
-    return dict(_TEXTS)
+    shell = (*_EVERYWHERE, *_ON_WORKERS, *_ON_LAUNCHERS)
+    return {
+        _PYTHON: _read(f"python/{_PYTHON}"),
+        _LINES: _read(f"python/{_LINES}.py"),
+        **{name: _bare(_read(f"{name}.sh")) for name in shell},
+    }
 
 
 def hosts(workers: Iterable[Host]) -> File:
@@ -72,17 +78,10 @@ def _lines(workers: Iterable[Host]) -> Iterator[str]:
 
 
 def _read(name: str) -> str:
-    return (_HERE / name).read_text(encoding="utf-8")
+    return package_files.text(f"agent/{name}")
 
 
 def _bare(script: str) -> str:
     """Without lines that are empty or a comment; the first says which shell it is for."""
     first, *rest = script.splitlines(keepends=True)
     return first + "".join(line for line in rest if line.strip() and line.lstrip()[0] != "#")
-
-
-_TEXTS = {
-    _PYTHON: _read(f"python/{_PYTHON}"),
-    _LINES: _read(f"python/{_LINES}.py"),
-    **{name: _bare(_read(f"{name}.sh")) for name in (*_EVERYWHERE, *_ON_WORKERS, *_ON_LAUNCHERS)},
-}

@@ -14,6 +14,7 @@ import msgspec
 
 from mpi_trainer.api.errors import FieldError, InvalidJob
 from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob
+from mpi_trainer.api.validation.volumes import CONFIG_VOLUME, SSH_VOLUME
 from mpi_trainer.layout.model import Layout
 from mpi_trainer.render import conflicts, names, secrets
 from mpi_trainer.render.configmaps import config_map
@@ -67,9 +68,9 @@ def secret(layout: Layout, job: MPIJob, parts: Mapping[Part, str]) -> Object:
 def _frame(layout: Layout, job: MPIJob, facts: Facts) -> Frame:
     named = Names(
         config_map=names.config_map(job.name),
-        config_volume=names.CONFIG_VOLUME,
+        config_volume=CONFIG_VOLUME,
         secret=names.secret(job.name),
-        ssh_volume=names.SSH_VOLUME,
+        ssh_volume=SSH_VOLUME,
         labels={names.APP: job.name},
     )
     return frame(layout, job, named, facts)

@@ -18,10 +18,11 @@ from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.kinds.labels import LABEL_TRAINJOB, without_reserved
 from mpi_trainer.api.kinds.runtime import FLUX, MPI, Runtime
 from mpi_trainer.api.kinds.trainjob import TrainJob
+from mpi_trainer.api.validation.compatibility import HOSTFILE_VOLUME, SSH_VOLUME
 from mpi_trainer.layout import policies
 from mpi_trainer.layout.model import Layout
 from mpi_trainer.layout.trainjob import layout as laid_out
-from mpi_trainer.render import agent_scripts, conflicts, secrets
+from mpi_trainer.render import agent_scripts, conflicts, names, secrets
 from mpi_trainer.render.configmaps import config_map
 from mpi_trainer.render.frame import Endpoint, Facts, Frame, Names, Object, frame
 from mpi_trainer.render.pods import filled, marked
@@ -37,7 +38,6 @@ __all__ = [
     "children",
     "rendered",
     "secret",
-    "secret_name",
 ]
 
 # The launcher's and the nodes' templates come from the runtime.
@@ -104,10 +104,6 @@ def secret(layout: Layout, job: TrainJob, parts: Mapping[Part, str]) -> Object:
     return secrets.secret(_frame(layout, job, Facts()), parts)
 
 
-def secret_name(job: str) -> str:
-    return f"{job}-mpi-ssh-auth"
-
-
 def _filled(
     pods: Mapping[str, Object], effective: Effective, layout: Layout, shared: Frame
 ) -> dict[str, Object]:
@@ -132,10 +128,10 @@ _ROLES = {"launcher": "launcher", "worker": "node"}
 
 def _frame(layout: Layout, job: TrainJob, facts: Facts) -> Frame:
     named = Names(
-        config_map=f"{job.name}-mpi-hostfile",
-        config_volume="mpi-hostfile",
-        secret=secret_name(job.name),
-        ssh_volume="mpi-ssh-auth",
+        config_map=names.hostfile(job.name),
+        config_volume=HOSTFILE_VOLUME,
+        secret=names.ssh_secret(job.name),
+        ssh_volume=SSH_VOLUME,
     )
     return frame(layout, job, named, facts)
 

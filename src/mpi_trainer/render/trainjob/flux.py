@@ -13,6 +13,7 @@ from mpi_trainer.api.effective.combine import Effective
 from mpi_trainer.api.effective.overrides import NODE_CONTAINER
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.layout.policies import flux
+from mpi_trainer.render import names
 from mpi_trainer.render.containers import changed, merged
 from mpi_trainer.render.frame import Object, metadata
 from mpi_trainer.render.secrets import KeyPlan, Part
@@ -51,13 +52,9 @@ def config_map(job: TrainJob, broker: flux.Broker) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": metadata(job, _config_name(job)),
+        "metadata": metadata(job, names.flux_config(job.name)),
         "data": dict(broker.files),
     }
-
-
-def secret_name(job: str) -> str:
-    return f"{job}-flux-curve"
 
 
 def keys(job: TrainJob) -> KeyPlan:
@@ -79,14 +76,10 @@ def _secret(job: TrainJob, parts: Mapping[Part, str]) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": metadata(job, secret_name(job.name)),
+        "metadata": metadata(job, names.flux_secret(job.name)),
         "type": "Opaque",
         "data": {"curve.cert": base64.b64encode(text.encode()).decode()},
     }
-
-
-def _config_name(job: TrainJob) -> str:
-    return f"{job.name}-flux-entrypoint"
 
 
 def _installer(job: TrainJob, broker: flux.Broker) -> Object:
@@ -96,7 +89,11 @@ def _installer(job: TrainJob, broker: flux.Broker) -> Object:
         "command": list(flux.INIT),
         "volumeMounts": [
             {"name": "flux-install", "mountPath": "/mnt/flux"},
-            {"name": _config_name(job), "mountPath": flux.CONFIG_FOLDER, "readOnly": True},
+            {
+                "name": names.flux_config(job.name),
+                "mountPath": flux.CONFIG_FOLDER,
+                "readOnly": True,
+            },
         ],
     }
 
@@ -105,21 +102,21 @@ def _mounts(job: TrainJob) -> tuple[Object, ...]:
     return (
         {"name": "flux-install", "mountPath": "/mnt/flux"},
         {"name": "spack-install", "mountPath": "/opt/software"},
-        {"name": _config_name(job), "mountPath": flux.CONFIG_FOLDER, "readOnly": True},
+        {"name": names.flux_config(job.name), "mountPath": flux.CONFIG_FOLDER, "readOnly": True},
         {"name": "flux-curve", "mountPath": "/curve", "readOnly": True},
         {"name": "shared-memory", "mountPath": "/dev/shm"},
     )
 
 
 def _volumes(job: TrainJob) -> tuple[Object, ...]:
-    config = {"name": _config_name(job), "defaultMode": 0o755}
+    config = {"name": names.flux_config(job.name), "defaultMode": 0o755}
     return (
         {"name": "spack-install", "emptyDir": {}},
         {"name": "flux-install", "emptyDir": {}},
-        {"name": _config_name(job), "configMap": config},
+        {"name": names.flux_config(job.name), "configMap": config},
         {"name": "shared-memory", "emptyDir": {"medium": "Memory"}},
         {
             "name": "flux-curve",
-            "secret": {"secretName": secret_name(job.name), "defaultMode": 0o444},
+            "secret": {"secretName": names.flux_secret(job.name), "defaultMode": 0o444},
         },
     )

@@ -12,6 +12,7 @@ from typing import Final
 
 from mpi_trainer.api.effective.combine import TRAINER, Effective
 from mpi_trainer.api.kinds.trainjob import TrainJob
+from mpi_trainer.render import names
 from mpi_trainer.render.containers import merged
 from mpi_trainer.render.frame import Endpoint, Object, metadata
 
@@ -60,7 +61,7 @@ def config_map(job: TrainJob, endpoint: Endpoint) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": metadata(job, f"{job.name}-tls-config"),
+        "metadata": metadata(job, names.status_trust(job.name)),
         "data": {"ca.crt": endpoint.authority},
     }
 
@@ -81,7 +82,7 @@ def _volume(job: TrainJob) -> Object:
         "path": "token",
     }
     authority = {
-        "name": f"{job.name}-tls-config",
+        "name": names.status_trust(job.name),
         "items": [{"key": "ca.crt", "path": "ca.crt"}],
     }
     sources = [{"serviceAccountToken": token}, {"configMap": authority}]

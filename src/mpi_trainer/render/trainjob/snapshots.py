@@ -19,12 +19,9 @@ from mpi_trainer.api.kinds.runtime import Runtime, to_wire
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.api.yaml import documents, load, typed
 from mpi_trainer.render.frame import Object, metadata
+from mpi_trainer.render.names import runtime_snapshot
 
 KEY = "runtime"
-
-
-def name(job: str) -> str:
-    return f"{job}-runtime-snapshot"
 
 
 def snapshot(job: TrainJob, runtime: Runtime) -> Object:
@@ -32,7 +29,7 @@ def snapshot(job: TrainJob, runtime: Runtime) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": metadata(job, name(job.name)),
+        "metadata": metadata(job, runtime_snapshot(job.name)),
         "immutable": True,
         "data": {KEY: msgspec.json.encode(kept).decode()},
     }

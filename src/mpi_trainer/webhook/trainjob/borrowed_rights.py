@@ -15,7 +15,7 @@ from mpi_trainer.api.effective.overrides import NODE_CONTAINER
 from mpi_trainer.api.errors import Path, field
 from mpi_trainer.api.kinds.runtime import CLUSTER, Runtime
 from mpi_trainer.api.kinds.trainjob import TrainJob
-from mpi_trainer.render.trainjob.children import secret_name
+from mpi_trainer.render import names
 from mpi_trainer.webhook import borrowed_rights
 from mpi_trainer.webhook.borrowed_rights import (
     AddedClaims,
@@ -35,7 +35,7 @@ _FOR_USERS = frozenset({NODE_CONTAINER, DATASET, MODEL})
 
 def added_claims(job: TrainJob, runtime: Runtime, before: TrainJob | None = None) -> AddedClaims:
     """Those of a new job, or of the change of the job that was there `before`."""
-    own_secret = secret_name(job.name)
+    own_secret = names.ssh_secret(job.name)
     new = templates(effective(job, runtime))
     given = templates(effective(_unpatched(job), runtime))
     old = () if before is None else templates(effective(before, runtime))

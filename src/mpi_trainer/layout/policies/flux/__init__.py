@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -18,6 +17,7 @@ import msgspec
 from mpi_trainer.api.effective.combine import NODE, Effective, ReplicatedJob, gpus
 from mpi_trainer.api.effective.overrides import NODE_CONTAINER, container
 from mpi_trainer.api.validation.compatibility import FLUX_INSTALLER
+from mpi_trainer.layout import package_files
 from mpi_trainer.layout.hosts import host_name
 
 CONFIG_FOLDER: Final = "/etc/flux-config"
@@ -34,10 +34,7 @@ _DEFAULTS: Final = {
     QUEUE_POLICY: "fcfs",
 }
 _CONFIG: Final = "/mnt/flux/config"
-_SCRIPTS: Final = {
-    name: (Path(__file__).parent / name).read_text(encoding="utf-8")
-    for name in ("init.sh", "entrypoint.sh")
-}
+_SCRIPTS: Final = ("init.sh", "entrypoint.sh")
 
 
 class Broker(msgspec.Struct, frozen=True):
@@ -59,7 +56,7 @@ def broker(effective: Effective, namespace: str, domain: str) -> Broker:
         image=chosen[VIEW_IMAGE],
         command=(*ENTRYPOINT, *_words(effective)),
         files={
-            **_SCRIPTS,
+            **{name: package_files.text(f"policies/flux/{name}") for name in _SCRIPTS},
             "broker.toml": _configuration(effective, namespace, domain, chosen),
             "settings": _numbers(effective),
         },
