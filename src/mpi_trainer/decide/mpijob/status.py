@@ -84,7 +84,7 @@ class StatusBuilder(msgspec.Struct, frozen=True):
         if c.holds(self.status.conditions, c.SUSPENDED) and self.status.start_time is None:
             return self
         text = f"{self._name} is suspended."
-        builder = self._set_true(c.SUSPENDED, reasons.SUSPENDED, "MPIJob suspended")
+        builder = self._set_true(c.SUSPENDED, reasons.SUSPENDED, f"{self.job.kind} suspended")
         builder = builder._set(c.RUNNING, c.FALSE, reasons.SUSPENDED, text)
         builder = builder._set_false(c.RESTARTING, reasons.SUSPENDED, text)
         return replace(builder, status=replace(builder.status, start_time=None))
@@ -92,8 +92,8 @@ class StatusBuilder(msgspec.Struct, frozen=True):
     def resumed(self) -> StatusBuilder:
         if not c.holds(self.status.conditions, c.SUSPENDED):
             return self
-        builder = self._set(c.SUSPENDED, c.FALSE, reasons.RESUMED, "MPIJob resumed")
-        return builder._event("Normal", reasons.RESUMED, "MPIJob resumed")
+        builder = self._set(c.SUSPENDED, c.FALSE, reasons.RESUMED, f"{self.job.kind} resumed")
+        return builder._event("Normal", reasons.RESUMED, f"{self.job.kind} resumed")
 
     def succeeded(self) -> StatusBuilder:
         text = f"{self._name} successfully completed."
@@ -104,7 +104,7 @@ class StatusBuilder(msgspec.Struct, frozen=True):
 
     @property
     def _name(self) -> str:
-        return f"MPIJob {self.job.namespace}/{self.job.name}"
+        return f"{self.job.kind} {self.job.namespace}/{self.job.name}"
 
     def _ended(self) -> StatusBuilder:
         builder = self._set_false(c.RUNNING, reasons.RUNNING, f"{self._name} has ended.")

@@ -109,7 +109,7 @@ def prepare_train(job: TrainJob, runtime: Runtime, settings: LocalSettings) -> L
         distribution=settings.distribution or build,
         train=trainjob.kept(job, runtime),
     )
-    return prepare(trainjob.stand_in(job, runtime), settings)
+    return prepare(trainjob.executed_job(job, runtime), settings)
 
 
 def _layout(job: MPIJob, settings: LocalSettings) -> Layout:

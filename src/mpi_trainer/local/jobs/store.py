@@ -26,7 +26,7 @@ import msgspec
 
 from mpi_trainer.api.kinds import conditions
 from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus
-from mpi_trainer.local.execute.settings import LocalSettings, SubmittedTrainJob
+from mpi_trainer.local.execute.settings import LocalSettings
 from mpi_trainer.local.jobs import queue
 from mpi_trainer.local.jobs.jobdir import Damaged, JobDir, JobState, StoredEvent
 from mpi_trainer.local.jobs.private_files import open_unlinked
@@ -112,7 +112,7 @@ def _prepared(folder: JobDir, job: MPIJob, settings: LocalSettings) -> Iterator[
         job = replace(job, metadata=meta, status=MPIJobStatus())
         fresh.write_settings(settings)
         fresh.write_job(job)
-        fresh.write_state(_first_state(job, settings.train, now))
+        fresh.write_state(_first_state(job, now))
         fresh.keep_reserve()
         yield fresh, alive
     finally:
@@ -120,7 +120,7 @@ def _prepared(folder: JobDir, job: MPIJob, settings: LocalSettings) -> Iterator[
         shutil.rmtree(fresh.path, ignore_errors=True)
 
 
-def _first_state(job: MPIJob, train: SubmittedTrainJob | None, now: datetime) -> JobState:
+def _first_state(job: MPIJob, now: datetime) -> JobState:
     need = queue.resource_need(job)
     return JobState(
         created=now,
@@ -131,7 +131,7 @@ def _first_state(job: MPIJob, train: SubmittedTrainJob | None, now: datetime) ->
         needs_cpus=need.cpus,
         needs_memory=need.memory,
         queued=time.monotonic(),
-        kind=job.kind if train is None else train.job["kind"],
+        kind=job.kind,
     )
 
 

@@ -1,9 +1,10 @@
-"""A TrainJob on this machine: the MPIJob that stands in for it where jobs live and die here.
+"""A TrainJob as the local executor runs it. Pure.
 
-The local executor knows one life of a job, MPIJob's: pods, attempts, suspension, deadline, end.
-`stand_in` says in those words what a TrainJob and its runtime are; names, hosts and variables stay
-the TrainJob's own, by its own Layout. A job of another policy is a gang without MPI: its first node
-takes the launcher's place, and it has succeeded when every node has. Pure.
+The executor has one description of what it runs, with MPIJob's fields: pods, attempts, suspension,
+deadline, end. `executed_job` fills it from a TrainJob and its runtime; kind, names, hosts and
+variables stay the TrainJob's own. A job of another policy is a gang without MPI: its first node
+takes the launcher's place, and it has succeeded when every node has. Interfaces see the TrainJob
+itself (`sdk.backends.local.observed`).
 """
 
 from __future__ import annotations
@@ -54,13 +55,14 @@ def values(train: SubmittedTrainJob) -> tuple[TrainJob, Runtime]:
     return decode(TrainJob, train.job).value, decode(Runtime, train.runtime).value
 
 
-def stand_in(job: TrainJob, given: Runtime) -> MPIJob:
-    """The MPIJob with the TrainJob's pods, suspension, deadline and attempts."""
+def executed_job(job: TrainJob, given: Runtime) -> MPIJob:
+    """With the TrainJob's kind, pods, suspension, deadline and attempts."""
     merged = arranged(job, given)
     first, others = _roles(merged)
     notes = {**given.metadata.annotations, **job.metadata.annotations}
     ttl = notes.get(TTL, "")
     return MPIJob(
+        kind=trainjob.KIND,
         metadata=job.metadata,
         spec=mpijob.MPIJobSpec(
             slots_per_worker=max(merged.slots, 1),

@@ -32,16 +32,16 @@ REASONS = {
 }
 
 
-def wire(train: SubmittedTrainJob, stand_in: MPIJob) -> dict[str, Any]:
-    """The TrainJob as stored, with the suspension and the status of the job that stands for it."""
+def wire(train: SubmittedTrainJob, executed: MPIJob) -> dict[str, Any]:
+    """The TrainJob as stored, with suspension and status as the executor has them."""
     job, given = values(train)
-    spec = replace(job.spec, suspend=stand_in.spec.run_policy.suspend)
-    whole = replace(job, metadata=stand_in.metadata, spec=spec)
+    spec = replace(job.spec, suspend=executed.spec.run_policy.suspend)
+    whole = replace(job, metadata=executed.metadata, spec=spec)
     found = effective(job, given)
     status = TrainJobStatus(
-        conditions=tuple(_conditions(stand_in.status)),
+        conditions=tuple(_conditions(executed.status)),
         jobs_status=tuple(
-            _counts(one.name, _role(found.policy, one.role), stand_in) for one in found.jobs
+            _counts(one.name, _role(found.policy, one.role), executed) for one in found.jobs
         ),
     )
     return trainjob.to_wire(replace(whole, status=status))
@@ -57,7 +57,7 @@ def _conditions(status: mpijob.MPIJobStatus) -> list[TrainJobCondition]:
             type=WORDS[one.type],
             status=one.status,
             reason=REASONS.get((one.type, one.status), one.reason),
-            message=one.message.replace("MPIJob", "TrainJob"),
+            message=one.message,
             last_transition_time=one.last_transition_time,
         )
         for one in status.conditions
@@ -65,11 +65,11 @@ def _conditions(status: mpijob.MPIJobStatus) -> list[TrainJobCondition]:
     ]
 
 
-def _counts(name: str, role: str, stand_in: MPIJob) -> ReplicatedJobStatus:
-    counted = stand_in.status.replica_statuses.get(role, mpijob.ReplicaStatus())
-    suspended = c.holds(stand_in.status.conditions, c.SUSPENDED)
+def _counts(name: str, role: str, executed: MPIJob) -> ReplicatedJobStatus:
+    counted = executed.status.replica_statuses.get(role, mpijob.ReplicaStatus())
+    suspended = c.holds(executed.status.conditions, c.SUSPENDED)
     active = int(counted.active > 0)
     failed = int(counted.failed > 0)
     succeeded = int(counted.succeeded > 0 and not active and not failed)
-    ready = int(active and c.holds(stand_in.status.conditions, c.RUNNING))
+    ready = int(active and c.holds(executed.status.conditions, c.RUNNING))
     return ReplicatedJobStatus(name, ready, succeeded, failed, active, int(suspended))

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 
-import msgspec
-
-from mpi_trainer.api.kinds import conditions, trainjob
+from mpi_trainer.api.kinds import conditions
 from mpi_trainer.api.kinds.mpijob import MPIJob, to_wire
 from mpi_trainer.local.execute.settings import SubmittedTrainJob
 from mpi_trainer.local.jobs import trainjob_status
@@ -17,8 +15,6 @@ from mpi_trainer.local.pods import access
 from mpi_trainer.sdk.backends.backend import JobSummary, JobView, Key, PodInfo, RankInfo
 from mpi_trainer.sdk.backends.local.errors import readable
 from mpi_trainer.sdk.backends.views import mpijob_view
-
-replace = msgspec.structs.replace
 
 DAMAGED = "JobDirectoryDamaged"
 
@@ -30,10 +26,7 @@ def view(folder: JobDir, key: Key) -> JobView:
 
 def job_view(job: MPIJob, train: SubmittedTrainJob | None) -> JobView:
     """`job` is what the executor runs; `train` the TrainJob that it was made from, if it was."""
-    if train is None:
-        return mpijob_view(job, to_wire(job))
-    manifest = trainjob_status.wire(train, job)
-    return replace(mpijob_view(job, manifest), kind=trainjob.KIND)
+    return mpijob_view(job, to_wire(job) if train is None else trainjob_status.wire(train, job))
 
 
 def summary(folder: JobDir, state: JobState | Damaged) -> JobSummary:
