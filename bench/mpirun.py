@@ -78,11 +78,11 @@ def _in_pods(build: str, workers: int, command: tuple[str, ...], agent: bool) ->
 
 def _planner(local: LocalRun, host: Sandbox) -> Planner:
     own, hosts = KeyPairProcess(2).pairs()
-    places = {
+    locations = {
         pod.name: PodLocation(host.address(i), sshd.PORT, host.paths(pod.name))
         for i, pod in enumerate(local.layout.pods)
     }
-    return Planner(local.layout, local.order().site, places, JobKeys(own, hosts))
+    return Planner(local.layout, local.run_plan().machine, locations, JobKeys(own, hosts))
 
 
 def _timed(plan: PodPlan) -> PodPlan:

@@ -153,7 +153,7 @@ def test_no_link_in_a_jobs_folder_is_followed(tmp_path: Path, link: str) -> None
             with folder.edited():
                 pass
         elif link == "alive.lock":
-            folder.take_life()
+            folder.lock_alive()
         else:
             folder.state()
     assert not target.exists()

@@ -22,16 +22,16 @@ LOG_TAIL: Final = 64 * 1024
 """characters of a log's end; 480 of them are shown"""
 
 TERMINATION_MESSAGE: Final = 4096
-"""characters of a container's last words; the kubelet keeps no more bytes than that"""
+"""characters of a container's termination message; the kubelet keeps no more bytes"""
 
 SUMMARY: Final = 16 * 1024
 """characters of a launcher's summary, with what of its log may stand before it"""
 
 RANKS_PER_POD: Final = 1024
-"""ranks that a launcher can tell of for each pod of its job; nodes have half as many threads"""
+"""ranks that a launcher can report for each pod of its job; nodes have half as many threads"""
 
 RANKS: Final = 65_536
-"""ranks that a launcher can tell of at all; each of them costs a few microseconds in every look"""
+"""ranks that a launcher can report at all; each costs a few microseconds in every look"""
 
 MESSAGE: Final = 1024
 """characters of what a kubelet, a scheduler or a Job says of a pod, and bytes of an event"""
@@ -46,7 +46,7 @@ SHORT_TEXT: Final = 8 * 1024
 """bytes of JSON that are read within a few milliseconds; more are read beside the event loop"""
 
 ERRORS: Final = 100
-"""things that are told to be wrong, or suspicious, in one object"""
+"""errors, or warnings, that are reported for one object"""
 
 OUR_ANNOTATIONS: Final = 64 * 1024
 """characters of all annotations of ours on one object, names included"""

@@ -1,6 +1,6 @@
 """Where the local backend keeps things, by the XDG conventions of the current user.
 
-Guarantee: no folder that is another user's is named (`ownership`); asking for one is a LocalError.
+Guarantee: a folder that is another user's is a LocalError (`jobs.private_files`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`python -m mpi_trainer.webhook`: serves admission until it is told to stop."""
+"""`python -m mpi_trainer.webhook`: serves admission until a signal."""
 
 from mpi_trainer.webhook.main import main
 

@@ -1,4 +1,4 @@
-"""Jobs spoilt by chance, before the real door: it answers, and it is right (CTL-4, SC-006).
+"""Jobs spoilt by chance, before the real client: it answers, and it is right (CTL-4, SC-006).
 
 A few in every run; by hand `MPI_TRAINER_MUTATIONS=10000` for all that were asked for.
 """
@@ -59,7 +59,7 @@ STRICTER = re.compile(
 
 
 @pytest.fixture
-def door(webhook: Server, namespace: Kubectl) -> Iterator[Admin]:
+def client(webhook: Server, namespace: Kubectl) -> Iterator[Admin]:
     admin = Admin(namespace.spec, namespace.namespace)
     eventually("account", lambda: admin.get("api/v1/serviceaccounts/default") is not None)
     yield admin
@@ -67,9 +67,9 @@ def door(webhook: Server, namespace: Kubectl) -> Iterator[Admin]:
 
 
 @pytest.fixture
-def maker(door: Admin) -> Iterator[Admin]:
+def maker(client: Admin) -> Iterator[Admin]:
     """The controller's own name, by which alone a job's pods can be made."""
-    admin = Admin(door.spec, door.namespace, ACCOUNT)
+    admin = Admin(client.spec, client.namespace, ACCOUNT)
     yield admin
     admin.close()
 
@@ -97,17 +97,17 @@ def refused_children(maker: Admin, stored: Object) -> list[str]:
 
 
 @pytest.mark.timeout(3600, func_only=True)
-def test_a_job_that_is_taken_gets_its_pods(door: Admin, maker: Admin) -> None:
+def test_a_job_that_is_taken_gets_its_pods(client: Admin, maker: Admin) -> None:
     taken: list[bool] = []
 
     def judged(data: Object) -> bool:
-        stored = tried(door, f"{JOBS}/mpijobs", data)
+        stored = tried(client, f"{JOBS}/mpijobs", data)
         if isinstance(stored, Refusal):
             return False
         refused = refused_children(maker, stored)
         # A busy API server's silence admits a job unasked: it is asked again.
         if refused:
-            again = tried(door, f"{JOBS}/mpijobs", data)
+            again = tried(client, f"{JOBS}/mpijobs", data)
             assert isinstance(again, Refusal), (refused, data)
         return True
 
@@ -124,7 +124,7 @@ def test_a_job_that_is_taken_gets_its_pods(door: Admin, maker: Admin) -> None:
 
 
 @pytest.mark.timeout(1200, func_only=True)
-def test_a_template_that_is_refused_makes_no_pods(door: Admin) -> None:
+def test_a_template_that_is_refused_makes_no_pods(client: Admin) -> None:
     """But for what is refused on purpose, each with its words in `STRICTER`."""
 
     @few(SAMPLE)
@@ -135,7 +135,7 @@ def test_a_template_that_is_refused_makes_no_pods(door: Admin) -> None:
         specs = data["spec"]["mpiReplicaSpecs"]
         pods = [_bare(specs[role].get("template")) for role in {e.path[2] for e in errors}]
         unjust = [str(error) for error in errors if not STRICTER.search(str(error))]
-        answers = (tried(door, PATHS["Pod"], pod) for pod in pods)
+        answers = (tried(client, PATHS["Pod"], pod) for pod in pods)
         assert not unjust or any(isinstance(a, Refusal) for a in answers), (unjust, data)
 
     judged()

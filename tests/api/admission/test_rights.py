@@ -155,7 +155,7 @@ def team(webhook: Server, api_server: Spec) -> Iterator[Team]:
 
 
 @pytest.mark.parametrize("how", ["POST", "PUT", "PATCH"])
-def test_attacks_come_in_by_no_door(team: Team, how: str) -> None:
+def test_attacks_come_in_by_no_endpoint(team: Team, how: str) -> None:
     """S-4, W-1, W-2: not as a new job, a replacement or a patch of a harmless suspended one."""
     for change, words in ATTACKS:
         attack = job("there", SUSPEND, copy.deepcopy(change))

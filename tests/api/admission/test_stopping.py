@@ -1,4 +1,4 @@
-"""A replica that is told to end serves on, and sends its callers elsewhere (CTL-4)."""
+"""A replica that gets SIGTERM serves on, and sends its callers elsewhere (CTL-4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TrainJobs and runtimes at the door of a real API server (CTL-13, issue 9 Shows 5)."""
+"""Admission of TrainJobs and runtimes by a real API server (CTL-13, issue 9 Shows 5)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def stored(name: str, value: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def runtimes(webhook: Server, api_server: Any) -> Any:
-    """The runtimes that the table names, created through the door."""
+    """The runtimes that the table names, created through the webhook."""
     kubectl = Kubectl(api_server)
     eventually("served", lambda: not kubectl.attempt("get", "clustertrainingruntimes").returncode)
     made = [stored(name, value) for name, value in RUNTIMES.items()]

@@ -42,7 +42,7 @@ def test_annotations_of_others_are_their_own_business() -> None:
     assert errors((META, {"network-policy": "x", f"sub.{DOMAIN}/agnet": "x"})) == []
 
 
-def test_a_network_that_lies_outside_policies_is_told() -> None:
+def test_a_network_that_lies_outside_policies_is_a_warning() -> None:
     """AC-13."""
     closed = (META, {NETWORK_POLICY: "restricted"})
     second = ((*POD[:-1], "metadata"), {"annotations": {"k8s.v1.cni.cncf.io/networks": "rdma"}})

@@ -22,8 +22,8 @@ def test_same_condition_changes_nothing() -> None:
 
 def test_transition_time_moves_only_with_the_status() -> None:
     before = with_condition((), RUNNING, NOW)
-    told = Condition(type=conditions.RUNNING, status="True", reason="Other")
-    [found] = with_condition(before, told, LATER)
+    new = Condition(type=conditions.RUNNING, status="True", reason="Other")
+    [found] = with_condition(before, new, LATER)
     assert (found.last_update_time, found.last_transition_time) == (LATER, NOW)
     off = Condition(type=conditions.RUNNING, status="False", reason="Other")
     [found] = with_condition(before, off, LATER)

@@ -119,7 +119,7 @@ def test_resources_are_merged_amount_by_amount() -> None:
 
 
 @pytest.mark.parametrize(
-    ("procs", "told", "resources", "slots"),
+    ("procs", "in_runtime", "resources", "slots"),
     [
         (None, 1, {}, 1),
         (None, 1, {"limits": {"nvidia.com/gpu": "8"}}, 8),
@@ -130,12 +130,12 @@ def test_resources_are_merged_amount_by_amount() -> None:
     ],
 )
 def test_slots_come_from_the_job_the_runtime_or_the_gpus(
-    procs: int | None, told: int, resources: dict[str, Any], slots: int
+    procs: int | None, in_runtime: int, resources: dict[str, Any], slots: int
 ) -> None:
     job = train_job(
         ((*TRAINER, "numProcPerNode"), procs), ((*TRAINER, "resourcesPerNode"), resources)
     )
-    assert merged(job, runtime(((*MPI, "numProcPerNode"), told))).slots == slots
+    assert merged(job, runtime(((*MPI, "numProcPerNode"), in_runtime))).slots == slots
 
 
 @pytest.mark.parametrize(
@@ -228,8 +228,8 @@ def test_initializer_gets_its_source_and_secret() -> None:
 def test_implementation_comes_from_the_annotation() -> None:
     note = "mpi-trainer.opendatahub.io/mpi-implementation"
     assert merged(train_job(), runtime()).mpi_implementation == "OpenMPI"
-    told = runtime((("metadata", "annotations"), {note: "MPICH"}))
-    assert merged(train_job(), told).mpi_implementation == "MPICH"
+    annotated = runtime((("metadata", "annotations"), {note: "MPICH"}))
+    assert merged(train_job(), annotated).mpi_implementation == "MPICH"
 
 
 def test_replicated_job_goes_out_with_all_that_came_and_its_count() -> None:

@@ -66,7 +66,7 @@ def test_runtime_that_only_we_cannot_serve_is_taken_with_a_warning(name: str, wo
     assert any(words in str(warning) for warning in found.warnings)
 
 
-def test_single_node_that_becomes_two_is_told() -> None:
+def test_single_node_that_becomes_two_is_a_warning() -> None:
     job = loaded(train_job((("spec", "trainer", "numNodes"), 1)))
     assert any(
         "two pods run ranks" in str(w)
@@ -79,9 +79,9 @@ def test_runtime_of_the_wrong_shape_refuses_its_jobs_and_raises_nothing(spec: An
     found = load.runtime(runtime((("spec", "template", "spec"), spec)))
     assert isinstance(found.value, Runtime)
     assert found.errors
-    told = compatibility.errors(loaded(train_job()), found.value)
-    assert all("the runtime cannot be used" in str(error) for error in told)
-    assert told
+    errors = compatibility.errors(loaded(train_job()), found.value)
+    assert all("the runtime cannot be used" in str(error) for error in errors)
+    assert errors
 
 
 def test_table_is_as_long_as_it_should_be() -> None:

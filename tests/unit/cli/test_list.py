@@ -65,7 +65,7 @@ def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[JobDi
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     made = [stored("default", f"job-{i}", state, i) for i, state in enumerate(STATES)]
     made.append(stored("other", "elsewhere", "Succeeded", 9))
-    held = [job.take_life() for job in made]
+    held = [job.lock_alive() for job in made]
     yield made
     for descriptor in held:
         assert descriptor is not None

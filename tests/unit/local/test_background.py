@@ -90,7 +90,7 @@ def test_a_job_that_wants_nothing_leaves_the_queue(folder: JobDir, desk: Directo
 def test_a_failure_while_clearing_away_does_not_undo_an_end(
     folder: JobDir, desk: DirectoryClient
 ) -> None:
-    desk.keep(JobSnapshot(replace(JOB, status=ended(c.SUCCEEDED)), Record(), (), ()))
+    desk.save(JobSnapshot(replace(JOB, status=ended(c.SUCCEEDED)), Record(), (), ()))
     desk.failed("a cgroup could not be removed")
     assert c.state(folder.state().status.conditions) == c.SUCCEEDED
     assert not c.holds(folder.state().status.conditions, c.FAILED)
@@ -105,7 +105,7 @@ def test_the_last_progress_is_kept_however_soon_it_follows(
     folder: JobDir, desk: DirectoryClient
 ) -> None:
     for step in range(1, 11):
-        desk.tell([line(f"step {step}/10")])
+        desk.report([line(f"step {step}/10")])
     desk.closed()
     progress = folder.state().progress
     assert progress is not None and progress.step == 10
@@ -114,11 +114,11 @@ def test_the_last_progress_is_kept_however_soon_it_follows(
 def test_progress_is_kept_when_the_clock_was_set_back(
     folder: JobDir, desk: DirectoryClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk.tell([line("step 1/10")])
+    desk.report([line("step 1/10")])
     clock, running = time.time(), time.monotonic()
     monkeypatch.setattr(time, "time", lambda: clock - 3600)
     monkeypatch.setattr(time, "monotonic", lambda: running + 2)
-    desk.tell([line("step 2/10")])
+    desk.report([line("step 2/10")])
     progress = folder.state().progress
     assert progress is not None and progress.step == 2
 
@@ -126,9 +126,9 @@ def test_progress_is_kept_when_the_clock_was_set_back(
 def test_lines_belong_to_the_attempt_that_was_kept_last(
     folder: JobDir, desk: DirectoryClient
 ) -> None:
-    desk.tell([line("first")])
-    desk.keep(JobSnapshot(JOB, Record(attempt=2), (), ()))
-    desk.tell([line("second")])
+    desk.report([line("first")])
+    desk.save(JobSnapshot(JOB, Record(attempt=2), (), ()))
+    desk.report([line("second")])
     found = [(e.attempt, e.text) for _, e in logfile.LogReader(folder.path).read()]
     assert found == [(1, "first"), (2, "second")]
 
@@ -178,7 +178,7 @@ def test_a_signal_reaches_no_process_that_has_inherited_the_number(folder: JobDi
     if child == 0:
         signal.pause()
         os._exit(0)
-    life = folder.take_life()
+    life = folder.lock_alive()
     try:
         folder.write_state(replace(folder.state(), supervisor=child))
         store.wake_supervisor(folder)

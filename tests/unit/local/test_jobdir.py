@@ -118,20 +118,20 @@ def test_a_torn_event_costs_itself_only(folder: JobDir) -> None:
 
 def test_the_lock_says_that_the_holder_lives_until_it_is_killed(folder: JobDir) -> None:
     assert not folder.alive()
-    child = forked(folder.take_life)
+    child = forked(folder.lock_alive)
     try:
         assert folder.alive()
-        assert folder.take_life() is None
+        assert folder.lock_alive() is None
     finally:
         killed(child)
     assert not folder.alive()
-    life = folder.take_life()
+    life = folder.lock_alive()
     assert life is not None
     os.close(life)
 
 
 def test_a_lock_that_was_handed_on_lives_in_the_heir(folder: JobDir) -> None:
-    life = folder.take_life()
+    life = folder.lock_alive()
     assert life is not None
     child = forked(lambda: None)
     try:
@@ -146,7 +146,7 @@ def test_asking_whether_a_job_lives_takes_nothing_from_it(folder: JobDir) -> Non
     assert not JobDir(folder.path.with_name("other")).alive()
     for _ in range(3):
         assert not folder.alive()
-    life = folder.take_life()
+    life = folder.lock_alive()
     assert life is not None
     os.close(life)
 

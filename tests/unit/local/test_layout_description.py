@@ -34,10 +34,10 @@ def test_files_are_shown_by_path_and_mounts_by_place() -> None:
 
 
 def test_templates_are_left_out_and_so_is_what_is_empty() -> None:
-    told = described()
-    assert told["ranks"] == 4
-    assert [w["name"] for w in told["workers"]] == ["train-worker-0", "train-worker-1"]
-    for pod in (told["launcher"], *told["workers"]):
+    shown = described()
+    assert shown["ranks"] == 4
+    assert [w["name"] for w in shown["workers"]] == ["train-worker-0", "train-worker-1"]
+    for pod in (shown["launcher"], *shown["workers"]):
         assert "template" not in pod
         assert all(pod.values())
 
@@ -54,5 +54,5 @@ def test_a_value_from_a_secret_is_not_shown() -> None:
         "Launcher": msgspec.structs.replace(launcher, template=PodTemplate.of(content)),
     }
     spec = msgspec.structs.replace(job.spec, mpi_replica_specs=replicas)
-    told = description(layout(msgspec.structs.replace(job, spec=spec)))
-    assert "TOKEN" not in told["launcher"]["env"]
+    shown = description(layout(msgspec.structs.replace(job, spec=spec)))
+    assert "TOKEN" not in shown["launcher"]["env"]

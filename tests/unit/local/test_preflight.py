@@ -1,4 +1,4 @@
-"""What a job needs of the machine's files, told before anything starts."""
+"""What a job needs of the machine's files, checked before anything starts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_claims_and_folders_in_them_are_made(tmp_path: Path) -> None:
     assert (folder / "run/1").is_dir()
 
 
-def test_a_claim_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_claim_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(LocalError, match="which stands for a claim"):
         check(CLAIM, {"data": str(tmp_path / "file/below")})

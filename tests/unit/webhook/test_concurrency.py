@@ -84,7 +84,7 @@ def test_a_review_that_takes_too_long_is_ended_and_says_so() -> None:
 
 
 def test_only_callers_with_the_right_certificate_are_answered(tmp_path: Path) -> None:
-    """S-14: others who reach the Service would be told figures of any namespace."""
+    """S-14: others who reach the Service would get figures of any namespace."""
     ours, others, servers = Authority("ours"), Authority("others"), Authority("servers")
     context = serving(servers.pair("webhook", "localhost"), tmp_path)
     (tmp_path / "clients.pem").write_bytes(ours.certificate)

@@ -138,14 +138,14 @@ class Runtime(ApiValue, frozen=True):
     def processes(self) -> int | None:
         """Ranks per node, as the runtime's policy says it."""
         policy = self.spec.ml_policy or MLPolicy()
-        told = policy.mpi or policy.flux
-        return None if told is None else told.num_proc_per_node
+        given = policy.mpi or policy.flux
+        return None if given is None else given.num_proc_per_node
 
     @property
     def mpi_implementation(self) -> str:
         """The field knows Open MPI only, and Kueue refuses a job where it says more."""
-        told = self.metadata.annotations.get(MPI_IMPLEMENTATION)
-        return told or self.mpi.mpi_implementation or OPEN_MPI
+        annotated = self.metadata.annotations.get(MPI_IMPLEMENTATION)
+        return annotated or self.mpi.mpi_implementation or OPEN_MPI
 
     @property
     def jobset(self) -> JobSetView:

@@ -101,7 +101,7 @@ def _container(path: Path, context: ContainerSecurity) -> rules.Errors:
 
 
 def _root(path: Path, container: Container, pod: PodSecurity) -> rules.Errors:
-    """A pod that must not be root and is told to be never starts; the kubelet retries for ever."""
+    """A pod that must not be root and has user 0 never starts; the kubelet retries for ever."""
     own = container.security_context
     user = pod.run_as_user if own.run_as_user is None else own.run_as_user
     strict = pod.run_as_non_root if own.run_as_non_root is None else own.run_as_non_root

@@ -39,7 +39,7 @@ def _text(value: object) -> bytes:
     try:
         return msgspec.json.encode(value)
     except (OverflowError, UnicodeEncodeError, TypeError):
-        # Numbers and text that no API server sends; what is wrong with them is told later.
+        # Numbers and text that no API server sends; the rules report them later.
         return json.dumps(value, default=str).encode()
 
 

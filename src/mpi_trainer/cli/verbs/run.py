@@ -87,7 +87,7 @@ def command(**options: Any) -> int:
         click.echo(_dry(order, options["output"]))
         return 0
     quiet, output = options["quiet"], options["output"]
-    ready = order.order()
+    ready = order.run_plan()
     ensure(order.distribution)
     if not quiet:
         for note in order.notes:

@@ -1,8 +1,8 @@
-"""Which parts of a pod template have an effect on this machine, and the names of those that not.
+"""Which fields of a pod template have an effect on this machine, and which of a job's have none.
 
 Two tables hold all of it, as paths: `[]` is every item of a list, `[0]` the first alone, and a
 path stands for everything below it. What no path covers is not applied, so a field that nobody
-has heard of yet is named too. Pure. Danger: a path in `APPLIED` is a promise of `plan`, `volumes`
+knows yet is named too. Pure. Danger: a path in `APPLIED` is a promise of `plan`, `volumes`
 or `environment`; take it out here when they stop keeping it.
 """
 
@@ -56,7 +56,7 @@ SILENT = (
 )
 
 # A tree of the paths above; an empty one covers everything below it.
-Known = dict[str, "Known"]
+FieldTree = dict[str, "FieldTree"]
 
 _UNSET: tuple[object, ...] = (None, "", [], {})
 _OPERATORS = frozenset(";&|<>()$`\n")
@@ -72,8 +72,8 @@ def not_applied(template: PodTemplate, role: Role = "launcher") -> tuple[str, ..
     return tuple(dict.fromkeys(p.removeprefix(".").removeprefix("spec.") for p in paths))
 
 
-def _known(paths: Iterable[str]) -> Known:
-    tree: Known = {}
+def _field_tree(paths: Iterable[str]) -> FieldTree:
+    tree: FieldTree = {}
     for path in paths:
         at = tree
         for step in path.replace("[", ".[").split("."):
@@ -81,11 +81,11 @@ def _known(paths: Iterable[str]) -> Known:
     return tree
 
 
-_LAUNCHER = _known((*APPLIED, *SILENT))
-_WORKER = _known(path for path in (*APPLIED, *SILENT) if path not in COMMAND)
+_LAUNCHER = _field_tree((*APPLIED, *SILENT))
+_WORKER = _field_tree(path for path in (*APPLIED, *SILENT) if path not in COMMAND)
 
 
-def _left_out(value: Any, known: Known | None, path: str) -> Iterator[str]:
+def _left_out(value: Any, known: FieldTree | None, path: str) -> Iterator[str]:
     if value in _UNSET or known == {}:
         return
     if known is None or not isinstance(value, (dict, list)):
@@ -96,12 +96,14 @@ def _left_out(value: Any, known: Known | None, path: str) -> Iterator[str]:
         yield from _left_out(part, below, path + label)
 
 
-def _fields(values: dict[str, Any], known: Known) -> Iterator[tuple[str, Any, Known | None]]:
+def _fields(
+    values: dict[str, Any], known: FieldTree
+) -> Iterator[tuple[str, Any, FieldTree | None]]:
     for key, value in values.items():
         yield f".{key}" if key.isidentifier() else f"[{key}]", value, known.get(key)
 
 
-def _items(values: list[Any], known: Known) -> Iterator[tuple[str, Any, Known | None]]:
+def _items(values: list[Any], known: FieldTree) -> Iterator[tuple[str, Any, FieldTree | None]]:
     for number, item in enumerate(values):
         if "[]" in known:
             name = item.get("name", number) if isinstance(item, dict) else number

@@ -45,7 +45,7 @@ PROGRESS_SECONDS = 1.0
 
 
 class DirectoryClient:
-    """A follower that writes everything into the job's directory."""
+    """Writes everything into the job's directory."""
 
     def __init__(self, folder: JobDir, wake: int) -> None:
         self._dir = folder
@@ -55,7 +55,7 @@ class DirectoryClient:
         folder.write_state(self._state)
         self._log = logfile.LogWriter(folder.path)
         self._tracker = Tracker()
-        self._progress_kept = 0.0
+        self._progress_saved_at = 0.0
         self._last = LastLines()
 
     def fileno(self) -> int:
@@ -78,25 +78,25 @@ class DirectoryClient:
             self._write(replace(self._state, admitted=False, queued=None, waits_for=""))
         return self._state.admitted
 
-    def keep(self, look: JobSnapshot) -> None:
-        attempts = self._last.history(self._state, look, datetime.now(UTC))
-        if look.record.attempt != self._state.record.attempt:
+    def save(self, snapshot: JobSnapshot) -> None:
+        attempts = self._last.history(self._state, snapshot, datetime.now(UTC))
+        if snapshot.record.attempt != self._state.record.attempt:
             self._tracker = Tracker()
         self._write(
             replace(
                 self._state,
-                status=look.job.status,
-                record=look.record,
+                status=snapshot.job.status,
+                record=snapshot.record,
                 attempts=attempts,
-                pods=look.pods,
-                ranks=look.ranks,
+                pods=snapshot.pods,
+                ranks=snapshot.ranks,
                 progress=self._tracker.progress,
             )
         )
 
-    def tell(self, told: Sequence[reports.Report]) -> None:
+    def report(self, pending: Sequence[reports.Report]) -> None:
         now = time.time()
-        lines = [t for t in told if isinstance(t, Line)]
+        lines = [t for t in pending if isinstance(t, Line)]
         first, attempt = self._log.number, self._state.record.attempt
         entries = [
             logfile.LogEntry(first + i, now, attempt, t.pod, t.stream, t.rank, t.text)
@@ -108,17 +108,17 @@ class DirectoryClient:
             except OSError:  # a full disk loses lines, not the job
                 self._warn_once()
         when = datetime.fromtimestamp(now, UTC)
-        for event in told:
+        for event in pending:
             if isinstance(event, reports.EventReport):
                 with suppress(OSError):
                     self._dir.add_event(
                         jobdir.StoredEvent(when, event.weight, event.reason, event.message)
                     )
-        self._last.see(lines)
+        self._last.add(lines)
         self._follow_progress(lines, now)
 
     def _warn_once(self) -> None:
-        """Lines are lost. How many is known at the end, and kept with every look until then."""
+        """Lines are lost. How many is saved with every snapshot, and known at the end."""
         if self._state.missing.lost:
             return
         text = f"Output of the job cannot be kept in {self._dir.path}: {self._log.missing.why}."
@@ -133,9 +133,9 @@ class DirectoryClient:
             if line.role == "launcher":
                 self._tracker.see(now, line.text)
         if self._tracker.progress != self._state.progress:
-            if time.monotonic() - self._progress_kept < PROGRESS_SECONDS:
+            if time.monotonic() - self._progress_saved_at < PROGRESS_SECONDS:
                 return
-            self._progress_kept = time.monotonic()
+            self._progress_saved_at = time.monotonic()
             with suppress(OSError):
                 self._write(replace(self._state, progress=self._tracker.progress))
 
@@ -210,9 +210,9 @@ def _wake_up(folder: JobDir) -> int:
 def supervise(folder: JobDir, job: MPIJob, desk: DirectoryClient) -> None:
     local = prepare(job, folder.settings())
     distributions.install(local.distribution, _nothing)
-    host = pod_host(local.order())
+    host = pod_host(local.run_plan())
     try:
-        Supervisor(local.job, local.layout, local.order().site, host).run(desk)
+        Supervisor(local.job, local.layout, local.run_plan().machine, host).run(desk)
     finally:
         host.close()
         desk.closed()

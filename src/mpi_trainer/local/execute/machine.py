@@ -1,4 +1,4 @@
-"""This machine as a job's pods see it: its creator's settings, the chosen MPI, an sshd."""
+"""This machine as a job's pods see it: the submitter's settings, the chosen MPI, an sshd."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def this_machine(
         raise _missing("sshd", "openssh-server")
     if shutil.which("ssh") is None:
         raise _missing("ssh", "openssh-client")
-    mpi = _shown(distribution)
+    mpi = _mpi_mount(distribution)
     prefix = mpi.target if mpi else str(distribution.prefix)
     return Machine(
         env=settings.env,
@@ -43,7 +43,7 @@ def this_machine(
     )
 
 
-def _shown(distribution: Distribution) -> PodMount | None:
+def _mpi_mount(distribution: Distribution) -> PodMount | None:
     """The MPI at a plain path, where its own is none: Open MPI starts its daemons by a shell
     without quoting its own path, and lists of paths know no `:`."""
     prefix = distribution.prefix

@@ -23,11 +23,11 @@ from mpi_trainer.local.pods.pod import PodFile, PodLimits, PodMount, PodPaths, P
 from mpi_trainer.runtime.key_pairs import KeyPair
 
 SUMMARY = "summary"
-"""the file in a launcher's share with the agent's last words"""
+"""the file in a launcher's share with the agent's summary"""
 
 
 class Machine(msgspec.Struct, frozen=True):
-    """This machine, as the pods of one job shall see it.
+    """This machine, as the pods of one job see it.
 
     `env` is under every pod's own; `mpi_paths` are folders to search before all others, by the
     variable that lists them, and `mpi_env` are variables that the MPI needs. `mpi` shows it in all
@@ -67,101 +67,105 @@ class JobKeys(msgspec.Struct, frozen=True):
 
 class Planner(msgspec.Struct, frozen=True):
     layout: Layout
-    site: Machine
-    places: Mapping[str, PodLocation]
+    machine: Machine
+    locations: Mapping[str, PodLocation]
     keys: JobKeys
 
     def pod(self, pod: PodLayout) -> PodPlan:
-        """The plan of one pod; raises CannotApply for what the job needs and nobody gave."""
+        """The plan of one pod; raises CannotApply for what the job needs and is not there."""
         spec = pod.template.view.spec
         container = spec.containers[0] if spec.containers else Container()
-        place = self.places[pod.name]
-        own = self._own_env(pod, container, place)
-        env = self._env(pod, own, place)
-        shown = volumes.pod_volumes(spec, container, self.site.materials, self.site.claims)
+        location = self.locations[pod.name]
+        own = self._own_env(pod, container, location)
+        env = self._env(pod, own, location)
+        mounted = volumes.pod_volumes(spec, container, self.machine.materials, self.machine.claims)
         return PodPlan(
             name=pod.name,
             hostname=pod.hostname,
-            address=place.address,
-            argv=self._command(pod, place, own),
+            address=location.address,
+            argv=self._command(pod, location, own),
             env=tuple(env.items()),
-            cwd=container.working_dir or self.site.cwd,
+            cwd=container.working_dir or self.machine.cwd,
             hosts=self._hosts(),
-            files=(*self._files(pod, place), *shown.files),
-            mounts=(*((self.site.mpi,) if self.site.mpi else ()), *shown.mounts),
-            shm_bytes=shown.shm_bytes,
+            files=(*self._files(pod, location), *mounted.files),
+            mounts=(*((self.machine.mpi,) if self.machine.mpi else ()), *mounted.mounts),
+            shm_bytes=mounted.shm_bytes,
             limits=limits(container),
         )
 
-    def _own_env(self, pod: PodLayout, container: Container, place: PodLocation) -> dict[str, str]:
+    def _own_env(
+        self, pod: PodLayout, container: Container, location: PodLocation
+    ) -> dict[str, str]:
         """What the job itself says: the template's variables, and the layout's over them."""
         meta = pod.template.view.metadata
         facts = PodFacts(
             name=pod.name,
             namespace=self.layout.namespace,
-            address=place.address,
+            address=location.address,
             node=pod.name,
             labels={**meta.labels, **pod.labels},
             annotations=meta.annotations,
         )
-        return {**environment(container, (), facts, self.site.materials), **dict(pod.env)}
+        return {**environment(container, (), facts, self.machine.materials), **dict(pod.env)}
 
-    def _env(self, pod: PodLayout, own: Mapping[str, str], place: PodLocation) -> dict[str, str]:
+    def _env(self, pod: PodLayout, own: Mapping[str, str], location: PodLocation) -> dict[str, str]:
         """The machine's variables, the job's over them, and what this MPI needs here over all."""
-        site, impl = self.site, implementation(self.layout.implementation)
-        at = place.paths.file
+        machine, impl = self.machine, implementation(self.layout.implementation)
+        at = location.paths.file
         env = {
             "HOSTNAME": pod.hostname,
             "PYTHONUNBUFFERED": "1",
             "OMP_NUM_THREADS": "1",
-            **dict(site.env),
-            **{name: self._of_mpi(value, place) for name, value in site.mpi_env},
-            **({"TMPDIR": place.paths.tmp} if place.paths.prefix else {}),
-            **dict(impl.shared_machine_env(site.interface)),
+            **dict(machine.env),
+            **{name: self._of_mpi(value, location) for name, value in machine.mpi_env},
+            **({"TMPDIR": location.paths.tmp} if location.paths.prefix else {}),
+            **dict(impl.shared_machine_env(machine.interface)),
             **own,
-            "MPI_TRAINER_SCRATCH": place.paths.share,
+            "MPI_TRAINER_SCRATCH": location.paths.share,
             "MPI_TRAINER_KEYS": at(paths.KEYS),
         }
         if self.layout.agent == "off":
             return env
         if pod.role == "worker":
-            env["MPI_TRAINER_SSHD"] = site.sshd
-            env["MPI_TRAINER_SSH_ADDRESS"] = place.address
-            env["MPI_TRAINER_SSH_PORT"] = str(place.port)
+            env["MPI_TRAINER_SSHD"] = machine.sshd
+            env["MPI_TRAINER_SSH_ADDRESS"] = location.address
+            env["MPI_TRAINER_SSH_PORT"] = str(location.port)
         else:
-            env.update(self._launcher_env(place))
-        for name, given in site.mpi_paths:
-            folder = self._of_mpi(given, place)
+            env.update(self._launcher_env(location))
+        for name, given in machine.mpi_paths:
+            folder = self._of_mpi(given, location)
             env[name] = f"{folder}:{env[name]}" if env.get(name) else folder
         return env
 
-    def _of_mpi(self, text: str, place: PodLocation) -> str:
+    def _of_mpi(self, text: str, location: PodLocation) -> str:
         """A value that names the path of the MPI, as this pod sees it."""
-        shown = self.site.mpi
+        mounted = self.machine.mpi
         return (
-            text if shown is None else text.replace(shown.target, place.paths.common + shown.target)
+            text
+            if mounted is None
+            else text.replace(mounted.target, location.paths.common + mounted.target)
         )
 
-    def _launcher_env(self, place: PodLocation) -> dict[str, str]:
+    def _launcher_env(self, location: PodLocation) -> dict[str, str]:
         """The layout's own variables with the paths of this pod, and marks on ranks' lines."""
-        impl, at = implementation(self.layout.implementation), place.paths.file
-        config = f"{place.paths.share}/ssh/config"
+        impl, at = implementation(self.layout.implementation), location.paths.file
+        config = f"{location.paths.share}/ssh/config"
         names = (self.layout.launcher.name, *(host.address for host in self.layout.hosts))
         given = MpiSettings(at(HOSTFILE), self.layout.slots, f"-F {config}", names)
         full = self.layout.agent == "full"
         return {
             **dict(impl.launcher_env(given)),
             **(dict(impl.wrapper_env(at(paths.RANK))) if full else {}),
-            "MPI_TRAINER_SSH_USER": self.site.user,
-            "MPI_TRAINER_TERMINATION": f"{place.paths.share}/{SUMMARY}",
+            "MPI_TRAINER_SSH_USER": self.machine.user,
+            "MPI_TRAINER_TERMINATION": f"{location.paths.share}/{SUMMARY}",
             "MPI_TRAINER_TAG_OPTION": impl.tag_option,
         }
 
     def _command(
-        self, pod: PodLayout, place: PodLocation, own: Mapping[str, str]
+        self, pod: PodLayout, location: PodLocation, own: Mapping[str, str]
     ) -> tuple[str, ...]:
         """Where the agent does not run the launcher's command, it still has to prepare for it."""
-        at = place.paths.file
+        at = location.paths.file
         words = tuple(expanded(word, own) for word in pod.command)
         if self.layout.agent == "off":
             return words
@@ -174,7 +178,7 @@ class Planner(msgspec.Struct, frozen=True):
     def _hosts(self) -> str:
         lines = ["127.0.0.1 localhost", "::1 localhost ip6-localhost"]
         lines += [
-            f"{self.places[p.name].address} {' '.join(self._names(p))}" for p in self.layout.pods
+            f"{self.locations[p.name].address} {' '.join(self._names(p))}" for p in self.layout.pods
         ]
         return "\n".join(lines) + "\n"
 
@@ -182,11 +186,11 @@ class Planner(msgspec.Struct, frozen=True):
         short = f"{pod.hostname}.{pod.subdomain}"
         return (f"{short}.{self.layout.namespace}.svc", short, pod.name)
 
-    def _files(self, pod: PodLayout, place: PodLocation) -> Iterator[PodFile]:
+    def _files(self, pod: PodLayout, location: PodLocation) -> Iterator[PodFile]:
         for file in pod.files:
             text = self._workers() if file.path == scripts.HOSTS else file.text
             if file.path == DISCOVER_HOSTS:
-                text = text.replace(paths.ALIVE, f"{place.paths.share}/alive")
+                text = text.replace(paths.ALIVE, f"{location.paths.share}/alive")
             yield PodFile(file.path, file.mode, text.encode())
         for key in pod.keys:
             if key.path.startswith(f"{paths.KEYS}/"):
@@ -195,8 +199,10 @@ class Planner(msgspec.Struct, frozen=True):
     def _workers(self) -> str:
         """Every worker with its address and port, which need no resolver."""
         workers = (h for h in self.layout.hosts if h.pod != self.layout.launcher.name)
-        places = ((host, self.places[host.pod]) for host in workers)
-        return "".join(f"{h.pod} {h.address} {place.address} {place.port}\n" for h, place in places)
+        locations = ((host, self.locations[host.pod]) for host in workers)
+        return "".join(
+            f"{h.pod} {h.address} {location.address} {location.port}\n" for h, location in locations
+        )
 
 
 def limits(container: Container) -> PodLimits:

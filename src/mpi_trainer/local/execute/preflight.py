@@ -1,8 +1,8 @@
-"""What a job needs of this machine's files, looked at before anything starts.
+"""What a job needs of this machine's files, checked before anything starts.
 
-A missing directory is told with the field that names it and the command that makes it. Folders
-within a PersistentVolumeClaim are made, as a kubelet makes a subPath. Danger: a directory can
-still go away between this look and the start; then the pod's own error tells of it.
+The error for a missing directory names its field and the command that makes it. Folders within a
+PersistentVolumeClaim are made, as a kubelet makes a subPath. Danger: a directory can still go away
+between this check and the start; then the pod's own error names it.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ def check(job: MPIJob, materials: Materials, claims: Mapping[str, str]) -> None:
     for role, replica in (("Launcher", job.launcher), ("Worker", job.worker)):
         spec = replica.template.view.spec
         container = spec.containers[0] if spec.containers else Container()
-        shown = volumes.pod_volumes(spec, container, materials, claims)
-        _demand_sources(spec, shown, claims)
-        _demand_working_dir(role, container.working_dir, shown)
+        mounted = volumes.pod_volumes(spec, container, materials, claims)
+        _check_sources(spec, mounted, claims)
+        _check_working_dir(role, container.working_dir, mounted)
 
 
-def _demand_sources(spec: PodSpec, shown: PodVolumes, claims: Mapping[str, str]) -> None:
+def _check_sources(spec: PodSpec, mounted: PodVolumes, claims: Mapping[str, str]) -> None:
     paths = {v.host_path.path: v.name for v in spec.volumes if v.host_path is not None}
-    for mount in shown.mounts:
+    for mount in mounted.mounts:
         if mount.source is None or Path(mount.source).exists():
             continue
         if any(PurePosixPath(mount.source).is_relative_to(folder) for folder in claims.values()):
@@ -45,10 +45,10 @@ def _demand_sources(spec: PodSpec, shown: PodVolumes, claims: Mapping[str, str])
         )
 
 
-def _demand_working_dir(role: str, path: str, shown: PodVolumes) -> None:
-    places = (*(m.target for m in shown.mounts), *(f.path for f in shown.files))
+def _check_working_dir(role: str, path: str, mounted: PodVolumes) -> None:
+    places = (*(m.target for m in mounted.mounts), *(f.path for f in mounted.files))
     given = any(PurePosixPath(place).is_relative_to(path) for place in places)
-    inside = any(PurePosixPath(path).is_relative_to(m.target) for m in shown.mounts)
+    inside = any(PurePosixPath(path).is_relative_to(m.target) for m in mounted.mounts)
     if path and not given and not inside and not Path(path).is_dir():
         raise CannotApply(
             f"workingDir of the {role}: this machine has no directory {path}, "

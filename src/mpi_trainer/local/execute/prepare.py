@@ -1,7 +1,7 @@
 """Everything that is settled before a job runs here: which MPI, which isolation, what is missing.
 
-Nothing is started, written or installed by preparing. `LocalRun.order` is the last step before a
-run: it makes the directories of claims, and refuses where the machine lacks what the job needs.
+Nothing is started, written or installed by preparing. `LocalRun.run_plan` is the last step before
+a run: it makes the directories of claims, and refuses where the machine lacks what the job needs.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class LocalRun(msgspec.Struct, frozen=True):
     claims: Mapping[str, str]
     notes: tuple[str, ...]
 
-    def order(self) -> RunPlan:
+    def run_plan(self) -> RunPlan:
         interface = "lo" if self.isolation.kind == "loopback" else "eth0"
         machine = this_machine(self.settings, self.distribution, interface, self.claims)
         preflight.check(self.job, self.settings.materials, self.claims)

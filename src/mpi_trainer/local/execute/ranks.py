@@ -18,7 +18,7 @@ from mpi_trainer.decide.observed import End, ObservedRank
 
 FOLDER = "ranks"
 DONE = "done"
-"""below it: records that the agent has told the launcher of"""
+"""below it: records that the agent has reported to the launcher"""
 
 
 def read(shares: Mapping[str, str], attempt: int) -> tuple[ObservedRank, ...]:

@@ -1,7 +1,7 @@
-"""What a supervisor says to whoever follows it, one JSON value a line, and what it is told.
+"""The reports of a supervisor to its client, one JSON value a line, and the orders to it.
 
-The stream is ordered and complete: it ends with exactly one `Ended`, or with `Broken` where the
-job could not be run at all. A stream that stops without either means that the supervisor died.
+The stream is ordered and complete: it ends with exactly one `JobEnded`, or with `CannotRun` where
+the job could not be run at all. One that stops without either means that the supervisor died.
 """
 
 from __future__ import annotations

@@ -39,16 +39,16 @@ class RunPlan(msgspec.Struct, frozen=True):
 
     job: MPIJob
     layout: Layout
-    site: Machine
+    machine: Machine
     isolation: Isolation
     shared_dirs: tuple[str, ...]
 
 
-def run(order: RunPlan, hear: Callable[[reports.Report], None]) -> reports.JobEnded:
-    """Runs the job; `hear` gets every report before the last. Raises LocalError where it cannot."""
-    if order.job.spec.run_policy.suspend:
+def run(plan: RunPlan, on_report: Callable[[reports.Report], None]) -> reports.JobEnded:
+    """Runs the job; `on_report` gets every report before the last. LocalError where it cannot."""
+    if plan.job.spec.run_policy.suspend:
         raise LocalError(
-            f"job {order.job.name} is suspended, so nothing would run",
+            f"job {plan.job.name} is suspended, so nothing would run",
             "Set spec.runPolicy.suspend to false.",
         )
     ours, theirs = socket.socketpair()
@@ -58,12 +58,12 @@ def run(order: RunPlan, hear: Callable[[reports.Report], None]) -> reports.JobEn
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     child = os.fork()
     if child == 0:
-        _supervise(order, theirs, ours)
+        _supervise(plan, theirs, ours)
     theirs.close()
     try:
         with _forwarded_signals(ours):
             signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-            last = _follow(ours, hear)
+            last = _follow(ours, on_report)
     finally:
         ours.close()
         os.waitpid(child, 0)
@@ -74,7 +74,7 @@ def run(order: RunPlan, hear: Callable[[reports.Report], None]) -> reports.JobEn
 
 
 def _follow(
-    channel: socket.socket, hear: Callable[[reports.Report], None]
+    channel: socket.socket, on_report: Callable[[reports.Report], None]
 ) -> reports.JobEnded | reports.CannotRun:
     with channel.makefile("rb") as lines:
         for line in lines:
@@ -83,7 +83,7 @@ def _follow(
             report = reports.decode(line)
             if isinstance(report, (reports.JobEnded, reports.CannotRun)):
                 return report
-            hear(report)
+            on_report(report)
     return reports.JobEnded(
         state="Failed",
         reason="SupervisorLost",
@@ -112,7 +112,7 @@ def _forwarded_signals(channel: socket.socket) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _supervise(order: RunPlan, channel: socket.socket, parents: socket.socket) -> None:
+def _supervise(plan: RunPlan, channel: socket.socket, parents: socket.socket) -> None:
     """The child's whole life. Never returns."""
     host: PodHost | None = None
     broken: reports.CannotRun | None = None
@@ -128,8 +128,8 @@ def _supervise(order: RunPlan, channel: socket.socket, parents: socket.socket) -
         nothing = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(nothing, descriptor)
-        host = pod_host(order)
-        supervisor = Supervisor(order.job, order.layout, order.site, host, stdin)
+        host = pod_host(plan)
+        supervisor = Supervisor(plan.job, plan.layout, plan.machine, host, stdin)
         supervisor.run(TerminalClient(channel))
     except LocalError as error:
         broken = reports.CannotRun(error.problem, error.hint)
@@ -157,7 +157,7 @@ def _standard_input() -> int | None:
         return None
 
 
-def pod_host(order: RunPlan) -> PodHost:
-    name = f"{order.job.namespace}-{order.job.name}"
-    kind = Loopback if order.isolation.kind == "loopback" else Sandbox
-    return kind.enter(order.isolation, name, order.shared_dirs)
+def pod_host(plan: RunPlan) -> PodHost:
+    name = f"{plan.job.namespace}-{plan.job.name}"
+    kind = Loopback if plan.isolation.kind == "loopback" else Sandbox
+    return kind.enter(plan.isolation, name, plan.shared_dirs)

@@ -1,4 +1,4 @@
-"""How a job shall run on this machine, as the one who submits it sees the machine.
+"""How a job runs on this machine, as the one who submits it sees the machine.
 
 Taken once, when the job is submitted: a job that runs later, or again, finds the directory and the
 Python environment of its creator, not of whoever happens to start it.
@@ -61,7 +61,7 @@ def _directory() -> str:
 def python_environment(caller: Mapping[str, str]) -> dict[str, str]:
     """The caller's variables that programs need, with its Python environment first on PATH.
 
-    Nothing else is taken: a job must be told what it gets, as it must be on a cluster.
+    Nothing else is taken: a job states its variables, as it must on a cluster.
     """
     env = {k: v for k, v in caller.items() if k in TAKEN or k.startswith(TAKEN_PREFIXES)}
     home = caller.get("VIRTUAL_ENV") or caller.get("CONDA_PREFIX") or sys.prefix

@@ -1,8 +1,8 @@
-"""The process that holds one job: look, decide, carry out, until the job has ended.
+"""The process that holds one job: observe, decide, apply, until the job has ended.
 
-It owns the pods: when it ends, by whatever signal, the kernel ends them. It works for one follower,
-which keeps what was decided before it is done, hears what happens, and may order a stop. Nothing
-depends on a message being seen in time: every look starts from what is.
+It owns the pods: when it ends, by whatever signal, the kernel ends them. Its client saves what was
+decided before it is applied, gets reports, and may order a stop. Nothing depends on a message being
+seen in time: every reconciliation starts from what exists.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from mpi_trainer.local.pods.pod import PodHost, PodPlan, RunningPod
 
 replace = msgspec.structs.replace
 
-TURN_SECONDS = 0.5
-REMIND_SECONDS = 1.0
-BLAME_SECONDS = 0.3
+ADMISSION_SECONDS = 0.5
+TERMINATE_AGAIN_SECONDS = 1.0
+CAUSE_SECONDS = 0.3
 
 
 class HeldPod:
-    """A pod that was started, and what has been seen of it since."""
+    """A pod that was started, and its state since."""
 
     def __init__(self, layout: PodLayout, running: RunningPod, attempt: int) -> None:
         self.layout = layout
@@ -52,7 +52,7 @@ class HeldPod:
         self.end: End | None = None
         self.last_words = ""
 
-    def seen(self) -> ObservedPod:
+    def observed(self) -> ObservedPod:
         return ObservedPod(
             name=self.layout.name,
             role=self.layout.role,
@@ -72,46 +72,46 @@ class HeldPod:
 
 
 class Supervisor:
-    """Runs one job on one host of pods, for one follower."""
+    """Runs one job on one host of pods, for one client."""
 
     def __init__(
-        self, job: MPIJob, layout: Layout, site: Machine, host: PodHost, stdin: int | None = None
+        self, job: MPIJob, layout: Layout, machine: Machine, host: PodHost, stdin: int | None = None
     ) -> None:
         """`stdin`: a descriptor that the launcher reads; without one it reads nothing."""
         self._job = job
         self._layout = layout
-        self._site = site
+        self._machine = machine
         self._host = host
         self._stdin = stdin
-        self._keymaker = KeyPairProcess(2)
+        self._key_process = KeyPairProcess(2)
         self._record = Record()
         self._planner: Planner | None = None
         self._held: dict[str, HeldPod] = {}
         self._launcher_waits: int | None = None  # the attempt whose launcher waits for workers
         self._ranks: tuple[ObservedRank, ...] = ()
-        self._said = summary.Summary()
+        self._summary = summary.Summary()
         self._log = launcher_log.Listener()
         self._selector = selectors.DefaultSelector()
         self._pending: list[reports.Report] = []
-        self._unkept = True  # pods have changed since the last look was kept
+        self._unsaved = True  # pods have changed since the last snapshot was saved
         self._stopping_since: float | None = None
-        self._remind_at = 0.0
+        self._terminate_again_at = 0.0
         self._killed = False
-        self._look_at: float | None = 0.0
+        self._reconcile_at: float | None = 0.0
 
-    def run(self, follower: SupervisorClient) -> None:
-        """Until the job has ended or was stopped; the last report is `Ended`."""
+    def run(self, client: SupervisorClient) -> None:
+        """Until the job has ended or was stopped; the last report is `JobEnded`."""
         started = time.monotonic()
-        self._follower = follower
-        self._watch(follower.fileno(), self._heed)
+        self._client = client
+        self._watch(client.fileno(), self._take_orders)
         for line in self._host.not_applied:
             self._pending.append(reports.Note(line))
         while True:
             if self._stopping_since is not None:
                 if self._stopped():
                     break
-            elif self._look_at is not None and time.monotonic() >= self._look_at:
-                self._look()
+            elif self._reconcile_at is not None and time.monotonic() >= self._reconcile_at:
+                self._reconcile()
                 if conditions.finished(self._job.status.conditions):
                     break
             self._send()
@@ -120,23 +120,25 @@ class Supervisor:
         self._pending.append(self._outcome(time.monotonic() - started))
         self._send()
 
-    # --- look, decide, carry out -------------------------------------------------------------
+    # --- observe, decide, apply ----------------------------------------------------------------
 
-    def _look(self) -> None:
+    def _reconcile(self) -> None:
         self._send()  # what was printed belongs to the attempt, and before the end, that it led to
         suspended = bool(self._job.spec.run_policy.suspend)
-        if not self._follower.admitted(wanted=not suspended or bool(self._held)) and not suspended:
-            self._look_at = time.monotonic() + TURN_SECONDS
+        if not self._client.admitted(wanted=not suspended or bool(self._held)) and not suspended:
+            self._reconcile_at = time.monotonic() + ADMISSION_SECONDS
             return
-        decision = decide(self._job, self._seen(), datetime.now(UTC))
-        self._keep(decision)
+        decision = decide(self._job, self._observed(), datetime.now(UTC))
+        self._save(decision)
         wait = decision.requeue_after
-        self._look_at = None if wait is None else time.monotonic() + wait / timedelta(seconds=1)
+        self._reconcile_at = (
+            None if wait is None else time.monotonic() + wait / timedelta(seconds=1)
+        )
         if decision.acts:
-            self._look_at = 0.0
-        self._carry_out(decision)
+            self._reconcile_at = 0.0
+        self._apply(decision)
 
-    def _seen(self) -> Observed:
+    def _observed(self) -> Observed:
         pods = self._pods()
         if self._launcher_waits is not None:
             name, attempt = self._layout.launcher.name, self._launcher_waits
@@ -154,17 +156,17 @@ class Supervisor:
         return self._layout.agent == "off"
 
     def _pods(self) -> list[ObservedPod]:
-        return [held.seen() for held in self._held.values()]
+        return [held.observed() for held in self._held.values()]
 
-    def _keep(self, decision: MPIJobDecision) -> None:
-        """Kept first, by whoever follows; only then may it be acted upon."""
+    def _save(self, decision: MPIJobDecision) -> None:
+        """Saved first; only then may it be acted upon."""
         before = conditions.state(self._job.status.conditions)
         changed = (decision.record, decision.status) != (self._record, self._job.status)
         self._record = decision.record
         self._job = replace(self._job, status=decision.status)
-        if changed or decision.acts or self._unkept:
-            self._unkept = decision.acts
-            self._follower.keep(
+        if changed or decision.acts or self._unsaved:
+            self._unsaved = decision.acts
+            self._client.save(
                 JobSnapshot(self._job, self._record, self._pod_states(), self._rank_rows())
             )
         self._pending += [reports.EventReport(e.type, e.reason, e.message) for e in decision.events]
@@ -189,7 +191,7 @@ class Supervisor:
                 end=pod.end.text() if pod.end else "",
                 attempt=pod.attempt,
             )
-            for pod in self._seen().pods
+            for pod in self._observed().pods
         )
 
     def _rank_rows(self) -> tuple[reports.RankRow, ...]:
@@ -202,7 +204,7 @@ class Supervisor:
     def _addresses(self) -> dict[str, str]:
         return {p.name: self._host.address(i) for i, p in enumerate(self._layout.pods)}
 
-    def _carry_out(self, decision: MPIJobDecision) -> None:
+    def _apply(self, decision: MPIJobDecision) -> None:
         if decision.needs_key:
             self._make_keys()
         for name in (*decision.stop, *decision.free):
@@ -214,7 +216,7 @@ class Supervisor:
         if self._launcher_waits is not None and self._workers_answer():
             self._launcher_waits = None
             self._ranks = ()
-            self._said = summary.Summary()
+            self._summary = summary.Summary()
             self._log = launcher_log.Listener()
             for held in self._held.values():
                 ranks.clear(held.running.share)
@@ -227,13 +229,15 @@ class Supervisor:
         return sum(1 for w in workers if w.ready or w in done) == len(self._layout.workers)
 
     def _make_keys(self) -> None:
-        places = {
+        locations = {
             pod.name: PodLocation(
                 self._host.address(i), self._host.port, self._host.paths(pod.name)
             )
             for i, pod in enumerate(self._layout.pods)
         }
-        self._planner = Planner(self._layout, self._site, places, JobKeys(*self._keymaker.pairs()))
+        self._planner = Planner(
+            self._layout, self._machine, locations, JobKeys(*self._key_process.pairs())
+        )
 
     def _start(self, pods: list[PodLayout]) -> None:
         plans = tuple(self._plan(pod) for pod in pods)
@@ -242,8 +246,8 @@ class Supervisor:
             held = HeldPod(pod, running, self._record.attempt)
             self._held[pod.name] = held
             self._listen(held)
-        self._unkept = True
-        self._look_at = 0.0
+        self._unsaved = True
+        self._reconcile_at = 0.0
 
     def _plan(self, pod: PodLayout) -> PodPlan:
         assert self._planner is not None, "decide asks for a key before any pod"
@@ -251,7 +255,7 @@ class Supervisor:
         return replace(plan, stdin=self._stdin) if pod.role == "launcher" else plan
 
     def _remove(self, name: str) -> None:
-        """Ends a pod for good; its going away is seen by the next look."""
+        """Ends a pod for good; its going away is observed by the next reconciliation."""
         if name == self._layout.launcher.name:
             self._launcher_waits = None
         held = self._held.get(name)
@@ -280,7 +284,7 @@ class Supervisor:
             role = "launcher" if self._without_mpi else held.layout.role
             stream = RankLines(held.layout.name, role, name)  # type: ignore[arg-type]
             self._watch(descriptor, self._reader(held, stream, descriptor))
-        self._watch(held.running.pidfd, lambda: self._gone(held))
+        self._watch(held.running.pidfd, lambda: self._pod_ended(held))
 
     def _reader(self, held: HeldPod, stream: RankLines, descriptor: int) -> Callable[[], None]:
         def read() -> None:
@@ -289,14 +293,14 @@ class Supervisor:
             except BlockingIOError:
                 return
             if data:
-                self._heard(held, stream.feed(data), data)
+                self._read_lines(held, stream.feed(data), data)
             else:
                 self._selector.unregister(descriptor)
-                self._heard(held, stream.close(), b"")
+                self._read_lines(held, stream.close(), b"")
 
         return read
 
-    def _heard(self, held: HeldPod, lines: list[Line], data: bytes) -> None:
+    def _read_lines(self, held: HeldPod, lines: list[Line], data: bytes) -> None:
         if self._without_mpi:
             node = self._layout.pods.index(held.layout)
             lines = [replace(line, rank=node) for line in lines]
@@ -307,29 +311,29 @@ class Supervisor:
             return
         if not held.ready and sshd.LISTENING in data:
             held.ready = True
-            self._look_at = 0.0
+            self._reconcile_at = 0.0
         for line in lines:
             if not sshd.is_chatter(line.text):
                 held.last_words = line.text
 
-    def _gone(self, held: HeldPod) -> None:
+    def _pod_ended(self, held: HeldPod) -> None:
         for descriptor in (held.running.stdout, held.running.stderr):
             self._read_to_end(descriptor)
         self._selector.unregister(held.running.pidfd)
         status = held.running.wait()
         reason = pod_status.OOM_KILLED if held.running.oom_kills() else ""
         words = held.last_words if held.layout.role == "worker" else ""
-        self._unkept = True
+        self._unsaved = True
         held.end = End(status.code, status.signal, reason, words)
-        self._look_at = 0.0
+        self._reconcile_at = 0.0
         if held.layout.role == "launcher":
             said = summary.parse(_text(f"{held.running.share}/{SUMMARY}"))
             said = agent_summary.with_logged_cause(said, self._log.word)
             held.end = agent_summary.launcher_end(held.end, said)
-            self._said = said
+            self._summary = said
             if not held.end.well or said.cause is not None:
                 # It may have noticed the end of a worker before that worker was gone completely.
-                self._look_at = time.monotonic() + BLAME_SECONDS
+                self._reconcile_at = time.monotonic() + CAUSE_SECONDS
             self._ranks = self._read_ranks(held.attempt, said)
         if held.terminating:
             self._forget(held)
@@ -337,22 +341,22 @@ class Supervisor:
     def _read_ranks(self, attempt: int, said: summary.Summary) -> tuple[ObservedRank, ...]:
         """As their records say, which tell more than a summary has room for."""
         shares = {name: h.running.share for name, h in self._held.items()}
-        hungry = {name for name, h in self._held.items() if h.running.oom_kills()}
+        out_of_memory = {name for name, h in self._held.items() if h.running.oom_kills()}
         foreign = {rank for group in said.foreign for rank in group.ranks}
-        seen = ranks.with_oom_reason(ranks.read(shares, attempt), hungry)
+        seen = ranks.with_oom_reason(ranks.read(shares, attempt), out_of_memory)
         return tuple(replace(r, foreign=r.rank in foreign) for r in seen)
 
     def _read_to_end(self, descriptor: int) -> None:
         while (key := self._selector.get_map().get(descriptor)) and _readable(descriptor):
             key.data()
 
-    # --- the follower ------------------------------------------------------------------------
+    # --- orders and reports --------------------------------------------------------------------
 
-    def _heed(self) -> None:
-        orders = self._follower.orders()
+    def _take_orders(self) -> None:
+        orders = self._client.orders()
         if orders.job is not None:
             self._job = replace(orders.job, status=self._job.status)
-            self._look_at = 0.0
+            self._reconcile_at = 0.0
         self._killed = self._killed or orders.kill
         if orders.stop and self._stopping_since is None:
             self._stopping_since = time.monotonic()
@@ -363,17 +367,17 @@ class Supervisor:
             return True
         grace = self._layout.launcher.template.view.spec.termination_grace_period_seconds
         now, deadline = time.monotonic(), (self._stopping_since or 0.0) + grace
-        if now >= self._remind_at:
+        if now >= self._terminate_again_at:
             # An mpirun that is just starting its daemons can lose the first one.
             launcher.running.terminate()
-            self._remind_at = now + REMIND_SECONDS
-        self._look_at = min(deadline, self._remind_at)
+            self._terminate_again_at = now + TERMINATE_AGAIN_SECONDS
+        self._reconcile_at = min(deadline, self._terminate_again_at)
         return now >= deadline
 
     def _send(self) -> None:
-        told, self._pending = self._pending, []
-        if told:
-            self._follower.tell(told)
+        pending, self._pending = self._pending, []
+        if pending:
+            self._client.report(pending)
 
     def _outcome(self, seconds: float) -> reports.JobEnded:
         status = self._job.status
@@ -392,17 +396,17 @@ class Supervisor:
     def _cause(self) -> reports.FailureCause | None:
         """What the agent found, unless the failure is not the launcher's to tell of."""
         failure = self._record.failures[-1] if self._record.failures else None
-        said = self._said.cause
+        said = self._summary.cause
         launcher = self._layout.launcher.name
         of_ranks = (reasons.RANK_FAILED, reasons.RANKS_LOST)
         if said is not None and (
             failure is None or failure.pod == launcher or failure.reason in of_ranks
         ):
-            hungry = {
+            out_of_memory = {
                 r.rank for r in self._ranks if r.end and r.end.reason == pod_status.OOM_KILLED
             }
             # The pods cannot see their control groups here.
-            killed = said.reason == "RankKilled" and said.rank in hungry
+            killed = said.reason == "RankKilled" and said.rank in out_of_memory
             return reports.FailureCause(
                 "OutOfMemory" if killed else said.reason, said.rank, said.pod
             )
@@ -421,8 +425,8 @@ class Supervisor:
 
     def _wait(self) -> None:
         timeout = None
-        if self._look_at is not None:
-            timeout = max(self._look_at - time.monotonic(), 0.0)
+        if self._reconcile_at is not None:
+            timeout = max(self._reconcile_at - time.monotonic(), 0.0)
         for key, _ in self._selector.select(timeout):
             if key.fd in self._selector.get_map():
                 key.data()

@@ -1,8 +1,8 @@
-"""Whoever a supervisor works for: a terminal that waits, or a directory that anybody reads.
+"""For whom a supervisor runs a job: a process that waits at a terminal, or the job's directory.
 
-The supervisor asks for its turn, keeps its state before acting on it, tells what happens, and
-is told to stop or to take up a changed job. `Channel` is the one in the foreground: a socket to
-the process that forked the supervisor, whose closing means *stop*.
+The supervisor asks it for admission, has it save a snapshot before acting on it, sends it reports,
+and gets orders from it: stop, kill, or a changed job. `TerminalClient` is the one in the
+foreground: a socket to the process that forked the supervisor; closing the socket means *stop*.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mpi_trainer.local.jobs.jobdir import PodState
 
 
 class Orders(msgspec.Struct, frozen=True):
-    """What the supervisor is told: at most a few times in a job's life."""
+    """To the supervisor: a few times in a job's life."""
 
     stop: bool = False
     kill: bool = False
@@ -30,7 +30,7 @@ class Orders(msgspec.Struct, frozen=True):
 
 
 class JobSnapshot(msgspec.Struct, frozen=True):
-    """How a job stands, to be kept before it is acted upon."""
+    """The state of a job, to be saved before it is acted upon."""
 
     job: MPIJob
     record: Record
@@ -47,14 +47,14 @@ class SupervisorClient(Protocol):
     def admitted(self, *, wanted: bool) -> bool:
         """Whether the job may hold resources now; `wanted` False gives them back."""
 
-    def keep(self, look: JobSnapshot) -> None:
-        """Danger: what is not kept must not be acted upon, so this may raise."""
+    def save(self, snapshot: JobSnapshot) -> None:
+        """Danger: what is not saved must not be acted upon, so this may raise."""
 
-    def tell(self, told: Sequence[reports.Report]) -> None: ...
+    def report(self, pending: Sequence[reports.Report]) -> None: ...
 
 
 class TerminalClient:
-    """A follower at the other end of a socket. Its own terminal, so it never waits for a turn."""
+    """The process at the other end of a socket. Its job never waits for admission."""
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
@@ -72,10 +72,10 @@ class TerminalClient:
     def admitted(self, *, wanted: bool) -> bool:
         return wanted
 
-    def keep(self, look: JobSnapshot) -> None:
-        """Nobody else looks: a job in the foreground ends with its supervisor."""
+    def save(self, snapshot: JobSnapshot) -> None:
+        """Nothing is saved: a job in the foreground ends with its supervisor."""
 
-    def tell(self, told: Sequence[reports.Report]) -> None:
-        shown = [t for t in told if not isinstance(t, Line) or t.role == "launcher"]
+    def report(self, pending: Sequence[reports.Report]) -> None:
+        sent = [t for t in pending if not isinstance(t, Line) or t.role == "launcher"]
         with suppress(OSError):  # the other end is gone: `orders` sees that too, and stops
-            self._channel.sendall(reports.encode(shown))
+            self._channel.sendall(reports.encode(sent))

@@ -157,7 +157,7 @@ class JobDir(msgspec.Struct, frozen=True):
         finally:
             os.close(descriptor)
 
-    def take_life(self) -> int | None:
+    def lock_alive(self) -> int | None:
         """The locked `alive.lock`, to be held or inherited; None where a supervisor holds it."""
         descriptor = open_unlinked(self.path / "alive.lock", os.O_RDWR | os.O_CREAT)
         try:

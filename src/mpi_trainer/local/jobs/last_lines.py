@@ -30,23 +30,23 @@ class LastLines:
         self._began: datetime | None = None
         self._more = False
 
-    def see(self, lines: Iterable[Line]) -> None:
+    def add(self, lines: Iterable[Line]) -> None:
         """What the launcher and its ranks printed."""
         for line in lines:
             if line.role == "launcher":
                 self._more = self._more or len(self._lines) == LINES
                 self._lines.append(line)
 
-    def history(self, before: JobState, look: JobSnapshot, now: datetime) -> History:
-        """Of the job's attempts once `look` is kept; the lines are those of the next one then."""
-        if any(p.role == "launcher" for p in look.pods):
+    def history(self, before: JobState, snapshot: JobSnapshot, now: datetime) -> History:
+        """Of the job's attempts once `snapshot` is saved; later lines are of the next attempt."""
+        if any(p.role == "launcher" for p in snapshot.pods):
             self._began = self._began or now
-        if conditions.holds(look.job.status.conditions, conditions.SUCCEEDED):
+        if conditions.holds(snapshot.job.status.conditions, conditions.SUCCEEDED):
             return history.without_output(before.attempts)
-        ended = history.ended_attempt(before.record, look.record, now)
+        ended = history.ended_attempt(before.record, snapshot.record, now)
         if ended is None:
             return before.attempts
-        pod = launcher_name(look.job.name)
+        pod = launcher_name(snapshot.job.name)
         text = "\n".join(_marked(line) for line in self._lines)
         words = (LogTail(pod, text, cut=self._more),) if text else ()
         silence = "" if words else "it printed nothing"

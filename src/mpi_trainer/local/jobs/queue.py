@@ -1,7 +1,7 @@
-"""Whose turn it is: local jobs share the machine's cores and memory, first come, first served.
+"""Admission of local jobs, which share the machine's cores and memory: first come, first served.
 
-There is no queue process. Each supervisor asks for itself, under one lock, by looking at what the
-others say of themselves; a dead one counts for nothing. A job that is larger than the machine runs
+There is no queue process. Each supervisor asks for itself, under one lock, by reading the states of
+the others; a dead one counts for nothing. A job that is larger than the machine runs
 alone rather than never.
 """
 

@@ -103,7 +103,7 @@ def _prepared(folder: JobDir, job: MPIJob, settings: LocalSettings) -> Iterator[
     for place in (jobs_dir(), folder.path.parent):  # `parents` would not have this mode
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
     fresh = JobDir(Path(tempfile.mkdtemp(prefix=".new-", dir=folder.path.parent)))
-    alive = fresh.take_life()
+    alive = fresh.lock_alive()
     assert alive is not None, "nobody else knows the new directory"
 
     try:
@@ -321,17 +321,17 @@ def _repair(folder: JobDir) -> None:
         with _held(folder) as held:
             # Asking whether it lives locks for an instant too, and must not be taken for a life.
             while not held.alive():
-                life = held.take_life()
+                life = held.lock_alive()
                 if life is not None:
                     try:
-                        _mourn(folder, held)
+                        _record_lost_supervisor(folder, held)
                     finally:
                         os.close(life)
                     _sweep()
                     return
 
 
-def _mourn(folder: JobDir, held: JobDir) -> None:
+def _record_lost_supervisor(folder: JobDir, held: JobDir) -> None:
     state = held.state()
     if conditions.finished(state.status.conditions):
         return

@@ -100,7 +100,7 @@ def default_for(implementation: str) -> Distribution:
 
 
 def install(distribution: Distribution, progress: Progress) -> None:
-    """Makes the prefix exist; returns at once where it does. `progress` is told the seconds."""
+    """Makes the prefix exist; returns at once where it does. `progress` gets the seconds."""
     if distribution.installed:
         return
     parent = distribution.prefix.parent

@@ -1,4 +1,4 @@
-"""Into a pod that runs: its ranks, its files, a command in it, and where its ranks are stuck.
+"""Access to a running pod: its ranks, its files, a command in it, the stacks of its ranks.
 
 All of it goes through the pod's first process: `/proc/PID/root` is the pod's file system, and
 nsenter joins its namespaces. Only the job's owner and root can do so; the kernel sees to that.

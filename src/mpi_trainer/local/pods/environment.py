@@ -30,7 +30,7 @@ class Materials(msgspec.Struct, frozen=True):
 
 
 class PodFacts(msgspec.Struct, frozen=True):
-    """What a pod can be told about itself."""
+    """What a pod can read about itself (`fieldRef`)."""
 
     name: str
     namespace: str

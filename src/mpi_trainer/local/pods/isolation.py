@@ -89,7 +89,7 @@ def _overlay_works() -> bool:
 
 
 def _in_child(trial: Callable[[Callable[[str], None]], None]) -> str:
-    """The lines that the trial told, the last with the error where it failed."""
+    """The lines that the trial wrote, the last with the error where it failed."""
     ours, theirs = os.pipe()
     pid = os.fork()
     if pid == 0:

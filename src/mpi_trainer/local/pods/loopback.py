@@ -102,7 +102,7 @@ class Loopback:
                 pod.limit(self._groups.add(plan.name, pod.pid, plan.limits))
                 pod.link.send(b"go")
             for pod in new:
-                pod.expect(b"run", deadline)
+                pod.receive(b"run", deadline)
         except BaseException:
             for pod in new:
                 pod.release()
@@ -178,7 +178,7 @@ def _same(source: str, target: str) -> bool:
 
 
 def _run(plan: PodPlan, ends: PodEnds, supervisor: int) -> NoReturn:
-    """The shim: start the main process, adopt what it leaves, end all when told or orphaned."""
+    """The shim: start the main process, adopt what it leaves, end all on a signal or as orphan."""
     try:
         shim.detach(supervisor, keep=ends.kept(plan))
         signal.pthread_sigmask(signal.SIG_BLOCK, {_END_ALL})

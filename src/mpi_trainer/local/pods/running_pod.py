@@ -41,12 +41,12 @@ class ShimPod:
         self._status: ExitStatus | None = None
         self._open = True
 
-    def born(self, pid: int) -> None:
+    def set_init(self, pid: int) -> None:
         """The pod's init is known from now on."""
         self.pid = pid
         self._init = os.pidfd_open(pid)
 
-    def expect(self, word: bytes, deadline: float) -> bytes:
+    def receive(self, word: bytes, deadline: float) -> bytes:
         """The rest of the next message, which must start with `word`; any other is an error."""
         remaining = max(0.0, deadline - time.monotonic())
         if not select.select([self.link], [], [], remaining)[0]:

@@ -76,24 +76,24 @@ class Sandbox:
             for birth in births:
                 new.append(_spawn(birth))
             deadline = time.monotonic() + START_SECONDS
-            for member, plan in zip(new, plans, strict=True):
-                self._connect(member, plan, deadline)
-            for member in new:
-                member.expect(b"run", deadline)
+            for pod, plan in zip(new, plans, strict=True):
+                self._connect(pod, plan, deadline)
+            for pod in new:
+                pod.receive(b"run", deadline)
         except BaseException:
-            for member in new:
-                member.kill()
-            for member in new:
-                member.release()
+            for pod in new:
+                pod.kill()
+            for pod in new:
+                pod.release()
             raise
         self._members.extend(new)
         return tuple(new)
 
     def close(self) -> None:
-        for member in self._members:
-            member.kill()
-        for member in self._members:
-            member.release()
+        for pod in self._members:
+            pod.kill()
+        for pod in self._members:
+            pod.release()
         self._members.clear()
         self._network.close()
         self._groups.close()
@@ -135,15 +135,15 @@ class Sandbox:
             return files
         return (*files, PodFile("/etc/shadow", 0o600, passwd.shadow(users, self._account).encode()))
 
-    def _connect(self, member: ShimPod, plan: PodPlan, deadline: float) -> None:
+    def _connect(self, pod: ShimPod, plan: PodPlan, deadline: float) -> None:
         """Give the new pod its network and limits, then let it go on."""
-        member.born(int(member.expect(b"init", deadline)))
+        pod.set_init(int(pod.receive(b"init", deadline)))
         try:
-            self._network.attach(member.pid, plan.address)
-            member.limit(self._groups.add(plan.name, member.pid, plan.limits))
+            self._network.attach(pod.pid, plan.address)
+            pod.limit(self._groups.add(plan.name, pod.pid, plan.limits))
         except OSError as error:
             raise StartError(plan.name, "connect the pod", str(error)) from error
-        member.link.send(b"go")
+        pod.link.send(b"go")
 
 
 def _spawn(birth: PodStart) -> ShimPod:

@@ -1,4 +1,4 @@
-"""What of this machine a job has to see, though its pods have a /tmp and a /run of their own (L-8).
+"""Paths of this machine that pods must see, though they have a /tmp and a /run of their own (L-8).
 
 People clone, build and keep environments below /tmp every day. Guarantee: the working directory,
 the caller's Python with whatever it imports, its MPI, and what the command names are seen by every

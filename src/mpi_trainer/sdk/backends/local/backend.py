@@ -270,7 +270,7 @@ def _place(job: JobSummary) -> tuple[str, ...]:
 def _submit(prepared: Callable[[], LocalRun]) -> JobView:
     with local_errors():
         local = prepared()
-        local.order()
+        local.run_plan()
         distributions.install(local.distribution, lambda seconds: None)
     try:
         with local_errors():
