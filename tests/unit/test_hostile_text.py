@@ -127,7 +127,7 @@ READERS: dict[str, Reader] = {
     "summary.parse of hosts": lambda t: agent_summary.observed_ranks(
         parse(f"{LISTED}host a {t}", 3072), 1
     ),
-    "launcher_log.first": lambda t: launcher_log.first(t.splitlines()),
+    "launcher_log.first": lambda t: launcher_log.first_cause(t.splitlines()),
     "ending.launcher_end": functools.partial(ended, role="launcher"),
     "look.pod_seen": functools.partial(ended, role="worker"),
     "look.pod_seen of one that waits": pending,
@@ -158,7 +158,7 @@ READERS: dict[str, Reader] = {
     "load.train_job": lambda t: load.train_job(train_job((("spec", t), t))),
     "load.runtime": lambda t: load.runtime(runtime((("spec", t), {t: t}))),
     "review and judge": reviewed,
-    "snapshots.held": lambda t: snapshots.held({"runtime": t}, "a"),
+    "snapshots.held": lambda t: snapshots.runtime_in({"runtime": t}, "a"),
     "documents.parse": lambda t: documents.parse(t, "a"),
     "errors.from_answer": lambda t: errors.from_answer(REQUEST, 500, t.encode()),
 }

@@ -1,6 +1,6 @@
-"""What the agent's summary proves, in the terms of `seen`: how ranks ended, and why the launcher.
+"""What the agent's summary proves, in the terms of `Observed`: how ranks ended, and the launcher.
 
-Used by every executor, so that the same last words mean the same everywhere.
+Used by every executor, so that the same summary means the same everywhere.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from mpi_trainer.api.kinds import pod_status
 from mpi_trainer.decide import reasons
 from mpi_trainer.decide.observed import End, ObservedRank
-from mpi_trainer.layout.agent.launcher_log import Abort, NoProgram, NoScript, PeerLost, Word
+from mpi_trainer.layout.agent.launcher_log import Abort, LoggedCause, NoProgram, NoScript, PeerLost
 from mpi_trainer.layout.agent.summary import BadRank, Cause, Summary
 
-# What the agent says where it saw ranks go and not why. A rank that it does blame stays blamed:
+# What the agent says where it saw ranks go and not why. A rank that it names as the cause stays so:
 # ranks that lose another print the same line.
 _UNEXPLAINED = frozenset({"RanksLost", "CommandFailed"})
 # mpirun ends its daemons when a program is missing, and one may look lost to the agent.
@@ -50,25 +50,25 @@ def launcher_end(given: End, summary: Summary) -> End:
     return replace(given, reason=reason, message=words, unstarted=none)
 
 
-def with_logged_cause(summary: Summary, word: Word | None) -> Summary:
-    """The summary with the culprit that the log names, where the agent saw none or a victim."""
+def with_logged_cause(summary: Summary, logged: LoggedCause | None) -> Summary:
+    """The summary with the cause that the log names, where the agent saw none or a victim."""
     cause = summary.cause
-    if word is None or cause is None:
+    if logged is None or cause is None:
         return summary
-    if isinstance(word, PeerLost):
-        return _acquitted(summary, cause, word.rank)
-    if isinstance(word, NoScript):
-        return summary if summary.verdict or summary.text else replace(summary, text=word.said)
+    if isinstance(logged, PeerLost):
+        return _without_victim(summary, cause, logged.rank)
+    if isinstance(logged, NoScript):
+        return summary if summary.verdict or summary.text else replace(summary, text=logged.said)
     if cause.rank is not None:
         return summary
-    if cause.reason not in (_FOLLOWS if isinstance(word, NoProgram) else _UNEXPLAINED):
+    if cause.reason not in (_FOLLOWS if isinstance(logged, NoProgram) else _UNEXPLAINED):
         return summary
-    found, text = _charge(summary, word)
+    found, text = _cause_and_text(summary, logged)
     return replace(summary, cause=found, text=text)
 
 
-def _acquitted(summary: Summary, cause: Cause, victim: int) -> Summary:
-    """A rank that lost another is not to blame where one was killed: its end may be seen first."""
+def _without_victim(summary: Summary, cause: Cause, victim: int) -> Summary:
+    """A rank that lost another is not the cause where one was killed: its end may be seen first."""
     killed = next((b for b in summary.bad if b.signal == signal.SIGTERM), None)
     if (cause.reason, cause.rank) != ("RankFailed", victim) or killed is None:
         return summary
@@ -77,8 +77,8 @@ def _acquitted(summary: Summary, cause: Cause, victim: int) -> Summary:
     return replace(summary, cause=found, text=f"{who}, and rank {victim} has lost it")
 
 
-def _charge(summary: Summary, word: Abort | NoProgram) -> tuple[Cause, str]:
-    match word:
+def _cause_and_text(summary: Summary, logged: Abort | NoProgram) -> tuple[Cause, str]:
+    match logged:
         case Abort(rank, code):
             pod = next((host.pod for host in summary.hosts if rank in host.ranks), "")
             who = f"rank {rank}" + (f" on {pod}" if pod else "")

@@ -1,4 +1,4 @@
-"""Who is to blame for a failure, as sentences: the same for jobs of every kind."""
+"""The cause of a failure, as sentences: the same for jobs of every kind."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import signal
 
 from mpi_trainer.decide.observed import End, Observed, ObservedPod, ObservedRank
 
-# What a program says is told as far as a status or a record has room for it.
+# What a program says is cut to what a status or a record has room for.
 LONGEST_DETAIL = 512
 
 

@@ -22,7 +22,7 @@ from mpi_trainer.decide.observed import Record
 replace = msgspec.structs.replace
 
 MOST = 32
-"""attempts that are told of; the record counts all"""
+"""attempts that are kept; the record counts all"""
 LONGEST_MESSAGE = 240
 """characters of why an attempt ended, but for the last one, whose words the job's status has"""
 
@@ -85,15 +85,15 @@ def to_json(history: History) -> str | None:
 def ended_attempt(before: Record, after: Record, now: datetime) -> Attempt | None:
     """The attempt that a decision ends which makes `before` into `after`, if it ends one."""
     if len(after.failures) > len(before.failures):
-        told = after.failures[-1]
-        whose = _WHOSE.search(told.message)
+        failure = after.failures[-1]
+        whose = _WHOSE.search(failure.message)
         return Attempt(
-            told.attempt,
-            told.reason,
-            told.message,
+            failure.attempt,
+            failure.reason,
+            failure.message,
             ended=now,
             rank=int(whose["rank"]) if whose else None,
-            host=whose["host"] if whose else told.pod,
+            host=whose["host"] if whose else failure.pod,
         )
     if after.attempt > before.attempt:
         return Attempt(before.attempt, SUSPENDED, ended=now)

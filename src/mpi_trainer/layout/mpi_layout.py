@@ -1,9 +1,9 @@
 """An MPI job of any kind, and the Layout that it gets: what all kinds share.
 
-A kind says who is there (`Ensemble`); `assembled` adds what MPI and the agent need: hostfile,
-variables, keys, scripts, argv. Guarantee: two kinds that say the same get the same pods. Nothing
-that upstream gives a pod is left out, but that workers get no private key where the agent manages
-SSH.
+A kind says which pods there are (`Topology`); `mpi_layout` adds what MPI and the agent need:
+hostfile, variables, keys, scripts, argv. Guarantee: two kinds that say the same get the same pods.
+Nothing that upstream gives a pod is left out, but that workers get no private key where the agent
+manages SSH.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SSH_RETRIES = "-o ConnectionAttempts=10"
 GRACE_MARGIN = 5
 
 
-class Seat(msgspec.Struct, frozen=True):
+class TopologyPod(msgspec.Struct, frozen=True):
     """One pod: its name, which is also its host name, and the labels that are its own."""
 
     name: str
@@ -49,14 +49,14 @@ class Role(msgspec.Struct, frozen=True):
     """The pods of one role. `env` wins over MPI's variables; `container` runs the job, "" is the
     first one."""
 
-    seats: tuple[Seat, ...]
+    pods: tuple[TopologyPod, ...]
     template: PodTemplate
     env: Pairs = ()
     container: str = ""
 
 
-class Ensemble(msgspec.Struct, frozen=True):
-    """Who is there. `launcher` has one seat. `shown` are files beside the hostfile."""
+class Topology(msgspec.Struct, frozen=True):
+    """The pods of a job by role; `launcher` has one. `files` come beside the hostfile."""
 
     name: str
     namespace: str
@@ -68,44 +68,46 @@ class Ensemble(msgspec.Struct, frozen=True):
     workers: Role
     keys: tuple[KeyFile, ...]
     annotations: Mapping[str, str]
-    shown: tuple[File, ...] = ()
+    files: tuple[File, ...] = ()
 
 
-def assembled(who: Ensemble, agent: Choice) -> Layout:
-    mpi = implementation(who.implementation)
-    hostfile = mpi.hostfile(who.hosts)
-    shown = (File(HOSTFILE, 0o444, hostfile), *who.shown)
+def mpi_layout(topology: Topology, agent: Choice) -> Layout:
+    mpi = implementation(topology.implementation)
+    hostfile = mpi.hostfile(topology.hosts)
+    beside = (File(HOSTFILE, 0o444, hostfile), *topology.files)
     return Layout(
-        name=who.name,
-        namespace=who.namespace,
+        name=topology.name,
+        namespace=topology.namespace,
         implementation=mpi.name,
-        slots=who.slots,
-        hosts=who.hosts,
+        slots=topology.slots,
+        hosts=topology.hosts,
         hostfile=hostfile,
-        launcher=_launcher(who, mpi, agent, (*shown, *_launcher_scripts(who, agent))),
-        workers=_workers(who, agent),
+        launcher=_launcher(topology, mpi, agent, (*beside, *_launcher_scripts(topology, agent))),
+        workers=_workers(topology, agent),
         agent=agent.level,
         ssh=agent.ssh,
         agent_why=agent.why,
     )
 
 
-def _launcher(who: Ensemble, mpi: MpiImpl, agent: Choice, shown: tuple[File, ...]) -> PodLayout:
-    role = who.launcher
-    (seat,) = role.seats
+def _launcher(
+    topology: Topology, mpi: MpiImpl, agent: Choice, files: tuple[File, ...]
+) -> PodLayout:
+    role = topology.launcher
+    (pod,) = role.pods
     main = container(role.template.view.spec.containers, role.container)
     command = (*_before(agent), *main.command, *main.args)
     return PodLayout(
-        name=seat.name,
+        name=pod.name,
         role="launcher",
         index=0,
-        hostname=seat.name,
-        subdomain=who.subdomain,
-        labels=seat.labels,
-        env=(("K_MPI_JOB_ROLE", "launcher"), *_mpi_env(who, mpi, agent), *role.env),
+        hostname=pod.name,
+        subdomain=topology.subdomain,
+        labels=pod.labels,
+        env=(("K_MPI_JOB_ROLE", "launcher"), *_mpi_env(topology, mpi, agent), *role.env),
         command=command,
-        files=shown,
-        keys=(*who.keys, *_agent_keys(agent, "private", "host-public")),
+        files=files,
+        keys=(*topology.keys, *_agent_keys(agent, "private", "host-public")),
         template=role.template,
         container=role.container,
         scratch=(paths.SCRATCH,) if agent.managed else (),
@@ -121,10 +123,10 @@ def _before(agent: Choice) -> tuple[str, ...]:
     return (paths.NAMES,) if agent.names else ()
 
 
-def _mpi_env(who: Ensemble, mpi: MpiImpl, agent: Choice) -> Pairs:
+def _mpi_env(topology: Topology, mpi: MpiImpl, agent: Choice) -> Pairs:
     ssh_args = f"{SSH_RETRIES} -F {paths.SSH_CONFIG}" if agent.managed else SSH_RETRIES
-    names = (who.launcher.seats[0].name, *(host.address for host in who.hosts))
-    given = MpiSettings(hostfile=HOSTFILE, slots=who.slots, ssh_args=ssh_args, hosts=names)
+    names = (topology.launcher.pods[0].name, *(host.address for host in topology.hosts))
+    given = MpiSettings(hostfile=HOSTFILE, slots=topology.slots, ssh_args=ssh_args, hosts=names)
     return (
         *mpi.launcher_env(given),
         *(mpi.keyless_env if agent.managed else ()),
@@ -132,29 +134,28 @@ def _mpi_env(who: Ensemble, mpi: MpiImpl, agent: Choice) -> Pairs:
     )
 
 
-def _workers(who: Ensemble, agent: Choice) -> tuple[PodLayout, ...]:
+def _workers(topology: Topology, agent: Choice) -> tuple[PodLayout, ...]:
     """All alike, but for their names."""
-    role = who.workers
-    pod = role.template.view.spec
-    main = container(pod.containers, role.container)
+    role = topology.workers
+    main = container(role.template.view.spec.containers, role.container)
     command = (*main.command, *main.args) or SSHD
     env: Pairs = (("K_MPI_JOB_ROLE", "worker"), *role.env)
     if agent.managed:
         command = (paths.WORKER,)
-    scripts = files("worker", _settings(who)) if agent.managed else ()
-    keys = _agent_keys(agent, "public", "host-private") or who.keys
+    scripts = files("worker", _settings(topology)) if agent.managed else ()
+    keys = _agent_keys(agent, "public", "host-private") or topology.keys
     scratch = (paths.SCRATCH,) if agent.managed else ()
     prepare = (paths.PREPARE, "worker") if agent.managed else ()
     overlays = _overlays(agent)
     port = paths.PORT if agent.managed else 0
     return tuple(
         PodLayout(
-            name=seat.name,
+            name=pod.name,
             role="worker",
             index=index,
-            hostname=seat.name,
-            subdomain=who.subdomain,
-            labels=seat.labels,
+            hostname=pod.name,
+            subdomain=topology.subdomain,
+            labels=pod.labels,
             env=env,
             command=command,
             files=scripts,
@@ -166,23 +167,23 @@ def _workers(who: Ensemble, agent: Choice) -> tuple[PodLayout, ...]:
             overlays=overlays,
             ready_port=port,
         )
-        for index, seat in enumerate(role.seats)
+        for index, pod in enumerate(role.pods)
     )
 
 
-def _launcher_scripts(who: Ensemble, agent: Choice) -> tuple[File, ...]:
+def _launcher_scripts(topology: Topology, agent: Choice) -> tuple[File, ...]:
     if not agent.managed:
         return names_script() if agent.names else ()
-    launcher = who.launcher.seats[0].name
-    workers = hosts_file(h for h in who.hosts if h.pod != launcher)
-    return (*files("launcher", _settings(who)), workers)
+    launcher = topology.launcher.pods[0].name
+    workers = hosts_file(h for h in topology.hosts if h.pod != launcher)
+    return (*files("launcher", _settings(topology)), workers)
 
 
-def _settings(who: Ensemble) -> str:
+def _settings(topology: Topology) -> str:
     """Not variables of the pods: each pod would store them."""
-    patience = who.workers.template.view.spec.termination_grace_period_seconds
+    patience = topology.workers.template.view.spec.termination_grace_period_seconds
     grace = max(patience - GRACE_MARGIN, 1)
-    return f"{settings(who.annotations).text()}grace_seconds={grace}\n"
+    return f"{settings(topology.annotations).text()}grace_seconds={grace}\n"
 
 
 def _overlays(agent: Choice) -> tuple[Overlay, ...]:

@@ -17,7 +17,14 @@ from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.layout import hosts as names
 from mpi_trainer.layout.agent import Choice, choice, paths
 from mpi_trainer.layout.model import File, Layout, Pairs
-from mpi_trainer.layout.mpi_layout import ROOT_SSH, Ensemble, Role, Seat, assembled, upstream_keys
+from mpi_trainer.layout.mpi_layout import (
+    ROOT_SSH,
+    Role,
+    Topology,
+    TopologyPod,
+    mpi_layout,
+    upstream_keys,
+)
 
 # A launcher that runs no rank must not hold a GPU: these two keep the container runtime from
 # giving it all of them.
@@ -29,7 +36,7 @@ def layout(job: MPIJob, domain: str = "", chosen: Choice | None = None) -> Layou
 
     `chosen` is for executors that have no images: they can run the agent whatever the job says.
     """
-    return assembled(_ensemble(job, domain), chosen or choose(job))
+    return mpi_layout(_topology(job, domain), chosen or choose(job))
 
 
 def choose(job: MPIJob) -> Choice:
@@ -37,17 +44,17 @@ def choose(job: MPIJob) -> Choice:
     return choice(job.metadata.annotations, job.launcher.template, job.worker.template)
 
 
-def _ensemble(job: MPIJob, domain: str) -> Ensemble:
+def _topology(job: MPIJob, domain: str) -> Topology:
     as_worker = bool(job.spec.run_launcher_as_worker)
-    launcher = Seat(
+    launcher = TopologyPod(
         names.launcher_name(job.name), _labels(job, "launcher", 0 if as_worker else None)
     )
     workers = tuple(
-        Seat(names.worker_name(job.name, index), _labels(job, "worker", index + as_worker))
+        TopologyPod(names.worker_name(job.name, index), _labels(job, "worker", index + as_worker))
         for index in range(job.workers)
     )
     script = names.discovery(job, paths.ALIVE, domain)
-    return Ensemble(
+    return Topology(
         name=job.name,
         namespace=job.namespace,
         subdomain=job.name,
@@ -58,7 +65,7 @@ def _ensemble(job: MPIJob, domain: str) -> Ensemble:
         workers=Role(workers, job.worker.template),
         keys=upstream_keys(job.spec.ssh_auth_mount_path or ROOT_SSH),
         annotations=job.metadata.annotations,
-        shown=(File(names.DISCOVER_HOSTS, 0o555, script),),
+        files=(File(names.DISCOVER_HOSTS, 0o555, script),),
     )
 
 

@@ -17,14 +17,14 @@ from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.layout.agent import Choice, choice
 from mpi_trainer.layout.hosts import host_name
 from mpi_trainer.layout.model import Host, Layout
-from mpi_trainer.layout.mpi_layout import Ensemble, Role, Seat, assembled, upstream_keys
+from mpi_trainer.layout.mpi_layout import Role, Topology, TopologyPod, mpi_layout, upstream_keys
 
 
 def layout(
     job: TrainJob, effective: Effective, domain: str = "", chosen: Choice | None = None
 ) -> Layout:
     """What an MPI job needs in order to run; `chosen` as for MPIJobs."""
-    return assembled(_ensemble(job, effective, domain), chosen or choose(job, effective))
+    return mpi_layout(_topology(job, effective, domain), chosen or choose(job, effective))
 
 
 def choose(job: TrainJob, effective: Effective) -> Choice:
@@ -39,8 +39,8 @@ def hostnames(job: TrainJob, replicated: ReplicatedJob) -> Iterator[str]:
             yield host_name(job.name, replicated.name, replica, index)
 
 
-def _ensemble(job: TrainJob, effective: Effective, domain: str) -> Ensemble:
-    return Ensemble(
+def _topology(job: TrainJob, effective: Effective, domain: str) -> Topology:
+    return Topology(
         name=job.name,
         namespace=job.namespace,
         subdomain=effective.subdomain,
@@ -67,8 +67,8 @@ def _hosts(job: TrainJob, effective: Effective, domain: str) -> Iterator[Host]:
 def _role(job: TrainJob, replicated: ReplicatedJob | None) -> Role:
     labels = {LABEL_TRAINJOB: job.name}
     names = () if replicated is None else tuple(hostnames(job, replicated))
-    seats = tuple(Seat(name, labels) for name in names)
-    return Role(seats, _template(replicated), container=NODE_CONTAINER)
+    pods = tuple(TopologyPod(name, labels) for name in names)
+    return Role(pods, _template(replicated), container=NODE_CONTAINER)
 
 
 def _template(replicated: ReplicatedJob | None) -> PodTemplate:

@@ -91,7 +91,7 @@ async def _runtime(
 ) -> Runtime:
     """The one it began with; else the file's, which would be applied too; else the cluster's."""
     if kept is not None:
-        return snapshots.held(kept.get("data") or {}, name_of(kept))
+        return snapshots.runtime_in(kept.get("data") or {}, name_of(kept))
     own = next((one for one in listed if serves(one, job)), None)
     if own is not None:
         return own

@@ -183,7 +183,7 @@ LOG = (
 
 def test_a_rank_that_called_abort_is_blamed_by_its_own_words() -> None:
     """Hydra ends every rank at once, with whoever would have recorded the end."""
-    said = agent_summary.with_logged_cause(parse(LOST), launcher_log.first(LOG))
+    said = agent_summary.with_logged_cause(parse(LOST), launcher_log.first_cause(LOG))
     assert said.cause == Cause("RankFailed", 1, "train-worker-1")
     assert said.text == "rank 1 on train-worker-1 has ended all ranks by MPI_Abort(42)"
 
@@ -191,11 +191,15 @@ def test_a_rank_that_called_abort_is_blamed_by_its_own_words() -> None:
 def test_a_rank_that_was_seen_to_fail_stays_blamed() -> None:
     """Ranks that lose another print the same line."""
     text = LOST.replace("RanksLost - -", "RankKilled 0 train-worker-0")
-    assert agent_summary.with_logged_cause(parse(text), launcher_log.first(LOG)) == parse(text)
+    assert agent_summary.with_logged_cause(parse(text), launcher_log.first_cause(LOG)) == parse(
+        text
+    )
 
 
 def test_a_log_without_an_abort_accuses_nobody() -> None:
-    assert agent_summary.with_logged_cause(parse(LOST), launcher_log.first(LOG[:1])) == parse(LOST)
+    assert agent_summary.with_logged_cause(parse(LOST), launcher_log.first_cause(LOG[:1])) == parse(
+        LOST
+    )
 
 
 @pytest.mark.parametrize("indent", ["", "   "], ids=["openmpi4", "openmpi5"])
@@ -207,11 +211,12 @@ def test_the_worker_that_lacks_the_program_is_named(indent: str) -> None:
         f"{indent}Node: train-worker-1.train.default.svc",
     ]
     said = parse(LOST.replace("RanksLost - -", "CommandFailed - -"))
-    found = agent_summary.with_logged_cause(said, launcher_log.first(box))
+    found = agent_summary.with_logged_cause(said, launcher_log.first_cause(box))
     assert found.cause == Cause("StartFailed", None, "train-worker-1")
     assert found.text == "train-worker-1 has no /app/train that it could run"
     assert (
-        agent_summary.with_logged_cause(said, launcher_log.first(["Node: train-worker-1"])) == said
+        agent_summary.with_logged_cause(said, launcher_log.first_cause(["Node: train-worker-1"]))
+        == said
     )
 
 
@@ -235,22 +240,22 @@ def test_a_rank_that_lost_a_killed_one_is_not_to_blame() -> None:
         "[0] [train-worker-0:00000] *** An error occurred in Socket closed",
         "[0] [train-worker-0:00000] *** reported by process [4020764673,0]",
     )
-    said = agent_summary.with_logged_cause(parse(VICTIM), launcher_log.first(log))
+    said = agent_summary.with_logged_cause(parse(VICTIM), launcher_log.first_cause(log))
     assert said.cause == Cause("RankKilled", 1, "train-worker-1")
     assert said.text == (
         "rank 1 on train-worker-1 was ended by signal 15 (SIGTERM), and rank 0 has lost it"
     )
     # An exit code that the program chose itself.
-    assert agent_summary.with_logged_cause(parse(VICTIM), launcher_log.first(log[1:])) == parse(
-        VICTIM
-    )
+    assert agent_summary.with_logged_cause(
+        parse(VICTIM), launcher_log.first_cause(log[1:])
+    ) == parse(VICTIM)
 
 
 def test_a_script_that_is_not_there_is_told_in_pythons_words() -> None:
     """L-4: so that it is not tried again."""
     line = "[0] python3: can't open file '/nosuch.py': [Errno 2] No such file or directory"
     said = parse(VICTIM.replace("status=14", "status=2").replace("Command 14", "Command 2"))
-    found = agent_summary.with_logged_cause(said, launcher_log.first([line]))
+    found = agent_summary.with_logged_cause(said, launcher_log.first_cause([line]))
     assert found.text == "can't open file '/nosuch.py': [Errno 2] No such file or directory"
     end = agent_summary.launcher_end(End(code=2), found)
     pod = ObservedPod("train-launcher", "launcher", "l", "Failed", end=end)

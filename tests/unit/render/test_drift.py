@@ -19,13 +19,13 @@ objects = st.recursive(
 )
 
 
-def told(wanted: Any, live: Any) -> list[tuple[str, Any, Any]]:
+def changes(wanted: Any, live: Any) -> list[tuple[str, Any, Any]]:
     return [(change.field, change.live, change.wanted) for change in drift(wanted, live)]
 
 
 @given(objects)
 def test_an_object_does_not_differ_from_itself(value: Any) -> None:
-    assert not told(value, value)
+    assert not changes(value, value)
 
 
 def test_what_the_server_added_is_no_difference() -> None:
@@ -33,19 +33,19 @@ def test_what_the_server_added_is_no_difference() -> None:
     sidecar = {"name": "mesh", "image": "proxy"}
     main = {"name": "m", "image": "i", "imagePullPolicy": "Always"}
     live = {"spec": {"containers": [sidecar, main], "schedulerName": "default"}, "status": {}}
-    assert not told(wanted, live)
+    assert not changes(wanted, live)
 
 
 def test_a_changed_field_is_told_by_its_path() -> None:
     wanted = {"spec": {"containers": [{"name": "m", "image": "i:2"}]}}
     live = {"spec": {"containers": [{"name": "m", "image": "i:1"}]}}
-    assert told(wanted, live) == [("spec.containers.m.image", "i:1", "i:2")]
+    assert changes(wanted, live) == [("spec.containers.m.image", "i:1", "i:2")]
 
 
 def test_what_is_missing_on_the_cluster_is_told() -> None:
     wanted = {"env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]}
     live = {"env": [{"name": "A", "value": "1"}]}
-    assert told(wanted, live) == [("env.B", msgspec.UNSET, {"name": "B", "value": "2"})]
+    assert changes(wanted, live) == [("env.B", msgspec.UNSET, {"name": "B", "value": "2"})]
 
 
 @pytest.mark.parametrize(
@@ -53,20 +53,20 @@ def test_what_is_missing_on_the_cluster_is_told() -> None:
     [(8, "8", True), ("0.5", "500m", True), ("1024Mi", "1Gi", True), ("1", "2", False)],
 )
 def test_amounts_are_compared_as_amounts(wanted: Any, live: Any, same: bool) -> None:
-    assert (not told({"limits": {"cpu": wanted}}, {"limits": {"cpu": live}})) is same
+    assert (not changes({"limits": {"cpu": wanted}}, {"limits": {"cpu": live}})) is same
 
 
 def test_a_number_that_is_no_amount_is_compared_as_it_is() -> None:
-    assert told({"value": "1.0"}, {"value": "1"})
+    assert changes({"value": "1.0"}, {"value": "1"})
 
 
 @pytest.mark.parametrize("empty", ["", [], {}, None])
 def test_an_empty_value_that_the_server_did_not_keep_is_no_difference(empty: Any) -> None:
-    assert not told({"a": empty}, {})
+    assert not changes({"a": empty}, {})
 
 
 def test_false_and_zero_are_not_nothing() -> None:
-    assert told({"a": False, "b": 0}, {}) == [
+    assert changes({"a": False, "b": 0}, {}) == [
         ("a", msgspec.UNSET, False),
         ("b", msgspec.UNSET, 0),
     ]
@@ -75,18 +75,18 @@ def test_false_and_zero_are_not_nothing() -> None:
 def test_mounts_of_one_volume_are_told_apart_by_their_folders() -> None:
     wanted = [{"name": "v", "mountPath": "/a"}, {"name": "v", "mountPath": "/b", "subPath": "x"}]
     live = [{"name": "v", "mountPath": "/b", "subPath": "y"}, {"name": "v", "mountPath": "/a"}]
-    assert told(wanted, live) == [("[/b].subPath", "y", "x")]
+    assert changes(wanted, live) == [("[/b].subPath", "y", "x")]
 
 
 def test_lists_of_another_length_differ_as_a_whole() -> None:
-    assert told(["a"], ["a", "b"]) == [("", ["a", "b"], ["a"])]
+    assert changes(["a"], ["a", "b"]) == [("", ["a", "b"], ["a"])]
 
 
 def test_items_without_names_are_compared_one_by_one() -> None:
     wanted = {"items": [{"key": "a", "mode": 1}, {"key": "b", "mode": 2}]}
     live = {"items": [{"key": "a", "mode": 1, "path": "x"}, {"key": "b", "mode": 3}]}
-    assert told(wanted, live) == [("items[1].mode", 3, 2)]
+    assert changes(wanted, live) == [("items[1].mode", 3, 2)]
 
 
 def test_an_amount_that_cannot_be_read_is_compared_as_it_is() -> None:
-    assert told({"limits": {"cpu": "much"}}, {"limits": {"cpu": "1"}})
+    assert changes({"limits": {"cpu": "much"}}, {"limits": {"cpu": "1"}})

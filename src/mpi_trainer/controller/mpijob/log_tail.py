@@ -107,7 +107,7 @@ class LogTails:
             except UnreadableLog:
                 return ""
             charge = agent_summary.with_logged_cause(
-                summary, launcher_log.first(text.splitlines())
+                summary, launcher_log.first_cause(text.splitlines())
             ).text
         # Some milliseconds for a long log, and many for a hostile one.
         shown = await asyncio.to_thread(redact.tail, text, _environment(job))

@@ -173,7 +173,9 @@ class Runtimes:
             return
         try:
             long = len(kept.data.get(snapshots.KEY, ""))
-            runtime = await self._long.run(owner.namespace, long, snapshots.held, kept.data, name)
+            runtime = await self._long.run(
+                owner.namespace, long, snapshots.runtime_in, kept.data, name
+            )
         except InvalidJob as error:
             raise BadRuntime(f"ConfigMap {name} cannot be read: {error}") from None
         if not serves(runtime, job):

@@ -1,8 +1,8 @@
 """What to do next about a job: plain values, carried out by an executor.
 
-The order of carrying out is fixed: store `record`, store `status`, then stop, free, start, tell.
-Between any two of these a crash is harmless. What is stopped is the pod that was seen (its uid),
-never another of the same name.
+The order of carrying out is fixed: store `record`, store `status`, then stop, free, start, send
+events. Between any two of these a crash is harmless. What is stopped is the pod that was seen (its
+uid), never another of the same name.
 A decision that changes nothing is a fixed point: the executor may sleep until `requeue_after`.
 """
 

@@ -18,7 +18,7 @@ def remaining(job: MPIJob, now: datetime) -> timedelta | None:
 
 
 def _ended(status: MPIJobStatus) -> datetime | None:
-    """The end as told; a job that another controller failed may have a condition and no time."""
+    """The end as written; a job that another controller failed may have a condition and no time."""
     if status.completion_time is not None:
         return status.completion_time
     ends = (x for x in status.conditions if x.type in (c.SUCCEEDED, c.FAILED))

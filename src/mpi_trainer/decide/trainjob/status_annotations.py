@@ -42,7 +42,7 @@ _NAMES = {
 
 
 class StatusAnnotations(msgspec.Struct, frozen=True):
-    """`ttl` and `clean` are the job's wishes, or its runtime's once the job has ended: the job is
+    """`ttl` and `clean` are what the job asks for, or its runtime once the job has ended: it is
     then all that is left to read. `attempts` is what `history` writes."""
 
     phase: str = ""

@@ -53,22 +53,22 @@ class PeerLost(msgspec.Struct, frozen=True):
     rank: int
 
 
-Word = Abort | NoProgram | NoScript | PeerLost
+LoggedCause = Abort | NoProgram | NoScript | PeerLost
 
 
-class Listener:
-    """Hears a log line by line. The first word counts: what follows may follow from it."""
+class CauseReader:
+    """Reads a log line by line. The first cause counts: what comes later may follow from it."""
 
     def __init__(self) -> None:
-        self.word: Word | None = None
+        self.cause: LoggedCause | None = None
         self._program = ""
         self._closed = False
 
-    def hear(self, line: str) -> None:
-        if self.word is None:
-            self.word = self._word(line.rstrip())
+    def read_line(self, line: str) -> None:
+        if self.cause is None:
+            self.cause = self._cause(line.rstrip())
 
-    def _word(self, line: str) -> Word | None:
+    def _cause(self, line: str) -> LoggedCause | None:
         abort = _ABORT.search(line)
         if abort is not None:
             return Abort(int(abort["rank"]), int(abort["code"]))
@@ -87,9 +87,9 @@ class Listener:
         return None
 
 
-def first(lines: Iterable[str]) -> Word | None:
-    """The first word in a log that has been written."""
-    listener = Listener()
+def first_cause(lines: Iterable[str]) -> LoggedCause | None:
+    """The first cause in a log that has been written."""
+    reader = CauseReader()
     for line in lines:
-        listener.hear(line)
-    return listener.word
+        reader.read_line(line)
+    return reader.cause

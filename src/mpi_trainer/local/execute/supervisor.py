@@ -90,7 +90,7 @@ class Supervisor:
         self._launcher_waits: int | None = None  # the attempt whose launcher waits for workers
         self._ranks: tuple[ObservedRank, ...] = ()
         self._summary = summary.Summary()
-        self._log = launcher_log.Listener()
+        self._log = launcher_log.CauseReader()
         self._selector = selectors.DefaultSelector()
         self._pending: list[reports.Report] = []
         self._unsaved = True  # pods have changed since the last snapshot was saved
@@ -217,7 +217,7 @@ class Supervisor:
             self._launcher_waits = None
             self._ranks = ()
             self._summary = summary.Summary()
-            self._log = launcher_log.Listener()
+            self._log = launcher_log.CauseReader()
             for held in self._held.values():
                 ranks.clear(held.running.share)
             self._start([self._layout.launcher])
@@ -307,7 +307,7 @@ class Supervisor:
         self._pending += lines
         if held.layout.role == "launcher":
             for line in lines:
-                self._log.hear(line.text)
+                self._log.read_line(line.text)
             return
         if not held.ready and sshd.LISTENING in data:
             held.ready = True
@@ -328,7 +328,7 @@ class Supervisor:
         self._reconcile_at = 0.0
         if held.layout.role == "launcher":
             said = summary.parse(_text(f"{held.running.share}/{SUMMARY}"))
-            said = agent_summary.with_logged_cause(said, self._log.word)
+            said = agent_summary.with_logged_cause(said, self._log.cause)
             held.end = agent_summary.launcher_end(held.end, said)
             self._summary = said
             if not held.end.well or said.cause is not None:

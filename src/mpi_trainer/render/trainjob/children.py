@@ -60,17 +60,17 @@ def children(
     InvalidJob where the runtime's templates are in their way.
     """
     pods = {one.name: _plain(one, job) for one in effective.jobs}
-    pods = rendezvous.arranged(pods, job, effective, runtime)
+    pods = rendezvous.with_variables(pods, job, effective, runtime)
     texts: Object | None = None
     if effective.policy == FLUX:
         broker = policies.flux.broker(effective, job.namespace, facts.domain)
-        pods, texts = flux.arranged(pods, job, effective, broker), flux.config_map(job, broker)
+        pods, texts = flux.with_flux(pods, job, effective, broker), flux.config_map(job, broker)
     elif layout is not None:
         shared = _frame(layout, job, facts)
         pods, texts = _filled(pods, effective, layout, shared), config_map(shared)
     trust: Object | None = None
     if facts.endpoint is not None:
-        pods = reporting.arranged(pods, job, effective, facts.endpoint)
+        pods = reporting.with_endpoint(pods, job, effective, facts.endpoint)
         trust = reporting.config_map(job, facts.endpoint)
     notes = {} if layout is None else agent_scripts.mark(layout.launcher)
     return Children(job_set(job, effective, pods, notes), texts, trust)

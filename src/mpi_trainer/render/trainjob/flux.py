@@ -22,7 +22,7 @@ CURVE_PUBLIC: Part = "curve-public"
 CURVE_PRIVATE: Part = "curve-private"
 
 
-def arranged(
+def with_flux(
     pods: Mapping[str, Object], job: TrainJob, effective: Effective, broker: flux.Broker
 ) -> dict[str, Object]:
     """The pod templates `pods`, by the names of their replicated jobs, with Flux in the nodes'."""

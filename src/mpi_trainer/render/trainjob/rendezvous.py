@@ -21,7 +21,7 @@ from mpi_trainer.render.containers import changed, merged
 from mpi_trainer.render.frame import Object
 
 
-def arranged(
+def with_variables(
     pods: Mapping[str, Object], job: TrainJob, effective: Effective, runtime: Runtime
 ) -> dict[str, Object]:
     """The pod templates `pods`, by the names of their replicated jobs, with what they need."""
@@ -33,11 +33,13 @@ def arranged(
     for name, container in _targets(effective, runtime):
         bare = container == NODE_CONTAINER and torchtune.is_meant(job)
 
-        def told(one: Object, variables: tuple[Object, ...] = tuned if bare else ours) -> Object:
+        def with_environment(
+            one: Object, variables: tuple[Object, ...] = tuned if bare else ours
+        ) -> Object:
             return {**one, "env": merged(one.get("env"), variables)}
 
         if name in given:
-            given[name] = changed(given[name], container, told)
+            given[name] = changed(given[name], container, with_environment)
     trainer = effective.job(TRAINER)
     if trainer is not None:
         given[trainer.name] = changed(given[trainer.name], NODE_CONTAINER, _open)

@@ -31,7 +31,7 @@ def audience(namespace: str, name: str) -> str:
     return f"{_API}/namespaces/{namespace}/trainjobs/{name}/status"
 
 
-def arranged(
+def with_endpoint(
     pods: Mapping[str, Object], job: TrainJob, effective: Effective, endpoint: Endpoint
 ) -> dict[str, Object]:
     """The pod templates `pods`, by the names of their replicated jobs, with all of that."""

@@ -40,7 +40,7 @@ def mark(data: Mapping[str, str]) -> str:
     return hashlib.sha256(data.get(KEY, "").encode()).hexdigest()[:40]
 
 
-def held(data: Mapping[str, str], name: str) -> Runtime:
+def runtime_in(data: Mapping[str, str], name: str) -> Runtime:
     """The runtime in the data of ConfigMap `name`. InvalidJob where there is none."""
     text = data.get(KEY, "")
     if len(text) > bounds.SNAPSHOT:

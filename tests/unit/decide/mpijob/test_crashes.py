@@ -17,10 +17,10 @@ from tests.unit.decide.mpijob.world import EVERY_STEP, World
 Fault = tuple[str, str | float | bool | None]
 
 NAMES = ("pi-launcher", "pi-worker-0", "pi-worker-1", "pi-worker-2")
-WHOLE_LOOK: Fault = ("look", float(EVERY_STEP))
+WHOLE_PASS: Fault = ("reconcile", float(EVERY_STEP))
 PEACE: tuple[Fault, ...] = (
-    *(WHOLE_LOOK for _ in range(6)),
-    *(("look", float(steps)) for steps in range(7)),
+    *(WHOLE_PASS for _ in range(6)),
+    *(("reconcile", float(steps)) for steps in range(7)),
     *(("run", name) for name in NAMES),
     *(("tick", seconds) for seconds in (0.5, 1.0, 5.0)),
     ("suspend", True),
@@ -58,7 +58,7 @@ def happens(world: World, what: str, detail: str | float | bool | None) -> None:
             _to_a_pod(world, what, name)
         case bool(wanted):
             world.job = with_policy(world.job, suspend=wanted)
-        case float(number) if what == "look":
+        case float(number) if what == "reconcile":
             decide_at(world, int(number))
         case float(number) if what == "replicas":
             world.job = with_workers(world.job, int(number))
@@ -91,7 +91,7 @@ def decide_at(world: World, crash: int) -> None:
     over = world.finished
     again = decide(world.job, world.observed(), world.now)
     decision = world.reconcile(crash)
-    assert decision == again, "the same look decides the same"
+    assert decision == again, "the same pass decides the same"
     assert not decision.events or decision.status != before.status
     assert decision.requeue_after is None or decision.requeue_after >= timedelta(0)
     assert len(set(decision.stop)) == len(decision.stop)

@@ -1,8 +1,8 @@
 """A modelled world in which decisions are carried out, step by step, and faults happen.
 
 Starting is create-only by name, stopping is by uid, pods go only when reaped: as on a cluster.
-Storing fails where what was looked at is no longer what is stored. Whoever stops between two
-steps has crashed; the next look starts from what is in the world and nothing else.
+Storing fails where what was observed is no longer what is stored. Whoever stops between two
+steps has crashed; the next pass starts from what is in the world and nothing else.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class World:
         self.now += timedelta(seconds=seconds)
 
     def settle(self) -> MPIJobDecision:
-        """Looks, at one moment, until a look finds nothing to do; stopped pods go at once."""
+        """Reconciles, at one moment, until nothing is left to do; stopped pods go at once."""
         for _ in range(16):
             self.reap()
             before = (self.job, self.record)

@@ -123,9 +123,9 @@ def test_a_suspended_job_gets_one_that_rests() -> None:
     job = make_job(suspend=True)
     step = decide_at(job)
     assert step.make
-    told = find(step.status, "Suspended")
-    assert told is not None
-    assert (told.status, told.reason) == ("True", "Suspended")
+    ended = find(step.status, "Suspended")
+    assert ended is not None
+    assert (ended.status, ended.reason) == ("True", "Suspended")
     assert step.annotations.phase == "Suspended"
     again = decide_at(stored(job, step), at(5), job_set=REST)
     assert not again.acts
@@ -147,9 +147,9 @@ def test_a_job_that_comes_back_goes_on_as_it_should_be(
     job = stored(make_job(), decide_at(make_job(suspend=True)))
     step = decide_at(job, at(9), job_set=replace(REST, rendered=rendered))
     assert (step.suspend, step.renew) == (suspend, renew)
-    told = find(step.status, "Suspended")
-    assert told is not None
-    assert (told.status, told.reason, told.last_transition_time) == ("False", "Resumed", at(9))
+    ended = find(step.status, "Suspended")
+    assert ended is not None
+    assert (ended.status, ended.reason, ended.last_transition_time) == ("False", "Resumed", at(9))
 
 
 def test_a_job_that_comes_back_waits_for_the_pods_of_before() -> None:
@@ -295,9 +295,9 @@ def rank(number: int, where: str, code: int | None = 0) -> ObservedRank:
 
 def test_a_complete_jobset_is_a_complete_job() -> None:
     step = complete((rank(0, "pi-node-0-0"), rank(1, "pi-node-0-1")), placement='{"x":"0"}')
-    told = find(step.status, "Complete")
-    assert told is not None
-    assert (told.reason, told.message) == ("AllJobsCompleted", "jobset completed successfully")
+    ended = find(step.status, "Complete")
+    assert ended is not None
+    assert (ended.reason, ended.message) == ("AllJobsCompleted", "jobset completed successfully")
     assert step.annotations.phase == "Succeeded"
     assert step.annotations.completion_time == "2026-03-01T12:00:01Z"
     assert step.annotations.placement == '{"x":"0"}'
@@ -315,9 +315,9 @@ def test_a_launcher_that_returned_0_proves_no_success(
     ranks: tuple[ObservedRank, ...], reason: str
 ) -> None:
     """The JobSet is complete; the ranks say otherwise."""
-    told = find(complete(ranks).status, "Failed")
-    assert told is not None
-    assert told.reason == reason
+    ended = find(complete(ranks).status, "Failed")
+    assert ended is not None
+    assert ended.reason == reason
 
 
 @pytest.mark.parametrize("seconds", [1, 6, 3600])
@@ -327,9 +327,9 @@ def test_a_completed_jobset_is_believed_only_once_its_pods_were_asked_for(second
     unseen = decide_at(job, at(seconds), job_set=ended)
     assert find(unseen.status, "Complete") is None
     assert unseen.requeue_after is not None
-    told = decide_at(job, at(seconds), job_set=ended, all_pods=True)
-    assert find(told.status, "Complete") is not None
-    assert [event.reason for event in told.events] == ["EvidenceMissing"]
+    step = decide_at(job, at(seconds), job_set=ended, all_pods=True)
+    assert find(step.status, "Complete") is not None
+    assert [event.reason for event in step.events] == ["EvidenceMissing"]
 
 
 def test_evidence_that_was_watched_is_not_asked_for_again() -> None:
@@ -348,9 +348,9 @@ def test_who_failed_is_asked_for_once() -> None:
     unseen = decide_at(make_job(), at(60), job_set=failed)
     assert find(unseen.status, "Failed") is None
     assert unseen.requeue_after is not None
-    told = find(decide_at(make_job(), at(60), job_set=failed, all_pods=True).status, "Failed")
-    assert told is not None
-    assert told.message == "jobset failed"
+    ended = find(decide_at(make_job(), at(60), job_set=failed, all_pods=True).status, "Failed")
+    assert ended is not None
+    assert ended.message == "jobset failed"
 
 
 @pytest.mark.parametrize("suspend", [False, True])
@@ -372,9 +372,9 @@ def test_ranks_count_also_of_a_launcher_that_is_being_deleted() -> None:
     ended = pod("pi-launcher-0-0", "Succeeded", end=End(code=0), terminating=True)
     observed = Observed((ended,), (rank(0, "pi-node-0-0", 9),))
     going = replace(UP, terminating=True, completed=DONE)
-    told = find(decide_at(make_job(), at(1), job_set=going, pods=observed).status, "Failed")
-    assert told is not None
-    assert told.reason == "RankFailed"
+    failed = find(decide_at(make_job(), at(1), job_set=going, pods=observed).status, "Failed")
+    assert failed is not None
+    assert failed.reason == "RankFailed"
 
 
 def test_a_failure_tells_the_jobset_s_reason_and_the_pod_to_blame() -> None:
@@ -382,19 +382,19 @@ def test_a_failure_tells_the_jobset_s_reason_and_the_pod_to_blame() -> None:
     step = decide_at(
         make_job(), job_set=replace(UP, failed=BROKEN), pods=Observed((*pods()[:2], bad))
     )
-    told = find(step.status, "Failed")
-    assert told is not None
+    ended = find(step.status, "Failed")
+    assert ended is not None
     cause = "Worker pi-node-0-1 ended with exit code 137 (OOMKilled)"
-    assert (told.reason, told.message) == ("FailedJobs", f"jobset failed; {cause}")
+    assert (ended.reason, ended.message) == ("FailedJobs", f"jobset failed; {cause}")
     assert step.annotations.cause == cause
 
 
 def test_the_deadline_counts_from_creation_or_from_the_last_resumption() -> None:
     job = make_job(active_deadline_seconds=10)
     assert decide_at(job, at(4), job_set=UP).requeue_after == timedelta(seconds=6)
-    told = find(decide_at(job, at(10), job_set=UP).status, "Failed")
-    assert told is not None
-    assert told.reason == "DeadlineExceeded"
+    ended = find(decide_at(job, at(10), job_set=UP).status, "Failed")
+    assert ended is not None
+    assert ended.reason == "DeadlineExceeded"
     resumed = stored(job, decide_at(stored(job, decide_at(replace_suspend(job, True))), at(8)))
     assert find(decide_at(resumed, at(17), job_set=UP).status, "Failed") is None
     assert find(decide_at(resumed, at(18), job_set=UP).status, "Failed") is not None
@@ -427,10 +427,10 @@ def test_what_still_runs_of_an_ended_job_goes() -> None:
 @pytest.mark.parametrize("whose", ["job", "runtime"])
 def test_an_ended_job_is_deleted_after_its_time(whose: str) -> None:
     """AC-4: the runtime's wish becomes the job's own at its end."""
-    wish = {TTL: "60"}
-    job = ended_job(runtime_annotations=wish) if whose == "runtime" else ended_job()
+    asked = {TTL: "60"}
+    job = ended_job(runtime_annotations=asked) if whose == "runtime" else ended_job()
     if whose == "job":
-        notes = {**job.metadata.annotations, **wish}
+        notes = {**job.metadata.annotations, **asked}
         job = replace(job, metadata=replace(job.metadata, annotations=notes))
     assert after_end(job, None, at(31)).requeue_after == timedelta(seconds=30)
     assert after_end(job, None, at(61)).delete_job
@@ -449,9 +449,9 @@ def test_another_s_job_is_left_alone(manager: str) -> None:
 
 
 def test_a_job_that_cannot_be_carried_out_fails_with_the_words_why() -> None:
-    told = find(refused(make_job(), "TrainingRuntimeNotSupported", "no", T0).status, "Failed")
-    assert told is not None
-    assert (told.reason, told.message) == ("TrainingRuntimeNotSupported", "no")
+    ended = find(refused(make_job(), "TrainingRuntimeNotSupported", "no", T0).status, "Failed")
+    assert ended is not None
+    assert (ended.reason, ended.message) == ("TrainingRuntimeNotSupported", "no")
 
 
 def test_a_job_without_its_runtime_waits_and_may_still_be_suspended() -> None:

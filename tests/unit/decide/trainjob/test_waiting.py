@@ -22,9 +22,9 @@ NO_NODE = "have no node: of 3 nodes 3 have too little nvidia.com/gpu left"
 LATE = pod("pi-node-0-1", "Pending", scheduled=False, why=WHY)
 
 
-def waiting(now: float, *pods: ObservedPod, wish: str = "", **observed: Any) -> TrainJobDecision:
+def waiting(now: float, *pods: ObservedPod, asked: str = "", **observed: Any) -> TrainJobDecision:
     """A look at a job whose JobSet has been as it is since it was made."""
-    job = make_job({SCHEDULE_TIMEOUT: wish} if wish else None)
+    job = make_job({SCHEDULE_TIMEOUT: asked} if asked else None)
     job = stored(job, decide_at(job, at(10), job_set=replace(UP, since=T0)))
     given = {
         "job_set": replace(UP, since=T0),
@@ -43,24 +43,24 @@ def test_a_job_whose_pods_do_not_run_ends_at_the_administrators_default() -> Non
     )
     assert early.requeue_after == timedelta(seconds=1)
     over = waiting(300, pod("pi-node-0-0"), LATE)
-    told = find(over.status, "Failed")
-    assert told is not None
-    assert told.reason == reasons.SCHEDULING_TIMEOUT
-    assert f"Not all pods ran within 300 s: 1 of 2 pods {NO_NODE}" in told.message
-    assert SCHEDULE_TIMEOUT in told.message
+    ended = find(over.status, "Failed")
+    assert ended is not None
+    assert ended.reason == reasons.SCHEDULING_TIMEOUT
+    assert f"Not all pods ran within 300 s: 1 of 2 pods {NO_NODE}" in ended.message
+    assert SCHEDULE_TIMEOUT in ended.message
     assert over.annotations.phase == status_annotations.FAILED
 
 
 @pytest.mark.parametrize(
     ("now", "more", "over"),
     [
-        (1799, {"wish": "1800"}, False),
-        (1800, {"wish": "1800"}, True),
-        (1e6, {"wish": "0"}, False),
+        (1799, {"asked": "1800"}, False),
+        (1800, {"asked": "1800"}, True),
+        (1e6, {"asked": "0"}, False),
         (1e6, {"schedule_timeout": 0}, False),
         (60, {"runtime_annotations": {SCHEDULE_TIMEOUT: "60"}}, True),
-        (60, {"runtime_annotations": {SCHEDULE_TIMEOUT: "60"}, "wish": "90"}, False),
-        (300, {"wish": "soon"}, True),
+        (60, {"runtime_annotations": {SCHEDULE_TIMEOUT: "60"}, "asked": "90"}, False),
+        (300, {"asked": "soon"}, True),
     ],
     ids=["job's", "job's, over", "without end", "no default", "runtime's", "both", "no number"],
 )
@@ -122,5 +122,5 @@ def test_a_job_that_has_run_is_not_timed() -> None:
     ],
 )
 def test_what_every_try_would_repeat_ends_the_job(failed: ObservedPod, reason: str) -> None:
-    told = find(waiting(20, failed).status, "Failed")
-    assert (told.reason if told is not None else "") == reason
+    ended = find(waiting(20, failed).status, "Failed")
+    assert (ended.reason if ended is not None else "") == reason

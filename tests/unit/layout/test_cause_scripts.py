@@ -209,7 +209,7 @@ def test_a_rank_that_aborted_is_told_so_however_it_ended(shell: list[str], numbe
 
 
 def told_of(command: list[str], ends: list[str]) -> str:
-    """Whom the story blames."""
+    """The cause that the agent names."""
     told = "".join(f"{end}\n" for end in ends)
     done = subprocess.run(command, input=told, capture_output=True, text=True, timeout=20)
     assert not done.stderr
