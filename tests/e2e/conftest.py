@@ -50,4 +50,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A cold machine builds Kubernetes before the first test. Kueue takes a while to learn of new
     kinds, so what waits for that comes last."""
     limit_tests_alone(items, Path(__file__).parent)
-    items.sort(key=lambda item: item.path.name == "test_kubeflow_sdk.py")
+    items.sort(key=lambda item: item.path.name in ("test_kubeflow_sdk.py", "test_kueue.py"))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import shlex
 import subprocess
 import tarfile
@@ -19,13 +18,14 @@ import pytest
 import yaml
 
 from tests.cluster import Kubectl, Object, eventually, shared_cluster
+from tests.pages import shell_blocks
 from tools.cluster import images
 from tools.cluster.report import environment
 from tools.cluster.spec import Spec
 from tools.cluster.user_images import USER_IMAGES, build_image
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "install.md"
+PAGE = "docs/install.md"
 HOME = "mpi-trainer"
 SELECTOR = "app.kubernetes.io/component=controller"
 NEXT = "localhost/mpi-trainer:next"
@@ -35,10 +35,7 @@ pytestmark = pytest.mark.timeout(900, func_only=True)
 
 def commands(heading: str, block: int = 0) -> list[str]:
     """The lines of one block of commands under a heading of the page."""
-    section = PAGE.read_text().partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    found = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)[block]
-    lines: list[str] = found.splitlines()
-    return lines
+    return shell_blocks(PAGE, heading)[block].splitlines()
 
 
 def run(spec: Spec, lines: list[str]) -> str:

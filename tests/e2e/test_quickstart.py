@@ -1,4 +1,4 @@
-"""The newcomer's path of docs/cluster-quickstart.md, literally, by the command line and by Python.
+"""What docs/cluster-quickstart.md and docs/trainjob.md tell users to type, literally.
 
 SC-001, SC-004, DOC-1: nobody helps, and it takes no longer than the page says.
 """
@@ -19,11 +19,11 @@ import pytest
 
 from tests.api.running import Controller
 from tests.cluster import Kubectl, restricted
+from tests.pages import ROOT, shell_blocks
 from tools.cluster.report import environment
 from tools.cluster.spec import Spec
 
-ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/cluster-quickstart.md").read_text()
+PAGE = "docs/cluster-quickstart.md"
 PROMISED_SECONDS = 120
 
 pytestmark = pytest.mark.timeout(300, func_only=True)
@@ -49,10 +49,6 @@ def newcomer(
     kubectl("delete", "namespace", kubectl.namespace, "--wait=false")
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
-
-
 def run(words: list[str], env: dict[str, str]) -> str:
     ended = subprocess.run(
         words, cwd=ROOT, env=env, capture_output=True, text=True, timeout=240, check=False
@@ -62,7 +58,7 @@ def run(words: list[str], env: dict[str, str]) -> str:
 
 
 def test_a_newcomer_runs_the_first_job_by_the_command_line(newcomer: dict[str, str]) -> None:
-    first, second = blocks("sh")
+    first, second = shell_blocks(PAGE)
     began = time.monotonic()
     said = {line: run(shlex.split(line), newcomer) for line in first.splitlines()}
     took = time.monotonic() - began
@@ -80,10 +76,19 @@ def test_a_newcomer_runs_the_first_job_by_the_command_line(newcomer: dict[str, s
 def test_a_newcomer_runs_the_first_job_from_python(
     newcomer: dict[str, str], tmp_path: Path
 ) -> None:
-    (program,) = blocks("python")
+    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / PAGE).read_text(), re.DOTALL)
     cell = tmp_path / "cell.py"  # a notebook's cell has a source, as a file has
     cell.write_text(program)
     began = time.monotonic()
     printed = run([sys.executable, str(cell)], newcomer)
     assert printed.splitlines() == [f"epoch {n}/3 loss {2 / n:.3f}" for n in (1, 2, 3)]
     assert time.monotonic() - began < PROMISED_SECONDS
+
+
+def test_the_commands_of_the_page_about_trainjobs_work(
+    newcomer: dict[str, str], shipped_runtimes: tuple[str, ...]
+) -> None:
+    """DOC-1: as they stand, with real MPI; every rank prints its number."""
+    (block,) = shell_blocks("docs/trainjob.md")
+    said = run(["sh", "-euc", block], newcomer).splitlines()
+    assert sorted(line for line in said if line.isdigit()) == ["0", "1", "2", "3"]
