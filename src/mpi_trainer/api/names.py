@@ -68,7 +68,7 @@ def label_value(value: str) -> Fault | None:
     return None
 
 
-def annotations_size(annotations: Mapping[str, str]) -> Fault | None:
+def annotations_too_large(annotations: Mapping[str, str]) -> Fault | None:
     size = sum(len(part.encode()) for pair in annotations.items() for part in pair)
     if size > ANNOTATION_BYTES:
         rule = f"annotations must not exceed {ANNOTATION_BYTES} bytes together, and have {size}"

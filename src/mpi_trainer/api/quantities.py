@@ -44,7 +44,7 @@ def parse(text: str | int | float) -> Decimal:
     return number if rounded == number else rounded
 
 
-def whole(number: Decimal) -> bool:
+def is_whole(number: Decimal) -> bool:
     return number == number.to_integral_value()
 
 
@@ -52,14 +52,14 @@ def decimal_text(number: Decimal) -> str:
     """The shortest decimal form without a fraction: `1500m`, `2`, `3k`."""
     for suffix in ("E", "P", "T", "G", "M", "k", "", "m", "u", "n"):
         scaled = number.scaleb(-_DECIMAL[suffix], _EXACT)
-        if whole(scaled) and (scaled or not suffix):
+        if is_whole(scaled) and (scaled or not suffix):
             return f"{int(scaled)}{suffix}"
     raise ValueError("finer than a nano-unit")
 
 
 def binary_text(number: Decimal) -> str:
     """The shortest form in powers of 1024, for memory: `16Gi`, `1536Mi`; decimal if not whole."""
-    if number and whole(number):
+    if number and is_whole(number):
         for suffix, power in reversed(_BINARY.items()):
             if not int(number) % 1024**power:
                 return f"{int(number) // 1024**power}{suffix}"

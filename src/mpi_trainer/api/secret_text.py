@@ -56,7 +56,7 @@ def without_named(text: str) -> str:
     kept: list[str] = []
     done = 0
     for named in _NAMED.finditer(text):
-        if named.start() < done or not names_one(named[1]):
+        if named.start() < done or not names_a_secret(named[1]):
             continue
         value = _VALUE.match(text, named.end())
         if value is not None:
@@ -65,7 +65,7 @@ def without_named(text: str) -> str:
     return "".join((*kept, text[done:]))
 
 
-def names_one(name: str) -> bool:
+def names_a_secret(name: str) -> bool:
     """Whether the value of a variable of this name is a secret."""
     return _NAME_OF_ONE.search(name) is not None
 

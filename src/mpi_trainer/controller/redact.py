@@ -69,5 +69,5 @@ def _cut(log: str, most: int) -> str:
 
 def _secrets(environment: Iterable[tuple[str, str]]) -> Iterable[str]:
     for name, value in environment:
-        if len(value) >= 4 and (secret_text.names_one(name) or _AUTH.search(name)):
+        if len(value) >= 4 and (secret_text.names_a_secret(name) or _AUTH.search(name)):
             yield value

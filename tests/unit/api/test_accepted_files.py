@@ -65,7 +65,7 @@ def test_octal_file_modes_are_octal() -> None:
     assert (code.default_mode, code.items[0].mode) == (0o755, 0o444)
 
 
-def test_companions_come_with_their_content() -> None:
+def test_attachments_come_with_their_content() -> None:
     found = read("volumes.yaml")
     assert found.config_maps[0].files == {"train.py": b'print("hello")\n'}
     assert found.secrets[0].files == {"key": b"hunter2", "region": b"eu-1"}

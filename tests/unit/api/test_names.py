@@ -58,8 +58,8 @@ def test_bad_name_has_a_remedy(check: Check, name: str, remedy: str) -> None:
 
 
 def test_annotations_have_a_size_limit_in_bytes() -> None:
-    assert names.annotations_size({"a": "x" * (names.ANNOTATION_BYTES - 1)}) is None
-    assert names.annotations_size({"a": "ü" * (names.ANNOTATION_BYTES // 2)}) is not None
+    assert names.annotations_too_large({"a": "x" * (names.ANNOTATION_BYTES - 1)}) is None
+    assert names.annotations_too_large({"a": "ü" * (names.ANNOTATION_BYTES // 2)}) is not None
 
 
 def test_only_plain_names_can_be_exported_by_a_shell() -> None:

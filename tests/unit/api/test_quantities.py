@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpi_trainer.api.quantities import binary_text, decimal_text, parse, whole
+from mpi_trainer.api.quantities import binary_text, decimal_text, is_whole, parse
 
 
 @pytest.mark.parametrize(
@@ -64,4 +64,4 @@ def test_text_finer_than_nano_is_refused() -> None:
 def test_text_means_the_number_it_was_made_of(number: Decimal) -> None:
     assert parse(decimal_text(number)) == number
     assert parse(binary_text(number)) == number
-    assert whole(parse(str(int(number))))
+    assert is_whole(parse(str(int(number))))

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from mpi_trainer.api import quantities
 from mpi_trainer.api.defaults import SSH_AUTH_MOUNT_PATH
 from mpi_trainer.api.effective import overrides, patches, torchtune
-from mpi_trainer.api.effective.overrides import NODE_CONTAINER, Cut
+from mpi_trainer.api.effective.overrides import NODE_CONTAINER, TrainerFields
 from mpi_trainer.api.effective.torchtune import Devices
 from mpi_trainer.api.kinds.jobset import JobSetView, ReplicatedJobView
 from mpi_trainer.api.kinds.pods import PodTemplate
@@ -99,7 +99,9 @@ class Effective(msgspec.Struct, frozen=True):
 def effective(job: TrainJob, runtime: Runtime) -> Effective:
     template = runtime.spec.template
     changes = job.spec.runtime_patches
-    given = [patches.patched(one, changes) for one in template.spec.get("replicatedJobs") or ()]
+    given = [
+        patches.with_patches(one, changes) for one in template.spec.get("replicatedJobs") or ()
+    ]
     view = jobset_view({**template.spec, "replicatedJobs": given})
     trainer = next((one for one in view.replicated_jobs if one.ancestor == TRAINER), None)
     jobs = tuple(
@@ -108,7 +110,7 @@ def effective(job: TrainJob, runtime: Runtime) -> Effective:
     )
     nodes, slots = _nodes(runtime, jobs), _slots(job, runtime, jobs)
     subdomain = view.network.subdomain or job.name
-    if runtime.policy == TORCH and torchtune.is_meant(job):
+    if runtime.policy == TORCH and torchtune.is_used(job):
         found = Devices(nodes, slots, gpus(jobs))
         jobs = _tuned(job, found, jobs, subdomain, dict(zip(_names(view), given, strict=True)))
     return Effective(
@@ -121,8 +123,11 @@ def effective(job: TrainJob, runtime: Runtime) -> Effective:
         ssh_auth_mount_path=runtime.mpi.ssh_auth_mount_path or SSH_AUTH_MOUNT_PATH,
         run_launcher_as_node=bool(runtime.mpi.run_launcher_as_node),
         subdomain=subdomain,
-        labels={**template.metadata.labels, **patches.marks(changes, "labels")},
-        annotations={**template.metadata.annotations, **patches.marks(changes, "annotations")},
+        labels={**template.metadata.labels, **patches.jobset_metadata(changes, "labels")},
+        annotations={
+            **template.metadata.annotations,
+            **patches.jobset_metadata(changes, "annotations"),
+        },
         rest={key: value for key, value in template.spec.items() if key != "replicatedJobs"},
     )
 
@@ -131,12 +136,12 @@ def _replicated(
     job: TrainJob, runtime: Runtime, raw: Raw, view: ReplicatedJobView, first: bool
 ) -> ReplicatedJob:
     role = _role(runtime.policy, view)
-    pod = overrides.trained(
+    pod = overrides.with_trainer(
         view.template.spec.template.content, job.trainer, _cut(runtime, view, role)
     )
     source = _source(job, role)
     if source is not None:
-        pod = overrides.fetched(pod, source, role)
+        pod = overrides.with_source(pod, source, role)
     return ReplicatedJob(
         name=view.name,
         role=role,
@@ -155,14 +160,14 @@ def _role(policy: str, view: ReplicatedJobView) -> str:
     return view.ancestor if view.ancestor in (TRAINER, DATASET, MODEL) else OTHER
 
 
-def _cut(runtime: Runtime, view: ReplicatedJobView, role: str) -> Cut:
+def _cut(runtime: Runtime, view: ReplicatedJobView, role: str) -> TrainerFields:
     labelled = view.ancestor == TRAINER
     if role == LAUNCHER:
         runs_ranks = bool(runtime.mpi.run_launcher_as_node)
-        return Cut(image=True, command=True, env=True, resources=runs_ranks or labelled)
+        return TrainerFields(image=True, command=True, env=True, resources=runs_ranks or labelled)
     if role == NODE:
-        return Cut(image=True, env=True, resources=True)
-    return Cut(image=labelled, command=labelled, env=labelled, resources=labelled)
+        return TrainerFields(image=True, env=True, resources=True)
+    return TrainerFields(image=labelled, command=labelled, env=labelled, resources=labelled)
 
 
 def _source(job: TrainJob, role: str) -> Source | None:
@@ -228,7 +233,9 @@ def _tuned(
         address = f"{job.name}-{one.name}-0-0.{subdomain}:{MEETING_PORT}"
         own = overrides.container(pod, NODE_CONTAINER)
         words = torchtune.command(job, found, own, address)
-        return replace(one, template=PodTemplate.of(overrides.started(one.template.content, words)))
+        return replace(
+            one, template=PodTemplate.of(overrides.with_command(one.template.content, words))
+        )
 
     return tuple(tuned(one) for one in jobs)
 

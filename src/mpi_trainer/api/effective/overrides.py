@@ -1,7 +1,8 @@
 """What a TrainJob's own fields change in a pod: image, command, variables, resources, sources.
 
-`Cut` says which of them a replicated job gets. Only the container of the expected name is touched.
-Resources are merged amount by amount over the runtime's, variables by name, as upstream does.
+`TrainerFields` says which of them a replicated job gets. Only the container of the expected name is
+touched. Resources are merged amount by amount over the runtime's, variables by name, as upstream
+does.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from mpi_trainer.api.effective.patches import listed
+from mpi_trainer.api.effective.patches import merged_by_key
 from mpi_trainer.api.kinds.trainjob import Source, Trainer
 
 NODE_CONTAINER = "node"
@@ -20,14 +21,14 @@ STORAGE_URI = "STORAGE_URI"
 Raw = Mapping[str, Any]
 
 
-class Cut(msgspec.Struct, frozen=True):
+class TrainerFields(msgspec.Struct, frozen=True):
     image: bool = False
     command: bool = False
     env: bool = False
     resources: bool = False
 
 
-def trained(pod: Raw, trainer: Trainer, cut: Cut) -> Raw:
+def with_trainer(pod: Raw, trainer: Trainer, cut: TrainerFields) -> Raw:
     """The pod template with what `trainer` sets for its `node` container."""
     changes: dict[str, Any] = {}
     if cut.image and trainer.image:
@@ -40,7 +41,7 @@ def trained(pod: Raw, trainer: Trainer, cut: Cut) -> Raw:
     def change(container: Raw) -> Raw:
         fields = {**container, **changes}
         if cut.env and trainer.env:
-            fields["env"] = listed(container.get("env") or (), trainer.env)
+            fields["env"] = merged_by_key(container.get("env") or (), trainer.env)
         if cut.resources and trainer.resources_per_node is not None:
             fields["resources"] = _resources(container, trainer.resources_per_node)
         return fields
@@ -48,12 +49,12 @@ def trained(pod: Raw, trainer: Trainer, cut: Cut) -> Raw:
     return _with_container(pod, NODE_CONTAINER, change)
 
 
-def started(pod: Raw, command: Sequence[str]) -> Raw:
+def with_command(pod: Raw, command: Sequence[str]) -> Raw:
     """The pod template whose `node` container runs this command, with its arguments as they are."""
     return _with_container(pod, NODE_CONTAINER, lambda one: {**one, "command": list(command)})
 
 
-def fetched(pod: Raw, source: Source, container: str) -> Raw:
+def with_source(pod: Raw, source: Source, container: str) -> Raw:
     """The pod template of an initializer with what it is to fetch."""
 
     def change(fields: Raw) -> Raw:
@@ -62,7 +63,7 @@ def fetched(pod: Raw, source: Source, container: str) -> Raw:
             if source.storage_uri is None
             else ({"name": STORAGE_URI, "value": source.storage_uri},)
         )
-        env = listed(fields.get("env") or (), (*uri, *source.env))
+        env = merged_by_key(fields.get("env") or (), (*uri, *source.env))
         given = list(fields.get("envFrom") or ())
         if source.secret_ref is not None:
             given.append({"secretRef": {"name": source.secret_ref.name}})
@@ -94,5 +95,5 @@ def _resources(container: Raw, wanted: Raw) -> Raw:
         if amounts:
             merged[kind] = amounts
     if wanted.get("claims"):
-        merged["claims"] = listed(base.get("claims") or (), wanted["claims"])
+        merged["claims"] = merged_by_key(base.get("claims") or (), wanted["claims"])
     return merged

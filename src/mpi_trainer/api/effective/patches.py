@@ -31,7 +31,7 @@ _WHOLE = frozenset({"env", "volumes"})
 _NO_NEW = frozenset({"containers", "initContainers"})
 
 
-def patched(job: Raw, patches: Iterable[RuntimePatch]) -> Raw:
+def with_patches(job: Raw, patches: Iterable[RuntimePatch]) -> Raw:
     """The replicated job with every patch that names it applied."""
     for patch in patches:
         for change in patch.replicated_jobs:
@@ -40,7 +40,7 @@ def patched(job: Raw, patches: Iterable[RuntimePatch]) -> Raw:
     return job
 
 
-def marks(patches: Iterable[RuntimePatch], field: str) -> dict[str, str]:
+def jobset_metadata(patches: Iterable[RuntimePatch], field: str) -> dict[str, str]:
     """The labels or annotations that the patches give the JobSet itself."""
     found: dict[str, str] = {}
     for patch in patches:
@@ -50,7 +50,7 @@ def marks(patches: Iterable[RuntimePatch], field: str) -> dict[str, str]:
     return found
 
 
-def listed(old: Sequence[Raw], new: Iterable[Raw], key: str = "name") -> list[Raw]:
+def merged_by_key(old: Sequence[Raw], new: Iterable[Raw], key: str = "name") -> list[Raw]:
     """`old` with each entry of `new` in the place of the one of its key, or at the end."""
     entries = {entry.get(key): entry for entry in old}
     return list((entries | {entry.get(key): entry for entry in new}).values())
@@ -75,7 +75,9 @@ def _value(name: str, old: Any, new: Any) -> Any:
 def _list(name: str, old: Sequence[Raw], new: Sequence[Raw]) -> list[Raw]:
     key = _KEYS[name]
     if name in _WHOLE:
-        return listed(old, new, key)
+        return merged_by_key(old, new, key)
     there = {entry.get(key): entry for entry in old}
     kept = [entry for entry in new if name not in _NO_NEW or entry.get(key) in there]
-    return listed(old, [_merged(there.get(entry.get(key), {}), entry) for entry in kept], key)
+    return merged_by_key(
+        old, [_merged(there.get(entry.get(key), {}), entry) for entry in kept], key
+    )

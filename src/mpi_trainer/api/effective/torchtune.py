@@ -45,7 +45,7 @@ class Devices(msgspec.Struct, frozen=True):
         return self.nodes > 1 or self.processes > 1 or (not self.processes and self.gpus > 1)
 
 
-def is_meant(job: TrainJob) -> bool:
+def is_used(job: TrainJob) -> bool:
     """Whether a job of a torch runtime leaves the recipe to the controller."""
     return job.trainer.command == ENTRY
 

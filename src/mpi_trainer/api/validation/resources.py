@@ -77,7 +77,7 @@ def _amounts(path: Path, amounts: Amounts) -> rules.Errors:
             yield FieldError(where, NOT_SUPPORTED, resource, rule, remedy)
         yield from rules.quantity(where, value)
         number = _number(value)
-        if is_device(resource) and number is not None and not quantities.whole(number):
+        if is_device(resource) and number is not None and not quantities.is_whole(number):
             rule = "must be a whole number, as a device cannot be divided"
             yield FieldError(where, INVALID, value, rule, "ask for whole devices")
 

@@ -72,6 +72,6 @@ def label_map(path: Path, given: Mapping[str, str]) -> Errors:
 def annotation_map(path: Path, given: Mapping[str, str]) -> Errors:
     for key in given:
         yield from name_errors((*path, key), key, names.qualified(key.lower()))
-    fault = names.annotations_size(given)
+    fault = names.annotations_too_large(given)
     if fault is not None:
         yield FieldError(path, TOO_LONG, msgspec.UNSET, fault.rule, fault.remedy)

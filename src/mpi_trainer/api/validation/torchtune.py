@@ -14,7 +14,7 @@ _TRAINER: Path = ("spec", "trainer")
 
 
 def errors(job: TrainJob, together: Effective) -> rules.Errors:
-    if not torchtune.is_meant(job):
+    if not torchtune.is_used(job):
         return
     name = job.spec.runtime_ref.name
     model = torchtune.model(name)

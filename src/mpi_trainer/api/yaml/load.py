@@ -8,12 +8,18 @@ known only where the runtime is: in the file, or given by the caller.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from mpi_trainer.api.defaults import mpijob_with_defaults
+from mpi_trainer.api import bounds
+from mpi_trainer.api.defaults import (
+    mpijob_with_defaults,
+    runtime_with_defaults,
+    trainjob_with_defaults,
+)
 from mpi_trainer.api.errors import (
     DUPLICATE,
     NOT_SUPPORTED,
@@ -27,17 +33,25 @@ from mpi_trainer.api.kinds import identity, trainjob
 from mpi_trainer.api.kinds import runtime as runtime_kinds
 from mpi_trainer.api.kinds.identity import ANY_FILE, MPIJOB_FILE, Kinds
 from mpi_trainer.api.kinds.mpijob import KIND, MPIJob
+from mpi_trainer.api.kinds.runtime import Runtime, serves
+from mpi_trainer.api.kinds.trainjob import TrainJob
+from mpi_trainer.api.validation import compatibility, mpijob_warnings, size
 from mpi_trainer.api.validation import mpijob as mpijob_rules
-from mpi_trainer.api.validation import mpijob_warnings, size
+from mpi_trainer.api.validation import runtime as runtime_rules
+from mpi_trainer.api.validation import trainjob as trainjob_rules
 from mpi_trainer.api.yaml import attachments, documents
 from mpi_trainer.api.yaml.attachments import CONFIG_MAP, SECRET, ConfigMap, Secret
 from mpi_trainer.api.yaml.decode import Decoded, decode
 from mpi_trainer.api.yaml.documents import Document
-from mpi_trainer.api.yaml.loaded import LoadedObject, beyond, located
 
-if TYPE_CHECKING:
-    from mpi_trainer.api.kinds.runtime import Runtime
-    from mpi_trainer.api.kinds.trainjob import TrainJob
+
+class LoadedObject(msgspec.Struct, frozen=True):
+    """One object read, and what was found on the way. Not to be used where there are errors."""
+
+    value: MPIJob | TrainJob | Runtime | ConfigMap | Secret | None
+    errors: tuple[FieldError, ...] = ()
+    warnings: tuple[FieldError, ...] = ()
+    named_at: Position | None = None
 
 
 class JobFile(msgspec.Struct, frozen=True):
@@ -89,35 +103,38 @@ def _one(data: Mapping[str, Any], *kinds: str) -> LoadedObject:
 def _job(data: Mapping[str, Any]) -> LoadedObject:
     decoded = decode(MPIJob, data)
     value = mpijob_with_defaults(decoded.value)
-    errors = (*decoded.errors, *beyond(decoded, mpijob_rules.errors(value)))
+    errors = (*decoded.errors, *_independent(decoded, mpijob_rules.errors(value)))
     wrong = [error.path for error in errors]
-    suspicions = (w for w in mpijob_warnings.warnings(value) if not under(w.path, wrong))
-    return LoadedObject(value, errors, (*decoded.warnings, *beyond(decoded, suspicions)))
+    warnings = (w for w in mpijob_warnings.warnings(value) if not under(w.path, wrong))
+    return LoadedObject(value, errors, (*decoded.warnings, *_independent(decoded, warnings)))
 
 
 def _train_job(data: Mapping[str, Any]) -> LoadedObject:
-    from mpi_trainer.api.yaml import load_trainer
-
-    return load_trainer.train_job(data)
+    decoded = decode(TrainJob, data)
+    value = trainjob_with_defaults(decoded.value)
+    errors = (*decoded.errors, *_independent(decoded, trainjob_rules.errors(value)))
+    return LoadedObject(value, errors, decoded.warnings)
 
 
 def _runtime(data: Mapping[str, Any]) -> LoadedObject:
-    from mpi_trainer.api.yaml import load_trainer
-
-    return load_trainer.runtime(data)
+    decoded = decode(Runtime, data)
+    value = runtime_with_defaults(decoded.value)
+    errors = (*decoded.errors, *_independent(decoded, runtime_rules.errors(value)))
+    warnings = () if errors else runtime_rules.warnings(value)
+    return LoadedObject(value, errors, (*decoded.warnings, *warnings))
 
 
 def _config_map(data: Mapping[str, Any]) -> LoadedObject:
-    return _companion(ConfigMap, data)
+    return _attachment(ConfigMap, data)
 
 
 def _secret(data: Mapping[str, Any]) -> LoadedObject:
-    return _companion(Secret, data)
+    return _attachment(Secret, data)
 
 
-def _companion(kind: type[ConfigMap] | type[Secret], data: Mapping[str, Any]) -> LoadedObject:
+def _attachment(kind: type[ConfigMap] | type[Secret], data: Mapping[str, Any]) -> LoadedObject:
     decoded: Decoded[Any] = decode(kind, data)
-    errors = (*decoded.errors, *beyond(decoded, attachments.errors(decoded.value)))
+    errors = (*decoded.errors, *_independent(decoded, attachments.errors(decoded.value)))
     return LoadedObject(decoded.value, errors, decoded.warnings)
 
 
@@ -134,9 +151,7 @@ def _file(text: str, source: str, kinds: Kinds, runtimes: Sequence[Runtime] = ()
     parsed = documents.parse(text, source)
     read = [_read(document, kinds) for document in parsed]
     if trainjob.KIND in kinds:
-        from mpi_trainer.api.yaml import load_trainer
-
-        read = load_trainer.fitted(read, parsed, runtimes)
+        read = _judged_with_runtimes(read, parsed, runtimes)
     errors = [error for found in read for error in found.errors]
     warnings = tuple(warning for found in read for warning in found.warnings)
     values = [found.value for found in read if found.value is not None]
@@ -154,7 +169,8 @@ def _file(text: str, source: str, kinds: Kinds, runtimes: Sequence[Runtime] = ()
         tuple(value for value in values if isinstance(value, ConfigMap)),
         tuple(value for value in values if isinstance(value, Secret)),
         warnings,
-        *(load_trainer.apart(values) if trainjob.KIND in kinds else ()),
+        tuple(value for value in values if isinstance(value, TrainJob)),
+        tuple(value for value in values if isinstance(value, Runtime)),
     )
 
 
@@ -164,10 +180,35 @@ def _read(document: Document, kinds: Kinds) -> LoadedObject:
     found = LoadedObject(None, tuple(wrong)) if wrong else _READERS[data["kind"]](data)
     return LoadedObject(
         found.value,
-        located(document, found.errors),
-        located(document, found.warnings),
+        _located(document, found.errors),
+        _located(document, found.warnings),
         document.position(("metadata", "name")),
     )
+
+
+def _judged_with_runtimes(
+    read: Sequence[LoadedObject], parsed: Sequence[Document], runtimes: Iterable[Runtime]
+) -> list[LoadedObject]:
+    """Sound TrainJobs judged with their runtimes, where those were read too or are given."""
+    known = (*(f.value for f in read if isinstance(f.value, Runtime) and not f.errors), *runtimes)
+    return [
+        _judged_with_runtime(found, document, known)
+        for found, document in zip(read, parsed, strict=True)
+    ]
+
+
+def _judged_with_runtime(
+    found: LoadedObject, document: Document, known: Iterable[Runtime]
+) -> LoadedObject:
+    job = found.value
+    if found.errors or not isinstance(job, TrainJob):
+        return found
+    fitting = next((one for one in known if serves(one, job)), None)
+    if fitting is None:
+        return found
+    errors = _located(document, compatibility.errors(job, fitting))
+    warnings = () if errors else _located(document, compatibility.warnings(job, fitting))
+    return LoadedObject(job, errors, (*found.warnings, *warnings), found.named_at)
 
 
 def _duplicates(read: Iterable[LoadedObject]) -> list[FieldError]:
@@ -186,3 +227,15 @@ def _duplicates(read: Iterable[LoadedObject]) -> list[FieldError]:
             errors.append(error)
         taken.add(key)
     return errors
+
+
+def _independent(decoded: Decoded[Any], found: Iterable[FieldError]) -> list[FieldError]:
+    """`found`, less what only follows from a structural error; as many as anybody reads."""
+    left = (error for error in found if not under(error.path, decoded.doubtful))
+    return list(itertools.islice(left, bounds.ERRORS))
+
+
+def _located(document: Document, found: Iterable[FieldError]) -> tuple[FieldError, ...]:
+    """`found` with the places where the document has the fields, in their order."""
+    placed = (msgspec.structs.replace(e, position=document.position(e.path)) for e in found)
+    return tuple(sorted(placed, key=lambda e: e.position or document.position(())))

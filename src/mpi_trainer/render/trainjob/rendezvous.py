@@ -31,7 +31,7 @@ def with_variables(
 
     tuned = tuple(one for one in ours if one["name"] not in torch.MASTER)
     for name, container in _targets(effective, runtime):
-        bare = container == NODE_CONTAINER and torchtune.is_meant(job)
+        bare = container == NODE_CONTAINER and torchtune.is_used(job)
 
         def with_environment(
             one: Object, variables: tuple[Object, ...] = tuned if bare else ours
