@@ -16,7 +16,7 @@ from mpi_trainer.sdk.backends.cluster import job_logs
 from mpi_trainer.sdk.backends.cluster.backend import ClusterBackend
 from mpi_trainer.sdk.errors import JobFailed, K8sApiException
 from mpi_trainer.sdk.job.events import until_finished
-from mpi_trainer.sdk.job.state import failure
+from mpi_trainer.sdk.job.state import job_failure
 from tests.sim.faults import Fault
 from tests.sim.node_logs import SPACE, Node
 
@@ -304,7 +304,7 @@ def test_failure_is_heard_at_once_by_everybody() -> None:
         assert len(node.requests) == before, "nobody asks while nothing happens"
         node.job("Failed")
         states = await asyncio.gather(*waits)
-        assert all(isinstance(failure(state), JobFailed) for state in states)
+        assert all(isinstance(job_failure(state), JobFailed) for state in states)
         watches = [r for r in node.requests[:before] if r.query.get("watch")]
         assert len(watches) == 1, "fifty wait, one asks"
 

@@ -15,7 +15,7 @@ from mpi_trainer.cli.verbs.mpijob.logs import Printer
 from mpi_trainer.decide.history import SUSPENDED, Attempt, LogTail
 from mpi_trainer.sdk.backends.backend import JobDetails, LogLine
 from mpi_trainer.sdk.backends.views import mpijob_view
-from mpi_trainer.sdk.job.attempts import Marks
+from mpi_trainer.sdk.job.attempts import AttemptMarks
 
 NOW = datetime(2026, 11, 15, 12, 0, 0, tzinfo=UTC)
 JOB = MPIJob(metadata=ObjectMeta(name="train", namespace="default", creation_timestamp=NOW))
@@ -33,12 +33,12 @@ SECOND = Attempt(2, SUSPENDED, ended=NOW, silence="it had not started")
 
 
 def test_marks_say_how_the_attempt_before_ended() -> None:
-    marks = Marks(7, (FIRST, SECOND))
+    marks = AttemptMarks(7, (FIRST, SECOND))
     assert marks.begins(1) == ""
     assert marks.begins(2) == "attempt 2 of 7: attempt 1 failed: exit code 1"
     assert marks.begins(3) == "attempt 3 of 7: attempt 2 was suspended"
     assert marks.begins(9) == "attempt 9"
-    assert Marks(0, ()).begins(2) == "attempt 2"
+    assert AttemptMarks(0, ()).begins(2) == "attempt 2"
 
 
 def test_page_has_every_attempt_with_its_last_words() -> None:
@@ -89,7 +89,9 @@ def test_what_somebody_wrote_into_a_job_does_not_reach_the_terminal(
     words = (LogTail(HOSTILE, HOSTILE),)
     forged = Attempt(1, HOSTILE, HOSTILE, host=HOSTILE, words=words, silence=HOSTILE)
     seen = "\n".join(page(JobDetails(mpijob_view(JOB, {}), attempts=(forged,)), NOW))
-    Printer().print(LogLine(NOW, "p", "stdout", 0, "one", notes=(Marks(7, (forged,)).begins(2),)))
+    Printer().print(
+        LogLine(NOW, "p", "stdout", 0, "one", notes=(AttemptMarks(7, (forged,)).begins(2),))
+    )
     seen += capfd.readouterr().err
     assert not set("\x1b\x07\x9b\u202e\r") & set(seen)
     assert "\\x1b]0;mine\\x07" in seen

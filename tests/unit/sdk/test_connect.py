@@ -25,7 +25,7 @@ def nothing_is_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     for name in NOTHING:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(module, "_told", [])
+    monkeypatch.setattr(module, "_said", [])
     return tmp_path
 
 

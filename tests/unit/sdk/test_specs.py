@@ -13,7 +13,7 @@ from mpi_trainer.api.validation import mpijob_warnings
 from mpi_trainer.sdk.job.new import NewJob
 from mpi_trainer.sdk.job.resources import ResourceRequirements, amounts
 from mpi_trainer.sdk.job.specs import MPIJobSpec, ReplicaSpec
-from mpi_trainer.sdk.job.volumes import VolumeMount, source
+from mpi_trainer.sdk.job.volumes import VolumeMount, volume_source
 
 GPUS = ResourceRequirements(cpu=4, memory="16Gi", gpu=2)
 
@@ -123,4 +123,4 @@ def test_volumes_of_every_kind_are_shown_to_launcher_and_workers() -> None:
 @pytest.mark.parametrize("mount", [VolumeMount("/a"), VolumeMount("/a", claim="x", empty_dir=True)])
 def test_volume_without_exactly_one_source_is_refused(mount: VolumeMount) -> None:
     with pytest.raises(ValueError, match=r"the volume at /a names [02] sources; name exactly one"):
-        source(mount)
+        volume_source(mount)

@@ -28,10 +28,10 @@ from mpi_trainer.sdk.job import html, progress_line
 from mpi_trainer.sdk.job.joblist import JobList
 from mpi_trainer.sdk.job.state import (
     JobState,
-    failure,
-    metrics_in,
-    state_in,
-    state_of,
+    details_metrics,
+    details_state,
+    job_failure,
+    job_state,
 )
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -57,7 +57,7 @@ def failed_job() -> JobView:
 
 
 def test_state_says_what_where_and_why() -> None:
-    state = state_of(failed_job())
+    state = job_state(failed_job())
     assert (state.name, state.namespace, state.state) == ("train", "team", "Failed")
     assert (state.reason, state.message) == ("RankFailed", "rank 3 ended")
     assert (state.finished, state.failed, state.succeeded) == (True, True, False)
@@ -66,13 +66,13 @@ def test_state_says_what_where_and_why() -> None:
 
 
 def test_new_job_is_created_and_waits() -> None:
-    state = state_in(JobDetails(job=job(), waits_for="2 CPUs", progress=None))
+    state = details_state(JobDetails(job=job(), waits_for="2 CPUs", progress=None))
     assert (state.state, state.waits_for, state.finished) == ("Created", "2 CPUs", False)
     assert state.seconds is None
 
 
 def test_failure_names_job_reason_and_message() -> None:
-    error = failure(state_of(failed_job()))
+    error = job_failure(job_state(failed_job()))
     assert str(error) == "job team/train failed (RankFailed): rank 3 ended"
     assert isinstance(error, RuntimeError)
     assert error.reason == "RankFailed"
@@ -85,11 +85,11 @@ def test_metrics_are_the_last_values_and_what_the_pods_use() -> None:
         for n in range(2)
     )
     running = JobDetails(job=job(start_time=NOW), pods=pods, progress=HALF)
-    metrics = metrics_in(running, NOW + timedelta(seconds=5))
+    metrics = details_metrics(running, NOW + timedelta(seconds=5))
     assert (metrics.metrics, metrics.seconds) == ({"loss": 0.25}, 5.0)
     assert (metrics.cpu_seconds, metrics.memory_bytes) == (3.0, 2 * 2**20)
-    assert metrics_in(JobDetails(job=failed_job()), NOW + timedelta(days=1)).seconds == 90.0
-    nothing = metrics_in(JobDetails(job=job()), NOW)
+    assert details_metrics(JobDetails(job=failed_job()), NOW + timedelta(days=1)).seconds == 90.0
+    nothing = details_metrics(JobDetails(job=job()), NOW)
     assert (nothing.metrics, nothing.seconds, nothing.cpu_seconds) == ({}, None, None)
 
 
@@ -103,7 +103,7 @@ def test_nothing_that_a_job_says_becomes_markup(text: str) -> None:
             html.job_card(text, [("MPI", text)], state),
             JobList([summary])._repr_html_(),
             html.metrics_table(
-                metrics_in(JobDetails(job=job(), progress=Progress(metrics={text: 1.0})), NOW)
+                details_metrics(JobDetails(job=job(), progress=Progress(metrics={text: 1.0})), NOW)
             ),
         )
     )
@@ -132,7 +132,7 @@ def test_list_of_jobs_is_a_table_and_a_tuple() -> None:
     ],
 )
 def test_line_of_progress(state: JobState, text: str) -> None:
-    assert progress_line.line(state) == text
+    assert progress_line.progress_text(state) == text
 
 
 class _Terminal(io.StringIO):
@@ -142,7 +142,7 @@ class _Terminal(io.StringIO):
 
 def test_terminal_line_is_written_over_and_ended() -> None:
     terminal = _Terminal()
-    show = progress_line.show(terminal)
+    show = progress_line.progress_display(terminal)
     show(JobState("t", "n", "Running"))
     show(JobState("t", "n", "Succeeded"))
     assert terminal.getvalue() == "\r\x1b[2Kt: Running\r\x1b[2Kt: Succeeded\n"
@@ -150,7 +150,7 @@ def test_terminal_line_is_written_over_and_ended() -> None:
 
 def test_file_gets_a_line_for_every_state_and_not_for_every_step() -> None:
     file = io.StringIO()
-    show = progress_line.show(file)
+    show = progress_line.progress_display(file)
     for step in range(3):
         show(JobState("t", "n", "Running", progress=Progress(step=step)))
     show(JobState("t", "n", "Succeeded"))

@@ -31,7 +31,7 @@ SPEC = MPIJobSpec(
 
 
 def made(spec: MPIJobSpec = SPEC) -> TrainJob:
-    found = trainjobs.of(spec, "train", "team")
+    found = trainjobs.trainjob_from_spec(spec, "train", "team")
     assert found is not None
     return found
 
@@ -101,4 +101,4 @@ def test_every_mpi_has_its_runtime(mpi: str, runtime: str) -> None:
     ],
 )
 def test_what_a_trainjob_cannot_say_stays_an_mpijob(change: dict[str, Any]) -> None:
-    assert trainjobs.of(replace(SPEC, **change), "train", "team") is None
+    assert trainjobs.trainjob_from_spec(replace(SPEC, **change), "train", "team") is None

@@ -195,7 +195,7 @@ class AsyncTrainingClient(Client):
         if isinstance(job, MPIJobSpec) and name:
             from mpi_trainer.sdk.job import trainjobs
 
-            described = trainjobs.of(job, name, namespace or self.namespace)
+            described = trainjobs.trainjob_from_spec(job, name, namespace or self.namespace)
             stored = await self.backend.train(described) if described else None
             if stored is not None:
                 return AsyncMPIJob._viewed(stored, self.backend)

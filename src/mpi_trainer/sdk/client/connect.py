@@ -21,7 +21,7 @@ from mpi_trainer.sdk.client.detection import CHOICE, configured, kubeconfig_exis
 if TYPE_CHECKING:
     from mpi_trainer.kube.config import Config
 
-_told: list[str] = []
+_said: list[str] = []
 
 
 def connect(
@@ -50,7 +50,7 @@ def connect(
     if local is None and not asked:
         local = True if os.environ.get(CHOICE) == "local" else None
     if local is False or asked or (local is None and configured()):
-        return _on_cluster(_told_config(kubeconfig, context, namespace, as_user), say)
+        return _on_cluster(_config(kubeconfig, context, namespace, as_user), say)
     if local is None:
         _say_once("no cluster is configured here, so jobs run on this machine", say)
     from mpi_trainer.sdk.backends.local.backend import LocalBackend
@@ -80,7 +80,7 @@ def cluster_config(
     return config.load(kubeconfig, context, namespace, as_user)
 
 
-def _told_config(
+def _config(
     kubeconfig: str | Path | None,
     context: str | None,
     namespace: str | None,
@@ -104,6 +104,6 @@ def _on_cluster(config: Config, say: Callable[[str], None] | None) -> Backend:
 def _say_once(text: str, say: Callable[[str], None] | None) -> None:
     if say is not None:
         say(text)
-    elif text not in _told:
-        _told.append(text)
+    elif text not in _said:
+        _said.append(text)
         print(f"mpi-trainer: {text}", file=sys.stderr, flush=True)

@@ -14,8 +14,14 @@ from mpi_trainer.sdk.backends.backend import Backend, EventInfo, JobDetails, Key
 from mpi_trainer.sdk.client.connect import connect
 from mpi_trainer.sdk.job import events
 from mpi_trainer.sdk.job.base import Job
-from mpi_trainer.sdk.job.progress_line import show as shown
-from mpi_trainer.sdk.job.state import JobMetrics, JobState, failure, metrics_in, state_in
+from mpi_trainer.sdk.job.progress_line import progress_display
+from mpi_trainer.sdk.job.state import (
+    JobMetrics,
+    JobState,
+    details_metrics,
+    details_state,
+    job_failure,
+)
 
 J = TypeVar("J", bound=Job)
 
@@ -52,7 +58,7 @@ class AsyncMPIJob(Job):
 
     async def get_status(self: Job) -> JobState:
         """Where the job stands now."""
-        self._seen = state_in(await self.backend.details(self.key))
+        self._seen = details_state(await self.backend.details(self.key))
         return self._seen
 
     async def describe(self: Job) -> JobDetails:
@@ -75,15 +81,15 @@ class AsyncMPIJob(Job):
             JobTimeout: (TimeoutError) it has not ended in time.
             JobNotFound: It was deleted.
         """
-        drawn = shown() if show else None
+        drawn = progress_display() if show else None
         self._seen = await events.until_finished(self.backend, self.key, timeout, drawn)
         if self._seen.failed:
-            raise failure(self._seen)
+            raise job_failure(self._seen)
         return self._seen
 
     def watch(self: Job) -> AsyncIterator[JobState]:
         """Where the job stands now, and after every change, until it has ended or is gone."""
-        return events.states(self.backend, self.key, looking=True)
+        return events.watched_states(self.backend, self.key, looking=True)
 
     def get_logs(  # noqa: PLR0913 - every way to choose lines; all have defaults
         self: Job,
@@ -121,11 +127,11 @@ class AsyncMPIJob(Job):
 
     def stream_events(self: Job) -> AsyncIterator[EventInfo]:
         """What happened to the job and happens still, until it has ended."""
-        return events.events(self.backend, self.key)
+        return events.job_events(self.backend, self.key)
 
     async def get_metrics(self: Job) -> JobMetrics:
         """How far the job is, the last values it printed (such as loss), and what it uses."""
-        return metrics_in(await self.backend.details(self.key), datetime.now(UTC))
+        return details_metrics(await self.backend.details(self.key), datetime.now(UTC))
 
     async def suspend(self: Job) -> JobState:
         """Ends the job's pods and keeps the job, to be resumed."""

@@ -9,7 +9,7 @@ from mpi_trainer.decide.history import SUSPENDED, Attempt, History
 LONGEST: Final = 240
 
 
-class Marks:
+class AttemptMarks:
     """Of one job. `most` is how many attempts it has at most, 0 where nobody knows; `history` are
     those that have ended."""
 

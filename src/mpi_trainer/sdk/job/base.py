@@ -28,7 +28,7 @@ from mpi_trainer.sdk.errors import JobError
 from mpi_trainer.sdk.job.new import LONGEST_NAME, NewJob
 from mpi_trainer.sdk.job.resources import ResourceRequirements
 from mpi_trainer.sdk.job.specs import LOCAL_IMAGE, MPIJobSpec
-from mpi_trainer.sdk.job.state import JobState, state_of
+from mpi_trainer.sdk.job.state import JobState, job_state
 from mpi_trainer.sdk.job.volumes import VolumeMount
 
 ONE_ATTEMPT = RunPolicy(backoff_limit=0)
@@ -115,7 +115,7 @@ class Job:
     def _note(self, job: JobView) -> JobState:
         """Takes the job as its backend has it now."""
         self._definition = _definition_of(job)
-        self._seen = state_of(job)
+        self._seen = job_state(job)
         return self._seen
 
     @classmethod

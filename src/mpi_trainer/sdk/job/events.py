@@ -12,7 +12,7 @@ from datetime import datetime
 
 from mpi_trainer.sdk.backends.backend import Backend, EventInfo, JobDetails, JobView, Key
 from mpi_trainer.sdk.errors import JobNotFound, JobTimeout
-from mpi_trainer.sdk.job.state import JobState, state_in, state_of
+from mpi_trainer.sdk.job.state import JobState, details_state, job_state
 
 LOOK_SECONDS = 1.0
 
@@ -28,7 +28,7 @@ async def until_finished(
     last: JobState | None = None
     try:
         async with asyncio.timeout(seconds) as limit:
-            async with aclosing(states(backend, key, looking=show is not None)) as seen:
+            async with aclosing(watched_states(backend, key, looking=show is not None)) as seen:
                 async for last in seen:
                     if show is not None:
                         show(last)
@@ -41,11 +41,11 @@ async def until_finished(
             "It runs on: wait again, or end it with delete().",
         ) from error
     if last is None or not last.finished:
-        raise gone(key)
+        raise job_gone(key)
     details = await _details(backend, key)
     if details is not None and _ended_by_deletion(details.job):
-        raise gone(key)
-    return state_in(details) if details else last
+        raise job_gone(key)
+    return details_state(details) if details else last
 
 
 def _ended_by_deletion(job: JobView) -> bool:
@@ -54,7 +54,9 @@ def _ended_by_deletion(job: JobView) -> bool:
     return asked is not None and (ended is None or ended >= asked)
 
 
-async def states(backend: Backend, key: Key, *, looking: bool) -> AsyncGenerator[JobState, None]:
+async def watched_states(
+    backend: Backend, key: Key, *, looking: bool
+) -> AsyncGenerator[JobState, None]:
     """A state for every change of status; with `looking`, for every change of progress too."""
     import asyncio
 
@@ -70,7 +72,10 @@ async def states(backend: Backend, key: Key, *, looking: bool) -> AsyncGenerator
                     return
                 change = asyncio.ensure_future(anext(changes, None))
             details = await _details(backend, key) if looking else None
-            before, last = last, state_in(details) if details else state_of(job) if job else last
+            before, last = (
+                last,
+                details_state(details) if details else job_state(job) if job else last,
+            )
             if last is not None and last != before:
                 yield last
     finally:
@@ -79,24 +84,24 @@ async def states(backend: Backend, key: Key, *, looking: bool) -> AsyncGenerator
         await changes.aclose()
 
 
-async def events(backend: Backend, key: Key) -> AsyncIterator[EventInfo]:
+async def job_events(backend: Backend, key: Key) -> AsyncIterator[EventInfo]:
     """Every event of the job, old ones first, until it has ended."""
-    told: set[tuple[datetime, str, str]] = set()
+    known: set[tuple[datetime, str, str]] = set()
     details = await backend.details(key)
-    for event in _new(details, told):
+    for event in _new(details, known):
         yield event
     async for _ in backend.watch(key):
         found = await _details(backend, key)
-        for event in _new(found, told) if found else ():
+        for event in _new(found, known) if found else ():
             yield event
 
 
-def _new(details: JobDetails, told: set[tuple[datetime, str, str]]) -> list[EventInfo]:
+def _new(details: JobDetails, known: set[tuple[datetime, str, str]]) -> list[EventInfo]:
     fresh = []
     for event in details.events:
         mark = (event.time, event.reason, event.message)
-        if mark not in told:
-            told.add(mark)
+        if mark not in known:
+            known.add(mark)
             fresh.append(event)
     return fresh
 
@@ -109,5 +114,5 @@ async def _details(backend: Backend, key: Key) -> JobDetails | None:
         return None
 
 
-def gone(key: Key) -> JobNotFound:
+def job_gone(key: Key) -> JobNotFound:
     return JobNotFound(f"job {key} was deleted before it ended", "Create it again to run it.")

@@ -14,7 +14,7 @@ from mpi_trainer.sdk.job.events import Show
 from mpi_trainer.sdk.job.state import JobState
 
 
-def show(stream: TextIO | None = None) -> Show:
+def progress_display(stream: TextIO | None = None) -> Show:
     """The way to show states that fits where we are."""
     stream = stream or sys.stderr
     if _in_notebook():
@@ -24,7 +24,7 @@ def show(stream: TextIO | None = None) -> Show:
     return _Log(stream)
 
 
-def line(state: JobState) -> str:
+def progress_text(state: JobState) -> str:
     """`train: Running, epoch 3/10 (30 %), 12 s left`."""
     parts = [state.state]
     if state.failed and state.message:
@@ -46,7 +46,7 @@ class _Line:
         self._stream = stream
 
     def __call__(self, state: JobState) -> None:
-        text = " ".join(line(state).split())
+        text = " ".join(progress_text(state).split())
         end = "\n" if state.finished else ""
         self._stream.write(f"\r\x1b[2K{text}{end}")
         self._stream.flush()
@@ -60,7 +60,7 @@ class _Log:
     def __call__(self, state: JobState) -> None:
         if state.state != self._last:
             self._last = state.state
-            print(line(state), file=self._stream, flush=True)
+            print(progress_text(state), file=self._stream, flush=True)
 
 
 class _Card:

@@ -18,7 +18,7 @@ from mpi_trainer.api.kinds.mpijob import LAUNCHER, OPEN_MPI, WORKER, MPIJob, Run
 from mpi_trainer.api.kinds.pods import PodTemplate
 from mpi_trainer.layout.launch import mpi_command
 from mpi_trainer.sdk.job.resources import ResourceRequirements, amounts
-from mpi_trainer.sdk.job.volumes import VolumeMount, shown, source
+from mpi_trainer.sdk.job.volumes import VolumeMount, volume_mount, volume_source
 
 LOCAL_IMAGE = "local"
 
@@ -111,8 +111,8 @@ def _pod(role: ReplicaSpec, command: Sequence[str]) -> dict[str, Any]:
         spec["nodeSelector"] = dict(role.node_selector)
     if role.volume_mounts:
         named = [(f"volume-{n}", mount) for n, mount in enumerate(role.volume_mounts)]
-        spec["volumes"] = [{"name": name, **source(mount)} for name, mount in named]
-        container["volumeMounts"] = [shown(mount, name) for name, mount in named]
+        spec["volumes"] = [{"name": name, **volume_source(mount)} for name, mount in named]
+        container["volumeMounts"] = [volume_mount(mount, name) for name, mount in named]
     return spec
 
 

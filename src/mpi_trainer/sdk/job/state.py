@@ -78,7 +78,7 @@ class JobMetrics(msgspec.Struct, frozen=True):
         return metrics_table(self)
 
 
-def state_of(job: JobView, progress: Progress | None = None, waits_for: str = "") -> JobState:
+def job_state(job: JobView, progress: Progress | None = None, waits_for: str = "") -> JobState:
     return JobState(
         name=job.name,
         namespace=job.namespace,
@@ -95,11 +95,11 @@ def state_of(job: JobView, progress: Progress | None = None, waits_for: str = ""
     )
 
 
-def state_in(details: JobDetails) -> JobState:
-    return state_of(details.job, details.progress, details.waits_for)
+def details_state(details: JobDetails) -> JobState:
+    return job_state(details.job, details.progress, details.waits_for)
 
 
-def metrics_in(details: JobDetails, now: datetime) -> JobMetrics:
+def details_metrics(details: JobDetails, now: datetime) -> JobMetrics:
     times, pods = details.job.times, details.pods
     cpu = [pod.cpu_seconds for pod in pods if pod.cpu_seconds is not None]
     memory = [pod.memory_bytes for pod in pods if pod.memory_bytes is not None]
@@ -114,7 +114,7 @@ def metrics_in(details: JobDetails, now: datetime) -> JobMetrics:
     )
 
 
-def failure(state: JobState) -> JobFailed:
+def job_failure(state: JobState) -> JobFailed:
     """The error that a failed job raises in whoever waits for it."""
     why = f": {state.message}" if state.message else ""
     reason = f" ({state.reason})" if state.reason else ""

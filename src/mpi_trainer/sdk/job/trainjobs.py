@@ -23,7 +23,7 @@ from mpi_trainer.local.jobs import shipped_runtimes
 from mpi_trainer.sdk.job.new import HostMount, add_mounts
 from mpi_trainer.sdk.job.resources import ResourceRequirements, amounts
 from mpi_trainer.sdk.job.specs import LOCAL_IMAGE, MPIJobSpec, ReplicaSpec, literal, variables
-from mpi_trainer.sdk.job.volumes import shown, source
+from mpi_trainer.sdk.job.volumes import volume_mount, volume_source
 
 ANY_NODE = "-cpu"
 """how the names of runtimes end that ask nothing of a node"""
@@ -31,7 +31,7 @@ ANY_NODE = "-cpu"
 replace = msgspec.structs.replace
 
 
-def of(spec: MPIJobSpec, name: str, namespace: str) -> TrainJob | None:
+def trainjob_from_spec(spec: MPIJobSpec, name: str, namespace: str) -> TrainJob | None:
     """The job as a TrainJob, whose launcher is one of its nodes; None where that loses something.
 
     One node alone stays an MPIJob: the public API would make two of it.
@@ -108,10 +108,10 @@ def _patches(pods: ReplicaSpec) -> list[dict[str, Any]]:
     if not pods.volume_mounts and not pods.node_selector:
         return []
     named = [(f"volume-{n}", mount) for n, mount in enumerate(pods.volume_mounts)]
-    mounts = [shown(mount, name) for name, mount in named]
+    mounts = [volume_mount(mount, name) for name, mount in named]
     pod = {
         "nodeSelector": dict(pods.node_selector),
-        "volumes": [{"name": name, **source(mount)} for name, mount in named],
+        "volumes": [{"name": name, **volume_source(mount)} for name, mount in named],
         "containers": [{"name": NODE_CONTAINER, "volumeMounts": mounts}] if mounts else [],
     }
     template = {"spec": {"template": {"spec": {k: v for k, v in pod.items() if v}}}}
@@ -138,14 +138,17 @@ def with_mounts(runtime: Runtime, mounts: tuple[HostMount, ...]) -> Runtime:
     """The runtime with these directories shown to the container that runs the job, in every pod."""
     if not mounts:
         return runtime
-    jobs = [_shown(one, mounts) for one in runtime.spec.template.spec.get("replicatedJobs") or ()]
+    jobs = [
+        _job_with_mounts(one, mounts)
+        for one in runtime.spec.template.spec.get("replicatedJobs") or ()
+    ]
     template = replace(
         runtime.spec.template, spec={**runtime.spec.template.spec, "replicatedJobs": jobs}
     )
     return replace(runtime, spec=replace(runtime.spec, template=template))
 
 
-def _shown(job: Any, mounts: tuple[HostMount, ...]) -> Any:
+def _job_with_mounts(job: Any, mounts: tuple[HostMount, ...]) -> Any:
     copy = msgspec.json.decode(msgspec.json.encode(job))
     pod = copy["template"]["spec"]["template"]["spec"]
     pod["containers"].sort(key=lambda one: one["name"] != NODE_CONTAINER)

@@ -28,7 +28,7 @@ class VolumeMount(msgspec.Struct, frozen=True):
     read_only: bool = False
 
 
-def source(mount: VolumeMount) -> dict[str, Any]:
+def volume_source(mount: VolumeMount) -> dict[str, Any]:
     """The volume as a pod spec has it, without its name."""
     named: dict[str, Any] = {
         "persistentVolumeClaim": mount.claim and {"claimName": mount.claim},
@@ -47,7 +47,7 @@ def source(mount: VolumeMount) -> dict[str, Any]:
     return sources
 
 
-def shown(mount: VolumeMount, name: str) -> dict[str, Any]:
+def volume_mount(mount: VolumeMount, name: str) -> dict[str, Any]:
     """The mount as a container has it."""
     made: dict[str, Any] = {"name": name, "mountPath": mount.mount_path}
     if mount.sub_path:

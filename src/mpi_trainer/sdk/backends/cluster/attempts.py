@@ -16,16 +16,16 @@ from mpi_trainer.decide.history import History
 from mpi_trainer.sdk.backends.cluster.observed import Pod
 
 
-class Speaker(msgspec.Struct, frozen=True):
+class NumberedPod(msgspec.Struct, frozen=True):
     pod: Pod
     attempt: int
 
 
-def numbered(pods: Iterable[Pod], ended: History) -> list[Speaker]:
+def numbered_pods(pods: Iterable[Pod], ended: History) -> list[NumberedPod]:
     """Oldest attempt first, and within one the oldest pod."""
     remembered = {one.pod: one.attempt for one in ended if one.pod}
     last = max((one.attempt for one in ended), default=0)
-    found: list[Speaker] = []
+    found: list[NumberedPod] = []
     for pod in sorted(pods, key=lambda p: p.metadata.creation_timestamp):
         if ATTEMPT in pod.metadata.annotations:
             number = pod.attempt
@@ -34,7 +34,7 @@ def numbered(pods: Iterable[Pod], ended: History) -> list[Speaker]:
             last = max(last, number)
         else:
             number = _restarts(pod) + 1
-        found.append(Speaker(pod, number))
+        found.append(NumberedPod(pod, number))
     return sorted(found, key=lambda one: one.attempt)
 
 

@@ -21,7 +21,7 @@ from mpi_trainer.kube.resources import EVENTS
 from mpi_trainer.sdk.backends.backend import EventInfo, JobDetails, JobView, Key
 from mpi_trainer.sdk.backends.cluster import observed
 from mpi_trainer.sdk.backends.cluster.connections import Home
-from mpi_trainer.sdk.backends.cluster.evidence import gathered, waits
+from mpi_trainer.sdk.backends.cluster.evidence import is_waiting, waiting_evidence
 from mpi_trainer.sdk.backends.cluster.find import FoundJob
 from mpi_trainer.sdk.backends.cluster.job_logs import pods_of
 from mpi_trainer.sdk.backends.cluster.kinds import MPIJOB, Kind
@@ -36,9 +36,9 @@ async def details(home: Home, key: Key, found: FoundJob) -> JobDetails:
     return JobDetails(
         job=job,
         pods=tuple(
-            observed.pod(p) for p in sorted(pods, key=lambda p: (p.role, p.attempt, p.index))
+            observed.pod_info(p) for p in sorted(pods, key=lambda p: (p.role, p.attempt, p.index))
         ),
-        ranks=observed.ranks(pods),
+        ranks=observed.rank_infos(pods),
         events=events,
         progress=await _progress(home, pods),
         waits_for=await _waits_for(home, key, job) if kind is MPIJOB else _cause(job),
@@ -55,7 +55,7 @@ def _cause(job: JobView) -> str:
 async def _waits_for(home: Home, key: Key, job: JobView) -> str:
     """Why it does not run, by what can be seen; else what its controller says."""
     said = observed.waits_for(job.conditions)
-    return why(await gathered(home, key, job)) or said if waits(job) else said
+    return why(await waiting_evidence(home, key, job)) or said if is_waiting(job) else said
 
 
 async def _pods(home: Home, key: Key, kind: Kind) -> tuple[observed.Pod, ...]:
@@ -73,7 +73,7 @@ async def _events(home: Home, key: Key, uid: str) -> tuple[EventInfo, ...]:
         )
     except Forbidden:
         return ()
-    return observed.events(page.items)
+    return observed.event_infos(page.items)
 
 
 async def _progress(home: Home, pods: tuple[observed.Pod, ...]) -> Progress | None:

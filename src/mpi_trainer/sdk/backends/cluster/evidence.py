@@ -26,12 +26,12 @@ WORKLOADS: Final = tuple(
 )
 
 
-def waits(job: JobView) -> bool:
+def is_waiting(job: JobView) -> bool:
     """Whether it is worth asking: the job neither runs nor has ended."""
     return not job.finished and not c.holds(job.conditions, c.RUNNING)
 
 
-async def gathered(home: Home, key: Key, job: JobView) -> Evidence:
+async def waiting_evidence(home: Home, key: Key, job: JobView) -> Evidence:
     """As much as the caller may see."""
     uid, space = job.uid, key.namespace
     queue = job.labels.get(LABEL_QUEUE, "")

@@ -26,13 +26,13 @@ from mpi_trainer.kube.errors import ApiError, NotFound
 from mpi_trainer.kube.resources import PODS
 from mpi_trainer.sdk.backends.backend import Key, LogLine, LogQuery
 from mpi_trainer.sdk.backends.cluster import observed
-from mpi_trainer.sdk.backends.cluster.attempts import Speaker, numbered
+from mpi_trainer.sdk.backends.cluster.attempts import NumberedPod, numbered_pods
 from mpi_trainer.sdk.backends.cluster.connections import Home
 from mpi_trainer.sdk.backends.cluster.find import FoundJob
 from mpi_trainer.sdk.backends.cluster.kinds import Kind
-from mpi_trainer.sdk.backends.cluster.log_position import Entry
+from mpi_trainer.sdk.backends.cluster.log_position import LogEntry
 from mpi_trainer.sdk.backends.cluster.pod_logs import PodLog
-from mpi_trainer.sdk.job.attempts import Marks
+from mpi_trainer.sdk.job.attempts import AttemptMarks
 
 FIRST_LOOK: Final = 0.25
 SLOWEST_LOOK: Final = 5.0
@@ -71,7 +71,7 @@ class _Reader:
 
     silent = False
 
-    def __init__(self, home: Home, speaker: Speaker, wanted: _Filter, mark: str) -> None:
+    def __init__(self, home: Home, speaker: NumberedPod, wanted: _Filter, mark: str) -> None:
         pod = speaker.pod
         since = wanted.since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if wanted.since else ""
         self.log = PodLog(home, pod, since)
@@ -98,7 +98,7 @@ class _Reader:
             for line in self._shown(self._stream.close(), self._last):
                 yield line
 
-    def _made(self, entry: Entry) -> Iterator[LogLine]:
+    def _made(self, entry: LogEntry) -> Iterator[LogLine]:
         if entry.gap and MISSING not in self.notes:
             self.notes += (MISSING,)
         self._last = entry.time
@@ -271,8 +271,8 @@ async def _new(
     """Readers for what has come since, oldest attempt first."""
     pods, headless = await pods_of(home, key, job.kind), job.kind.headless(job.data)
     ended = history.read(job.view.annotations)
-    marks = Marks(job.most_attempts, ended)
-    speakers = [s for s in numbered(pods, ended) if wanted.reads(s.pod, s.attempt, headless)]
+    marks = AttemptMarks(job.most_attempts, ended)
+    speakers = [s for s in numbered_pods(pods, ended) if wanted.reads(s.pod, s.attempt, headless)]
     fresh: dict[str, Source] = {
         speaker.pod.metadata.uid: _Reader(home, speaker, wanted, marks.begins(speaker.attempt))
         for speaker in speakers

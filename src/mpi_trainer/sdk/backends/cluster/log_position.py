@@ -18,7 +18,7 @@ _MARGIN: Final = timedelta(seconds=1)  # two streams of one container may be a l
 _BEGINNING: Final = datetime.fromtimestamp(0, UTC)
 
 
-class Entry(msgspec.Struct, frozen=True):
+class LogEntry(msgspec.Struct, frozen=True):
     """One line as the node stores it; `gap`: lines before it may be gone."""
 
     time: datetime
@@ -48,7 +48,7 @@ class LogPosition:
         """Lines before the next one are gone."""
         self._lost = True
 
-    def take(self, line: bytes) -> Entry | None:
+    def take(self, line: bytes) -> LogEntry | None:
         """The line, with its time; None where it was given before."""
         stamp, _, text = line.partition(b" ")
         try:
@@ -66,7 +66,7 @@ class LogPosition:
             gap = gap or len(self._expected) == len(self._given)
             self._expected = None
         self._note(time, mark)
-        return Entry(time, text, gap)
+        return LogEntry(time, text, gap)
 
     def _note(self, time: datetime, mark: int) -> None:
         self._newest = max(time, self._newest)

@@ -215,7 +215,7 @@ def waits_for(conditions: Conditions) -> str:
     return running.message
 
 
-def pod(found: Pod) -> PodInfo:
+def pod_info(found: Pod) -> PodInfo:
     terminated = found.main.state.terminated
     return PodInfo(
         name=found.name,
@@ -236,7 +236,7 @@ def _end(ended: Terminated) -> str:
     return End(code=ended.exit_code, reason=reason).text()
 
 
-def ranks(pods: Iterable[Pod]) -> tuple[RankInfo, ...]:
+def rank_infos(pods: Iterable[Pod]) -> tuple[RankInfo, ...]:
     """Where ranks ran and how they ended, as the last launcher that has ended says it."""
     launchers = sorted((p for p in pods if p.role == "launcher"), key=lambda p: p.attempt)
     ended = launchers[-1].main.state.terminated if launchers else None
@@ -248,7 +248,7 @@ def ranks(pods: Iterable[Pod]) -> tuple[RankInfo, ...]:
     )
 
 
-def events(found: Iterable[ClusterEvent]) -> tuple[EventInfo, ...]:
+def event_infos(found: Iterable[ClusterEvent]) -> tuple[EventInfo, ...]:
     """In the order of their making, which the times alone, in whole seconds, do not tell."""
     ordered = sorted(found, key=lambda e: (e.time, _number(e.metadata.resource_version)))
     return tuple(EventInfo(e.time, e.type, e.reason, e.message) for e in ordered)

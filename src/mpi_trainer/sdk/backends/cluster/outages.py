@@ -27,14 +27,14 @@ class Outages:
         self._say = say
         self._known = False
         self._since: float | None = None
-        self._told = False
+        self._announced = False
 
     def over(self) -> None:
         """The server has answered."""
         self._known = True
         self._since = None
-        if self._told:
-            self._told = False
+        if self._announced:
+            self._announced = False
             self._say(f"{self._server} answers again")
 
     async def endure(self, error: KubeError, tried: int) -> None:
@@ -45,8 +45,8 @@ class Outages:
         self._since = now if self._since is None else self._since
         if now - self._since > LONGEST:
             raise error
-        if not self._told and tried:
-            self._told = True
+        if not self._announced and tried:
+            self._announced = True
             self._say(f"{self._server} does not answer; waiting for it ({_why(error)})")
         await asyncio.sleep(min(_SLOWEST, 0.25 * 2.0**tried))
 

@@ -19,7 +19,7 @@ from mpi_trainer.kube.errors import ApiError, KubeError, NotFound, ServerFault
 from mpi_trainer.kube.requests import LogOptions
 from mpi_trainer.kube.resources import PODS
 from mpi_trainer.sdk.backends.cluster.connections import Home
-from mpi_trainer.sdk.backends.cluster.log_position import Entry, LogPosition
+from mpi_trainer.sdk.backends.cluster.log_position import LogEntry, LogPosition
 from mpi_trainer.sdk.backends.cluster.observed import Pod
 
 replace = msgspec.structs.replace
@@ -39,7 +39,7 @@ class PodLog:
         self._restarts = 0
         self.over = False
 
-    async def read(self) -> AsyncGenerator[Entry, None]:
+    async def read(self) -> AsyncGenerator[LogEntry, None]:
         """What is there now and was not given yet."""
         async with aclosing(self._caught_up()) as earlier:
             async for entry in earlier:
@@ -49,7 +49,7 @@ class PodLog:
                 async for entry in lines:
                     yield entry
 
-    async def follow(self) -> AsyncGenerator[Entry, None]:
+    async def follow(self) -> AsyncGenerator[LogEntry, None]:
         """What comes, until the container has ended for good; `over` says whether it has.
 
         Returns early where the pod has not started yet: only the caller knows how long to wait.
@@ -103,7 +103,7 @@ class PodLog:
         self._pod = self._pod if self.over else found
         return not self.over
 
-    async def _caught_up(self) -> AsyncGenerator[Entry, None]:
+    async def _caught_up(self) -> AsyncGenerator[LogEntry, None]:
         """The rest of containers that were restarted since; only the last one's is kept."""
         count = self._pod.main.restart_count
         if count == self._restarts:
@@ -122,7 +122,9 @@ class PodLog:
         if missed:
             self._place.lose()
 
-    async def _part(self, *, follow: bool, previous: bool = False) -> AsyncGenerator[Entry, None]:
+    async def _part(
+        self, *, follow: bool, previous: bool = False
+    ) -> AsyncGenerator[LogEntry, None]:
         options = LogOptions(
             container=self._pod.container,
             follow=follow,

@@ -17,7 +17,7 @@ from mpi_trainer.local.jobs import logfile, store, trainjob
 from mpi_trainer.local.jobs.jobdir import Damaged, JobDir
 from mpi_trainer.sdk.backends.backend import Key, LogLine, LogQuery
 from mpi_trainer.sdk.backends.local.errors import find, readable
-from mpi_trainer.sdk.job.attempts import Marks
+from mpi_trainer.sdk.job.attempts import AttemptMarks
 
 replace = msgspec.structs.replace
 
@@ -103,7 +103,7 @@ class _AttemptMarks:
             job, ended = self._folder.job(), self._folder.state().attempts
         except (FileNotFoundError, Damaged):
             return line
-        mark = Marks(backoff.limit(job) + 1, ended).begins(line.attempt)
+        mark = AttemptMarks(backoff.limit(job) + 1, ended).begins(line.attempt)
         return replace(line, notes=(mark,)) if mark else line
 
 
