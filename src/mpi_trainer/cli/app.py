@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from mpi_trainer import __version__
+from mpi_trainer.cli.context import root_options
 from mpi_trainer.cli.lazy import group
 from mpi_trainer.cli.main import INTERRUPTED, USAGE
-from mpi_trainer.cli.target import anywhere
 
 VERBS = {
     "run": ("run", "Run a command or a job file with real MPI on this machine."),
@@ -26,7 +26,7 @@ VERBS = {
 
 @click.group(cls=group(VERBS), context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="odh")
-@anywhere
+@root_options
 def odh() -> None:
     """MPI training jobs that just run: here, and on OpenShift AI.
 
@@ -45,10 +45,10 @@ def odh() -> None:
 
 def run() -> int:
     """Runs the command that was called; its exit code."""
-    from mpi_trainer.cli import program
+    from mpi_trainer.cli import context
 
     try:
-        return odh.main(prog_name=program.name(), standalone_mode=False) or 0
+        return odh.main(prog_name=context.program_name(), standalone_mode=False) or 0
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.exceptions.NoArgsIsHelpError as error:

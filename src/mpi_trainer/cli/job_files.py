@@ -1,12 +1,16 @@
-"""Job files from disk or standard input (`-`), with errors that say what to do."""
+"""Job files: read from disk or standard input (`-`), put into a namespace, and checked."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from mpi_trainer.api.errors import FieldError, InvalidJob
+from mpi_trainer.api.kinds.mpijob import MPIJob, to_wire
 from mpi_trainer.api.yaml import load
 from mpi_trainer.local.errors import LocalError
 
@@ -14,6 +18,7 @@ if TYPE_CHECKING:
     from mpi_trainer.api.kinds.runtime import Runtime
 
 LARGEST = 4 * 1024 * 1024
+Object = dict[str, Any]
 
 
 def read(path: str) -> load.JobFile:
@@ -47,3 +52,35 @@ def _text(path: str) -> str:
             f"{path} is not UTF-8 text (byte {error.start})",
             "Give the path of an MPIJob manifest, saved as UTF-8.",
         ) from error
+
+
+def in_namespace(job: MPIJob, namespace: str) -> MPIJob:
+    """The job in the namespace that it names, else in this one."""
+    if job.namespace:
+        return job
+    meta = msgspec.structs.replace(job.metadata, namespace=namespace)
+    return msgspec.structs.replace(job, metadata=meta)
+
+
+def validated(job: MPIJob) -> tuple[MPIJob, tuple[FieldError, ...]]:
+    """The job with defaults, and its warnings; raises InvalidJob with everything that is wrong."""
+    found = load.job(to_wire(job))
+    if found.errors or not isinstance(found.value, MPIJob):
+        raise InvalidJob(found.errors, found.warnings)
+    return found.value, found.warnings
+
+
+def attachments(file: load.JobFile | None, namespace: str) -> list[Object]:
+    """The ConfigMaps and Secrets of a file, as a cluster takes them: where its jobs go."""
+    if file is None:
+        return []
+    metas = [job.metadata for job in file.jobs] + [job.metadata for job in file.train_jobs]
+    wheres = {meta.namespace or namespace for meta in metas}
+    if len(wheres) == 1:
+        (namespace,) = wheres
+    maps = [("ConfigMap", msgspec.to_builtins(item)) for item in file.config_maps]
+    secrets = [("Secret", msgspec.to_builtins(item)) for item in file.secrets]
+    made = [{"apiVersion": "v1", "kind": kind, **body} for kind, body in (*maps, *secrets)]
+    for each in made:
+        each["metadata"].setdefault("namespace", namespace)
+    return made

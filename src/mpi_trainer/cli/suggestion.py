@@ -6,8 +6,8 @@ from __future__ import annotations
 from contextlib import suppress
 
 from mpi_trainer.api.spelling import nearest
-from mpi_trainer.cli import program, target
-from mpi_trainer.cli.backend import answer, cluster, summaries
+from mpi_trainer.cli import context
+from mpi_trainer.cli.context import cluster, list_jobs, run_async
 from mpi_trainer.sdk.backends.backend import JobSummary, Key
 from mpi_trainer.sdk.backends.cluster.kinds import KINDS
 from mpi_trainer.sdk.errors import JobError
@@ -22,7 +22,8 @@ def suggestion(problem: str) -> str:
     jobs, key = _listed(namespace), Key(namespace, name)
     others = [job.kind for job in jobs if job.key == key and not _meant(job)]
     if others:
-        return f"There is a {others[0]} of that name; see `{program.name()} {others[0].lower()}`."
+        see = f"{context.program_name()} {others[0].lower()}"
+        return f"There is a {others[0]} of that name; see `{see}`."
     return _nearby([job.key for job in jobs if _meant(job)], key)
 
 
@@ -37,23 +38,23 @@ def _nearby(keys: list[Key], wanted: Key) -> str:
     if meant:
         return f"Did you mean `{meant}`?"
     if not here:
-        create = program.call("create")
+        create = context.command_line("create")
         return f"There are no jobs in namespace {wanted.namespace}; create one: `{create}`"
-    return f"See which there are: `{program.call('list', namespace=wanted.namespace)}`."
+    return f"See which there are: `{context.command_line('list', namespace=wanted.namespace)}`."
 
 
 def _meant(job: JobSummary) -> bool:
     """Whether it is of the kind that was typed; on this machine all kinds share their names."""
-    return not target.on_cluster(target.said()) or job.kind.lower() == program.kind()
+    return not context.on_cluster() or job.kind.lower() == context.job_kind()
 
 
 def _listed(namespace: str) -> list[JobSummary]:
     """All jobs of every kind; of the namespace alone where a person may not see the others."""
     for where in (None, namespace):
         with suppress(JobError):
-            if not target.on_cluster(target.said()):
-                return summaries(where)
-            jobs, closed = answer(cluster(single=True, kinds=KINDS).list_readable(where))
+            if not context.on_cluster():
+                return list_jobs(where)
+            jobs, closed = run_async(cluster(single=True, kinds=KINDS).list_readable(where))
             if jobs or not closed:
                 return list(jobs)
     return []

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from mpi_trainer.cli.output import durations, words
+from mpi_trainer.cli.output import durations, formatting
 from mpi_trainer.diagnose.progress import Progress
 from mpi_trainer.sdk.backends.backend import JobDetails, LogLine, PodInfo
 from mpi_trainer.sdk.backends.views import details_summary
@@ -26,7 +26,7 @@ def headline(details: JobDetails, now: datetime) -> str:
     parts = [f"{job.key.name} {job.state}"]
     if job.started:
         parts.append(durations.between(job.started, job.completed or now))
-    parts += [words.progress_words(job.progress), words.metric_words(job.progress)]
+    parts += [formatting.progress_words(job.progress), formatting.metric_words(job.progress)]
     message = details.waits_for and f"waits for {details.waits_for}"
     return "  ".join(part for part in (*parts, message) if part)
 
@@ -50,7 +50,7 @@ def _lines(details: JobDetails, lines: Iterable[LogLine], now: datetime) -> Iter
 def bar(progress: Progress, now: datetime) -> str:
     fraction = progress.fraction or 0.0
     full = int(fraction * BAR)
-    left = words.eta_words(progress, now.timestamp())
+    left = formatting.eta_words(progress, now.timestamp())
     eta = f"  {left} left" if left else ""
     return f"[{'█' * full}{'·' * (BAR - full)}] {fraction:4.0%}{eta}"
 

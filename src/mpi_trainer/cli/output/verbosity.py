@@ -10,10 +10,10 @@ import click
 from mpi_trainer.cli.output import terminal
 
 F = TypeVar("F", bound=Callable[..., Any])
-_KEY = "mpi_trainer.voice"
+_KEY = "mpi_trainer.verbosity"
 
 
-def voiced(function: F) -> F:
+def verbosity_options(function: F) -> F:
     """Adds --quiet and --verbose to a verb."""
     quiet = click.option(
         "-q",

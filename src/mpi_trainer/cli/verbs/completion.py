@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from mpi_trainer.cli import program
+from mpi_trainer.cli import context
 
 NAMES = ("odh", "oai-cli")
 
@@ -23,6 +23,6 @@ def command(shell: str) -> None:
     root = click.get_current_context().find_root().command
     kind = get_completion_class(shell)
     assert kind is not None, "click knows the shells that are offered"
-    for name in dict.fromkeys((program.name().split()[0], *NAMES)):
+    for name in dict.fromkeys((context.program_name().split()[0], *NAMES)):
         variable = f"_{name.replace('-', '_')}_COMPLETE".upper()
         click.echo(kind(root, {}, name, variable).source())

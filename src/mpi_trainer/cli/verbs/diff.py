@@ -9,7 +9,7 @@ import msgspec
 
 from mpi_trainer.api.errors import shorten
 from mpi_trainer.api.yaml.load import JobFile
-from mpi_trainer.cli import job_files, target
+from mpi_trainer.cli import context, job_files
 from mpi_trainer.cli.output import terminal
 from mpi_trainer.cli.verbs.mpijob import options
 from mpi_trainer.kube.client import Client
@@ -33,7 +33,7 @@ def command(path: str, output: str, namespace: str, domain: str) -> int:
     the Secret, which is not read. A TrainJob that has begun keeps its runtime as it was then.
     Ends with 0 where nothing differs, 1 where something does, 2 on trouble.
     """
-    config = target.config()
+    config = context.cluster_config()
     file = job_files.objects(path)
     for warning in file.warnings:
         terminal.say(f"warning: {warning}")

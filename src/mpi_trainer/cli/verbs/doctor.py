@@ -13,16 +13,25 @@ import click
 import msgspec
 
 from mpi_trainer import __version__
-from mpi_trainer.cli import target
+from mpi_trainer.cli import context
 from mpi_trainer.cli.main import FAILED
 from mpi_trainer.cli.output import terminal
-from mpi_trainer.cli.verbs.doctor_finding import Finding
 from mpi_trainer.cli.verbs.mpijob import options
 from mpi_trainer.local import paths
 from mpi_trainer.local.mpi import distributions
 from mpi_trainer.local.pods import isolation, sshd
 
 NEEDED_SPACE = 1 << 30
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One thing that was looked at. `level` is ok, limited (works, but less) or missing (does not
+    work); `mend` is what to do."""
+
+    what: str
+    level: str
+    says: str
+    mend: str = ""
 
 
 @click.command()
@@ -34,33 +43,33 @@ def command(namespace: str, output: str) -> int:
     Where a cluster is configured it is examined with your own rights: login, kinds, admission,
     rights, runtimes, queues, quotas, names. `--backend local` examines this machine.
     """
-    findings = tuple(_findings(namespace))
+    checks = tuple(_checks(namespace))
     if output == "json":
-        click.echo(json.dumps(msgspec.to_builtins(findings), indent=2))
+        click.echo(json.dumps(msgspec.to_builtins(checks), indent=2))
     else:
-        for finding in findings:
-            _tell(finding)
-    return FAILED if any(f.level == "missing" for f in findings) else 0
+        for check in checks:
+            _tell(check)
+    return FAILED if any(f.level == "missing" for f in checks) else 0
 
 
-def _findings(namespace: str) -> Iterator[Finding]:
-    where = target.said()
-    if not target.on_cluster(where):
+def _checks(namespace: str) -> Iterator[Check]:
+    where = context.current_target()
+    if not context.on_cluster(where):
         return examine()
     from mpi_trainer.cli.verbs import doctor_cluster
 
     return doctor_cluster.examine(
-        msgspec.structs.replace(target.config(where), namespace=namespace)
+        msgspec.structs.replace(context.cluster_config(where), namespace=namespace)
     )
 
 
-def examine() -> Iterator[Finding]:
+def examine() -> Iterator[Check]:
     system = f"{platform.system()} {platform.release()}, Python {platform.python_version()}"
-    yield Finding("mpi-trainer", "ok", f"{__version__} on {system}")
+    yield Check("mpi-trainer", "ok", f"{__version__} on {system}")
     if sys.platform != "linux":
-        yield Finding("system", "missing", "local runs need Linux", "use a Linux machine or VM")
+        yield Check("system", "missing", "local runs need Linux", "use a Linux machine or VM")
         return
-    yield Finding("machine", "ok", f"{os.cpu_count()} cores, {_memory()} of memory")
+    yield Check("machine", "ok", f"{os.cpu_count()} cores, {_memory()} of memory")
     yield from _isolation()
     yield _program("ssh", shutil.which("ssh"), "apt-get install openssh-client")
     yield _program("sshd", sshd.find_sshd(), "apt-get install openssh-server, or `make setup`")
@@ -68,52 +77,52 @@ def examine() -> Iterator[Finding]:
     for d in distributions.DISTRIBUTIONS:
         title = f"{d.title} {d.version}"
         if d.installed:
-            yield Finding(f"mpi {d.name}", "ok", f"{title} is installed")
+            yield Check(f"mpi {d.name}", "ok", f"{title} is installed")
         else:
-            yield Finding(f"mpi {d.name}", "ok", f"{title} is installed on first use")
+            yield Check(f"mpi {d.name}", "ok", f"{title} is installed on first use")
 
 
-def _isolation() -> Iterator[Finding]:
+def _isolation() -> Iterator[Check]:
     found = isolation.probe()
     if found.kind == "loopback":
-        yield Finding(
+        yield Check(
             "isolation",
             "limited",
             f"workers share this machine's network and files: {found.reason}",
             "allow user namespaces, or run as root",
         )
     else:
-        yield Finding("isolation", "ok", f"workers get namespaces of their own ({found.kind})")
+        yield Check("isolation", "ok", f"workers get namespaces of their own ({found.kind})")
     groups = found.cgroups
     if groups.kind == "none":
-        yield Finding(
+        yield Check(
             "limits",
             "limited",
             f"CPU and memory limits of jobs are not applied: {groups.reason}",
             "run as root, or delegate a control group to yourself",
         )
     else:
-        yield Finding("limits", "ok", f"CPU and memory limits are applied (cgroup {groups.kind})")
+        yield Check("limits", "ok", f"CPU and memory limits are applied (cgroup {groups.kind})")
 
 
-def _program(name: str, path: str | None, mend: str) -> Finding:
+def _program(name: str, path: str | None, mend: str) -> Check:
     if path is None:
-        return Finding(name, "missing", f"{name} is not installed, and MPI needs it", mend)
-    return Finding(name, "ok", path)
+        return Check(name, "missing", f"{name} is not installed, and MPI needs it", mend)
+    return Check(name, "ok", path)
 
 
-def _space() -> Finding:
+def _space() -> Check:
     folder = paths.data_dir()
     existing = next(p for p in (folder, *folder.parents) if p.exists())
     free = shutil.disk_usage(existing).free
     if not existing.is_dir():
-        return Finding("data", "missing", f"{existing} is not a folder", "set XDG_DATA_HOME")
+        return Check("data", "missing", f"{existing} is not a folder", "set XDG_DATA_HOME")
     if not os.access(existing, os.W_OK):
-        return Finding("data", "missing", f"{existing} is not writable", "set XDG_DATA_HOME")
+        return Check("data", "missing", f"{existing} is not writable", "set XDG_DATA_HOME")
     if free < NEEDED_SPACE:
         says = f"{folder}: only {free >> 20} MiB free, MPI builds need up to 1 GiB"
-        return Finding("data", "limited", says, "free space, or set XDG_DATA_HOME")
-    return Finding("data", "ok", f"{folder} ({free >> 30} GiB free)")
+        return Check("data", "limited", says, "free space, or set XDG_DATA_HOME")
+    return Check("data", "ok", f"{folder} ({free >> 30} GiB free)")
 
 
 def _memory() -> str:
@@ -121,8 +130,8 @@ def _memory() -> str:
     return f"{pages / (1 << 30):.0f} GiB"
 
 
-def _tell(finding: Finding) -> None:
+def _tell(check: Check) -> None:
     marks = {"ok": terminal.good("✓"), "limited": "!", "missing": terminal.bad("✗")}
-    click.echo(f"{marks[finding.level]} {finding.what}: {finding.says}")
-    if finding.mend:
-        click.echo(f"    mend: {finding.mend}")
+    click.echo(f"{marks[check.level]} {check.what}: {check.says}")
+    if check.mend:
+        click.echo(f"    mend: {check.mend}")

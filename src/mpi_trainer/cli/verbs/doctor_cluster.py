@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from mpi_trainer.cli.verbs.doctor_finding import Finding
+from mpi_trainer.cli.verbs.doctor import Check
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.config import Config
 from mpi_trainer.kube.errors import ApiError, Forbidden, KubeError, NotFound, Unauthorized
@@ -49,16 +49,16 @@ RIGHTS: Final = (
 _DNS: Final = (("kube-system", "kube-dns"), ("openshift-dns", "dns-default"))
 
 
-def examine(config: Config) -> Iterator[Finding]:
+def examine(config: Config) -> Iterator[Check]:
     """From the address inwards; nothing more where the first step fails."""
     with OneShot(config) as server:
         try:
             version = server.call(Request("GET", "/version"))
             groups = {g["name"] for g in server.call(Request("GET", "/apis"))["groups"]}
         except KubeError as error:
-            yield Finding("cluster", "missing", str(error), _reach(error))
+            yield Check("cluster", "missing", str(error), _reach(error))
             return
-        yield Finding("cluster", "ok", f"{config.server}, Kubernetes {version['gitVersion']}")
+        yield Check("cluster", "ok", f"{config.server}, Kubernetes {version['gitVersion']}")
         yield _identity(server, config)
         yield _namespace(server, config)
         yield from _kinds(server, groups)
@@ -79,45 +79,45 @@ def _reach(error: KubeError) -> str:
     return "check the address and your network, or choose another cluster with --context"
 
 
-def _identity(server: OneShot, config: Config) -> Finding:
+def _identity(server: OneShot, config: Config) -> Check:
     body = {"apiVersion": SELF_REVIEWS.api_version, "kind": SELF_REVIEWS.kind}
     try:
         answer = server.call(requests.create(SELF_REVIEWS, "", body))
     except KubeError as error:
-        return Finding("login", "limited", f"who you are cannot be asked: {error}")
+        return Check("login", "limited", f"who you are cannot be asked: {error}")
     user = answer["status"]["userInfo"].get("username", "")
     if user == "system:anonymous":
-        return Finding("login", "missing", "the server does not know you", "log in to the cluster")
-    return Finding("login", "ok", f"{user}, by {config.source}")
+        return Check("login", "missing", "the server does not know you", "log in to the cluster")
+    return Check("login", "ok", f"{user}, by {config.source}")
 
 
-def _namespace(server: OneShot, config: Config) -> Finding:
+def _namespace(server: OneShot, config: Config) -> Check:
     name = config.namespace
     try:
         found = server.call(requests.get(NAMESPACES, "", name))
     except NotFound:
         mend = f"make it (`kubectl create namespace {name}`), or name another with -n"
-        return Finding("namespace", "missing", f"{name} does not exist", mend)
+        return Check("namespace", "missing", f"{name} does not exist", mend)
     except KubeError:
-        return Finding("namespace", "ok", f"{name} (its settings are not yours to see)")
+        return Check("namespace", "ok", f"{name} (its settings are not yours to see)")
     level = _labels(found).get("pod-security.kubernetes.io/enforce", "")
-    return Finding("namespace", "ok", name + (f", pods must be {level}" if level else ""))
+    return Check("namespace", "ok", name + (f", pods must be {level}" if level else ""))
 
 
-def _kinds(server: OneShot, groups: set[str]) -> Iterator[Finding]:
+def _kinds(server: OneShot, groups: set[str]) -> Iterator[Check]:
     needs = {
         MPIJOBS: "MPIJobs cannot be submitted",
         TRAINJOBS: "TrainJobs cannot be submitted",
     }
     for kind, without in needs.items():
         if _served(server, kind):
-            yield Finding(kind.kind, "ok", f"{kind.api_version} is served")
+            yield Check(kind.kind, "ok", f"{kind.api_version} is served")
         else:
             level = "missing" if kind is MPIJOBS else "limited"
             mend = f"{_INSTALL}: `kubectl apply -k manifests/crds`"
-            yield Finding(kind.kind, level, f"is not defined here: {without}", mend)
+            yield Check(kind.kind, level, f"is not defined here: {without}", mend)
     if "trainer.kubeflow.org" in groups and "jobset.x-k8s.io" not in groups:
-        yield Finding("JobSet", "limited", "is not defined here, and TrainJobs need it", _INSTALL)
+        yield Check("JobSet", "limited", "is not defined here, and TrainJobs need it", _INSTALL)
 
 
 def _served(server: OneShot, kind: Resource) -> bool:
@@ -128,7 +128,7 @@ def _served(server: OneShot, kind: Resource) -> bool:
     return any(each.get("name") == kind.plural for each in found.get("resources") or ())
 
 
-def _admission(server: OneShot, config: Config) -> Finding:
+def _admission(server: OneShot, config: Config) -> Check:
     """A job that every schema takes and only our admission refuses: no pod could have its name."""
     container = {"name": "c", "image": "i", "command": ["true"]}
     template = {"template": {"spec": {"containers": [container]}}}
@@ -146,28 +146,28 @@ def _admission(server: OneShot, config: Config) -> Finding:
             mend = (
                 "have an administrator look at the pods of the webhook; nothing gets in till then"
             )
-            return Finding(what, "missing", f"its webhook does not answer: {error.message}", mend)
+            return Check(what, "missing", f"its webhook does not answer: {error.message}", mend)
         if "denied the request" in error.message:
-            return Finding(what, "ok", "jobs are checked before they are taken")
-        return Finding(what, "limited", f"cannot be tried with your rights: {error.message}")
+            return Check(what, "ok", "jobs are checked before they are taken")
+        return Check(what, "limited", f"cannot be tried with your rights: {error.message}")
     except KubeError as error:
-        return Finding(what, "limited", str(error))
+        return Check(what, "limited", str(error))
     mend = "install it (docs/install.md); until then check files with `odh validate`"
-    return Finding(what, "limited", "no webhook checks jobs: mistakes show only later", mend)
+    return Check(what, "limited", "no webhook checks jobs: mistakes show only later", mend)
 
 
-def _rights(server: OneShot, config: Config) -> Iterator[Finding]:
+def _rights(server: OneShot, config: Config) -> Iterator[Check]:
     well = []
     for what, needed, role in RIGHTS:
         missing = [f"{v} {r}" for v, r in needed if not _may(server, v, r, config.namespace)]
         if missing:
             says = f"you may not {what} in {config.namespace}: no right to {', '.join(missing)}"
             mend = f"ask an administrator for the role {role} in this namespace"
-            yield Finding("rights", "limited", says, mend)
+            yield Check("rights", "limited", says, mend)
         else:
             well.append(what)
     if well:
-        yield Finding("rights", "ok", f"you may {', '.join(well)} in {config.namespace}")
+        yield Check("rights", "ok", f"you may {', '.join(well)} in {config.namespace}")
 
 
 def _may(server: OneShot, verb: str, resource: str, namespace: str) -> bool:
@@ -191,36 +191,36 @@ def _may(server: OneShot, verb: str, resource: str, namespace: str) -> bool:
     return bool(answer["status"]["allowed"])
 
 
-def _runtimes(server: OneShot) -> Finding:
+def _runtimes(server: OneShot) -> Check:
     try:
         page = server.call(requests.list_page(CLUSTER_TRAINING_RUNTIMES, limit=0))
     except Forbidden:
         mend = "ask for `list` on clustertrainingruntimes"
-        return Finding("runtimes", "limited", "are not yours to see", mend)
+        return Check("runtimes", "limited", "are not yours to see", mend)
     except KubeError as error:
-        return Finding("runtimes", "limited", str(error))
+        return Check("runtimes", "limited", str(error))
     names = [item["metadata"]["name"] for item in page.get("items") or ()]
     if not names:
         mend = "have an administrator apply ours: `kubectl apply -k manifests/runtimes`"
-        return Finding("runtimes", "limited", "there are none, so no TrainJob can run", mend)
-    return Finding("runtimes", "ok", ", ".join(sorted(names)))
+        return Check("runtimes", "limited", "there are none, so no TrainJob can run", mend)
+    return Check("runtimes", "ok", ", ".join(sorted(names)))
 
 
-def _queues(server: OneShot, config: Config, groups: set[str]) -> Finding:
+def _queues(server: OneShot, config: Config, groups: set[str]) -> Check:
     if "kueue.x-k8s.io" not in groups:
-        return Finding("queues", "ok", "Kueue is not here: jobs start as soon as they fit")
+        return Check("queues", "ok", "Kueue is not here: jobs start as soon as they fit")
     for resource in LOCAL_QUEUES:
         try:
             page = server.call(requests.list_page(resource, config.namespace, limit=0))
         except NotFound:
             continue
         except KubeError as error:
-            return Finding("queues", "limited", f"cannot be listed: {error}")
+            return Check("queues", "limited", f"cannot be listed: {error}")
         return _queue_words(page.get("items") or (), config.namespace)
-    return Finding("queues", "limited", "this Kueue's version is not known to us")
+    return Check("queues", "limited", "this Kueue's version is not known to us")
 
 
-def _queue_words(items: Iterable[Object], namespace: str) -> Finding:
+def _queue_words(items: Iterable[Object], namespace: str) -> Check:
     shown, idle = [], []
     for item in items:
         name, status = item["metadata"]["name"], item.get("status") or {}
@@ -231,13 +231,13 @@ def _queue_words(items: Iterable[Object], namespace: str) -> Finding:
             idle.append(f"{name}: {active.get('message', '')}")
     if idle:
         says, mend = f"not in use: {'; '.join(idle)}", "have an administrator mend its ClusterQueue"
-        return Finding("queues", "limited", says, mend)
+        return Check("queues", "limited", says, mend)
     if not shown:
-        return Finding("queues", "ok", f"Kueue has no queue in {namespace}: jobs need none there")
-    return Finding("queues", "ok", ", ".join(shown))
+        return Check("queues", "ok", f"Kueue has no queue in {namespace}: jobs need none there")
+    return Check("queues", "ok", ", ".join(shown))
 
 
-def _quotas(server: OneShot, config: Config) -> Iterator[Finding]:
+def _quotas(server: OneShot, config: Config) -> Iterator[Check]:
     try:
         page = server.call(requests.list_page(RESOURCE_QUOTAS, config.namespace, limit=0))
     except KubeError:
@@ -246,10 +246,10 @@ def _quotas(server: OneShot, config: Config) -> Iterator[Finding]:
         status = item.get("status") or {}
         hard, used = status.get("hard") or {}, status.get("used") or {}
         says = ", ".join(f"{used.get(name, '0')} of {hard[name]} {name}" for name in hard)
-        yield Finding("quota", "ok", f"{item['metadata']['name']}: {says} in use")
+        yield Check("quota", "ok", f"{item['metadata']['name']}: {says} in use")
 
 
-def _dns(server: OneShot) -> Finding:
+def _dns(server: OneShot) -> Check:
     hidden = False
     for namespace, name in _DNS:
         try:
@@ -259,25 +259,25 @@ def _dns(server: OneShot) -> Finding:
         except KubeError:
             hidden = True
             continue
-        return Finding("dns", "ok", f"service {name} in {namespace}")
+        return Check("dns", "ok", f"service {name} in {namespace}")
     if hidden:
-        return Finding("dns", "ok", "is not yours to see; a job says where a name is not found")
+        return Check("dns", "ok", "is not yours to see; a job says where a name is not found")
     mend = "have an administrator install cluster DNS: workers find each other by name"
-    return Finding("dns", "missing", "there is no service for names", mend)
+    return Check("dns", "missing", "there is no service for names", mend)
 
 
-def _constraints(server: OneShot, config: Config, groups: set[str]) -> Finding:
+def _constraints(server: OneShot, config: Config, groups: set[str]) -> Check:
     if "security.openshift.io" not in groups:
-        return Finding("user ids", "ok", "no OpenShift: images choose the user that they run as")
+        return Check("user ids", "ok", "no OpenShift: images choose the user that they run as")
     try:
         found = server.call(requests.get(NAMESPACES, "", config.namespace))
     except KubeError:
-        return Finding("user ids", "ok", "OpenShift gives every namespace a range of its own")
+        return Check("user ids", "ok", "OpenShift gives every namespace a range of its own")
     span = _notes(found).get("openshift.io/sa.scc.uid-range", "")
     if not span:
         mend = "have an administrator make it as a project (`oc new-project`)"
-        return Finding("user ids", "limited", "the namespace has no range of user ids", mend)
-    return Finding("user ids", "ok", f"{span}: any of them works, images need no root")
+        return Check("user ids", "limited", "the namespace has no range of user ids", mend)
+    return Check("user ids", "ok", f"{span}: any of them works, images need no root")
 
 
 def _labels(found: Object) -> Mapping[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from mpi_trainer.cli.installing import ensure
 from mpi_trainer.cli.output import terminal
 from mpi_trainer.local.mpi import distributions
 
@@ -40,7 +39,7 @@ def list_(output: str) -> None:
 def install(names: tuple[str, ...]) -> None:
     """Install builds ahead of their first use."""
     for distribution in _chosen(names):
-        ensure(distribution)
+        ensure_installed(distribution)
         terminal.say(f"{distribution.name}: {distribution.title} {distribution.version} is ready")
 
 
@@ -51,6 +50,18 @@ def remove(names: tuple[str, ...]) -> None:
     for distribution in _chosen(names):
         gone = distributions.remove(distribution)
         terminal.say(f"{distribution.name}: {'removed' if gone else 'was not installed'}")
+
+
+def ensure_installed(distribution: distributions.Distribution) -> None:
+    """Installs it where it is not yet, with a line that shows that it goes on."""
+    if distribution.installed:
+        return
+    what = f"installing {distribution.title} {distribution.version} for local runs"
+    terminal.say(f"{what} (once)")
+    try:
+        distributions.install(distribution, terminal.progress(what))
+    finally:
+        terminal.clear_progress()
 
 
 def _chosen(names: tuple[str, ...]) -> list[distributions.Distribution]:

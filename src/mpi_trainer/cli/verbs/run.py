@@ -10,11 +10,11 @@ import msgspec
 
 from mpi_trainer.api.kinds.mpijob import OPEN_MPI, MPIJob
 from mpi_trainer.api.kinds.trainjob import TrainJob
-from mpi_trainer.cli import target
-from mpi_trainer.cli.installing import ensure
+from mpi_trainer.cli import context
 from mpi_trainer.cli.main import FAILED, INTERRUPTED
 from mpi_trainer.cli.output import terminal
 from mpi_trainer.cli.parameters import Mount, Pair
+from mpi_trainer.cli.verbs.mpi import ensure_installed
 from mpi_trainer.decide import reasons
 from mpi_trainer.diagnose.rank_lines import Line
 from mpi_trainer.local.errors import LocalError
@@ -58,7 +58,7 @@ replace = msgspec.structs.replace
     help="How workers are kept apart. `loopback` shares your network.",
 )
 @click.option("--image", help="On a cluster: the image that the command runs in.")
-@target.placed
+@context.target_options
 @click.option("--dry-run", is_flag=True, help="Print the layout of the job and run nothing.")
 @click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text")
 @click.option("-q", "--quiet", is_flag=True, help="Only the program's own output, and errors.")
@@ -88,7 +88,7 @@ def command(**options: Any) -> int:
         return 0
     quiet, output = options["quiet"], options["output"]
     ready = order.run_plan()
-    ensure(order.distribution)
+    ensure_installed(order.distribution)
     if not quiet:
         for note in order.notes:
             terminal.say(terminal.faint(note))

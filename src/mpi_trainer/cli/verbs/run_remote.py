@@ -14,8 +14,8 @@ from typing import Any
 import click
 
 from mpi_trainer.api.kinds.mpijob import OPEN_MPI
-from mpi_trainer.cli import target
-from mpi_trainer.cli.backend import answer, connect
+from mpi_trainer.cli import context
+from mpi_trainer.cli.context import connect, run_async
 from mpi_trainer.cli.main import INTERRUPTED
 from mpi_trainer.cli.output.verbosity import say
 from mpi_trainer.cli.verbs.mpijob.logs import Printer, followed
@@ -30,8 +30,8 @@ OF_THIS_MACHINE = ("mounts", "claims", "path", "runtime", "dry_run")
 
 def wanted() -> bool:
     """Whether the command line names a cluster."""
-    said = target.said()
-    return said.backend != target.LOCAL and any(said[:2] + said[3:])
+    said = context.current_target()
+    return said.backend != context.LOCAL and any(said[:2] + said[3:])
 
 
 def run(options: dict[str, Any]) -> int:
@@ -51,7 +51,7 @@ def run(options: dict[str, Any]) -> int:
     job = NewJob(
         name=options["name"] or f"{name_for(words)}-{os.urandom(3).hex()}",
         command=words,
-        namespace=target.config().namespace,
+        namespace=context.cluster_config().namespace,
         workers=options["workers"] or 2,
         slots=options["slots"] or 1,
         implementation=chosen.implementation if chosen else OPEN_MPI,
@@ -61,17 +61,17 @@ def run(options: dict[str, Any]) -> int:
         image=options["image"] or LOCAL_IMAGE,
     ).mpijob()
     backend = connect()
-    stored = answer(backend.ship(job, "."))
+    stored = run_async(backend.ship(job, "."))
     key = Key(stored.namespace, stored.name)
     if not options["quiet"]:
         say(f"{key} runs on {backend.name}, with what this folder holds")
     try:
-        return answer(_to_the_end(backend, key))
+        return run_async(_to_the_end(backend, key))
     except KeyboardInterrupt:
         say("stopping")
         return INTERRUPTED
     finally:
-        answer(_removed(backend, key))
+        run_async(_removed(backend, key))
         sys.stdout.flush()
 
 

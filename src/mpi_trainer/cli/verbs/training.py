@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import click
 
-from mpi_trainer.cli import target
+from mpi_trainer.cli import context
 from mpi_trainer.cli.lazy import LazyGroup
 from mpi_trainer.cli.verbs.mpijob import VERBS
 
@@ -29,9 +29,9 @@ class KindAfterVerb(LazyGroup):
         kind = rest[0].lower() if rest else ""
         if kind in MPIJOBS:
             return f"{name} mpijob", command, rest[1:]
-        cluster = target.on_cluster(target.told_by(ctx, args))
+        cluster = context.on_cluster(context.target_with(ctx, args))
         if name == "list" and cluster:
-            from mpi_trainer.cli.verbs.training_list import command as everything
+            from mpi_trainer.cli.verbs.all_kinds import command as everything
 
             return name, everything, rest
         if kind in TRAINJOBS:

@@ -18,7 +18,7 @@ from mpi_trainer.api.errors import InvalidJob, line
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.api.kinds.runtime import Runtime, serves
 from mpi_trainer.api.kinds.trainjob import TrainJob
-from mpi_trainer.cli import backend, job_files
+from mpi_trainer.cli import context, job_files
 from mpi_trainer.cli.main import USAGE
 from mpi_trainer.cli.output import terminal
 from mpi_trainer.cli.verbs.mpijob import options
@@ -33,7 +33,7 @@ _ALONE = "TrainJob {}: its runtime {} is not here, so only the job itself was ch
 _UNASKED = "TrainJob {}: the cluster was not asked, for its runtime comes with the files"
 
 
-class Finding(msgspec.Struct, frozen=True):
+class FileReport(msgspec.Struct, frozen=True):
     """What is known of one file."""
 
     file: str
@@ -49,15 +49,15 @@ class Finding(msgspec.Struct, frozen=True):
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
 def command(paths: tuple[str, ...], server: bool, namespace: str, output: str) -> int:
     """Check job files without running anything."""
-    cluster = backend.cluster(single=True) if server else None
+    cluster = context.cluster(single=True) if server else None
     given = _given(paths)
-    findings = [_finding(path, given, cluster, namespace) for path in paths]
+    reports = [_report(path, given, cluster, namespace) for path in paths]
     if output == "json":
-        click.echo(json.dumps(msgspec.to_builtins(findings), indent=2))
+        click.echo(json.dumps(msgspec.to_builtins(reports), indent=2))
     else:
-        for finding in findings:
-            _tell(finding, asked=server)
-    return USAGE if any(f.errors for f in findings) else 0
+        for report in reports:
+            _tell(report, asked=server)
+    return USAGE if any(f.errors for f in reports) else 0
 
 
 def _given(paths: tuple[str, ...]) -> tuple[Runtime, ...]:
@@ -70,18 +70,18 @@ def _given(paths: tuple[str, ...]) -> tuple[Runtime, ...]:
     return tuple(found)
 
 
-def _finding(
+def _report(
     path: str, given: tuple[Runtime, ...], cluster: ClusterBackend | None, namespace: str
-) -> Finding:
+) -> FileReport:
     ours = (shipped_runtimes.runtime(name) for name in shipped_runtimes.names())
     known = (*given, *(one for one in ours if one is not None))
     try:
         file = job_files.objects(path, known)
     except LocalError as error:
-        return Finding(path, errors=(f"{error.problem}; {error.hint}",))
+        return FileReport(path, errors=(f"{error.problem}; {error.hint}",))
     except InvalidJob as invalid:
         wrong = tuple(line(e) for e in invalid.errors)
-        return Finding(path, errors=wrong, warnings=tuple(line(w) for w in invalid.warnings))
+        return FileReport(path, errors=wrong, warnings=tuple(line(w) for w in invalid.warnings))
     named: tuple[MPIJob | TrainJob | Runtime, ...] = (
         *file.jobs,
         *file.train_jobs,
@@ -93,24 +93,24 @@ def _finding(
         for job in file.train_jobs
         if not any(serves(one, job) for one in (*file.runtimes, *known))
     )
-    finding = Finding(path, names, warnings=(*(line(w) for w in file.warnings), *alone))
+    report = FileReport(path, names, warnings=(*(line(w) for w in file.warnings), *alone))
     if cluster is None:
-        return finding
+        return report
     refused: list[str] = []
     brought = [j for j in file.train_jobs if any(serves(r, j) for r in (*file.runtimes, *given))]
     asked: list[MPIJob | TrainJob] = [*file.jobs, *file.train_jobs]
     for job in (one for one in asked if one not in brought):
         where = replace(job.metadata, namespace=job.namespace or namespace)
-        refused += backend.answer(cluster.refusals(replace(job, metadata=where)))
+        refused += context.run_async(cluster.refusals(replace(job, metadata=where)))
     unasked = tuple(_UNASKED.format(job.name) for job in brought)
-    return replace(finding, errors=tuple(refused), warnings=(*finding.warnings, *unasked))
+    return replace(report, errors=tuple(refused), warnings=(*report.warnings, *unasked))
 
 
-def _tell(finding: Finding, *, asked: bool) -> None:
-    for text in finding.warnings:
+def _tell(report: FileReport, *, asked: bool) -> None:
+    for text in report.warnings:
         terminal.say(f"warning: {text}")
-    for text in finding.errors:
+    for text in report.errors:
         terminal.say(f"{terminal.bad('error')}: {text}")
-    if not finding.errors:
+    if not report.errors:
         by = ", and the cluster would take it" if asked else ""
-        click.echo(f"{finding.file}: valid ({', '.join(finding.jobs)}){by}")
+        click.echo(f"{report.file}: valid ({', '.join(report.jobs)}){by}")

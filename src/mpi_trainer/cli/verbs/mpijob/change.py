@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from mpi_trainer.api.kinds import conditions
-from mpi_trainer.cli.backend import answer, connect
-from mpi_trainer.cli.output import words
+from mpi_trainer.cli.context import connect, run_async
+from mpi_trainer.cli.output import formatting
 from mpi_trainer.cli.verbs.mpijob import exit_status
 from mpi_trainer.cli.verbs.mpijob.wait import until
 from mpi_trainer.sdk.backends.backend import Backend, JobView, Key
@@ -38,7 +38,7 @@ def changed(
             except JobError as error:
                 failed.append(error)
             else:
-                click.echo(f"{words.full_name(key.name)} {done}")
+                click.echo(f"{formatting.full_name(key.name)} {done}")
         if failed:
             raise failed[0]
         aim, limit = wait
@@ -49,7 +49,7 @@ def changed(
         ]
         return max(codes, default=0)
 
-    return answer(work())
+    return run_async(work())
 
 
 async def _settled(backend: Backend, key: Key, aim: str) -> int:

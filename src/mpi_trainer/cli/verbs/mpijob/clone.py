@@ -8,8 +8,8 @@ import click
 
 from mpi_trainer.api.kinds.mpijob import KIND, MPIJob
 from mpi_trainer.api.yaml.decode import decode
-from mpi_trainer.cli.backend import answer, connect
-from mpi_trainer.cli.output.verbosity import voiced
+from mpi_trainer.cli.context import connect, run_async
+from mpi_trainer.cli.output.verbosity import verbosity_options
 from mpi_trainer.cli.parameters import Pair
 from mpi_trainer.cli.verbs.mpijob import options, submit
 from mpi_trainer.cli.verbs.mpijob.overrides import Overrides, clone, split_command
@@ -35,7 +35,7 @@ class _Setting(Pair):
     help="Set any field, such as spec.runPolicy.backoffLimit=0.",
 )  # fmt: skip
 @options.submission
-@voiced
+@verbosity_options
 def command(**given: Any) -> int:
     """Submit a copy of a job, with changes.
 
@@ -52,7 +52,7 @@ def command(**given: Any) -> int:
         env=given["env"],
         settings=given["settings"],
     )
-    old = answer(connect().get(key))
+    old = run_async(connect().get(key))
     if old.kind != KIND:
         raise JobError(f"job {key} is a {old.kind}, and only MPIJobs are cloned")
     job = clone(decode(MPIJob, old.manifest).value, given["newname"], given["namespace"], wanted)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from mpi_trainer.cli.backend import answer, connect
-from mpi_trainer.cli.output.verbosity import say, voiced
+from mpi_trainer.cli.context import connect, run_async
+from mpi_trainer.cli.output.verbosity import say, verbosity_options
 from mpi_trainer.cli.verbs.mpijob import options
 from mpi_trainer.sdk.backends.backend import Key
 
@@ -14,7 +14,7 @@ from mpi_trainer.sdk.backends.backend import Key
 @click.argument("source", metavar="NAME:PATH", shell_complete=options.completed_names)
 @click.argument("destination", type=click.Path(), metavar="DEST")
 @options.namespace
-@voiced
+@verbosity_options
 def command(*, source: str, destination: str, namespace: str) -> None:
     """Copy a file or directory out of a job, also out of one that has ended.
 
@@ -25,5 +25,5 @@ def command(*, source: str, destination: str, namespace: str) -> None:
     name, colon, path = source.partition(":")
     if not colon or not name or not path:
         raise click.UsageError(f"{source!r} is not NAME:PATH, such as train:model.pt")
-    answer(connect().fetch(Key(namespace, name), path, destination))
+    run_async(connect().fetch(Key(namespace, name), path, destination))
     say(f"copied {path} of {name} to {destination}")

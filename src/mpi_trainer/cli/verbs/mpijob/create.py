@@ -12,8 +12,8 @@ import msgspec
 
 from mpi_trainer.api.errors import line
 from mpi_trainer.api.kinds.mpijob import OPEN_MPI, MPIJob
-from mpi_trainer.cli import program, sending, target
-from mpi_trainer.cli.output.verbosity import say, voiced
+from mpi_trainer.cli import context, job_files
+from mpi_trainer.cli.output.verbosity import say, verbosity_options
 from mpi_trainer.cli.parameters import Mount, Mpi, Pair
 from mpi_trainer.cli.verbs.mpijob import options, submit
 from mpi_trainer.cli.verbs.mpijob.overrides import split_command
@@ -88,7 +88,7 @@ POLICIES = {"retries": "backoff_limit", "ttl": "ttl_seconds_after_finished"}
 )  # fmt: skip
 @click.option("--as-is", is_flag=True, help="Do not put `mpirun -n RANKS` before the command.")
 @options.submission
-@voiced
+@verbosity_options
 def command(**given: Any) -> int:
     """Submit a job from a command or a file; it goes on when this program ends.
 
@@ -114,10 +114,10 @@ def command(**given: Any) -> int:
     )
     if given["dry_run"]:
         return submit.shown(jobs, order)
-    if target.on_cluster(target.said()):
+    if context.on_cluster():
         _check_for_a_cluster(given)
         jobs = jobs if file else [_for_a_cluster(job) for job in jobs]
-        others = sending.companions(file, given["namespace"])
+        others = job_files.attachments(file, given["namespace"])
         if given["workdir"]:
             return submit.shipped(jobs, others, given["workdir"], order)
         jobs = jobs if file else [submit.fitted(job) for job in jobs]
@@ -134,8 +134,8 @@ def _from_words(given: dict[str, Any]) -> MPIJob:
         raise click.UsageError("give the command once: with --command, or after `--`")
     if not command:
         raise click.UsageError(
-            f'give a command, such as `{program.name()} mpijob create train --command "python '
-            'train.py"`, or a job file with -f'
+            f"give a command, such as `{context.program_name()} mpijob create train "
+            '--command "python train.py"`, or a job file with -f'
         )
     return NewJob(
         name=given["name"] or name_for(tuple(command)),
@@ -166,9 +166,6 @@ def _file(given: dict[str, Any]) -> JobFile:
             f"{what} cannot be given with -f: it stands in the file. Edit it there, or submit and "
             "change a copy with `clone`"
         )
-    # YAML is a good part of all that starting costs, and a plain command needs none.
-    from mpi_trainer.cli import job_files
-
     return job_files.read(given["path"])
 
 
@@ -207,8 +204,8 @@ def _check_for_a_cluster(given: dict[str, Any]) -> None:
 
 
 def _in_namespace(job: MPIJob, namespace: str) -> MPIJob:
-    target.agree(job.namespace)
-    return sending.placed(job, namespace)
+    context.check_namespace(job.namespace)
+    return job_files.in_namespace(job, namespace)
 
 
 def _with_policies(job: MPIJob, given: dict[str, Any]) -> MPIJob:

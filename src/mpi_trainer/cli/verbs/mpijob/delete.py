@@ -6,11 +6,11 @@ import asyncio
 
 import click
 
-from mpi_trainer.cli.backend import answer, connect
+from mpi_trainer.cli.context import connect, run_async
 from mpi_trainer.cli.main import USAGE
-from mpi_trainer.cli.output import terminal, words
+from mpi_trainer.cli.output import formatting, terminal
 from mpi_trainer.cli.output.errors import worded
-from mpi_trainer.cli.output.verbosity import say, voiced
+from mpi_trainer.cli.output.verbosity import say, verbosity_options
 from mpi_trainer.cli.verbs.mpijob import options
 from mpi_trainer.sdk.backends.backend import Backend, Key
 from mpi_trainer.sdk.errors import JobNotFound
@@ -23,7 +23,7 @@ AT_ONCE = 8
 @options.namespace
 @click.option("--all", "everything", is_flag=True, help="Every job of the namespace.")
 @click.option("--ignore-not-found", is_flag=True, help="A job that is not there is no error.")
-@voiced
+@verbosity_options
 def command(
     *, names: tuple[str, ...], namespace: str, everything: bool, ignore_not_found: bool
 ) -> int:
@@ -41,7 +41,7 @@ def command(
         raise click.UsageError("give names of jobs, or --all")
     backend = connect()
     keys = [Key(namespace, name) for name in dict.fromkeys(names)]
-    missing = answer(_delete(backend, keys, namespace if everything else None))
+    missing = run_async(_delete(backend, keys, namespace if everything else None))
     if not missing or ignore_not_found or everything:
         return 0
     from mpi_trainer.cli.suggestion import suggestion
@@ -68,7 +68,7 @@ async def _delete(backend: Backend, keys: list[Key], namespace: str | None) -> l
         except JobNotFound:
             missing.append(key)
         else:
-            click.echo(f"{words.full_name(key.name)} deleted")
+            click.echo(f"{formatting.full_name(key.name)} deleted")
 
     # One that cannot be deleted does not keep the others.
     ended = await asyncio.gather(*map(one, keys), return_exceptions=True)

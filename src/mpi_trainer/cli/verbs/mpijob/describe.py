@@ -11,11 +11,11 @@ from typing import Any
 import click
 import msgspec
 
-from mpi_trainer.cli import program
-from mpi_trainer.cli.backend import answer, connect
-from mpi_trainer.cli.output import durations, formats, terminal, words
+from mpi_trainer.cli import context
+from mpi_trainer.cli.context import connect, run_async
+from mpi_trainer.cli.output import durations, formats, formatting, terminal
 from mpi_trainer.cli.output.formats import Format
-from mpi_trainer.cli.output.verbosity import voiced
+from mpi_trainer.cli.output.verbosity import verbosity_options
 from mpi_trainer.cli.verbs.mpijob import options
 from mpi_trainer.layout.mpi import RANK_MARK
 from mpi_trainer.sdk.backends.backend import JobDetails, Key
@@ -29,7 +29,7 @@ WORDS = 12
 @options.name
 @options.namespace
 @options.data_output
-@voiced
+@verbosity_options
 def command(*, name: str, namespace: str, form: Format) -> None:
     """Show everything that is known of a job: state, attempts, pods, ranks, events.
 
@@ -38,7 +38,7 @@ def command(*, name: str, namespace: str, form: Format) -> None:
     odh mpijob describe train -o jsonpath='{.ranks[*].end}'
     """
     backend, key = connect(), Key(namespace, name)
-    details = answer(backend.details(key))
+    details = run_async(backend.details(key))
     if form.structured:
         job = dict(details.job.manifest)
         click.echo(formats.rendered({"job": job, **data(details)}, form))
@@ -51,7 +51,7 @@ def data(details: JobDetails) -> dict[str, Any]:
         "state": details.job.state,
         "waitsFor": details.waits_for,
         "missingOutput": details.missing,
-        "progress": words.progress_data(details.progress),
+        "progress": formatting.progress_data(details.progress),
         "attempts": [msgspec.to_builtins(one) for one in details.attempts],
         "pods": [msgspec.to_builtins(pod) for pod in details.pods],
         "ranks": [msgspec.to_builtins(rank) for rank in details.ranks],
@@ -79,7 +79,7 @@ def _last_words(details: JobDetails) -> Iterator[str]:
             lines = said.text.split("\n")
             yield f"\nLast words of attempt {one.attempt} ({said.pod}):"
             if said.cut or len(lines) > WORDS:
-                call = program.call("logs", details.job.name, details.job.namespace)
+                call = context.command_line("logs", details.job.name, details.job.namespace)
                 yield f"  … more with `{call} --attempt {one.attempt}`"
             yield from (f"  {line}" for line in _shown(lines[-WORDS:]))
         if one.silence:
@@ -105,18 +105,18 @@ def _facts(details: JobDetails, now: datetime) -> Iterator[tuple[str, str]]:
     yield "Message", job.message
     yield "Waits for", details.waits_for
     yield "Output", details.missing
-    yield "Created", words.moment(times.created) or ""
-    yield "Started", words.moment(times.started) or ""
-    yield "Completed", words.moment(times.completed) or ""
+    yield "Created", formatting.moment(times.created) or ""
+    yield "Started", formatting.moment(times.started) or ""
+    yield "Completed", formatting.moment(times.completed) or ""
     if times.started:
         yield "Duration", durations.between(times.started, times.completed or now)
     yield "MPI", job.implementation
     yield "Workers", f"{job.workers}, {job.slots} slots each"
     yield "Image", job.image
     yield "Command", shlex.join([_one_line(str(word)) for word in job.command])
-    yield "Progress", words.progress_words(details.progress)
-    yield "Remaining", words.eta_words(details.progress, now.timestamp())
-    yield "Metrics", words.metric_words(details.progress)
+    yield "Progress", formatting.progress_words(details.progress)
+    yield "Remaining", formatting.eta_words(details.progress, now.timestamp())
+    yield "Metrics", formatting.metric_words(details.progress)
 
 
 def _tables(
@@ -136,8 +136,8 @@ def _tables(
         [
             (
                 str(one.attempt),
-                words.moment(one.began) or "-",
-                words.moment(one.ended) or "-",
+                formatting.moment(one.began) or "-",
+                formatting.moment(one.ended) or "-",
                 one.reason or "-",
                 "-" if one.rank is None else str(one.rank),
                 one.host or "-",

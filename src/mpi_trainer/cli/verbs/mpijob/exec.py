@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import click
 
 from mpi_trainer.api.kinds.mpijob import KIND
-from mpi_trainer.cli.backend import answer, connect
-from mpi_trainer.cli.output.verbosity import voiced
+from mpi_trainer.cli.context import connect, run_async
+from mpi_trainer.cli.output.verbosity import verbosity_options
 from mpi_trainer.cli.verbs.mpijob import options
 from mpi_trainer.sdk.backends.backend import Backend, JobDetails, Key
 from mpi_trainer.sdk.errors import JobError
@@ -21,7 +21,7 @@ from mpi_trainer.sdk.errors import JobError
 @click.option("--worker", type=click.IntRange(0), help="This worker's pod.")
 @click.option("--launcher", is_flag=True, help="The launcher's pod.  [default]")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, required=True, metavar="-- COMMAND...")
-@voiced
+@verbosity_options
 def command(
     *,
     name: str,
@@ -41,7 +41,7 @@ def command(
         raise click.UsageError("--rank, --worker and --launcher exclude each other; give one")
     key = Key(namespace, name)
     backend = connect()
-    return answer(_run(backend, key, rank, worker, words))
+    return run_async(_run(backend, key, rank, worker, words))
 
 
 async def _run(

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from mpi_trainer.api.kinds import conditions
-from mpi_trainer.cli import program
+from mpi_trainer.cli import context
 from mpi_trainer.cli.main import FAILED, INTERRUPTED
 from mpi_trainer.cli.output import durations, terminal
 from mpi_trainer.cli.output.verbosity import say
@@ -26,7 +26,7 @@ async def verdict(backend: Backend, key: Key) -> int:
     except JobNotFound as error:
         raise JobNotFound(
             f"job {key.name} was deleted while it was followed",
-            f"Its output is gone with it; run it again with `{program.call('create')}`.",
+            f"Its output is gone with it; run it again with `{context.command_line('create')}`.",
         ) from error
     return told(job)
 
@@ -39,7 +39,7 @@ def told(job: JobView) -> int:
         return 0
     if state == conditions.FAILED:
         terminal.say(f"{terminal.bad(state)} after {took}: {job.message}")
-        say(f"see more with `{program.call('describe', job.name, job.namespace)}`")
+        say(f"see more with `{context.command_line('describe', job.name, job.namespace)}`")
         return FAILED
     say(f"{job.name} is {state}")
     return 0
@@ -49,8 +49,8 @@ def left(key: Key, verb: str) -> int:
     """After Ctrl-C: the job goes on, and this is how to come back."""
     terminal.say(
         f"\njob {key.name} goes on without you; come back with "
-        f"`{program.call(verb, key.name, key.namespace)}`, "
-        f"stop it with `{program.call('delete', key.name, key.namespace)}`"
+        f"`{context.command_line(verb, key.name, key.namespace)}`, "
+        f"stop it with `{context.command_line('delete', key.name, key.namespace)}`"
     )
     return INTERRUPTED
 
@@ -70,5 +70,5 @@ async def within(seconds: float | None, work: Callable[[], Awaitable[T]], key: K
             raise
         raise JobTimeout(
             f"job {key.name} was not {aim} within {durations.short(seconds or 0)}; it goes on",
-            f"Look at it with `{program.call('describe', key.name, key.namespace)}`.",
+            f"Look at it with `{context.command_line('describe', key.name, key.namespace)}`.",
         ) from error

@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from mpi_trainer.cli.backend import answer, connect
+from mpi_trainer.cli.context import connect, run_async
 from mpi_trainer.cli.output import formats
 from mpi_trainer.cli.output.formats import Format
-from mpi_trainer.cli.output.verbosity import voiced
+from mpi_trainer.cli.output.verbosity import verbosity_options
 from mpi_trainer.cli.verbs.mpijob import options
 from mpi_trainer.cli.verbs.mpijob.list import shown
 from mpi_trainer.sdk.backends.backend import Backend, JobSummary, Key
@@ -22,7 +22,7 @@ from mpi_trainer.sdk.backends.views import details_summary
 @options.output
 @click.option("-w", "--watch", is_flag=True, help="Show each change until the job has ended.")
 @click.option("--no-headers", is_flag=True, help="Leave the line of headings out.")
-@voiced
+@verbosity_options
 def command(
     *, names: tuple[str, ...], namespace: str, form: Format, watch: bool, no_headers: bool
 ) -> None:
@@ -39,14 +39,14 @@ def command(
         raise click.UsageError("--watch follows one job; give one name")
     keys = [Key(namespace, name) for name in names]
     if watch:
-        answer(_watch(connect(), keys[0], form, headers=not no_headers))
+        run_async(_watch(connect(), keys[0], form, headers=not no_headers))
         return
     backend = connect(single=True)
     if form.structured:
-        jobs = answer(_manifests(backend, keys))
+        jobs = run_async(_manifests(backend, keys))
         click.echo(formats.rendered(_one_or_list(jobs), form))
     else:
-        found = answer(_summaries(backend, keys))
+        found = run_async(_summaries(backend, keys))
         click.echo(shown(found, form, everywhere=False, headers=not no_headers))
 
 

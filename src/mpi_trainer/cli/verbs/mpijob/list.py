@@ -10,11 +10,11 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from mpi_trainer.api.kinds.conditions import STATES
-from mpi_trainer.cli.backend import summaries
-from mpi_trainer.cli.output import formats, terminal, words
+from mpi_trainer.cli.context import list_jobs
+from mpi_trainer.cli.output import formats, formatting, terminal
 from mpi_trainer.cli.output.formats import Format
 from mpi_trainer.cli.output.redraw import Screen
-from mpi_trainer.cli.output.verbosity import say, voiced
+from mpi_trainer.cli.output.verbosity import say, verbosity_options
 from mpi_trainer.cli.verbs.mpijob import options
 from mpi_trainer.sdk.backends.backend import JobSummary
 
@@ -61,16 +61,16 @@ class Style(NamedTuple):
 
 
 MPIJOBS = Style(
-    document=lambda jobs: {"kind": "MPIJobList", "items": [words.data(job) for job in jobs]},
-    name=lambda job: words.full_name(job.key.name),
-    columns=words.columns,
-    row=words.row,
+    document=lambda jobs: {"kind": "MPIJobList", "items": [formatting.data(job) for job in jobs]},
+    name=lambda job: formatting.full_name(job.key.name),
+    columns=formatting.columns,
+    row=formatting.row,
 )
 
 
 @click.command("list")
 @listing
-@voiced
+@verbosity_options
 def command(**given: Any) -> None:
     """List jobs, newest first.
 
@@ -79,7 +79,7 @@ def command(**given: Any) -> None:
     odh mpijob list -A -o wide                 all jobs, with reasons
     odh mpijob list --state Running -o name    names for a script
     """
-    look(summaries, MPIJOBS, Wish(**given))
+    look(list_jobs, MPIJOBS, Wish(**given))
 
 
 def look(find: Callable[[str | None], list[JobSummary]], style: Style, wish: Wish) -> None:

@@ -11,10 +11,10 @@ import click
 import msgspec
 
 from mpi_trainer.api.kinds import conditions
-from mpi_trainer.cli import program
-from mpi_trainer.cli.backend import answer, connect
+from mpi_trainer.cli import context
+from mpi_trainer.cli.context import connect, run_async
 from mpi_trainer.cli.output import terminal
-from mpi_trainer.cli.output.verbosity import say, voiced
+from mpi_trainer.cli.output.verbosity import say, verbosity_options
 from mpi_trainer.cli.verbs.mpijob import exit_status, options
 from mpi_trainer.cli.verbs.mpijob.waiting import telling
 from mpi_trainer.sdk.backends.backend import Backend, JobDetails, Key, LogLine, LogQuery
@@ -35,7 +35,7 @@ FLUSH_SECONDS = 0.1
 @click.option("--attempt", type=click.IntRange(1), help="Only this attempt, counted from 1.")
 @click.option("--timestamps", is_flag=True, help="Put the time before each line.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
-@voiced
+@verbosity_options
 def command(  # noqa: PLR0913 - one parameter for each option
     *,
     name: str,
@@ -70,7 +70,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     printer = Printer(json=output == "json", timestamps=timestamps)
     backend = connect()
     try:
-        return answer(followed(backend, key, query, printer))
+        return run_async(followed(backend, key, query, printer))
     except KeyboardInterrupt:
         return exit_status.left(key, "logs --follow") if follow else 130
 
@@ -122,7 +122,7 @@ def _why_silent(seen: JobDetails, query: LogQuery) -> str:
     if query != LogQuery(worker=query.worker, launcher=query.launcher):
         return f"no line is like that; {seen.job.name} is {state}"
     if over and role not in {p.role for p in seen.pods}:
-        more = program.call("describe", seen.job.name, seen.job.namespace)
+        more = context.command_line("describe", seen.job.name, seen.job.namespace)
         return f"its pods are gone, and what they printed with them; `{more}` says how it ended"
     return f"nothing was printed; {seen.job.name} is {state}"
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from mpi_trainer.cli import program, target
+from mpi_trainer.cli import context
+from mpi_trainer.cli.context import DEFAULT_NAMESPACE
 from mpi_trainer.cli.output import durations
 from mpi_trainer.cli.output.formats import Format, FormatType
-from mpi_trainer.cli.target import DEFAULT_NAMESPACE
 
 if TYPE_CHECKING:
     from mpi_trainer.sdk.backends.backend import JobSummary
@@ -30,33 +30,33 @@ def completed_names(
     with suppress(Exception), ctx.scope(cleanup=False):
         return [
             CompletionItem(s.key.name, help=s.state)
-            for s in _jobs(target.said(ctx), _kind(ctx))
+            for s in _jobs(context.current_target(ctx), _kind(ctx))
             if s.key.name.startswith(incomplete)
         ]
     return []
 
 
-def _jobs(said: target.Target, kind: str) -> list[JobSummary]:
-    from mpi_trainer.cli.backend import answer, cluster, summaries
+def _jobs(said: context.Target, kind: str) -> list[JobSummary]:
+    from mpi_trainer.cli.context import cluster, list_jobs, run_async
 
-    if not target.on_cluster(said):
-        return summaries(said.namespace or DEFAULT_NAMESPACE)
-    namespace = said.namespace or target.config(said).namespace or DEFAULT_NAMESPACE
-    from mpi_trainer.cli import all_kinds
+    if not context.on_cluster(said):
+        return list_jobs(said.namespace or DEFAULT_NAMESPACE)
+    namespace = said.namespace or context.cluster_config(said).namespace or DEFAULT_NAMESPACE
+    from mpi_trainer.cli.verbs import all_kinds
 
     meant = all_kinds.kind_of(kind)
     backend = cluster(single=True, kinds=[meant] if meant else ())
-    return list(answer(backend.list(namespace)))
+    return list(run_async(backend.list(namespace)))
 
 
 def _kind(ctx: click.Context | None) -> str:
     """The kind that was typed, which while completing is not in our own arguments."""
     while ctx is not None:
         for word in (ctx.info_name or "").split():
-            if word in program.GROUPS:
+            if word in context.KIND_GROUPS:
                 return word
         ctx = ctx.parent
-    return program.MPIJOB
+    return context.MPIJOB
 
 
 class Span(click.ParamType[float]):
@@ -112,10 +112,10 @@ some_names = click.argument(
 def namespace(function: F) -> F:
     """-n, and hidden beside it the other options that say where."""
     option = click.option(
-        "-n", "--namespace", callback=target.namespace,
+        "-n", "--namespace", callback=context.namespace_callback,
         help="Namespace of the job.  [default: the context's, or `default`]",
     )  # fmt: skip
-    return target.placed(option(function))
+    return context.target_options(option(function))
 
 
 every_namespace = click.option(

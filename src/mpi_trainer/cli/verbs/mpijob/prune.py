@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from mpi_trainer.cli.backend import answer, connect
-from mpi_trainer.cli.output import words
-from mpi_trainer.cli.output.verbosity import say, voiced
+from mpi_trainer.cli.context import connect, run_async
+from mpi_trainer.cli.output import formatting
+from mpi_trainer.cli.output.verbosity import say, verbosity_options
 from mpi_trainer.cli.verbs.mpijob import options
 
 
@@ -17,7 +17,7 @@ from mpi_trainer.cli.verbs.mpijob import options
     "--older-than", type=options.Span(), default="7d", show_default=True,
     help="Jobs that ended at least so long ago; 0 for all that ended.",
 )  # fmt: skip
-@voiced
+@verbosity_options
 def command(*, namespace: str, everywhere: bool, older_than: float) -> None:
     """Delete jobs that ended long ago, with their logs.
 
@@ -25,8 +25,8 @@ def command(*, namespace: str, everywhere: bool, older_than: float) -> None:
     odh mpijob prune                     what ended more than a week ago
     odh mpijob prune -A --older-than 0   whatever has ended
     """
-    gone = answer(connect().prune(None if everywhere else namespace, older_than))
+    gone = run_async(connect().prune(None if everywhere else namespace, older_than))
     for key in gone:
-        click.echo(f"{words.full_name(key.name)} deleted")
+        click.echo(f"{formatting.full_name(key.name)} deleted")
     if not gone:
         say("nothing to prune")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from mpi_trainer.cli.output.verbosity import voiced
+from mpi_trainer.cli.output.verbosity import verbosity_options
 from mpi_trainer.cli.verbs.mpijob import options
 from mpi_trainer.cli.verbs.mpijob.change import changed
 
@@ -14,7 +14,7 @@ from mpi_trainer.cli.verbs.mpijob.change import changed
 @options.namespace
 @click.option("--wait", is_flag=True, help="Return when the job runs.")
 @options.timeout
-@voiced
+@verbosity_options
 def command(*, names: tuple[str, ...], namespace: str, wait: bool, timeout: float | None) -> int:
     """Let a suspended job run.
 

@@ -6,10 +6,10 @@ from collections import defaultdict
 
 import click
 
-from mpi_trainer.cli.backend import answer, connect
+from mpi_trainer.cli.context import connect, run_async
 from mpi_trainer.cli.output import formats
 from mpi_trainer.cli.output.formats import Format
-from mpi_trainer.cli.output.verbosity import say, voiced
+from mpi_trainer.cli.output.verbosity import say, verbosity_options
 from mpi_trainer.cli.verbs.mpijob import options
 from mpi_trainer.sdk.backends.backend import Key
 from mpi_trainer.sdk.errors import JobError
@@ -20,14 +20,14 @@ from mpi_trainer.sdk.errors import JobError
 @options.namespace
 @click.option("--rank", "ranks", type=click.IntRange(0), multiple=True, help="Only this rank.")
 @options.data_output
-@voiced
+@verbosity_options
 def command(*, name: str, namespace: str, ranks: tuple[int, ...], form: Format) -> None:
     """Show where each rank is, for jobs that hang; ranks at the same place are shown together.
 
     \b
     odh mpijob stack train
     """
-    found = answer(connect().stacks(Key(namespace, name)))
+    found = run_async(connect().stacks(Key(namespace, name)))
     missing = [rank for rank in ranks if rank not in found]
     if missing:
         raise JobError(f"rank {missing[0]} of job {name} does not run")

@@ -13,9 +13,9 @@ import msgspec
 
 from mpi_trainer.api.errors import FieldError, line
 from mpi_trainer.api.kinds.mpijob import MPIJob, to_wire
-from mpi_trainer.cli import sending
-from mpi_trainer.cli.backend import answer, cluster, connect
-from mpi_trainer.cli.output import formats, words
+from mpi_trainer.cli import context, job_files
+from mpi_trainer.cli.context import cluster, connect, run_async
+from mpi_trainer.cli.output import formats, formatting
 from mpi_trainer.cli.output.formats import Format
 from mpi_trainer.cli.output.verbosity import detail, say
 
@@ -41,7 +41,7 @@ class Order(msgspec.Struct, frozen=True):
 
 def checked(job: MPIJob, order: Order) -> MPIJob:
     """The job with defaults; raises InvalidJob with everything that is wrong with it."""
-    sound, warnings = sending.checked(job)
+    sound, warnings = job_files.validated(job)
     told = {str(warning) for warning in order.told}
     for warning in warnings:
         if str(warning) not in told:
@@ -56,7 +56,9 @@ def shown(jobs: list[MPIJob], order: Order) -> int:
 
 def manifests(wires: list[dict[str, Any]], form: Format) -> int:
     if form.kind == "name":
-        click.echo("\n".join(words.full_name(wire["metadata"].get("name", "")) for wire in wires))
+        click.echo(
+            "\n".join(formatting.full_name(wire["metadata"].get("name", "")) for wire in wires)
+        )
     elif form.kind in ("", "yaml"):
         click.echo("\n---\n".join(formats.rendered(wire, Format("yaml")) for wire in wires))
     else:
@@ -66,7 +68,7 @@ def manifests(wires: list[dict[str, Any]], form: Format) -> int:
 
 def fitted(job: MPIJob) -> MPIJob:
     """A job from a few words, with what its namespace demands of every container."""
-    found = answer(cluster(single=True).fitted(job))
+    found = run_async(cluster(single=True).fitted(job))
     for note in found.notes:
         say(f"{note}; choose with {RESOURCE_OPTIONS}")
     return found.job
@@ -78,7 +80,7 @@ def to_the_cluster(jobs: list[MPIJob], others: list[dict[str, Any]], order: Orde
     jobs = [checked(job, order) for job in jobs]
     _attach(backend, others)
     # The name is the server's where the job has only the beginning of one.
-    stored = _sent(jobs, lambda job: answer(backend.submit(job)), order)
+    stored = _sent(jobs, lambda job: run_async(backend.submit(job)), order)
     return _afterwards(connect, stored, order)
 
 
@@ -87,21 +89,21 @@ def shipped(jobs: list[MPIJob], others: list[dict[str, Any]], workdir: str, orde
     backend = cluster()
     jobs = [checked(job, order) for job in jobs]
     _attach(backend, others)
-    stored = _sent(jobs, lambda job: answer(backend.ship(job, workdir)), order)
+    stored = _sent(jobs, lambda job: run_async(backend.ship(job, workdir)), order)
     return _afterwards(lambda: backend, stored, order)
 
 
 def copied(job: MPIJob, original: Key, order: Order) -> int:
     """A copy of a job, where that is."""
     backend = connect()
-    return followed(backend, answer(backend.copy(checked(job, order), original)), order)
+    return followed(backend, run_async(backend.copy(checked(job, order), original)), order)
 
 
 def train_to_the_cluster(job: TrainJob, others: list[dict[str, Any]], order: Order) -> int:
     """A TrainJob; its runtime is the cluster's."""
     backend = cluster(single=True)
     _attach(backend, others)
-    stored = answer(backend.submit_train(job))
+    stored = run_async(backend.submit_train(job))
     _tell([stored], order)
     return _afterwards(connect, stored, order)
 
@@ -109,14 +111,14 @@ def train_to_the_cluster(job: TrainJob, others: list[dict[str, Any]], order: Ord
 def _attach(backend: ClusterBackend, others: list[dict[str, Any]]) -> None:
     """Makes what the jobs of a file mount, where it is not there yet."""
     for each in others:
-        made = answer(backend.attach(each))
+        made = run_async(backend.attach(each))
         name = f"{each['kind'].lower()}/{each['metadata']['name']}"
         say(f"{name} created" if made else f"{name} exists already and is used as it is")
 
 
 def submitted(jobs: list[MPIJob], settings: LocalSettings, order: Order) -> int:
     """The jobs as jobs of this machine."""
-    from mpi_trainer.cli.installing import ensure
+    from mpi_trainer.cli.verbs.mpi import ensure_installed
     from mpi_trainer.local.execute.prepare import prepare
 
     backend = connect(settings)
@@ -125,8 +127,8 @@ def submitted(jobs: list[MPIJob], settings: LocalSettings, order: Order) -> int:
         local = prepare(job, settings)
         for note in local.notes:
             detail(note)
-        ensure(local.distribution)
-    stored = _sent(jobs, lambda job: answer(backend.create(job)), order)
+        ensure_installed(local.distribution)
+    stored = _sent(jobs, lambda job: run_async(backend.create(job)), order)
     return _afterwards(lambda: backend, stored, order)
 
 
@@ -160,7 +162,7 @@ def _afterwards(backend: Callable[[], Backend], stored: JobView, order: Order) -
 
     key = stored.key
     try:
-        return answer(_to_the_end(backend(), key, order))
+        return run_async(_to_the_end(backend(), key, order))
     except KeyboardInterrupt:
         return exit_status.left(key, "logs --follow")
 
@@ -186,11 +188,21 @@ def _tell(jobs: list[JobView], order: Order) -> None:
         click.echo(formats.rendered(_document([dict(job.manifest) for job in jobs]), order.form))
     for job in jobs:
         if order.form.kind == "name":
-            click.echo(words.full_name(job.name))
+            click.echo(formatting.full_name(job.name))
         elif not order.form.structured:
-            click.echo(sending.receipt(job), err=order.follow)
+            click.echo(_receipt(job), err=order.follow)
         if not (order.follow or order.wait):
-            say(sending.next_step(job))
+            say(_next_step(job))
+
+
+def _receipt(job: JobView) -> str:
+    """AC-1: the job's id and when it was submitted."""
+    created = formatting.moment(job.times.created)
+    return f"{formatting.full_name(job.name)} created at {created}, id {job.uid}"
+
+
+def _next_step(job: JobView) -> str:
+    return f"follow it with `{context.command_line('logs --follow', job.name, job.namespace)}`"
 
 
 def _document(wires: list[dict[str, Any]]) -> dict[str, Any]:

@@ -9,11 +9,11 @@ import click
 import msgspec
 
 from mpi_trainer.api.kinds import conditions
-from mpi_trainer.cli.backend import answer, connect
+from mpi_trainer.cli.context import connect, run_async
 from mpi_trainer.cli.output import formats, terminal
 from mpi_trainer.cli.output.formats import Format
 from mpi_trainer.cli.output.redraw import Screen
-from mpi_trainer.cli.output.verbosity import say, voiced
+from mpi_trainer.cli.output.verbosity import say, verbosity_options
 from mpi_trainer.cli.verbs.mpijob import options
 from mpi_trainer.sdk.backends.backend import Backend, Key, PodInfo
 from mpi_trainer.sdk.errors import JobNotFound
@@ -38,7 +38,7 @@ class Use(msgspec.Struct, frozen=True):
 @options.every_namespace
 @click.option("-w", "--watch", is_flag=True, help="Go on until Ctrl-C.")
 @options.data_output
-@voiced
+@verbosity_options
 def command(
     *, names: tuple[str, ...], namespace: str, everywhere: bool, watch: bool, form: Format
 ) -> None:
@@ -52,7 +52,7 @@ def command(
     keys = [Key(namespace, name) for name in names]
     screen = Screen()
     while True:
-        used = answer(_measured(backend, keys, None if everywhere else namespace))
+        used = run_async(_measured(backend, keys, None if everywhere else namespace))
         if form.structured:
             click.echo(formats.rendered({"items": [_data(use) for use in used]}, form))
         elif used or watch:

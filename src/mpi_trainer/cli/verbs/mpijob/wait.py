@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from mpi_trainer.api.kinds import conditions
-from mpi_trainer.cli.backend import answer, connect
+from mpi_trainer.cli.context import connect, run_async
 from mpi_trainer.cli.main import FAILED, INTERRUPTED
-from mpi_trainer.cli.output.verbosity import detail, say, voiced
+from mpi_trainer.cli.output.verbosity import detail, say, verbosity_options
 from mpi_trainer.cli.verbs.mpijob import exit_status, options
 from mpi_trainer.cli.verbs.mpijob.waiting import watched
 from mpi_trainer.sdk.backends.backend import Backend, Key
@@ -26,7 +26,7 @@ AIMS = (*conditions.STATES, FINISHED, DELETED)
     show_default=True, help="The state to wait for; Finished is either end.",
 )  # fmt: skip
 @options.timeout
-@voiced
+@verbosity_options
 def command(*, name: str, namespace: str, aim: str, timeout: float | None) -> int:
     """Wait until a job has come to a state.
 
@@ -43,7 +43,7 @@ def command(*, name: str, namespace: str, aim: str, timeout: float | None) -> in
         return await exit_status.within(timeout, lambda: until(backend, key, aim), key, aim)
 
     try:
-        return answer(waiting())
+        return run_async(waiting())
     except KeyboardInterrupt:
         return INTERRUPTED
 

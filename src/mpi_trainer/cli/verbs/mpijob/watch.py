@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 
 import click
 
-from mpi_trainer.cli.backend import answer, connect
+from mpi_trainer.cli.context import connect, run_async
 from mpi_trainer.cli.output.live_view import headline, view
 from mpi_trainer.cli.output.redraw import Screen
-from mpi_trainer.cli.output.verbosity import voiced
+from mpi_trainer.cli.output.verbosity import verbosity_options
 from mpi_trainer.cli.verbs.mpijob import exit_status, options
 from mpi_trainer.sdk.backends.backend import Backend, JobDetails, Key, LogLine, LogQuery
 from mpi_trainer.sdk.errors import JobNotFound
@@ -23,7 +23,7 @@ EVERY_SECONDS = 0.3
 @options.name
 @options.namespace
 @click.option("--lines", type=click.IntRange(0, 100), default=8, help="Last lines of output.")
-@voiced
+@verbosity_options
 def command(*, name: str, namespace: str, lines: int) -> int:
     """A live view of a job: state, progress, ranks, last lines.
 
@@ -34,7 +34,7 @@ def command(*, name: str, namespace: str, lines: int) -> int:
     """
     key = Key(namespace, name)
     try:
-        return answer(_watch(connect(), key, lines))
+        return run_async(_watch(connect(), key, lines))
     except KeyboardInterrupt:
         return exit_status.left(key, "watch")
 

@@ -10,10 +10,10 @@ import click
 from mpi_trainer.api.kinds.jobset import ReplicatedJobView
 from mpi_trainer.api.kinds.runtime import Runtime, to_wire
 from mpi_trainer.api.spelling import nearest
-from mpi_trainer.cli.backend import answer, connect
+from mpi_trainer.cli.context import connect, run_async
 from mpi_trainer.cli.output import formats, terminal
 from mpi_trainer.cli.output.formats import Format
-from mpi_trainer.cli.output.verbosity import voiced
+from mpi_trainer.cli.output.verbosity import verbosity_options
 from mpi_trainer.cli.verbs.mpijob import options
 from mpi_trainer.sdk.errors import JobNotFound
 
@@ -24,14 +24,14 @@ COLUMNS = ("REPLICATED JOB", "PODS", "IMAGE", "RESOURCES", "COMMAND")
 @click.argument("name")
 @options.namespace
 @options.data_output
-@voiced
+@verbosity_options
 def command(*, name: str, namespace: str, form: Format) -> None:
     """Show a runtime: policy, image, nodes, resources.
 
     \b
     odh runtime describe mpi-openmpi-cpu
     """
-    runtimes = answer(connect(single=True).runtimes(namespace))
+    runtimes = run_async(connect(single=True).runtimes(namespace))
     runtime = next((each for each in runtimes if each.name == name), None)
     if runtime is None:
         names = [each.name for each in runtimes]

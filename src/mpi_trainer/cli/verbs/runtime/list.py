@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from mpi_trainer.api.kinds.runtime import Runtime, to_wire
-from mpi_trainer.cli.backend import answer, connect
+from mpi_trainer.cli.context import connect, run_async
 from mpi_trainer.cli.output import formats, terminal
 from mpi_trainer.cli.output.formats import Format
-from mpi_trainer.cli.output.verbosity import say, voiced
+from mpi_trainer.cli.output.verbosity import say, verbosity_options
 from mpi_trainer.cli.verbs.mpijob import options
 
 COLUMNS = ("NAME", "KIND", "POLICY", "MPI", "NODES", "IMAGE")
@@ -17,14 +17,14 @@ COLUMNS = ("NAME", "KIND", "POLICY", "MPI", "NODES", "IMAGE")
 @click.command("list")
 @options.namespace
 @options.data_output
-@voiced
+@verbosity_options
 def command(*, namespace: str, form: Format) -> None:
     """List the runtimes that TrainJobs can name.
 
     \b
     odh runtime list
     """
-    runtimes = answer(connect(single=True).runtimes(namespace))
+    runtimes = run_async(connect(single=True).runtimes(namespace))
     if form.structured:
         items = [to_wire(each) for each in runtimes]
         click.echo(formats.rendered({"kind": "List", "items": items}, form))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import click
 
-from mpi_trainer.cli import program, target
+from mpi_trainer.cli import context
 from mpi_trainer.cli.lazy import group
 from mpi_trainer.cli.verbs.mpijob import VERBS as OF_MPIJOBS
 
@@ -23,10 +23,10 @@ class _OfTrainJobs(group(VERBS)):  # type: ignore[misc]
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
-        if name == "list" and target.on_cluster(target.told_by(ctx, args)):
-            from mpi_trainer.cli.verbs.training_list import command as everything
+        if name == "list" and context.on_cluster(context.target_with(ctx, args)):
+            from mpi_trainer.cli.verbs.all_kinds import command as everything
 
-            return name, everything, [program.TRAINJOB, *rest]
+            return name, everything, [context.TRAINJOB, *rest]
         return name, command, rest
 
 

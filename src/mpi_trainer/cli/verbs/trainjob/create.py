@@ -10,11 +10,11 @@ import msgspec
 from mpi_trainer.api.errors import line
 from mpi_trainer.api.kinds.trainjob import TrainJob, to_wire
 from mpi_trainer.api.yaml.load import JobFile
-from mpi_trainer.cli import job_files, program, runtimes, sending, target
-from mpi_trainer.cli.backend import answer
-from mpi_trainer.cli.installing import ensure
-from mpi_trainer.cli.output.verbosity import detail, say, voiced
+from mpi_trainer.cli import context, job_files, runtimes
+from mpi_trainer.cli.context import run_async
+from mpi_trainer.cli.output.verbosity import detail, say, verbosity_options
 from mpi_trainer.cli.parameters import Mpi, Pair
+from mpi_trainer.cli.verbs.mpi import ensure_installed
 from mpi_trainer.cli.verbs.mpijob import options, submit
 from mpi_trainer.local.execute.prepare import prepare_train
 from mpi_trainer.local.execute.settings import current_settings
@@ -35,7 +35,7 @@ replace = msgspec.structs.replace
 )  # fmt: skip
 @click.option("--suspended", is_flag=True, help="Create it, but let it wait for `resume`.")
 @options.submission
-@voiced
+@verbosity_options
 def command(**given: Any) -> int:
     """Submit a TrainJob from a file; it goes on when this program ends.
 
@@ -48,14 +48,14 @@ def command(**given: Any) -> int:
         say(f"warning: {line(warning)}")
     if len(file.train_jobs) != 1:
         raise click.UsageError(f"{given['path']} holds {len(file.train_jobs)} TrainJobs; give one")
-    target.agree(file.train_jobs[0].namespace)
+    context.check_namespace(file.train_jobs[0].namespace)
     job = _wanted(file.train_jobs[0], given)
     order = submit.Order(given["follow"], given["wait"], given["timeout"], given["form"])
     if given["dry_run"]:
         return submit.manifests([to_wire(job)], given["form"])
-    if target.on_cluster(target.said()):
+    if context.on_cluster():
         _check_for_a_cluster(given, file)
-        others = sending.companions(file, given["namespace"])
+        others = job_files.attachments(file, given["namespace"])
         return submit.train_to_the_cluster(job, others, order)
     runtime = runtimes.chosen(job, file, given["runtime"])
     settings = replace(
@@ -70,9 +70,9 @@ def command(**given: Any) -> int:
     local = prepare_train(job, runtime, settings)
     for note in local.notes:
         detail(note)
-    ensure(local.distribution)
+    ensure_installed(local.distribution)
     backend = LocalBackend(settings)
-    return submit.followed(backend, answer(backend.create_train(job, runtime)), order)
+    return submit.followed(backend, run_async(backend.create_train(job, runtime)), order)
 
 
 def _check_for_a_cluster(given: dict[str, Any], file: JobFile) -> None:
@@ -80,7 +80,7 @@ def _check_for_a_cluster(given: dict[str, Any], file: JobFile) -> None:
     if given["runtime"] or file.runtimes:
         raise click.UsageError(
             "a cluster has its own runtimes: make yours there with `kubectl apply`, or name one "
-            f"that `{program.name()} runtime list` shows"
+            f"that `{context.program_name()} runtime list` shows"
         )
     if given["mpi"] or given["claims"]:
         raise click.UsageError(
@@ -89,7 +89,8 @@ def _check_for_a_cluster(given: dict[str, Any], file: JobFile) -> None:
         )
     if file.jobs:
         raise click.UsageError(
-            f"{given['path']} holds MPIJobs too; submit them with `{program.name()} mpijob create`"
+            f"{given['path']} holds MPIJobs too; submit them with "
+            f"`{context.program_name()} mpijob create`"
         )
 
 

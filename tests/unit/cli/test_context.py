@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from mpi_trainer.cli.target import Target, on_cluster, told_by
+from mpi_trainer.cli.context import Target, on_cluster, target_with
 from mpi_trainer.sdk.client.detection import configured
 
 
@@ -56,4 +56,4 @@ def test_a_kubeconfig_in_the_home_folder_is_found(tmp_path: Path) -> None:
     ],
 )
 def test_words_that_nobody_has_read_yet_count_too(words: list[str], place: Target) -> None:
-    assert told_by(click.Context(click.Command("x")), words) == place
+    assert target_with(click.Context(click.Command("x")), words) == place

@@ -1,7 +1,6 @@
 """A job in a few words: a row of a table, a line of progress, or plain data. Pure.
 
-The words are the same in `list`, `get`, `describe` and `watch`, and the data are the same in every
-format. Danger: `odh mpijob list` must start fast, so this module imports nothing that is slow.
+The same in `list`, `get`, `describe` and `watch`, and the data are the same in every format.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from mpi_trainer.cli import program
+from mpi_trainer.cli import context
 from mpi_trainer.cli.output import durations
 
 if TYPE_CHECKING:
@@ -104,8 +103,8 @@ def moment(time: datetime | None) -> str | None:
 
 
 def full_name(name: str) -> str:
-    kind = program.kind()
-    return f"{kind}.{program.GROUPS[kind]}/{name}"
+    kind = context.job_kind()
+    return f"{kind}.{context.KIND_GROUPS[kind]}/{name}"
 
 
 def one_line(text: str) -> str:

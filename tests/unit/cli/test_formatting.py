@@ -10,7 +10,7 @@ import pytest
 from mpi_trainer.api.kinds.conditions import Condition
 from mpi_trainer.api.kinds.meta import ObjectMeta
 from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus
-from mpi_trainer.cli.output import words
+from mpi_trainer.cli.output import formatting
 from mpi_trainer.cli.output.live_view import view
 from mpi_trainer.cli.verbs.mpijob.exec import pod_of, pod_of_rank
 from mpi_trainer.cli.verbs.mpijob.stack import grouped
@@ -57,20 +57,20 @@ DETAILS = JobDetails(
 
 
 def test_a_row_says_where_the_job_stands() -> None:
-    row = words.row(JOB, NOW, wide=False, everywhere=False)
+    row = formatting.row(JOB, NOW, wide=False, everywhere=False)
     assert row == ("train", "Running", "2", "45% epoch 9/20", "5m", "4m")
-    assert len(row) == len(words.columns(wide=False, everywhere=False))
+    assert len(row) == len(formatting.columns(wide=False, everywhere=False))
 
 
 def test_a_wide_row_adds_where_and_why_on_one_line() -> None:
-    row = words.row(JOB, NOW, wide=True, everywhere=True)
+    row = formatting.row(JOB, NOW, wide=True, everywhere=True)
     assert row[0] == "default"
     assert row[-4:] == ("4", "OpenMPI", "MPIJobRunning", "two lines")
-    assert len(row) == len(words.columns(wide=True, everywhere=True))
+    assert len(row) == len(formatting.columns(wide=True, everywhere=True))
 
 
 def test_data_keep_the_names_of_metrics_and_leave_out_what_is_unknown() -> None:
-    data = words.data(JOB)
+    data = formatting.data(JOB)
     assert data["progress"]["metrics"] == {"val_loss": 0.5}
     assert data["created"] == "2026-11-15T11:55:00Z"
     assert "completed" not in data
@@ -90,14 +90,14 @@ def test_data_keep_the_names_of_metrics_and_leave_out_what_is_unknown() -> None:
     ],
 )
 def test_progress_in_words(progress: Progress | None, wanted: str) -> None:
-    assert words.progress_words(progress) == wanted
+    assert formatting.progress_words(progress) == wanted
 
 
 def test_remaining_time_runs_on_between_two_lines() -> None:
     progress = Progress(step=1, total=2, eta_seconds=60, at=1000.0)
-    assert words.eta_words(progress, 1010.0) == "50s"
-    assert words.eta_words(progress, 2000.0) == "0s"
-    assert words.eta_words(Progress(step=1), 0.0) == ""
+    assert formatting.eta_words(progress, 1010.0) == "50s"
+    assert formatting.eta_words(progress, 2000.0) == "0s"
+    assert formatting.eta_words(Progress(step=1), 0.0) == ""
 
 
 def test_the_live_view_shows_state_progress_ranks_and_last_lines() -> None:
