@@ -44,6 +44,7 @@ from mpi_trainer.decide.trainjob import status_annotations
 from mpi_trainer.kube import errors, requests
 from mpi_trainer.kube.resources import MPIJOBS
 from mpi_trainer.layout.agent import launcher_log
+from mpi_trainer.layout.agent.python.lines import Lines
 from mpi_trainer.layout.agent.summary import most_ranks, parse
 from mpi_trainer.render.trainjob import snapshots
 from mpi_trainer.runtime import logs, recorder
@@ -149,6 +150,7 @@ READERS: dict[str, Reader] = {
     "reading.interval": log_progress.interval,
     "annotations.seconds": seconds,
     "quantities.parse": quantities.parse,
+    "lines.feed": lambda t: Lines(b"word<").feed(t.encode()),
     "nesting.depth": lambda t: nesting.depth(t.encode()),
     "nesting.pruned": lambda t: nesting.pruned(t.encode(), 5),
     "typed.decode": lambda t: typed.decode(nested_in(t), dict[str, Any]),
@@ -339,6 +341,7 @@ PATTERNS = {
     "controller.redact": "redact.tail",
     "controller.statusserver.log_progress": "log_progress.read",
     "layout.agent.launcher_log": "launcher_log.first",
+    "layout.agent.python.lines": "lines.feed",
     "layout.launch": "load.job",
     "render.agent_scripts": "a whole match of at most as many letters as a hash has",
     "runtime.logs": "logs.redacted",
