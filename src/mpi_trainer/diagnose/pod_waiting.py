@@ -14,6 +14,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from mpi_trainer.api import bounds
 from mpi_trainer.api.kinds import pod_status
 from mpi_trainer.diagnose import refusals
 
@@ -78,6 +79,7 @@ def cause(pod: WaitingPod) -> str:
 
 def absent(message: str = "") -> str:
     """The cause of pods that do not exist; `message` is what the API server said of them."""
+    message = message[: bounds.MESSAGE]
     why = refusals.over_quota(message) or short(message)
     return f"{_ABSENT}: {why}" if why else f"{_ABSENT} yet"
 
