@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,7 +20,6 @@ from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus
 from mpi_trainer.api.kinds.runtime import Runtime
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.local.errors import LocalError
-from mpi_trainer.local.execute.prepare import LocalRun, prepare, prepare_train
 from mpi_trainer.local.execute.settings import LocalSettings, current_settings
 from mpi_trainer.local.jobs import shipped_runtimes, store
 from mpi_trainer.local.jobs.jobdir import JobState, PodState
@@ -42,6 +42,9 @@ from mpi_trainer.sdk.backends.local.errors import find, local_errors, readable
 from mpi_trainer.sdk.backends.local.observed import job_view, pod_info, rank_infos, summary, view
 from mpi_trainer.sdk.backends.views import details_summary
 from mpi_trainer.sdk.errors import JobError, JobExists, JobNotFound
+
+if TYPE_CHECKING:
+    from mpi_trainer.local.execute.prepare import LocalRun
 
 replace = msgspec.structs.replace
 
@@ -72,10 +75,14 @@ class LocalBackend:
 
     async def create_train(self, job: TrainJob, runtime: Runtime) -> JobView:
         """Submits a TrainJob with its runtime."""
+        from mpi_trainer.local.execute.prepare import prepare_train
+
         settings = self._settings or current_settings()
         return await asyncio.to_thread(_submit, lambda: prepare_train(job, runtime, settings))
 
     def create_now(self, job: MPIJob) -> JobView:
+        from mpi_trainer.local.execute.prepare import prepare
+
         settings = self._settings or current_settings()
         return _submit(lambda: prepare(job, settings))
 
