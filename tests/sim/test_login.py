@@ -426,7 +426,7 @@ def test_a_request_that_was_cancelled_closes_its_socket_at_once(tmp_path: Path) 
 def test_a_renewed_client_certificate_is_used_without_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mpi_trainer.kube.trust._LOOK_AGAIN", 0.0)
+    monkeypatch.setattr("mpi_trainer.kube.trust._CHECK_SECONDS", 0.0)
     people = Authority("people")
 
     async def script(server: Server) -> None:
