@@ -21,6 +21,7 @@ FILES: Final = frozenset(
         "tests/api/clients/test_diff.py",
         "tests/api/test_controller.py",
         "tests/api/test_trainjob.py",
+        "tests/api/test_trainjob_diff.py",
     }
 )
 _START: Final = "COVERAGE_PROCESS_START"
