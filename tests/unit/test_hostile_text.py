@@ -41,6 +41,8 @@ from mpi_trainer.decide import agent_summary, history, permanent_failures
 from mpi_trainer.decide.history import Attempt, LogTail
 from mpi_trainer.decide.observed import End, Failure, Observed, ObservedPod, Record
 from mpi_trainer.decide.trainjob import status_annotations
+from mpi_trainer.diagnose import pod_waiting, refusals
+from mpi_trainer.diagnose.pod_waiting import WaitingPod
 from mpi_trainer.kube import errors, requests
 from mpi_trainer.kube.resources import MPIJOBS
 from mpi_trainer.layout.agent import launcher_log
@@ -151,6 +153,17 @@ READERS: dict[str, Reader] = {
     "annotations.seconds": seconds,
     "quantities.parse": quantities.parse,
     "lines.feed": lambda t: Lines(b"word<").feed(t.encode()),
+    "pod_waiting.cause of a scheduler's words": lambda t: pod_waiting.cause(
+        WaitingPod(scheduled=False, message=f"0/9 nodes are available: {t}")
+    ),
+    "pod_waiting.cause of a kubelet's words": lambda t: pod_waiting.cause(
+        WaitingPod(reason="ErrImagePull", message=t, image=t)
+    ),
+    "pod_waiting.absent": lambda t: pod_waiting.absent(
+        f"exceeded quota: {t}, requested: {t}, used: {t}, limited: {t}"
+    ),
+    "pod_waiting.absent of half a quota": lambda t: pod_waiting.absent(f"exceeded quota: {t}"),
+    "refusals.lines": lambda t: refusals.lines(t),
     "nesting.depth": lambda t: nesting.depth(t.encode()),
     "nesting.pruned": lambda t: nesting.pruned(t.encode(), 5),
     "typed.decode": lambda t: typed.decode(nested_in(t), dict[str, Any]),
@@ -340,6 +353,10 @@ PATTERNS = {
     "controller.flags": "the administrator's own words",
     "controller.redact": "redact.tail",
     "controller.statusserver.log_progress": "log_progress.read",
+    "diagnose.pod_waiting": "pod_waiting.cause of a scheduler's words",
+    "diagnose.rank_lines": "what clients read of their own jobs",
+    "diagnose.readings": "log_progress.read",
+    "diagnose.refusals": "pod_waiting.absent",
     "layout.agent.launcher_log": "launcher_log.first",
     "layout.agent.python.lines": "lines.feed",
     "layout.launch": "load.job",
@@ -358,6 +375,7 @@ def test_every_module_that_looks_for_patterns_has_a_reader_here() -> None:
         "api",
         "controller",
         "decide",
+        "diagnose",
         "kube",
         "layout",
         "render",

@@ -20,8 +20,8 @@ from mpi_trainer.diagnose import refusals
 
 _LONGEST = 300
 _CAUSES_SHOWN = 2
-_NODES = re.compile(r"^0/(?P<all>\d+) nodes are available: (?P<why>.*)$", re.S)
-_SHARE = re.compile(r"(?:^|, )(?P<count>\d+) (?P<what>[^,]+(?:\{[^}]*\}[^,]*)?)")
+_NODES = re.compile(r"^0/(?P<all>\d{1,9}) nodes are available: (?P<why>.*)$", re.S)
+_SHARE = re.compile(r"(?:^|, )(?P<count>\d{1,9}) (?P<what>[^,]+(?:\{[^}]*\}[^,]*)?)")
 _ABSENT = "do not exist"
 _PULL_REMEDY = "check its name and tag, and that nodes can reach the registry"
 _PULL_REMEDIES = (
