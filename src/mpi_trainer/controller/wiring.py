@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,7 +15,8 @@ from mpi_trainer.runtime.metrics import Metrics
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.recorder import Recorder
 from mpi_trainer.runtime.reflector import Reflector
-from mpi_trainer.runtime.workers import Workers
+from mpi_trainer.runtime.workers import Result, Workers, WorkerSettings
+from mpi_trainer.runtime.workqueue import WorkQueue
 
 
 class Shared(msgspec.Struct, frozen=True):
@@ -35,3 +37,16 @@ class Loop(NamedTuple):
 
     workers: Workers[Key]
     reflectors: list[Reflector[Any]]
+
+
+def workers_of(
+    name: str,
+    reconcile: Callable[[Key], Awaitable[Result]],
+    fresh: Callable[[Key], bool],
+    shared: Shared,
+    count: int,
+) -> tuple[WorkQueue[Key], Workers[Key]]:
+    """The queue of one kind and the workers that empty it; `name` is theirs in the metrics."""
+    queue: WorkQueue[Key] = WorkQueue(observer=shared.metrics.queue(name))
+    settings = WorkerSettings(workers=count)
+    return queue, Workers(name, queue, reconcile, shared.metrics, fresh=fresh, settings=settings)

@@ -1,4 +1,4 @@
-"""The sentences about pods that do not run, where users or strangers wrote what they are made of."""
+"""The sentences about pods that do not run, whoever wrote what they are made of."""
 
 from __future__ import annotations
 

@@ -21,14 +21,12 @@ from mpi_trainer.controller.mpijob.reconcile import Reconciler, Stores, Tools
 from mpi_trainer.controller.mpijob.wakeups import Wakeups
 from mpi_trainer.controller.objects import POD_SECONDS, Pod, StoredJob
 from mpi_trainer.controller.pod_logs import PodLogs
-from mpi_trainer.controller.wiring import Loop, Shared
+from mpi_trainer.controller.wiring import Loop, Shared, workers_of
 from mpi_trainer.kube.resources import JOBS, MPIJOBS, PODS, Resource
 from mpi_trainer.runtime.freshness import Freshness
 from mpi_trainer.runtime.job_metrics import MPIJobMetrics
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.reflector import Reflector
-from mpi_trainer.runtime.workers import Workers, WorkerSettings
-from mpi_trainer.runtime.workqueue import WorkQueue
 
 NAME: Final = "mpijob"
 OURS: Final = f"{LABEL_OPERATOR}={MPI_OPERATOR}"
@@ -57,15 +55,7 @@ def loop(flags: Flags, shared: Shared, stores: Stores) -> Loop:
             domain=flags.cluster_domain,
         ),
     )
-    queue: WorkQueue[Key] = WorkQueue(observer=shared.metrics.queue(NAME))
-    workers = Workers(
-        NAME,
-        queue,
-        reconciler.reconcile,
-        shared.metrics,
-        fresh=freshness.fresh,
-        settings=WorkerSettings(workers=flags.workers),
-    )
+    queue, workers = workers_of(NAME, reconciler.reconcile, freshness.fresh, shared, flags.workers)
     wakeups = Wakeups(queue, stores.mpijobs, stores.pods)
     return Loop(workers, _reflectors(flags, shared, stores, wakeups))
 

@@ -25,15 +25,13 @@ from mpi_trainer.controller.trainjob.pods import AllPods, PodOwners
 from mpi_trainer.controller.trainjob.reconcile import Reconciler, Stores, Tools
 from mpi_trainer.controller.trainjob.runtimes import Runtimes
 from mpi_trainer.controller.trainjob.wakeups import Wakeups
-from mpi_trainer.controller.wiring import Loop, Shared
+from mpi_trainer.controller.wiring import Loop, Shared, workers_of
 from mpi_trainer.kube.resources import JOBSETS, PODS, TRAINJOBS, Resource
 from mpi_trainer.render.frame import Facts
 from mpi_trainer.runtime.freshness import Freshness
 from mpi_trainer.runtime.job_metrics import TrainJobMetrics
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.reflector import Reflector
-from mpi_trainer.runtime.workers import Workers, WorkerSettings
-from mpi_trainer.runtime.workqueue import WorkQueue
 
 NAME: Final = "trainjob"
 
@@ -69,15 +67,7 @@ def loop(flags: Flags, shared: Shared, stores: Stores) -> Loop:
             schedule_timeout=flags.schedule_timeout,
         ),
     )
-    queue: WorkQueue[Key] = WorkQueue(observer=shared.metrics.queue(NAME))
-    workers = Workers(
-        NAME,
-        queue,
-        reconciler.reconcile,
-        shared.metrics,
-        fresh=freshness.fresh,
-        settings=WorkerSettings(workers=flags.workers),
-    )
+    queue, workers = workers_of(NAME, reconciler.reconcile, freshness.fresh, shared, flags.workers)
     return Loop(workers, _reflectors(flags, shared, stores, Wakeups(queue, stores.trainjobs)))
 
 
