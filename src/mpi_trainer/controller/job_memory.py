@@ -7,11 +7,27 @@ brings nothing back: parts of a job that is not under way are given, but not kep
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any, TypeVar
+
+import msgspec
 
 from mpi_trainer.runtime.partial import Key
 
 P = TypeVar("P")
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Rejection(msgspec.Struct, frozen=True):
+    """Why a job cannot be carried out at all; it fails with these words."""
+
+    reason: str
+    message: str
 
 
 class JobMemories:

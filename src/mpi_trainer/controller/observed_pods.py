@@ -7,7 +7,6 @@ termination message; `decide.agent_summary` says what that proves of the ranks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Literal
 
@@ -16,8 +15,9 @@ import msgspec
 from mpi_trainer.api import bounds
 from mpi_trainer.api.kinds import pod_status
 from mpi_trainer.api.kinds.annotations import ATTEMPT
+from mpi_trainer.api.kinds.pod_status import Condition, ContainerStatus, Terminated
 from mpi_trainer.controller import redact
-from mpi_trainer.controller.objects import ContainerStatus, Pod, PodCondition, Terminated
+from mpi_trainer.controller.objects import Pod
 from mpi_trainer.decide import agent_summary
 from mpi_trainer.decide.observed import End, ObservedPod
 from mpi_trainer.layout.agent.summary import Summary, most_ranks, parse
@@ -52,7 +52,7 @@ def observed_pod(
     """A pod of any kind of job; `main` is its container that runs the job, "" the first."""
     status = pod.status
     phase = _PHASES.get(status.phase, pod_status.RUNNING)
-    disruption = condition(status.conditions, pod_status.DISRUPTION_TARGET, "True")
+    disruption = pod_status.condition(status.conditions, pod_status.DISRUPTION_TARGET, "True")
     ended = phase in pod_status.ENDED
     waiting, why = ("", "") if ended else _waits(pod, disruption)
     return ObservedPod(
@@ -61,7 +61,7 @@ def observed_pod(
         uid=pod.metadata.uid,
         phase=phase,
         attempt=attempt(pod.metadata),
-        ready=condition(status.conditions, pod_status.READY, "True") is not None,
+        ready=pod_status.condition(status.conditions, pod_status.READY, "True") is not None,
         scheduled=bool(pod.spec.node_name),
         preparing=phase == pod_status.PENDING and _prepares(pod),
         terminating=pod.metadata.deletion_timestamp is not None,
@@ -88,12 +88,12 @@ def _started(pod: Pod, main: str) -> datetime | None:
     return None
 
 
-def _waits(pod: Pod, disruption: PodCondition | None) -> tuple[str, str]:
+def _waits(pod: Pod, disruption: Condition | None) -> tuple[str, str]:
     """The kubelet's reason for a container that waits, and what the scheduler, the kubelet or the
     evictor says of a pod that does not run as wanted."""
     if disruption is not None:
         return "", (disruption.message or disruption.reason)[: bounds.MESSAGE]
-    unplaced = condition(pod.status.conditions, pod_status.POD_SCHEDULED, "False")
+    unplaced = pod_status.condition(pod.status.conditions, pod_status.POD_SCHEDULED, "False")
     if unplaced is not None:
         return "", _of_scheduler(unplaced.message or unplaced.reason)[: bounds.MESSAGE]
     for one in (*pod.status.init_container_statuses, *pod.status.container_statuses):
@@ -108,10 +108,6 @@ def _of_scheduler(text: str) -> str:
     for mark in _FOLLOWS:
         text = text.partition(mark)[0]
     return text
-
-
-def condition(conditions: Iterable[PodCondition], kind: str, status: str) -> PodCondition | None:
-    return next((c for c in conditions if c.type == kind and c.status == status), None)
 
 
 def end_of(pod: Pod, main: str = "") -> End:

@@ -18,7 +18,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from mpi_trainer.api import bounds
-from mpi_trainer.controller.objects import ContainerStatus, Pod
+from mpi_trainer.api.kinds.pod_status import ContainerStatus
+from mpi_trainer.controller.objects import Pod
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import ApiError, KubeError, ServerFault

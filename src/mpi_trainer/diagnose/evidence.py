@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
 from mpi_trainer.api.kinds.meta import ApiValue
+from mpi_trainer.api.kinds.pod_status import Condition, DetailedPodStatus, condition
 
 Amounts = Mapping[str, str | int | float]
 _NONE: Mapping[str, str] = {}
@@ -22,15 +22,7 @@ _NOTHING: Amounts = {}
 class Meta(ApiValue, frozen=True):
     name: str = ""
     labels: Mapping[str, str] = _NONE
-    creation_timestamp: datetime | None = None
     deletion_timestamp: datetime | None = None
-
-
-class Condition(ApiValue, frozen=True):
-    type: str = ""
-    status: str = ""
-    reason: str = ""
-    message: str = ""
 
 
 class Resources(ApiValue, frozen=True):
@@ -54,50 +46,17 @@ class PodSpec(ApiValue, frozen=True):
     scheduling_gates: tuple[_Named, ...] = ()
 
 
-class _Waiting(ApiValue, frozen=True):
-    reason: str = ""
-    message: str = ""
-
-
-class _Terminated(ApiValue, frozen=True):
-    exit_code: int = 0
-    reason: str = ""
-
-
-class _State(ApiValue, frozen=True):
-    waiting: _Waiting | None = None
-    running: Mapping[str, Any] | None = None
-    terminated: _Terminated | None = None
-
-
-class ContainerStatus(ApiValue, frozen=True):
-    name: str = ""
-    image: str = ""
-    ready: bool = False
-    restart_count: int = 0
-    state: _State = _State()
-    last_state: _State = _State()
-
-
-class PodStatus(ApiValue, frozen=True):
-    phase: str = "Pending"
-    conditions: tuple[Condition, ...] = ()
-    init_container_statuses: tuple[ContainerStatus, ...] = ()
-    container_statuses: tuple[ContainerStatus, ...] = ()
-
-
 class Pod(ApiValue, frozen=True):
     metadata: Meta = Meta()
     spec: PodSpec = PodSpec()
-    status: PodStatus = PodStatus()
+    status: DetailedPodStatus = DetailedPodStatus()
 
     @property
     def name(self) -> str:
         return self.metadata.name
 
     def condition(self, kind: str, status: str) -> Condition | None:
-        found = (c for c in self.status.conditions if c.type == kind and c.status == status)
-        return next(found, None)
+        return condition(self.status.conditions, kind, status)
 
 
 class _About(ApiValue, frozen=True):
@@ -134,8 +93,7 @@ class Workload(ApiValue, frozen=True):
     status: _WorkloadStatus = _WorkloadStatus()
 
     def condition(self, kind: str, status: str) -> Condition | None:
-        found = (c for c in self.status.conditions if c.type == kind and c.status == status)
-        return next(found, None)
+        return condition(self.status.conditions, kind, status)
 
 
 class _QuotaStatus(ApiValue, frozen=True):

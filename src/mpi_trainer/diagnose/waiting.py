@@ -12,7 +12,8 @@ from decimal import Decimal
 
 from mpi_trainer.api import quantities
 from mpi_trainer.api.kinds import pod_status
-from mpi_trainer.diagnose.evidence import Amounts, ContainerStatus, Evidence, Pod, Workload
+from mpi_trainer.api.kinds.pod_status import DetailedContainerStatus
+from mpi_trainer.diagnose.evidence import Amounts, Evidence, Pod, Workload
 from mpi_trainer.diagnose.pod_waiting import WaitingPod, absent, cause, sentence, short
 
 _MOUNTS = frozenset({"FailedMount", "FailedAttachVolume", "FailedMapVolume"})
@@ -122,7 +123,7 @@ def _pod_cause(pod: Pod, evidence: Evidence) -> str:
     )
 
 
-def _waiting_container(pod: Pod) -> ContainerStatus | None:
+def _waiting_container(pod: Pod) -> DetailedContainerStatus | None:
     """The first whose reason says more than that it starts."""
     for one in (*pod.status.init_container_statuses, *pod.status.container_statuses):
         waiting = one.state.waiting

@@ -9,17 +9,10 @@ from typing import Any
 import pytest
 
 from mpi_trainer.api import bounds
+from mpi_trainer.api.kinds.pod_status import ContainerState, ContainerStatus, PodStatus, Running
 from mpi_trainer.controller import log_tail, pod_logs
 from mpi_trainer.controller.log_tail import LogSource, kept_lines, with_log_tails
-from mpi_trainer.controller.objects import (
-    ContainerName,
-    ContainerState,
-    ContainerStatus,
-    Pod,
-    PodSpec,
-    PodStatus,
-    Running,
-)
+from mpi_trainer.controller.objects import ContainerName, Pod, PodSpec
 from mpi_trainer.controller.pod_logs import PodLogs, UnreadableLog
 from mpi_trainer.decide.history import SWITCHED_OFF, Attempt
 from mpi_trainer.kube import requests

@@ -43,3 +43,15 @@ class ObjectMeta(ApiValue, frozen=True):
     owner_references: tuple[Mapping[str, Any], ...] = ()
     managed_fields: tuple[Mapping[str, Any], ...] = ()
     self_link: str | None = None
+
+
+class ApiObject(ApiValue, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name
+
+    @property
+    def namespace(self) -> str:
+        return self.metadata.namespace

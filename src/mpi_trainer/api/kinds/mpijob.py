@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from mpi_trainer.api.kinds.conditions import Condition
-from mpi_trainer.api.kinds.meta import ApiValue, Int32, Int64, ObjectMeta
+from mpi_trainer.api.kinds.meta import ApiObject, ApiValue, Int32, Int64
 from mpi_trainer.api.kinds.pods import PodTemplate
 
 API_VERSION = "kubeflow.org/v2beta1"
@@ -75,20 +75,11 @@ class MPIJobStatus(ApiValue, frozen=True):
     last_reconcile_time: datetime | None = None
 
 
-class MPIJob(ApiValue, frozen=True):
+class MPIJob(ApiObject, frozen=True):
     api_version: str = API_VERSION
     kind: str = KIND
-    metadata: ObjectMeta = ObjectMeta()
     spec: MPIJobSpec = MPIJobSpec()
     status: MPIJobStatus = MPIJobStatus()
-
-    @property
-    def name(self) -> str:
-        return self.metadata.name
-
-    @property
-    def namespace(self) -> str:
-        return self.metadata.namespace
 
     @property
     def launcher(self) -> ReplicaSpec:

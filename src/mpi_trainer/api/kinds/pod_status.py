@@ -1,8 +1,17 @@
-"""Values that Kubernetes writes into the status of pods, as far as anything here reads them."""
+"""A pod's status as Kubernetes writes it, as far as anything here reads it.
+
+`PodStatus` is what the controller keeps, of pods by the ten thousand: a field that it does not read
+belongs in `DetailedPodStatus`, which is read for one job at a time and not kept.
+"""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final, Literal
+
+import msgspec
+
+from mpi_trainer.api.kinds.meta import ApiValue
 
 Phase = Literal["Pending", "Running", "Succeeded", "Failed"]
 PENDING: Final = "Pending"
@@ -33,3 +42,67 @@ EXITED: Final = frozenset({"Error", "Completed"})
 """reasons that say no more than the exit code does"""
 DISRUPTIONS: Final = frozenset({EVICTED, "Preempting", "NodeLost", "NodeShutdown", "Shutdown"})
 """reasons of a pod that the cluster has taken away"""
+
+
+class Waiting(ApiValue, frozen=True, gc=False):
+    reason: str = ""
+    message: str = ""
+
+
+class Running(ApiValue, frozen=True, gc=False):
+    started_at: datetime | None = None
+
+
+class Terminated(ApiValue, frozen=True, gc=False):
+    exit_code: int = 0
+    signal: int = 0
+    reason: str = ""
+    message: str = ""
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+
+
+class ContainerState(ApiValue, frozen=True, gc=False):
+    waiting: Waiting | None = None
+    running: Running | None = None
+    terminated: Terminated | None = None
+
+
+class ContainerStatus(ApiValue, frozen=True, gc=False):
+    name: str = ""
+    ready: bool = False
+    state: ContainerState = ContainerState()
+
+
+class Condition(ApiValue, frozen=True, gc=False):
+    """Of a pod, a Job, a Workload."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class PodStatus(ApiValue, frozen=True, gc=False):
+    phase: str = PENDING
+    reason: str = ""
+    message: str = ""
+    conditions: tuple[Condition, ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+
+
+class DetailedContainerStatus(ContainerStatus, frozen=True, gc=False):
+    image: str = ""
+    restart_count: int = 0
+    last_state: ContainerState = ContainerState()
+
+
+class DetailedPodStatus(PodStatus, frozen=True, gc=False):
+    pod_ip: str = msgspec.field(default="", name="podIP")
+    container_statuses: tuple[DetailedContainerStatus, ...] = ()
+    init_container_statuses: tuple[DetailedContainerStatus, ...] = ()
+
+
+def condition(found: tuple[Condition, ...], kind: str, status: str) -> Condition | None:
+    return next((c for c in found if c.type == kind and c.status == status), None)

@@ -15,7 +15,7 @@ import msgspec
 
 from mpi_trainer.api.kinds.annotations import MPI_IMPLEMENTATION
 from mpi_trainer.api.kinds.jobset import JobSetView
-from mpi_trainer.api.kinds.meta import ApiValue, Int32, ObjectMeta
+from mpi_trainer.api.kinds.meta import ApiObject, ApiValue, Int32, ObjectMeta
 from mpi_trainer.api.kinds.mpijob import OPEN_MPI
 from mpi_trainer.api.kinds.pods import PodTemplate, without_nulls
 from mpi_trainer.api.kinds.trainjob import API_VERSION, TrainJob
@@ -112,17 +112,12 @@ class RuntimeSpec(ApiValue, frozen=True):
     template: JobSetTemplate = JobSetTemplate()
 
 
-class Runtime(ApiValue, frozen=True):
+class Runtime(ApiObject, frozen=True):
     """Either kind; a ClusterTrainingRuntime has no namespace."""
 
     api_version: str = API_VERSION
     kind: str = ""
-    metadata: ObjectMeta = ObjectMeta()
     spec: RuntimeSpec = RuntimeSpec()
-
-    @property
-    def name(self) -> str:
-        return self.metadata.name
 
     @property
     def policy(self) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from mpi_trainer.api.kinds.meta import ApiValue, Int32, Int64, ObjectMeta
+from mpi_trainer.api.kinds.meta import ApiObject, ApiValue, Int32, Int64, ObjectMeta
 
 GROUP = "trainer.kubeflow.org"
 API_VERSION = f"{GROUP}/v1alpha1"
@@ -145,7 +145,7 @@ class TrainJobSpec(ApiValue, frozen=True):
     managed_by: str | None = None
 
 
-class TrainJobCondition(ApiValue, frozen=True):
+class TrainJobCondition(ApiValue, frozen=True, gc=False):
     """As Kubernetes defines it for new kinds; MPIJob's has an update time instead."""
 
     type: str
@@ -156,7 +156,7 @@ class TrainJobCondition(ApiValue, frozen=True):
     observed_generation: Int64 | None = None
 
 
-class ReplicatedJobStatus(ApiValue, frozen=True, omit_defaults=False):
+class ReplicatedJobStatus(ApiValue, frozen=True, gc=False, omit_defaults=False):
     """Child Jobs, not pods, of one replicated job. The API requires all counts, zeros too."""
 
     name: str = ""
@@ -185,20 +185,11 @@ class TrainJobStatus(ApiValue, frozen=True):
     trainer_status: TrainerStatus | None = None
 
 
-class TrainJob(ApiValue, frozen=True):
+class TrainJob(ApiObject, frozen=True):
     api_version: str = API_VERSION
     kind: str = KIND
-    metadata: ObjectMeta = ObjectMeta()
     spec: TrainJobSpec = TrainJobSpec()
     status: TrainJobStatus = TrainJobStatus()
-
-    @property
-    def name(self) -> str:
-        return self.metadata.name
-
-    @property
-    def namespace(self) -> str:
-        return self.metadata.namespace
 
     @property
     def trainer(self) -> Trainer:

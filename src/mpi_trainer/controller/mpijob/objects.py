@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
+from mpi_trainer.api.kinds.pod_status import Condition
 from mpi_trainer.controller import stored_pods
-from mpi_trainer.controller.objects import PodCondition
 from mpi_trainer.runtime.partial import Meta, Partial
 
 
 class JobStatus(Partial, frozen=True, gc=False):
-    conditions: tuple[PodCondition, ...] = ()
+    conditions: tuple[Condition, ...] = ()
 
 
 class Job(Partial, frozen=True, gc=False):

@@ -25,7 +25,6 @@ from mpi_trainer.controller.mpijob.objects import Job
 from mpi_trainer.controller.objects import Pod
 from mpi_trainer.controller.observed_pods import (
     attempt,
-    condition,
     foreign,
     launcher_end,
     observed_pod,
@@ -151,7 +150,7 @@ def _followed(job: Job | None, launchers: list[Pod]) -> tuple[Pod, ...]:
 
 def _tried_again(seen: ObservedPod, job: Job) -> ObservedPod:
     """A launcher whose Job tries again by itself: it has failed when the Job has, not before."""
-    failed = condition(job.status.conditions, "Failed", "True")
+    failed = pod_status.condition(job.status.conditions, "Failed", "True")
     if failed is not None:
         return replace(seen, phase="Failed", end=replace(seen.end or End(), reason=failed.reason))
     if seen.phase == "Failed":
@@ -177,8 +176,8 @@ def _launcher(pod: Pod, job: Job | None, name: str) -> ObservedPod:
 
 def _launcher_without_pod(job: Job) -> ObservedPod:
     """The Job exists and its pod does not: not made yet, or gone after its end."""
-    failed = condition(job.status.conditions, "Failed", "True")
-    done = condition(job.status.conditions, "Complete", "True")
+    failed = pod_status.condition(job.status.conditions, "Failed", "True")
+    done = pod_status.condition(job.status.conditions, "Complete", "True")
     phase: pod_status.Phase = "Failed" if failed else "Succeeded" if done else "Pending"
     return ObservedPod(
         name=job.metadata.name,

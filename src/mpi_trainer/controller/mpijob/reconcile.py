@@ -7,8 +7,7 @@ that is kept between passes is a cache of what can be found out again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -22,7 +21,7 @@ from mpi_trainer.controller.children import NameTaken, NameWait, Predecessor, na
 from mpi_trainer.controller.decoded_jobs import DecodedJobs, Loaded
 from mpi_trainer.controller.dependents import Dependents
 from mpi_trainer.controller.events import joined_errors, record_event, shortened
-from mpi_trainer.controller.job_memory import JobMemories
+from mpi_trainer.controller.job_memory import Clock, JobMemories, Rejection, utc_now
 from mpi_trainer.controller.mpijob import record, status_throttle
 from mpi_trainer.controller.mpijob.apply import RefusedPod, Work, Writer
 from mpi_trainer.controller.mpijob.desired import desired
@@ -91,13 +90,8 @@ class Tools(msgspec.Struct, frozen=True):
     metrics: MPIJobMetrics
     concurrency: WriteConcurrency
     domain: str = ""
-
-
-class Verdict(msgspec.Struct, frozen=True):
-    """Why a job cannot be carried out at all."""
-
-    reason: str
-    message: str
+    clock: Clock = utc_now
+    off_loop: OffLoop = msgspec.field(default_factory=OffLoop)
 
 
 class _Noted(msgspec.Struct):
@@ -105,7 +99,7 @@ class _Noted(msgspec.Struct):
     launchers were its own."""
 
     first_seen: datetime | None = None
-    verdict: Verdict | None = None
+    rejection: Rejection | None = None
     refusal: str = ""
     proof: Proof = frozenset()
     name: NameWait = msgspec.field(default_factory=NameWait)
@@ -115,16 +109,9 @@ class _Noted(msgspec.Struct):
 class Reconciler:
     """`reconcile` is one pass over one job."""
 
-    def __init__(
-        self,
-        stores: Stores,
-        tools: Tools,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
+    def __init__(self, stores: Stores, tools: Tools) -> None:
         self._stores = stores
         self._tools = tools
-        self._clock = clock
-        self._long = OffLoop()
 
     async def reconcile(self, key: Key) -> Result:
         pods, jobs = self._stores.children(key)
@@ -175,8 +162,8 @@ class Reconciler:
             self._noted(job.metadata.uid).taken_over = True
             if changed:
                 return Result(TAKEN_OVER_AGAIN)
-        verdict = self._verdict(loaded)
-        tail = "" if verdict else await self._tools.log_tails.failed_launcher(job, memory, owned)
+        rejection = self._rejection(loaded)
+        tail = "" if rejection else await self._tools.log_tails.failed_launcher(job, memory, owned)
         noted = self._noted(job.metadata.uid)
         observation = observe(job, memory, owned, tail)
         seen = replace(
@@ -184,8 +171,8 @@ class Reconciler:
             has_key=observation.seen.has_key or self._tools.dependents.exist(job.metadata.uid),
             refused=noted.refusal,
         )
-        now = self._clock()
-        decision = self._decision(job, seen, verdict, now)
+        now = self._tools.clock()
+        decision = self._decision(job, seen, rejection, now)
         noted.first_seen = min(noted.first_seen or now, now)
         busy = write_time(self._tools.concurrency.recent_writes)
         wait = status_throttle.wait(job.status, decision.status, noted.first_seen, now, busy)
@@ -205,11 +192,11 @@ class Reconciler:
         return written or any(foreign(pod.metadata) for pod in owned.workers)
 
     def _decision(
-        self, job: MPIJob, seen: Observed, verdict: Verdict | None, now: datetime
+        self, job: MPIJob, seen: Observed, rejection: Rejection | None, now: datetime
     ) -> MPIJobDecision:
-        if verdict is None or c.finished(job.status.conditions):
+        if rejection is None or c.finished(job.status.conditions):
             return decide(job, seen, now)
-        return refused(job, seen.record, verdict.reason, verdict.message, now)
+        return refused(job, seen.record, rejection.reason, rejection.message, now)
 
     async def _carry_out(self, work: Work, owned: OwnedObjects) -> Result:
         writer, decision = self._tools.writer, work.decision
@@ -238,18 +225,20 @@ class Reconciler:
         try:
             attempt, domain = work.decision.record.attempt, self._tools.domain
             namespace, size = work.key.namespace, work.job.workers * POD_BYTES
-            wanted = await self._long.run(namespace, size, desired, work.job, attempt, domain)
+            wanted = await self._tools.off_loop.run(
+                namespace, size, desired, work.job, attempt, domain
+            )
             await self._tools.writer.start(work, wanted)
         except InvalidJob as error:
-            noted.verdict = Verdict(reasons.INVALID, shortened(str(error)))
+            noted.rejection = Rejection(reasons.INVALID, shortened(str(error)))
         except NameTaken as error:
-            noted.verdict = Verdict(reasons.NAME_TAKEN, str(error))
+            noted.rejection = Rejection(reasons.NAME_TAKEN, str(error))
         except Predecessor as error:
-            again = noted.name.again(self._clock())
+            again = noted.name.again(self._tools.clock())
             if again is not None:
                 log.info("waiting: %s", error)
                 return Result(again)
-            noted.verdict = Verdict(reasons.NAME_TAKEN, name_taken_text(error))
+            noted.rejection = Rejection(reasons.NAME_TAKEN, name_taken_text(error))
         except Forbidden as error:
             if not error.has_cause(TERMINATING):
                 raise
@@ -257,7 +246,7 @@ class Reconciler:
             return Result(REFUSED_AGAIN)
         except RefusedPod as error:
             if error.final:
-                noted.verdict = Verdict(reasons.REFUSED, shortened(str(error)))
+                noted.rejection = Rejection(reasons.REFUSED, shortened(str(error)))
             else:
                 noted.refusal = shortened(str(error))
                 return Result(REFUSED_AGAIN)
@@ -266,11 +255,11 @@ class Reconciler:
             return None
         return Result(0.0)
 
-    def _verdict(self, loaded: Loaded[MPIJob]) -> Verdict | None:
+    def _rejection(self, loaded: Loaded[MPIJob]) -> Rejection | None:
         if loaded.errors:
             text = f"Found validation errors: {joined_errors(loaded.errors)}"
-            return Verdict(reasons.INVALID, shortened(text))
-        return self._noted(loaded.job.metadata.uid).verdict
+            return Rejection(reasons.INVALID, shortened(text))
+        return self._noted(loaded.job.metadata.uid).rejection
 
     def _record_invalid(self, loaded: Loaded[MPIJob]) -> None:
         text = f"The change is not carried out: {joined_errors(loaded.errors)}"

@@ -11,8 +11,8 @@ from __future__ import annotations
 import logging
 
 from mpi_trainer.api.kinds.labels import LABEL_JOB, LABEL_OPERATOR, MPI_OPERATOR
+from mpi_trainer.api.kinds.pod_status import Condition
 from mpi_trainer.controller.guarded_writes import GuardedWrites
-from mpi_trainer.controller.objects import PodCondition
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Conflict, NotFound
@@ -31,7 +31,7 @@ class _Status(Partial, frozen=True, gc=False):
     active: int = 0
     succeeded: int = 0
     failed: int = 0
-    conditions: tuple[PodCondition, ...] = ()
+    conditions: tuple[Condition, ...] = ()
 
 
 class _Job(Partial, frozen=True, gc=False):

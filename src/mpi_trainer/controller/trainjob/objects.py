@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from mpi_trainer.api.kinds.annotations import RENDERED, RUNTIME_SNAPSHOT
-from mpi_trainer.api.kinds.trainjob import ReplicatedJobStatus as JobStatus
-from mpi_trainer.api.kinds.trainjob import TrainJobCondition
+from mpi_trainer.api.kinds.trainjob import ReplicatedJobStatus, TrainJobCondition
 from mpi_trainer.decide.trainjob.observed import ObservedJobSet
 from mpi_trainer.kube.resources import TRAINJOBS
 from mpi_trainer.runtime.partial import Meta, Partial
@@ -18,25 +15,8 @@ class JobSetSpec(Partial, frozen=True, gc=False):
     suspend: bool = False
 
 
-class JobSetCondition(Partial, frozen=True, gc=False):
-    type: str
-    status: str
-    reason: str = ""
-    message: str = ""
-    last_transition_time: datetime | None = None
-
-
-class ReplicatedJobStatus(Partial, frozen=True, gc=False):
-    name: str
-    ready: int = 0
-    succeeded: int = 0
-    failed: int = 0
-    active: int = 0
-    suspended: int = 0
-
-
 class JobSetStatus(Partial, frozen=True, gc=False):
-    conditions: tuple[JobSetCondition, ...] = ()
+    conditions: tuple[TrainJobCondition, ...] = ()
     replicated_jobs_status: tuple[ReplicatedJobStatus, ...] = ()
 
 
@@ -57,31 +37,12 @@ def observed_job_set(found: JobSet | None, uid: str) -> ObservedJobSet | None:
         terminating=found.metadata.deletion_timestamp is not None,
         rendered=found.metadata.annotations.get(RENDERED, ""),
         runtime=found.metadata.annotations.get(RUNTIME_SNAPSHOT, ""),
-        jobs=tuple(_counts(one) for one in found.status.replicated_jobs_status),
+        jobs=found.status.replicated_jobs_status,
         completed=_condition(found, "Completed"),
         failed=_condition(found, "Failed"),
     )
 
 
-def _counts(one: ReplicatedJobStatus) -> JobStatus:
-    return JobStatus(
-        name=one.name,
-        ready=one.ready,
-        succeeded=one.succeeded,
-        failed=one.failed,
-        active=one.active,
-        suspended=one.suspended,
-    )
-
-
 def _condition(found: JobSet, kind: str) -> TrainJobCondition | None:
-    for one in found.status.conditions:
-        if one.type == kind and one.status == "True":
-            return TrainJobCondition(
-                type=one.type,
-                status=one.status,
-                reason=one.reason,
-                message=one.message,
-                last_transition_time=one.last_transition_time,
-            )
-    return None
+    true = (one for one in found.status.conditions if one.status == "True")
+    return next((one for one in true if one.type == kind), None)

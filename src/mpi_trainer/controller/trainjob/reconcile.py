@@ -8,8 +8,8 @@ written last; where that is not known, it is written at once.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
+from collections.abc import Iterable
+from datetime import datetime
 
 import msgspec
 from msgspec.structs import replace
@@ -25,7 +25,7 @@ from mpi_trainer.controller.children import NameTaken, NameWait, Predecessor, na
 from mpi_trainer.controller.decoded_jobs import DecodedJobs, Loaded
 from mpi_trainer.controller.dependents import Dependents
 from mpi_trainer.controller.events import joined_errors, record_event, shortened
-from mpi_trainer.controller.job_memory import JobMemories
+from mpi_trainer.controller.job_memory import Clock, JobMemories, Rejection, utc_now
 from mpi_trainer.controller.objects import Pod, StoredJob
 from mpi_trainer.controller.status_throttle import write_time
 from mpi_trainer.controller.statusserver.log_progress import LogProgress
@@ -119,13 +119,14 @@ class Tools(msgspec.Struct, frozen=True):
     facts: Facts = Facts()
     only: frozenset[str] = frozenset()
     schedule_timeout: int = 0
+    clock: Clock = utc_now
+    off_loop: OffLoop = msgspec.field(default_factory=OffLoop)
 
 
 class _Plan(msgspec.Struct, frozen=True):
     generation: int
-    desired: Desired | None
-    reason: str = ""
-    message: str = ""
+    desired: Desired | None = None
+    rejection: Rejection | None = None
 
 
 class _Noted(msgspec.Struct):
@@ -135,7 +136,7 @@ class _Noted(msgspec.Struct):
     first_seen: datetime | None = None
     job_set: ObservedJobSet | None = None
     plan: _Plan | None = None
-    verdict: tuple[str, str] | None = None
+    rejection: Rejection | None = None
     trouble: str = ""
     name: NameWait = msgspec.field(default_factory=NameWait)
 
@@ -143,16 +144,9 @@ class _Noted(msgspec.Struct):
 class Reconciler:
     """`reconcile` is one pass over one job."""
 
-    def __init__(
-        self,
-        stores: Stores,
-        tools: Tools,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
+    def __init__(self, stores: Stores, tools: Tools) -> None:
         self._stores = stores
         self._tools = tools
-        self._clock = clock
-        self._long = OffLoop()
 
     async def reconcile(self, key: Key) -> Result:
         stored = self._stores.trainjobs.get(key)
@@ -170,7 +164,7 @@ class Reconciler:
         job = loaded.job
         if job.metadata.deletion_timestamp is not None or not self._is_ours(job):
             return DONE
-        now, uid = self._clock(), job.metadata.uid
+        now, uid = self._tools.clock(), job.metadata.uid
         noted = self._noted(uid)
         noted.first_seen = noted.first_seen or now
         found = observed_job_set(self._stores.jobsets.get(key), uid)
@@ -220,17 +214,15 @@ class Reconciler:
         if noted.plan is not None and noted.plan.generation == meta.generation:
             return noted.plan
         if loaded.errors:
-            return _Plan(
-                meta.generation, None, reasons.INVALID, shortened(joined_errors(loaded.errors))
-            )
+            return _rejected(meta.generation, reasons.INVALID, joined_errors(loaded.errors))
         try:
             made_from = None if job_set is None else job_set.runtime
             runtime = await self._tools.runtimes.of_job(job, meta, made_from)
             plan = await self._planned(stored, job, runtime)
         except BadRuntime as error:
-            plan = _Plan(meta.generation, None, NOT_SUPPORTED, shortened(str(error)))
+            plan = _rejected(meta.generation, NOT_SUPPORTED, str(error))
         except NameTaken as error:
-            plan = _Plan(meta.generation, None, reasons.NAME_TAKEN, str(error))
+            plan = _rejected(meta.generation, reasons.NAME_TAKEN, str(error))
         noted.plan = plan
         return plan
 
@@ -239,7 +231,7 @@ class Reconciler:
         size = stored.spec_size + _nodes(job, runtime) * POD_BYTES
         size = size if runtime.kind == CLUSTER else LONG
         generation, namespace = stored.metadata.generation, stored.metadata.namespace
-        return await self._long.run(
+        return await self._tools.off_loop.run(
             namespace, size, _planned, job, runtime, self._tools.facts, generation
         )
 
@@ -247,16 +239,14 @@ class Reconciler:
         self, job: TrainJob, job_set: ObservedJobSet | None, plan: _Plan, now: datetime
     ) -> TrainJobDecision:
         noted = self._noted(job.metadata.uid)
-        verdict = noted.verdict
-        if plan.desired is None:
-            verdict = (plan.reason, plan.message)
-        if verdict is not None and job_set is None:
-            return refused(job, *verdict, now)
-        if plan.desired is None:
+        rejection = plan.rejection or noted.rejection
+        if rejection is not None and job_set is None:
+            return refused(job, rejection.reason, rejection.message, now)
+        if plan.rejection is not None:
             # It was valid once: what runs goes on in spite of a later mistake.
-            self._record_event(
-                job, "Warning", plan.reason, f"The change is not carried out: {plan.message}"
-            )
+            text = f"The change is not carried out: {plan.rejection.message}"
+            self._record_event(job, "Warning", plan.rejection.reason, text)
+        if plan.desired is None:
             return stalled(job, "", now)
         effective = plan.desired.effective
         everything = ObservedTrainJob(
@@ -365,17 +355,17 @@ class Reconciler:
                 raise NameTaken(_TAKEN.format(work.key.name))
             await self._tools.writer.create(work, wanted)
         except NameTaken as error:
-            noted.verdict = reasons.NAME_TAKEN, str(error)
+            noted.rejection = Rejection(reasons.NAME_TAKEN, str(error))
             return Result(0.0)
         except RefusedJobSet as error:
-            noted.verdict = reasons.REFUSED_TRAINJOB, shortened(str(error))
+            noted.rejection = Rejection(reasons.REFUSED_TRAINJOB, shortened(str(error)))
             return Result(0.0)
         except Predecessor as error:
-            again = noted.name.again(self._clock())
+            again = noted.name.again(self._tools.clock())
             if again is not None:
                 log.info("waiting: %s", error)
                 return Result(again)
-            noted.verdict = reasons.NAME_TAKEN, name_taken_text(error)
+            noted.rejection = Rejection(reasons.NAME_TAKEN, name_taken_text(error))
             return Result(0.0)
         except Forbidden as error:
             noted.trouble = shortened(str(error))
@@ -398,11 +388,15 @@ class Reconciler:
 def _planned(job: TrainJob, runtime: Runtime, facts: Facts, generation: int) -> _Plan:
     wrong = compatibility.errors(job, runtime)
     if wrong:
-        return _Plan(generation, None, NOT_SUPPORTED, shortened(joined_errors(wrong)))
+        return _rejected(generation, NOT_SUPPORTED, joined_errors(wrong))
     try:
         return _Plan(generation, desired(job, runtime, facts.domain, facts.endpoint))
     except InvalidJob as error:
-        return _Plan(generation, None, reasons.INVALID, shortened(str(error)))
+        return _rejected(generation, reasons.INVALID, str(error))
+
+
+def _rejected(generation: int, reason: str, message: str) -> _Plan:
+    return _Plan(generation, rejection=Rejection(reason, shortened(message)))
 
 
 def _dated(

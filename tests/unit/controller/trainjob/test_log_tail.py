@@ -10,16 +10,9 @@ from msgspec.structs import replace
 
 from mpi_trainer.api.kinds.annotations import ATTEMPTS
 from mpi_trainer.api.kinds.labels import LABEL_REPLICATED_JOB, LABEL_RESTART_ATTEMPT
+from mpi_trainer.api.kinds.pod_status import ContainerState, ContainerStatus, PodStatus, Terminated
 from mpi_trainer.api.kinds.trainjob import TrainJob
-from mpi_trainer.controller.objects import (
-    ContainerName,
-    ContainerState,
-    ContainerStatus,
-    Pod,
-    PodSpec,
-    PodStatus,
-    Terminated,
-)
+from mpi_trainer.controller.objects import ContainerName, Pod, PodSpec
 from mpi_trainer.controller.pod_logs import PodLogs
 from mpi_trainer.controller.trainjob.log_tail import LogTails
 from mpi_trainer.decide import history

@@ -15,6 +15,7 @@ from mpi_trainer.controller import stored_job
 from mpi_trainer.controller.objects import StoredJob
 from mpi_trainer.controller.trainjob import reconcile
 from mpi_trainer.render.frame import Facts
+from mpi_trainer.runtime.off_loop import OffLoop
 from tests.unit.api.trainers import runtime, train_job
 
 NODES = (("spec", "trainer", "numNodes"), 5000)
@@ -41,7 +42,7 @@ def test_plan_is_made_beside_the_loop_where_it_may_be_long(
     monkeypatch.setattr(reconcile, "desired", noted)
     written = train_job(*job)
     whole = msgspec.json.decode(msgspec.json.encode(written), type=StoredJob)
-    tools: Any = SimpleNamespace(facts=Facts())
+    tools: Any = SimpleNamespace(facts=Facts(), off_loop=OffLoop())
     loop = reconcile.Reconciler(None, tools)  # type: ignore[arg-type]
     given = (
         stored_job.kept_trainjob(whole),
@@ -49,6 +50,6 @@ def test_plan_is_made_beside_the_loop_where_it_may_be_long(
         load.runtime(runtime(*held)),
     )
     plan = asyncio.run(loop._planned(*given[:2], given[2].value))  # type: ignore[arg-type]
-    assert not plan.message
+    assert plan.rejection is None
     assert len(threads) == 1
     assert (threads[0] != threading.get_ident()) == beside

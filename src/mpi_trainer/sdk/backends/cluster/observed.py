@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any, Literal
-
-import msgspec
+from typing import Literal
 
 from mpi_trainer.api.kinds import conditions as c
+from mpi_trainer.api.kinds import pod_status
 from mpi_trainer.api.kinds.annotations import ATTEMPT
 from mpi_trainer.api.kinds.conditions import Conditions
 from mpi_trainer.api.kinds.labels import (
@@ -25,8 +24,10 @@ from mpi_trainer.api.kinds.labels import (
 )
 from mpi_trainer.api.kinds.meta import ApiValue
 from mpi_trainer.api.kinds.mpijob import OPEN_MPI, WORKER, MPIJobStatus
+from mpi_trainer.api.kinds.pod_status import DetailedContainerStatus, Terminated
 from mpi_trainer.decide import agent_summary, reasons
 from mpi_trainer.decide.observed import End
+from mpi_trainer.diagnose import evidence
 from mpi_trainer.layout.agent.summary import Summary, parse
 from mpi_trainer.sdk.backends import views
 from mpi_trainer.sdk.backends.backend import (
@@ -43,15 +44,12 @@ _ROLES = (LABEL_ROLE, LABEL_REPLICATED_JOB, LABEL_REPLICA_TYPE)
 _FIRST = frozenset({"launcher", "master", "chief"})
 
 
-class Meta(ApiValue, frozen=True):
-    name: str = ""
+class Meta(evidence.Meta, frozen=True):
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
-    labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
     creation_timestamp: datetime = LONG_AGO
-    deletion_timestamp: datetime | None = None
 
 
 class _Replicas(ApiValue, frozen=True):
@@ -72,57 +70,8 @@ class Listed(ApiValue, frozen=True):
     status: MPIJobStatus = MPIJobStatus()
 
 
-class Waiting(ApiValue, frozen=True):
-    reason: str = ""
-    message: str = ""
-
-
-class Terminated(ApiValue, frozen=True):
-    exit_code: int = 0
-    signal: int = 0
-    reason: str = ""
-    message: str = ""
-
-
-class ContainerState(ApiValue, frozen=True):
-    waiting: Waiting | None = None
-    running: Mapping[str, Any] | None = None
-    terminated: Terminated | None = None
-
-
-class ContainerStatus(ApiValue, frozen=True):
-    name: str = ""
-    ready: bool = False
-    restart_count: int = 0
-    state: ContainerState = ContainerState()
-    last_state: ContainerState = ContainerState()
-
-
-class _Named(ApiValue, frozen=True):
-    name: str = ""
-
-
-class _PodSpec(ApiValue, frozen=True):
-    node_name: str = ""
-    containers: tuple[_Named, ...] = ()
-
-
-class _PodStatus(ApiValue, frozen=True):
-    phase: str = "Pending"
-    reason: str = ""
-    message: str = ""
-    pod_ip: str = msgspec.field(default="", name="podIP")
-    container_statuses: tuple[ContainerStatus, ...] = ()
-
-
-class Pod(ApiValue, frozen=True):
+class Pod(evidence.Pod, frozen=True):
     metadata: Meta = Meta()
-    spec: _PodSpec = _PodSpec()
-    status: _PodStatus = _PodStatus()
-
-    @property
-    def name(self) -> str:
-        return self.metadata.name
 
     @property
     def role(self) -> Literal["launcher", "worker"]:
@@ -148,13 +97,13 @@ class Pod(ApiValue, frozen=True):
         return self.spec.containers[0].name if self.spec.containers else ""
 
     @property
-    def main(self) -> ContainerStatus:
+    def main(self) -> DetailedContainerStatus:
         own = (s for s in self.status.container_statuses if s.name == self.container)
-        return next(own, ContainerStatus())
+        return next(own, DetailedContainerStatus())
 
     @property
     def over(self) -> bool:
-        return self.status.phase in ("Succeeded", "Failed")
+        return self.status.phase in pod_status.ENDED
 
 
 class _Series(ApiValue, frozen=True):
@@ -230,7 +179,7 @@ def pod_info(found: Pod) -> PodInfo:
 
 
 def _end(ended: Terminated) -> str:
-    reason = "" if ended.reason in ("Completed", "Error") else ended.reason
+    reason = "" if ended.reason in pod_status.EXITED else ended.reason
     if ended.signal:
         return End(signal=ended.signal, reason=reason).text()
     return End(code=ended.exit_code, reason=reason).text()
