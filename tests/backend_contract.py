@@ -54,7 +54,7 @@ def key(backend: Backend, name: str) -> Key:
 def test_job_of_each_kind_is_seen_as_one_neutral_value(backend: Backend) -> None:
     async def both() -> None:
         await backend.create(mpijob(backend, "mpi"))
-        assert await backend.train(trainjob(backend, "train")) is not None
+        await backend.create_trainjob(trainjob(backend, "train"))
         for name, kind in (("mpi", "MPIJob"), ("train", "TrainJob")):
             view = await backend.get(key(backend, name))
             assert (view.kind, view.key) == (kind, key(backend, name))
@@ -75,7 +75,7 @@ def test_pages_hold_every_job_once_and_what_the_list_says_of_it(backend: Backend
     async def read() -> None:
         for n in range(5):
             await backend.create(mpijob(backend, f"job-{n}"))
-        await backend.train(trainjob(backend, "train"))
+        await backend.create_trainjob(trainjob(backend, "train"))
         found: list[JobSummary] = []
         token, pages = "", 0
         while token or not pages:
@@ -104,7 +104,7 @@ def test_jobs_are_watched_from_what_is_there_over_what_comes_to_what_goes(
         await backend.create(mpijob(backend, "first"))
         async with aclosing(backend.watch_jobs(backend.namespace)) as changes:
             assert await _next(changes, "first") == (False, "MPIJob")
-            await backend.train(trainjob(backend, "second"))
+            await backend.create_trainjob(trainjob(backend, "second"))
             assert await _next(changes, "second") == (False, "TrainJob")
             await backend.delete(key(backend, "first"))
             while await _next(changes, "first") != (True, "MPIJob"):

@@ -39,9 +39,13 @@ from mpi_trainer.sdk.backends.backend import (
     RankInfo,
     ReplicaCount,
 )
-from mpi_trainer.sdk.client.asynchronous import AsyncMPIJobClient, AsyncTrainingClient
+from mpi_trainer.sdk.client.clients import (
+    AsyncMPIJobClient,
+    AsyncTrainingClient,
+    MPIJobClient,
+    TrainingClient,
+)
 from mpi_trainer.sdk.client.connect import connect
-from mpi_trainer.sdk.client.synchronous import MPIJobClient, TrainingClient
 from mpi_trainer.sdk.errors import (
     ClusterUnreachable,
     JobError,
@@ -52,13 +56,9 @@ from mpi_trainer.sdk.errors import (
     K8sApiException,
     NotShippable,
 )
-from mpi_trainer.sdk.job.asynchronous import AsyncMPIJob
-from mpi_trainer.sdk.job.joblist import JobList
-from mpi_trainer.sdk.job.resources import ResourceRequirements
-from mpi_trainer.sdk.job.specs import MPIJobSpec, ReplicaSpec
-from mpi_trainer.sdk.job.state import JobMetrics, JobState
-from mpi_trainer.sdk.job.synchronous import MPIJob
-from mpi_trainer.sdk.job.volumes import VolumeMount
+from mpi_trainer.sdk.job.mpijob import AsyncMPIJob, MPIJob
+from mpi_trainer.sdk.job.specs import MPIJobSpec, ReplicaSpec, ResourceRequirements, VolumeMount
+from mpi_trainer.sdk.job.state import JobList, JobMetrics, JobState
 
 ResourceSpec = ResourceRequirements
 

@@ -55,7 +55,7 @@ def test_namespaces_are_those_that_have_jobs(backend: Backend) -> None:
 
 def test_copy_runs_in_the_folder_of_its_original(backend: Backend, tmp_path: Path) -> None:
     async def copy() -> None:
-        original = await backend.ship(mpijob(backend, "one"), str(tmp_path))
+        original = await backend.create(mpijob(backend, "one"), str(tmp_path))
         await backend.copy(mpijob(backend, "two"), original.key)
 
     asyncio.run(copy())

@@ -22,7 +22,7 @@ from mpi_trainer.sdk.backends.backend import JobView, Key, LogQuery
 from mpi_trainer.sdk.backends.local.backend import LocalBackend
 from mpi_trainer.sdk.errors import JobError, JobNotFound
 from mpi_trainer.sdk.job.new import NewJob
-from mpi_trainer.sdk.job.resources import ResourceRequirements
+from mpi_trainer.sdk.job.specs import ResourceRequirements
 from tests.local.odh import MARK, Census, assert_nothing_left, until
 
 replace = msgspec.structs.replace

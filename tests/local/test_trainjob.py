@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from mpi_trainer.sdk.backends.local.backend import LocalBackend
-from mpi_trainer.sdk.client.synchronous import TrainingClient
+from mpi_trainer.sdk.client.clients import TrainingClient
+from mpi_trainer.sdk.job.mpijob import MPIJob
 from mpi_trainer.sdk.job.specs import MPIJobSpec, ReplicaSpec
-from mpi_trainer.sdk.job.synchronous import MPIJob
 from tests.local.cli import cli
 from tests.local.odh import run
 

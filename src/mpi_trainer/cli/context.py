@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from mpi_trainer.sdk.client.detection import CHOICE, configured
+from mpi_trainer.sdk.client.connect import CHOICE, configured
 
 if TYPE_CHECKING:
     from mpi_trainer.kube.config import Config

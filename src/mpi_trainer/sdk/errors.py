@@ -2,6 +2,7 @@
 
     JobError                     anything of ours about a job; `hint` says what to do
     ├── JobNotFound  (also LookupError)
+    ├── RuntimeNotFound (also LookupError)
     ├── JobExists    (also ValueError)
     ├── JobFailed    (also RuntimeError)   the job itself ended badly
     ├── JobTimeout   (also TimeoutError)
@@ -28,6 +29,10 @@ class JobError(Exception):
 
 class JobNotFound(JobError, LookupError):
     """There is no such job, or it was deleted meanwhile."""
+
+
+class RuntimeNotFound(JobError, LookupError):
+    """There is no such TrainingRuntime or ClusterTrainingRuntime."""
 
 
 class JobExists(JobError, ValueError):

@@ -16,7 +16,7 @@ import yaml
 
 from mpi_trainer.kube.config import load
 from mpi_trainer.sdk.backends.cluster.backend import ClusterBackend
-from mpi_trainer.sdk.job.asynchronous import AsyncMPIJob
+from mpi_trainer.sdk.job.mpijob import AsyncMPIJob
 from tests.api.accounts import Account, account
 from tests.api.admin import Admin, Object
 from tests.api.lab import admin, controller, served

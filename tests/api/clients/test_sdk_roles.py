@@ -63,7 +63,7 @@ VERBS: dict[str, Act] = {
     "restart": lambda b, k: b.restart(Key(k.namespace, "ended")),
     "exec": lambda b, k: b.run_in(k, "pi-launcher", ["true"]),
     "copy": lambda b, k: b.fetch(k, "/model", "/nowhere"),
-    "places": lambda b, k: b.places(k),
+    "rank_pods": lambda b, k: b.rank_pods(k),
     "stack": lambda b, k: b.stacks(k),
     "delete": lambda b, k: b.delete(k),  # last: nothing can be asked of a job that is gone
 }

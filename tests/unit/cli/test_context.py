@@ -8,7 +8,7 @@ import click
 import pytest
 
 from mpi_trainer.cli.context import Target, on_cluster, target_with
-from mpi_trainer.sdk.client.detection import configured
+from mpi_trainer.sdk.client.connect import configured
 
 
 @pytest.mark.parametrize(

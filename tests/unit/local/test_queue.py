@@ -14,7 +14,7 @@ from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.local.jobs import queue
 from mpi_trainer.local.jobs.queue import RANK_MEMORY, ResourceNeed, refusal
 from mpi_trainer.sdk.job.new import NewJob
-from mpi_trainer.sdk.job.resources import ResourceRequirements
+from mpi_trainer.sdk.job.specs import ResourceRequirements
 
 replace = msgspec.structs.replace
 MACHINE = ResourceNeed(cpus=4.0, memory=8 << 30)

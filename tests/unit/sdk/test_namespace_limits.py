@@ -7,7 +7,7 @@ from typing import Any
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.sdk.backends.cluster.namespace_limits import RESTRICTED, Demands, demands, fitted
 from mpi_trainer.sdk.job.new import NewJob
-from mpi_trainer.sdk.job.resources import ResourceRequirements
+from mpi_trainer.sdk.job.specs import ResourceRequirements
 
 ALL = {"limits.cpu": "40", "limits.memory": "80Gi", "requests.cpu": "40", "requests.memory": "80Gi"}
 

@@ -11,9 +11,14 @@ from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob, RunPolicy
 from mpi_trainer.api.validation import mpijob as mpijob_rules
 from mpi_trainer.api.validation import mpijob_warnings
 from mpi_trainer.sdk.job.new import NewJob
-from mpi_trainer.sdk.job.resources import ResourceRequirements, amounts
-from mpi_trainer.sdk.job.specs import MPIJobSpec, ReplicaSpec
-from mpi_trainer.sdk.job.volumes import VolumeMount, volume_source
+from mpi_trainer.sdk.job.specs import (
+    MPIJobSpec,
+    ReplicaSpec,
+    ResourceRequirements,
+    VolumeMount,
+    amounts,
+    volume_source,
+)
 
 GPUS = ResourceRequirements(cpu=4, memory="16Gi", gpu=2)
 

@@ -25,8 +25,8 @@ from mpi_trainer.sdk.backends.backend import (
 )
 from mpi_trainer.sdk.backends.views import mpijob_view
 from mpi_trainer.sdk.job import html, progress_line
-from mpi_trainer.sdk.job.joblist import JobList
 from mpi_trainer.sdk.job.state import (
+    JobList,
     JobState,
     details_metrics,
     details_state,

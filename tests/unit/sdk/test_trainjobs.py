@@ -12,9 +12,7 @@ from mpi_trainer.api.kinds.mpijob import RunPolicy, SchedulingPolicy
 from mpi_trainer.api.kinds.trainjob import TrainJob, to_wire
 from mpi_trainer.local.jobs import shipped_runtimes
 from mpi_trainer.sdk.job import trainjobs
-from mpi_trainer.sdk.job.resources import ResourceRequirements
-from mpi_trainer.sdk.job.specs import MPIJobSpec, ReplicaSpec
-from mpi_trainer.sdk.job.volumes import VolumeMount
+from mpi_trainer.sdk.job.specs import MPIJobSpec, ReplicaSpec, ResourceRequirements, VolumeMount
 
 replace = msgspec.structs.replace
 POD = ReplicaSpec(

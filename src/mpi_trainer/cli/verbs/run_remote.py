@@ -61,7 +61,7 @@ def run(options: dict[str, Any]) -> int:
         image=options["image"] or LOCAL_IMAGE,
     ).mpijob()
     backend = connect()
-    stored = run_async(backend.ship(job, "."))
+    stored = run_async(backend.create(job, "."))
     key = Key(stored.namespace, stored.name)
     if not options["quiet"]:
         say(f"{key} runs on {backend.name}, with what this folder holds")

@@ -23,7 +23,7 @@ from mpi_trainer.sdk.errors import JobError
 
 if TYPE_CHECKING:
     from mpi_trainer.api.kinds.runtime import Runtime
-    from mpi_trainer.api.kinds.trainjob import TrainJob
+    from mpi_trainer.api.kinds.trainjob import RuntimeRef, TrainJob
 
 
 class Key(msgspec.Struct, frozen=True):
@@ -270,14 +270,12 @@ class Backend(Protocol):
     def namespace(self) -> str:
         """Where a job goes that names no namespace."""
 
-    async def create(self, job: MPIJob) -> JobView:
-        """Submits; the job as stored. JobExists where the name is taken."""
+    async def create(self, job: MPIJob, workdir: str = "") -> JobView:
+        """Submits; the job as stored. JobExists where the name is taken. What the folder `workdir`
+        holds now is the job's working directory."""
 
-    async def ship(self, job: MPIJob, workdir: str) -> JobView:
-        """Submits; what the folder `workdir` holds now is the job's working directory."""
-
-    async def train(self, job: TrainJob) -> JobView | None:
-        """Submits a TrainJob; None where its API, or its runtime, is not there."""
+    async def create_trainjob(self, job: TrainJob) -> JobView:
+        """Submits a TrainJob, whose runtime should be there already."""
 
     async def copy(self, job: MPIJob, original: Key) -> JobView:
         """Submits a copy of a job that is there, with whatever was shipped with that."""
@@ -322,7 +320,7 @@ class Backend(Protocol):
     async def fetch(self, key: Key, path: str, destination: str) -> None:
         """Copies a file or directory out of the job, also of one that has ended."""
 
-    async def places(self, key: Key) -> dict[int, str]:
+    async def rank_pods(self, key: Key) -> dict[int, str]:
         """The pod of every rank, by rank; of a job that runs, only by entering its pods."""
 
     async def stacks(self, key: Key) -> dict[int, str]:
@@ -334,6 +332,10 @@ class Backend(Protocol):
     async def runtimes(self, namespace: str) -> Sequence[Runtime]:
         """Those that a TrainJob of this namespace can name, in the order of their names; one of
         the namespace before a common one of the same name."""
+
+    async def runtime(self, ref: RuntimeRef, namespace: str) -> Runtime:
+        """The one that a TrainJob of this namespace would get. RuntimeNotFound where there is
+        none; K8sApiException where runtimes are not served, or not for the caller."""
 
     async def namespaces(self) -> Sequence[str]:
         """Those that the caller can see; at least the one where a job goes that names none."""

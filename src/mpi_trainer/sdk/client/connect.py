@@ -4,23 +4,24 @@ In this order: what the caller says; `MPI_TRAINER_BACKEND=local`; a kubeconfig (
 the one that `oc login` writes); the user's token in an OpenShift AI workbench; the account of the
 pod that this runs in; this machine, which is said once. Every client and every job asks for a
 connection of its own, so that two logins in one notebook never meet. Nothing is sent before the
-first call.
+first call. `odh` imports this module in every command, so it imports next to nothing.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from mpi_trainer.sdk.backends.backend import Backend
-from mpi_trainer.sdk.client.detection import CHOICE, configured, kubeconfig_exists
-
 if TYPE_CHECKING:
-    from mpi_trainer.kube.config import Config
+    from pathlib import Path
 
+    from mpi_trainer.kube.config import Config
+    from mpi_trainer.sdk.backends.backend import Backend
+
+CHOICE = "MPI_TRAINER_BACKEND"
+_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 _said: list[str] = []
 
 
@@ -107,3 +108,18 @@ def _say_once(text: str, say: Callable[[str], None] | None) -> None:
     elif text not in _said:
         _said.append(text)
         print(f"mpi-trainer: {text}", file=sys.stderr, flush=True)
+
+
+def configured(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether there is a cluster to be found without being told."""
+    if kubeconfig_exists(environ) or environ.get("OPENSHIFT_API_URL"):
+        return True
+    return bool(environ.get("KUBERNETES_SERVICE_HOST")) and os.path.exists(_ACCOUNT)  # noqa: PTH110
+
+
+def kubeconfig_exists(environ: Mapping[str, str] = os.environ) -> bool:
+    """`KUBECONFIG` is an answer even where its files are missing: then that is the error."""
+    if environ.get("KUBECONFIG"):
+        return True
+    home = environ.get("HOME", "")
+    return bool(home) and os.path.exists(f"{home}/.kube/config")  # noqa: PTH110

@@ -26,10 +26,8 @@ from mpi_trainer.sdk.backends.backend import Backend, JobView, Key
 from mpi_trainer.sdk.client.connect import connect
 from mpi_trainer.sdk.errors import JobError
 from mpi_trainer.sdk.job.new import LONGEST_NAME, NewJob
-from mpi_trainer.sdk.job.resources import ResourceRequirements
-from mpi_trainer.sdk.job.specs import LOCAL_IMAGE, MPIJobSpec
+from mpi_trainer.sdk.job.specs import LOCAL_IMAGE, MPIJobSpec, ResourceRequirements, VolumeMount
 from mpi_trainer.sdk.job.state import JobState, job_state
-from mpi_trainer.sdk.job.volumes import VolumeMount
 
 ONE_ATTEMPT = RunPolicy(backoff_limit=0)
 

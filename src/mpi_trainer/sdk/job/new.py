@@ -16,9 +16,14 @@ import msgspec
 from mpi_trainer.api.kinds.mpijob import OPEN_MPI, MPIJob, RunPolicy
 from mpi_trainer.api.kinds.pods import PodTemplate
 from mpi_trainer.layout.launch import LAUNCHERS, SHELLS
-from mpi_trainer.sdk.job.resources import ResourceRequirements
-from mpi_trainer.sdk.job.specs import LOCAL_IMAGE, MPIJobSpec, ReplicaSpec, variables
-from mpi_trainer.sdk.job.volumes import VolumeMount
+from mpi_trainer.sdk.job.specs import (
+    LOCAL_IMAGE,
+    MPIJobSpec,
+    ReplicaSpec,
+    ResourceRequirements,
+    VolumeMount,
+    variables,
+)
 
 LONGEST_NAME = 40
 _SCRIPTS = frozenset({".py", ".sh"})

@@ -1,4 +1,5 @@
-"""Jobs described role by role, where a few words are not enough (AC-7). Pure.
+"""Jobs described role by role, where a few words are not enough (AC-7): the pods of a role, what
+they need of a node, and the volumes that they see. Pure.
 
 `MPIJobSpec` says what launcher and workers are; `manifest` spells it out as the MPIJob that any
 cluster takes. The conveniences of the interfaces apply (CTL-15): a command that starts no ranks
@@ -17,10 +18,78 @@ from mpi_trainer.api.kinds.meta import ObjectMeta
 from mpi_trainer.api.kinds.mpijob import LAUNCHER, OPEN_MPI, WORKER, MPIJob, RunPolicy
 from mpi_trainer.api.kinds.pods import PodTemplate
 from mpi_trainer.layout.launch import mpi_command
-from mpi_trainer.sdk.job.resources import ResourceRequirements, amounts
-from mpi_trainer.sdk.job.volumes import VolumeMount, volume_mount, volume_source
 
 LOCAL_IMAGE = "local"
+NVIDIA = "nvidia.com/gpu"
+
+Amount = str | int | float
+
+
+class ResourceRequirements(msgspec.Struct, frozen=True):
+    """The resources of one worker, both as requests and as limits.
+
+    cpu: CPUs, such as `4` or `"500m"`. memory: such as `"16Gi"`. gpu: whole GPUs; a worker gets
+    as many ranks as GPUs unless `slots` says otherwise. gpu_type: the device's resource name.
+    other: any more resources by name, such as `{"rdma/ib": 1}`.
+    """
+
+    cpu: Amount | None = None
+    memory: Amount | None = None
+    gpu: int = 0
+    gpu_type: str = NVIDIA
+    other: Mapping[str, Amount] = {}
+
+
+def amounts(needs: ResourceRequirements) -> dict[str, Amount]:
+    """By resource name, as a container asks for them."""
+    named = {"cpu": needs.cpu, "memory": needs.memory, needs.gpu_type: needs.gpu or None}
+    return {**{k: v for k, v in named.items() if v is not None}, **needs.other}
+
+
+class VolumeMount(msgspec.Struct, frozen=True):
+    """Shows a volume at `mount_path` in the launcher and every worker.
+
+    Name one source: claim (a PersistentVolumeClaim), host_path (a directory of the machine),
+    config_map, secret, or empty_dir=True (scratch space of each pod).
+    """
+
+    mount_path: str
+    claim: str = ""
+    host_path: str = ""
+    config_map: str = ""
+    secret: str = ""
+    empty_dir: bool = False
+    sub_path: str = ""
+    read_only: bool = False
+
+
+def volume_source(mount: VolumeMount) -> dict[str, Any]:
+    """The volume as a pod spec has it, without its name; ValueError unless it has one source."""
+    named: dict[str, Any] = {
+        "persistentVolumeClaim": mount.claim and {"claimName": mount.claim},
+        "hostPath": mount.host_path and {"path": mount.host_path},
+        "configMap": mount.config_map and {"name": mount.config_map},
+        "secret": mount.secret and {"secretName": mount.secret},
+    }
+    sources = {kind: value for kind, value in named.items() if value}
+    if mount.empty_dir:
+        sources["emptyDir"] = {}
+    if len(sources) != 1:
+        raise ValueError(
+            f"the volume at {mount.mount_path} names {len(sources)} sources; name exactly one "
+            "of claim, host_path, config_map, secret and empty_dir"
+        )
+    return sources
+
+
+def volume_mount(mount: VolumeMount, name: str) -> dict[str, Any]:
+    """The mount as a container has it."""
+    made: dict[str, Any] = {"name": name, "mountPath": mount.mount_path}
+    if mount.sub_path:
+        made["subPath"] = mount.sub_path
+    if mount.read_only:
+        made["readOnly"] = True
+    return made
 
 
 class ReplicaSpec(msgspec.Struct, frozen=True, kw_only=True):

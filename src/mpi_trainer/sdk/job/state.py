@@ -1,15 +1,15 @@
-"""Where a job stands, as one small value: the same words in SDK, notebook and CLI (AC-8). Pure."""
+"""Where jobs stand, as small values: the same words in SDK, notebook and CLI (AC-8). Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 import msgspec
 
 from mpi_trainer.api.kinds import conditions
 from mpi_trainer.diagnose.progress import Progress
-from mpi_trainer.sdk.backends.backend import JobDetails, JobView, ReplicaCount
+from mpi_trainer.sdk.backends.backend import JobDetails, JobSummary, JobView, ReplicaCount
 from mpi_trainer.sdk.errors import JobFailed
 
 
@@ -123,3 +123,25 @@ def job_failure(state: JobState) -> JobFailed:
         "Read what the ranks wrote with get_logs(), and how each pod ended with describe().",
         state.reason,
     )
+
+
+class JobList(tuple[JobSummary, ...]):
+    """Jobs, newest first."""
+
+    __slots__ = ()
+
+    def __new__(cls, jobs: Iterable[JobSummary] = ()) -> JobList:
+        return super().__new__(cls, jobs)
+
+    @property
+    def names(self) -> list[str]:
+        return [job.key.name for job in self]
+
+    def __repr__(self) -> str:
+        """A line for each, as a terminal shows it."""
+        return "\n".join(f"{job.key}: {job.state}" for job in self) or "no jobs"
+
+    def _repr_html_(self) -> str:
+        from mpi_trainer.sdk.job.html import jobs_table
+
+        return jobs_table(self)

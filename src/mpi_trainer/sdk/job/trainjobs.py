@@ -21,9 +21,17 @@ from mpi_trainer.api.yaml.decode import decode
 from mpi_trainer.layout.launch import mpi_command
 from mpi_trainer.local.jobs import shipped_runtimes
 from mpi_trainer.sdk.job.new import HostMount, add_mounts
-from mpi_trainer.sdk.job.resources import ResourceRequirements, amounts
-from mpi_trainer.sdk.job.specs import LOCAL_IMAGE, MPIJobSpec, ReplicaSpec, literal, variables
-from mpi_trainer.sdk.job.volumes import volume_mount, volume_source
+from mpi_trainer.sdk.job.specs import (
+    LOCAL_IMAGE,
+    MPIJobSpec,
+    ReplicaSpec,
+    ResourceRequirements,
+    amounts,
+    literal,
+    variables,
+    volume_mount,
+    volume_source,
+)
 
 ANY_NODE = "-cpu"
 """how the names of runtimes end that ask nothing of a node"""

@@ -18,8 +18,7 @@ from mpi_trainer.cli.parameters import Mount, Mpi, Pair
 from mpi_trainer.cli.verbs.mpijob import options, submit
 from mpi_trainer.cli.verbs.mpijob.overrides import split_command
 from mpi_trainer.sdk.job.new import NewJob, name_for
-from mpi_trainer.sdk.job.resources import ResourceRequirements
-from mpi_trainer.sdk.job.specs import LOCAL_IMAGE
+from mpi_trainer.sdk.job.specs import LOCAL_IMAGE, ResourceRequirements
 
 if TYPE_CHECKING:
     from mpi_trainer.api.yaml.load import JobFile

@@ -50,7 +50,7 @@ async def _run(
     if rank is None:
         pod = pod_of(await backend.details(key), worker)
     else:
-        pod = pod_of_rank(key, rank, await backend.places(key))
+        pod = pod_of_rank(key, rank, await backend.rank_pods(key))
     return await backend.run_in(key, pod, words)
 
 

@@ -89,7 +89,7 @@ def shipped(jobs: list[MPIJob], others: list[dict[str, Any]], workdir: str, orde
     backend = cluster()
     jobs = [checked(job, order) for job in jobs]
     _attach(backend, others)
-    stored = _sent(jobs, lambda job: run_async(backend.ship(job, workdir)), order)
+    stored = _sent(jobs, lambda job: run_async(backend.create(job, workdir)), order)
     return _afterwards(lambda: backend, stored, order)
 
 
@@ -103,7 +103,7 @@ def train_to_the_cluster(job: TrainJob, others: list[dict[str, Any]], order: Ord
     """A TrainJob; its runtime is the cluster's."""
     backend = cluster(single=True)
     _attach(backend, others)
-    stored = run_async(backend.submit_train(job))
+    stored = run_async(backend.create_trainjob(job))
     _tell([stored], order)
     return _afterwards(connect, stored, order)
 

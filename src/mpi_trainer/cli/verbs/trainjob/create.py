@@ -72,7 +72,7 @@ def command(**given: Any) -> int:
         detail(note)
     ensure_installed(local.distribution)
     backend = LocalBackend(settings)
-    return submit.followed(backend, run_async(backend.create_train(job, runtime)), order)
+    return submit.followed(backend, run_async(backend.create_trainjob(job, runtime)), order)
 
 
 def _check_for_a_cluster(given: dict[str, Any], file: JobFile) -> None:

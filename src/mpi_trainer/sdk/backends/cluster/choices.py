@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Any, Final, TypeVar
 
 from mpi_trainer.api.kinds.meta import ApiValue
-from mpi_trainer.api.kinds.runtime import Runtime
+from mpi_trainer.api.kinds.runtime import NAMESPACED, Runtime
+from mpi_trainer.api.kinds.trainjob import RuntimeRef
 from mpi_trainer.api.yaml.decode import decode
-from mpi_trainer.kube import lists
+from mpi_trainer.kube import lists, requests
 from mpi_trainer.kube.errors import ApiError, Forbidden, NotFound
 from mpi_trainer.kube.resources import (
     CLUSTER_TRAINING_RUNTIMES,
@@ -19,7 +20,7 @@ from mpi_trainer.kube.resources import (
     Resource,
 )
 from mpi_trainer.sdk.backends.backend import QueueInfo
-from mpi_trainer.sdk.backends.cluster.connections import Home
+from mpi_trainer.sdk.backends.cluster.connections import ApiServer
 from mpi_trainer.sdk.backends.cluster.observed import Meta
 
 T = TypeVar("T")
@@ -50,19 +51,19 @@ class _Queue(ApiValue, frozen=True):
     status: _QueueStatus = _QueueStatus()
 
 
-async def namespaces(home: Home, own: str) -> list[str]:
+async def namespaces(server: ApiServer, own: str) -> list[str]:
     """`own` where the caller may list neither namespaces nor projects."""
     for resource in (NAMESPACES, PROJECTS):
-        found = await _listed(home, resource, _Named)
+        found = await _listed(server, resource, _Named)
         if found is not None:
             return sorted(one.metadata.name for one in found)
     return [own]
 
 
-async def runtimes(home: Home, namespace: str) -> list[Runtime]:
+async def runtimes(server: ApiServer, namespace: str) -> list[Runtime]:
     """The cluster's must be there to be listed; those of a namespace are rare and often closed."""
-    own = await _listed(home, TRAINING_RUNTIMES, dict[str, Any], namespace) or ()
-    common = await _list(home, CLUSTER_TRAINING_RUNTIMES, dict[str, Any])
+    own = await _listed(server, TRAINING_RUNTIMES, dict[str, Any], namespace) or ()
+    common = await _list(server, CLUSTER_TRAINING_RUNTIMES, dict[str, Any])
     found = [
         decode(Runtime, {**item, "apiVersion": of.api_version, "kind": of.kind}).value
         for of, items in ((TRAINING_RUNTIMES, own), (CLUSTER_TRAINING_RUNTIMES, common))
@@ -71,10 +72,18 @@ async def runtimes(home: Home, namespace: str) -> list[Runtime]:
     return sorted(found, key=lambda one: (one.name, one.kind != TRAINING_RUNTIMES.kind))
 
 
-async def queues(home: Home, namespace: str) -> list[QueueInfo]:
+async def runtime(server: ApiServer, namespace: str, ref: RuntimeRef) -> Runtime:
+    """The one that a TrainJob of this namespace names."""
+    own = ref.kind == NAMESPACED
+    resource = TRAINING_RUNTIMES if own else CLUSTER_TRAINING_RUNTIMES
+    request = requests.get(resource, namespace if own else "", ref.name)
+    return decode(Runtime, await server.call(request)).value
+
+
+async def queues(server: ApiServer, namespace: str) -> list[QueueInfo]:
     """By whichever version this Kueue serves."""
     for resource in LOCAL_QUEUES:
-        found = await _listed(home, resource, _Queue, namespace)
+        found = await _listed(server, resource, _Queue, namespace)
         if found is not None:
             return sorted((_queue(one) for one in found), key=lambda one: one.name)
     return []
@@ -91,23 +100,23 @@ def _queue(found: _Queue) -> QueueInfo:
 
 
 async def _listed(
-    home: Home, resource: Resource, kind: type[T], namespace: str = ""
+    server: ApiServer, resource: Resource, kind: type[T], namespace: str = ""
 ) -> tuple[T, ...] | None:
     """None where it is not served, or not for us."""
     try:
-        return await _list(home, resource, kind, namespace)
+        return await _list(server, resource, kind, namespace)
     except (NotFound, Forbidden):
         return None
 
 
 async def _list(
-    home: Home, resource: Resource, kind: type[T], namespace: str = ""
+    server: ApiServer, resource: Resource, kind: type[T], namespace: str = ""
 ) -> tuple[T, ...]:
     async def once() -> lists.Page[T]:
-        return await lists.list_all(home.client, resource, kind, namespace=namespace)
+        return await lists.list_all(server.client, resource, kind, namespace=namespace)
 
     try:
-        return (await home.outages.through(once, again=True)).items
+        return (await server.outages.through(once, again=True)).items
     except ApiError:
-        home.outages.over()
+        server.outages.over()
         raise

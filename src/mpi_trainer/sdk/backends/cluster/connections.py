@@ -45,10 +45,11 @@ def single_answers(config: Config) -> AbstractAsyncContextManager[Fetcher]:
     return BlockingFetcher(config)
 
 
-class Home:
-    """One loop's client, what it knows of outages, its watches, and what kind each job is.
+class ApiServer:
+    """The API server as one event loop reaches it.
 
-    `served` are the kinds that count; no job of another is ever seen or touched.
+    `served` are the kinds that count; no job of another is ever seen or touched. `kinds` remembers
+    of which of them each job is.
     """
 
     def __init__(self, client: Fetcher, outages: Outages, served: tuple[Kind, ...]) -> None:
@@ -85,7 +86,9 @@ class Home:
             raise
 
 
-class Homes:
+class Connections:
+    """One connection for each event loop."""
+
     def __init__(
         self, config: Config, say: Say, served: tuple[Kind, ...], open_client: OpenClient
     ) -> None:
@@ -93,16 +96,16 @@ class Homes:
         self._say = say
         self._served = served
         self._open_client = open_client
-        self._keepers: WeakKeyDictionary[asyncio.AbstractEventLoop, _Keeper] = WeakKeyDictionary()
+        self._by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, _Task] = WeakKeyDictionary()
 
     @asynccontextmanager
-    async def home(self) -> AsyncIterator[Home]:
+    async def current(self) -> AsyncIterator[ApiServer]:
         """The running loop's connection; kept open while anybody is inside."""
         loop = asyncio.get_running_loop()
-        keeper = self._keepers.get(loop)
-        if keeper is None or keeper.over or keeper.task.done():
-            keeper = self._keepers[loop] = _Keeper(self._open_client(self._config), self._opened)
-        found = await asyncio.shield(keeper.opened)
+        task = self._by_loop.get(loop)
+        if task is None or task.over or task.task.done():
+            task = self._by_loop[loop] = _Task(self._open_client(self._config), self._server)
+        found = await asyncio.shield(task.opened)
         found.users += 1
         try:
             yield found
@@ -110,28 +113,32 @@ class Homes:
             found.users -= 1
             found.used_at = loop.time()
 
-    def _opened(self, client: Fetcher) -> Home:
-        return Home(client, Outages(self._config.server, self._say), self._served)
+    def _server(self, client: Fetcher) -> ApiServer:
+        return ApiServer(client, Outages(self._config.server, self._say), self._served)
 
 
-class _Keeper:
-    """A task, so that the end of its loop, which cancels all tasks, closes the connection too."""
+class _Task:
+    """Holds a connection open: the end of a loop cancels its tasks, and so closes it too."""
 
     def __init__(
-        self, client: AbstractAsyncContextManager[Fetcher], open_home: Callable[[Fetcher], Home]
+        self,
+        client: AbstractAsyncContextManager[Fetcher],
+        reached: Callable[[Fetcher], ApiServer],
     ) -> None:
         loop = asyncio.get_running_loop()
         self.over = False
-        self.opened: asyncio.Future[Home] = loop.create_future()
-        self.task = loop.create_task(self._keep(client, open_home))
+        self.opened: asyncio.Future[ApiServer] = loop.create_future()
+        self.task = loop.create_task(self._hold(client, reached))
 
-    async def _keep(
-        self, opening: AbstractAsyncContextManager[Fetcher], open_home: Callable[[Fetcher], Home]
+    async def _hold(
+        self,
+        client: AbstractAsyncContextManager[Fetcher],
+        reached: Callable[[Fetcher], ApiServer],
     ) -> None:
-        async with opening as client:
-            home = open_home(client)
-            self.opened.set_result(home)
+        async with client as opened:
+            held = reached(opened)
+            self.opened.set_result(held)
             loop = asyncio.get_running_loop()
-            while home.users or loop.time() - home.used_at < IDLE:  # noqa: ASYNC110 - a time-out
+            while held.users or loop.time() - held.used_at < IDLE:  # noqa: ASYNC110 - a time-out
                 await asyncio.sleep(IDLE)
             self.over = True

@@ -1,38 +1,47 @@
-"""Everything that the API server knows of a job, fetched at once.
+"""Everything that the API server knows of a job, fetched at once; and why it does not run yet.
 
-What the caller may not see (pods, events, logs) is left out: a job's own state is worth having
-alone. Progress is read from the end of the launcher's log, where programs print it.
+What the caller may not see (pods, events, logs, nodes) or what this cluster does not have is left
+out: a job's own state is worth having alone, and an answer why it waits is then only less exact.
+Progress is read from the end of the launcher's log, where programs print it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from typing import Any, Final, TypeVar
 
+from mpi_trainer.api.kinds import conditions as c
+from mpi_trainer.api.kinds.labels import LABEL_QUEUE, LABEL_WORKLOAD_JOB_UID
 from mpi_trainer.decide import history
 from mpi_trainer.decide.trainjob import status_annotations
+from mpi_trainer.diagnose.evidence import Event, Evidence, Node, Pod, Quota, Workload
 from mpi_trainer.diagnose.progress import Progress, Tracker
 from mpi_trainer.diagnose.rank_lines import RankLines
 from mpi_trainer.diagnose.waiting import why
 from mpi_trainer.kube import lists, requests
 from mpi_trainer.kube.errors import Forbidden, KubeError
 from mpi_trainer.kube.requests import LogOptions
-from mpi_trainer.kube.resources import EVENTS
+from mpi_trainer.kube.resources import EVENTS, NODES, PODS, RESOURCE_QUOTAS, Resource
 from mpi_trainer.sdk.backends.backend import EventInfo, JobDetails, JobView, Key
 from mpi_trainer.sdk.backends.cluster import observed
-from mpi_trainer.sdk.backends.cluster.connections import Home
-from mpi_trainer.sdk.backends.cluster.evidence import is_waiting, waiting_evidence
+from mpi_trainer.sdk.backends.cluster.connections import ApiServer
 from mpi_trainer.sdk.backends.cluster.find import FoundJob
 from mpi_trainer.sdk.backends.cluster.job_logs import pods_of
 from mpi_trainer.sdk.backends.cluster.kinds import MPIJOB, Kind
 from mpi_trainer.sdk.backends.cluster.log_position import LogPosition
 
+T = TypeVar("T")
+
 LINES: Final = 200
+WORKLOADS: Final = tuple(
+    Resource("kueue.x-k8s.io", version, "workloads", "Workload")
+    for version in ("v1beta2", "v1beta1")
+)
 
 
-async def details(home: Home, key: Key, found: FoundJob) -> JobDetails:
+async def details(server: ApiServer, key: Key, found: FoundJob) -> JobDetails:
     job, kind = found.view, found.kind
-    pods, events = await asyncio.gather(_pods(home, key, kind), _events(home, key, found.uid))
+    pods, events = await asyncio.gather(_pods(server, key, kind), _events(server, key, found.uid))
     return JobDetails(
         job=job,
         pods=tuple(
@@ -40,8 +49,8 @@ async def details(home: Home, key: Key, found: FoundJob) -> JobDetails:
         ),
         ranks=observed.rank_infos(pods),
         events=events,
-        progress=await _progress(home, pods),
-        waits_for=await _waits_for(home, key, job) if kind is MPIJOB else _cause(job),
+        progress=await _progress(server, pods),
+        waits_for=await _waits_for(server, key, job) if kind is MPIJOB else _cause(job),
         attempts=history.read(job.annotations),
     )
 
@@ -52,31 +61,31 @@ def _cause(job: JobView) -> str:
     return notes.cause if notes.phase == status_annotations.PENDING else ""
 
 
-async def _waits_for(home: Home, key: Key, job: JobView) -> str:
+async def _waits_for(server: ApiServer, key: Key, job: JobView) -> str:
     """Why it does not run, by what can be seen; else what its controller says."""
     said = observed.waits_for(job.conditions)
-    return why(await waiting_evidence(home, key, job)) or said if is_waiting(job) else said
+    return why(await _evidence(server, key, job)) or said if _is_waiting(job) else said
 
 
-async def _pods(home: Home, key: Key, kind: Kind) -> tuple[observed.Pod, ...]:
+async def _pods(server: ApiServer, key: Key, kind: Kind) -> tuple[observed.Pod, ...]:
     try:
-        return await pods_of(home, key, kind)
+        return await pods_of(server, key, kind)
     except Forbidden:
         return ()
 
 
-async def _events(home: Home, key: Key, uid: str) -> tuple[EventInfo, ...]:
+async def _events(server: ApiServer, key: Key, uid: str) -> tuple[EventInfo, ...]:
     about = f"involvedObject.uid={uid}"
     try:
         page = await lists.list_all(
-            home.client, EVENTS, observed.ClusterEvent, namespace=key.namespace, fields=about
+            server.client, EVENTS, observed.ClusterEvent, namespace=key.namespace, fields=about
         )
     except Forbidden:
         return ()
     return observed.event_infos(page.items)
 
 
-async def _progress(home: Home, pods: tuple[observed.Pod, ...]) -> Progress | None:
+async def _progress(server: ApiServer, pods: tuple[observed.Pod, ...]) -> Progress | None:
     """What the newest launcher says; a log that cannot be had just now is no error."""
     launchers = [p for p in pods if p.role == "launcher" and p.status.phase != "Pending"]
     if not launchers:
@@ -85,7 +94,7 @@ async def _progress(home: Home, pods: tuple[observed.Pod, ...]) -> Progress | No
     options = LogOptions(container=newest.container, timestamps=True, tail=LINES)
     request = requests.logs(newest.metadata.namespace, newest.name, options)
     try:
-        text = await home.client.fetch(request)
+        text = await server.client.fetch(request)
     except KubeError:
         return None
     tracker, place = Tracker(), LogPosition()
@@ -95,3 +104,64 @@ async def _progress(home: Home, pods: tuple[observed.Pod, ...]) -> Progress | No
         for one in stream.feed(entry.text + b"\n") if entry else ():
             tracker.see(entry.time.timestamp() if entry else 0.0, one.text)
     return tracker.progress
+
+
+def _is_waiting(job: JobView) -> bool:
+    """Whether it is worth asking: the job neither runs nor has ended."""
+    return not job.finished and not c.holds(job.conditions, c.RUNNING)
+
+
+async def _evidence(server: ApiServer, key: Key, job: JobView) -> Evidence:
+    """As much as the caller may see."""
+    uid, space = job.uid, key.namespace
+    queue = job.labels.get(LABEL_QUEUE, "")
+    pods, events, quotas, nodes, workloads = await asyncio.gather(
+        _listed(server, PODS, Pod, space, labels=observed.selector(key)),
+        _listed(server, EVENTS, Event, space, fields="type=Warning"),
+        _listed(server, RESOURCE_QUOTAS, Quota, space),
+        _listed(server, NODES, Node),
+        _workloads(server, space, f"{LABEL_WORKLOAD_JOB_UID}={uid}") if queue else _none(),
+    )
+    names = {key.name, *(pod.name for pod in pods)}
+    return Evidence(
+        name=key.name,
+        wanted=job.workers + 1,
+        suspended=job.suspend,
+        queue=queue,
+        served=bool(job.conditions),
+        pods=pods,
+        events=tuple(e for e in events if e.involved_object.name in names),
+        workload=workloads[0] if workloads else None,
+        quotas=quotas,
+        nodes=nodes,
+    )
+
+
+async def _workloads(server: ApiServer, namespace: str, labels: str) -> tuple[Workload, ...]:
+    """By whichever version this Kueue speaks."""
+    for resource in WORKLOADS:
+        found = await _listed(server, resource, Workload, namespace, labels)
+        if found:
+            return found
+    return ()
+
+
+async def _listed(
+    server: ApiServer,
+    resource: Resource,
+    kind: type[T],
+    namespace: str = "",
+    labels: str = "",
+    fields: str = "",
+) -> tuple[T, ...]:
+    try:
+        page: Any = await lists.list_all(
+            server.client, resource, kind, namespace=namespace, labels=labels, fields=fields
+        )
+    except KubeError:
+        return ()
+    return tuple(page.items)
+
+
+async def _none() -> tuple[Any, ...]:
+    return ()

@@ -21,6 +21,7 @@ from mpi_trainer.kube.errors import (
     Unauthorized,
     Unreachable,
 )
+from mpi_trainer.kube.resources import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from mpi_trainer.sdk.backends.backend import Key
 from mpi_trainer.sdk.errors import (
     ClusterUnreachable,
@@ -28,6 +29,7 @@ from mpi_trainer.sdk.errors import (
     JobExists,
     JobNotFound,
     K8sApiException,
+    RuntimeNotFound,
 )
 
 _FORBIDDEN = re.compile(
@@ -35,13 +37,14 @@ _FORBIDDEN = re.compile(
     r'(?: in API group "(?P<group>[^"]*)")?'
     r'(?: in the namespace "(?P<namespace>[^"]*)"| at the cluster scope)?'
 )
+_RUNTIMES = {r.plural: r.kind for r in (TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)}
 _READS = frozenset({"get", "list", "watch"})
 _INSTALL = "Install the operator (docs/install.md), or choose another cluster with --context."
 _LOGIN = "Log in again (`oc login`, or renew the token in your kubeconfig) and repeat the command."
 
 
 @contextmanager
-def told(key: Key | None = None) -> Iterator[None]:
+def cluster_errors(key: Key | None = None) -> Iterator[None]:
     """Errors of `kube` inside the block become ours; `key` is the job that it is about."""
     try:
         yield
@@ -122,6 +125,11 @@ def _missing(error: NotFound, key: Key | None) -> JobError:
         return _refused(f"there is no namespace {name}", error, "Name another with -n, or make it.")
     if not error.details.get("name"):
         return _refused(f"this cluster does not know {_kind(error.path)}", error, _INSTALL)
+    if kind in _RUNTIMES:
+        return RuntimeNotFound(
+            f"there is no {_RUNTIMES[kind]} {error.details['name']} on the cluster",
+            "See which there are: `odh runtime list`.",
+        )
     if key is not None:
         return no_job(key)
     return _refused(f"there is no {kind} {error.details['name']}", error)

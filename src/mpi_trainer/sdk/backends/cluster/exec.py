@@ -21,7 +21,7 @@ from typing import IO, Final
 from mpi_trainer.kube import exec as remote
 from mpi_trainer.kube import requests
 from mpi_trainer.layout.agent.paths import SCRATCH
-from mpi_trainer.sdk.backends.cluster.connections import Home
+from mpi_trainer.sdk.backends.cluster.connections import ApiServer
 from mpi_trainer.sdk.backends.cluster.observed import Pod
 from mpi_trainer.sdk.errors import JobError
 
@@ -46,7 +46,7 @@ done
 """
 
 
-async def run_in(home: Home, pod: Pod, command: Sequence[str]) -> int:
+async def run_in(server: ApiServer, pod: Pod, command: Sequence[str]) -> int:
     """The command's exit code. Its output goes to ours as it comes."""
     tty = sys.stdin.isatty() and sys.stdout.isatty()
     meta = pod.metadata
@@ -54,7 +54,7 @@ async def run_in(home: Home, pod: Pod, command: Sequence[str]) -> int:
         meta.namespace, meta.name, command, pod.container, stdin=True, tty=tty
     )
     with _raw(tty):
-        async with remote.session(home.streams, request) as session:
+        async with remote.session(server.streams, request) as session:
             feeding = asyncio.ensure_future(_feed(session))
             try:
                 async for chunk in session.output():
@@ -113,12 +113,12 @@ def _raw(tty: bool) -> Iterator[None]:
         termios.tcsetattr(number, termios.TCSADRAIN, before)
 
 
-async def fetch(home: Home, pod: Pod, path: str, destination: Path) -> None:
+async def fetch(server: ApiServer, pod: Pod, path: str, destination: Path) -> None:
     """Copies a file or folder out of the pod, by the image's own tar."""
     inner = PurePosixPath(path)
     with tempfile.TemporaryFile() as file:
         words = ("tar", "-cf", "-", "-C", str(inner.parent), "--", inner.name)
-        code, said = await _into(home, pod, words, file)
+        code, said = await _into(server, pod, words, file)
         if code:
             raise JobError(
                 f"cannot copy {path} out of {pod.name}: {said or f'tar ended with {code}'}",
@@ -135,10 +135,12 @@ async def fetch(home: Home, pod: Pod, path: str, destination: Path) -> None:
             ) from error
 
 
-async def _into(home: Home, pod: Pod, words: Sequence[str], file: IO[bytes]) -> tuple[int, str]:
+async def _into(
+    server: ApiServer, pod: Pod, words: Sequence[str], file: IO[bytes]
+) -> tuple[int, str]:
     meta, said = pod.metadata, b""
     request = requests.execute(meta.namespace, meta.name, words, pod.container)
-    async with remote.session(home.streams, request) as session:
+    async with remote.session(server.streams, request) as session:
         async for chunk in session.output():
             if chunk.stream == "stdout":
                 file.write(chunk.data)
@@ -158,21 +160,21 @@ def _unpack(file: IO[bytes], name: str, destination: Path) -> None:
         Path(folder, name).replace(target)
 
 
-async def ranks(home: Home, pod: Pod) -> tuple[int, ...]:
+async def ranks(server: ApiServer, pod: Pod) -> tuple[int, ...]:
     """The ranks that run in the pod."""
-    return tuple(await _at_work(home, pod, "ranks"))
+    return tuple(await _at_work(server, pod, "ranks"))
 
 
-async def stacks(home: Home, pod: Pod) -> dict[int, str]:
+async def stacks(server: ApiServer, pod: Pod) -> dict[int, str]:
     """Where every rank of the pod is, by rank; the tools are those of the image."""
-    return await _at_work(home, pod, "stacks")
+    return await _at_work(server, pod, "stacks")
 
 
-async def _at_work(home: Home, pod: Pod, what: str) -> dict[int, str]:
+async def _at_work(server: ApiServer, pod: Pod, what: str) -> dict[int, str]:
     words = ("/bin/sh", "-c", _RANKS, "ranks", SCRATCH, what)
     meta = pod.metadata
     done = await remote.run(
-        home.streams,
+        server.streams,
         meta.namespace,
         meta.name,
         words,

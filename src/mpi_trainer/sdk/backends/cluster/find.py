@@ -2,7 +2,7 @@
 
 MPIJobs come first: for them nothing else is asked. A kind that this cluster does not serve, or
 that the caller may not see, is passed over as long as another one answers; so a missing right on
-one kind never hides jobs of the others. A home that serves one kind alone sees no other.
+one kind never hides jobs of the others. A backend of one kind alone sees no other.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mpi_trainer.kube import lists, requests
 from mpi_trainer.kube.errors import ApiError, Forbidden, Gone, NotFound
 from mpi_trainer.sdk.backends.backend import JobPage, JobSummary, JobView, Key
 from mpi_trainer.sdk.backends.cluster import observed
-from mpi_trainer.sdk.backends.cluster.connections import Home
+from mpi_trainer.sdk.backends.cluster.connections import ApiServer
 from mpi_trainer.sdk.backends.cluster.kinds import MPIJOB, Kind
 from mpi_trainer.sdk.errors import JobError
 
@@ -52,52 +52,52 @@ class FoundJob(msgspec.Struct, frozen=True):
         return self.view.finished
 
 
-async def find(home: Home, key: Key) -> FoundJob:
+async def find(server: ApiServer, key: Key) -> FoundJob:
     """The first job of that name; the answer about the first kind where there is none."""
-    known = home.kinds.get(key, home.served[0])
+    known = server.kinds.get(key, server.served[0])
     answers: list[ApiError] = []
-    for kind in (known, *(kind for kind in home.served if kind is not known)):
+    for kind in (known, *(kind for kind in server.served if kind is not known)):
         try:
-            found = await _get(home, key, kind)
+            found = await _get(server, key, kind)
         except _PASSED_OVER as error:
             answers.append(error)
             continue
-        home.kinds[key] = kind
+        server.kinds[key] = kind
         return found
-    home.kinds.pop(key, None)
+    server.kinds.pop(key, None)
     raise answers[0]
 
 
-async def _get(home: Home, key: Key, kind: Kind) -> FoundJob:
-    return FoundJob(kind, await home.call(requests.get(kind.resource, key.namespace, key.name)))
+async def _get(server: ApiServer, key: Key, kind: Kind) -> FoundJob:
+    return FoundJob(kind, await server.call(requests.get(kind.resource, key.namespace, key.name)))
 
 
-async def summaries(home: Home, namespace: str) -> list[JobSummary]:
+async def summaries(server: ApiServer, namespace: str) -> list[JobSummary]:
     """Newest first; the answer about the first kind where nothing can be listed."""
-    parts = await _parts(home, namespace)
+    parts = await _parts(server, namespace)
     found = _jobs(parts)
     if not found and isinstance(parts[0], ApiError):
         raise parts[0]
     return found
 
 
-async def readable(home: Home, namespace: str) -> tuple[list[JobSummary], tuple[str, ...]]:
+async def readable(server: ApiServer, namespace: str) -> tuple[list[JobSummary], tuple[str, ...]]:
     """Newest first, and the kinds that may not be listed."""
-    parts = await _parts(home, namespace)
+    parts = await _parts(server, namespace)
     denied = [isinstance(part, Forbidden) for part in parts]
-    return _jobs(parts), tuple(k.resource.plural for k in compress(home.served, denied))
+    return _jobs(parts), tuple(k.resource.plural for k in compress(server.served, denied))
 
 
-async def _parts(home: Home, namespace: str) -> list[list[JobSummary] | ApiError]:
+async def _parts(server: ApiServer, namespace: str) -> list[list[JobSummary] | ApiError]:
     """The jobs of each kind, or why there are none to be had."""
 
     async def part(kind: Kind) -> list[JobSummary] | ApiError:
         try:
-            return await _list(home, kind, namespace)
+            return await _list(server, kind, namespace)
         except _PASSED_OVER as error:
             return error
 
-    return await asyncio.gather(*map(part, home.served))
+    return await asyncio.gather(*map(part, server.served))
 
 
 def _jobs(parts: Sequence[list[JobSummary] | ApiError]) -> list[JobSummary]:
@@ -105,14 +105,14 @@ def _jobs(parts: Sequence[list[JobSummary] | ApiError]) -> list[JobSummary]:
     return sorted(found, key=lambda job: job.created, reverse=True)
 
 
-async def page(home: Home, namespace: str, limit: int, token: str) -> JobPage:
+async def page(server: ApiServer, namespace: str, limit: int, token: str) -> JobPage:
     """Jobs of one kind; the token says which kind, and where the server goes on."""
     name, _, continued = token.partition(":")
-    first = next((n for n, kind in enumerate(home.served) if kind.resource.plural == name), 0)
+    first = next((n for n, kind in enumerate(server.served) if kind.resource.plural == name), 0)
     answers: list[ApiError] = []
-    for n, kind in enumerate(home.served[first:], first + 1):
+    for n, kind in enumerate(server.served[first:], first + 1):
         try:
-            found = await _page(home, kind, namespace, limit, continued)
+            found = await _page(server, kind, namespace, limit, continued)
         except _PASSED_OVER as error:
             answers.append(error)
             continued = ""
@@ -120,30 +120,30 @@ async def page(home: Home, namespace: str, limit: int, token: str) -> JobPage:
         if found.token:
             following = f"{kind.resource.plural}:{found.token}"
         else:
-            following = f"{home.served[n].resource.plural}:" if n < len(home.served) else ""
+            following = f"{server.served[n].resource.plural}:" if n < len(server.served) else ""
         return msgspec.structs.replace(found, token=following)
     if answers and not token:
         raise answers[0]
     return JobPage(())
 
 
-async def _page(home: Home, kind: Kind, namespace: str, limit: int, token: str) -> JobPage:
+async def _page(server: ApiServer, kind: Kind, namespace: str, limit: int, token: str) -> JobPage:
     request = requests.list_page(kind.resource, namespace, limit=limit, continue_=token)
     try:
-        found: dict[str, Any] = await home.call(request)
+        found: dict[str, Any] = await server.call(request)
     except Gone as error:
         raise JobError("the list has changed since its last page", "Begin it again.") from error
     jobs = tuple(observed.view_summary(kind.view(item)) for item in found.get("items") or ())
     return JobPage(jobs, str(found["metadata"].get("continue") or ""))
 
 
-async def _list(home: Home, kind: Kind, namespace: str) -> list[JobSummary]:
+async def _list(server: ApiServer, kind: Kind, namespace: str) -> list[JobSummary]:
     async def once(shape: Any) -> lists.Page[Any]:
-        return await lists.list_all(home.client, kind.resource, shape, namespace=namespace)
+        return await lists.list_all(server.client, kind.resource, shape, namespace=namespace)
 
     if kind is MPIJOB:
-        page = await home.outages.through(lambda: once(observed.Listed), again=True)
+        page = await server.outages.through(lambda: once(observed.Listed), again=True)
         return [observed.summary(job) for job in page.items]
-    whole = await home.outages.through(lambda: once(dict[str, Any]), again=True)
+    whole = await server.outages.through(lambda: once(dict[str, Any]), again=True)
     items: Sequence[dict[str, Any]] = whole.items
     return [observed.view_summary(kind.view(item)) for item in items]

@@ -16,7 +16,7 @@ from mpi_trainer.kube import lists, requests
 from mpi_trainer.kube.errors import Forbidden, Gone, KubeError, NotFound
 from mpi_trainer.kube.watch import Bookmark, Deleted, Unreadable, watch
 from mpi_trainer.sdk.backends.backend import JobChange, JobSummary, Key
-from mpi_trainer.sdk.backends.cluster.connections import Home
+from mpi_trainer.sdk.backends.cluster.connections import ApiServer
 from mpi_trainer.sdk.backends.cluster.kinds import Kind
 from mpi_trainer.sdk.backends.cluster.observed import view_summary
 
@@ -25,10 +25,10 @@ _WATCH_SECONDS: Final = 600
 _MOST_WAITING: Final = 1000
 
 
-async def changes(home: Home, namespace: str) -> AsyncGenerator[JobChange, None]:
+async def changes(server: ApiServer, namespace: str) -> AsyncGenerator[JobChange, None]:
     found: asyncio.Queue[JobChange] = asyncio.Queue(maxsize=_MOST_WAITING)
     watches = [
-        asyncio.create_task(_Watch(home, kind, namespace, found).run()) for kind in home.served
+        asyncio.create_task(_Watch(server, kind, namespace, found).run()) for kind in server.served
     ]
     try:
         while True:
@@ -62,9 +62,9 @@ class _Watch:
     """The jobs of one kind."""
 
     def __init__(
-        self, home: Home, kind: Kind, namespace: str, found: asyncio.Queue[JobChange]
+        self, server: ApiServer, kind: Kind, namespace: str, found: asyncio.Queue[JobChange]
     ) -> None:
-        self._home = home
+        self._server = server
         self._kind = kind
         self._namespace = namespace
         self._found = found
@@ -77,19 +77,19 @@ class _Watch:
             try:
                 if not self._version:
                     await self._list()
-                    self._home.outages.over()
+                    self._server.outages.over()
                     tried = 0
                 await self._watch()
             except Gone:
                 self._version = ""
             except KubeError as error:
                 self._version = ""
-                await self._home.outages.endure(error, tried)
+                await self._server.outages.endure(error, tried)
                 tried += 1
 
     async def _list(self) -> None:
         page = await lists.list_all(
-            self._home.client, self._kind.resource, dict[str, Any], namespace=self._namespace
+            self._server.client, self._kind.resource, dict[str, Any], namespace=self._namespace
         )
         now = {job.key: job for job in (view_summary(self._kind.view(item)) for item in page.items)}
         for key in self._known.keys() - now.keys():
@@ -105,7 +105,7 @@ class _Watch:
             resource_version=self._version,
             seconds=_WATCH_SECONDS,
         )
-        async with aclosing(watch(self._home.streams, request, dict[str, Any])) as events:
+        async with aclosing(watch(self._server.streams, request, dict[str, Any])) as events:
             async for event in events:
                 if isinstance(event, Bookmark):
                     self._version = event.resource_version

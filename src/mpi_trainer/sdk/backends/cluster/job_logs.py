@@ -18,16 +18,17 @@ from typing import Any, Final
 
 import msgspec
 
+from mpi_trainer.api.kinds.annotations import ATTEMPT
+from mpi_trainer.api.kinds.labels import LABEL_RESTART_ATTEMPT
 from mpi_trainer.decide import history
-from mpi_trainer.decide.history import Attempt
+from mpi_trainer.decide.history import Attempt, History
 from mpi_trainer.diagnose.rank_lines import Line, RankLines
 from mpi_trainer.kube import lists
 from mpi_trainer.kube.errors import ApiError, NotFound
 from mpi_trainer.kube.resources import PODS
 from mpi_trainer.sdk.backends.backend import Key, LogLine, LogQuery
 from mpi_trainer.sdk.backends.cluster import observed
-from mpi_trainer.sdk.backends.cluster.attempts import NumberedPod, numbered_pods
-from mpi_trainer.sdk.backends.cluster.connections import Home
+from mpi_trainer.sdk.backends.cluster.connections import ApiServer
 from mpi_trainer.sdk.backends.cluster.find import FoundJob
 from mpi_trainer.sdk.backends.cluster.kinds import Kind
 from mpi_trainer.sdk.backends.cluster.log_position import LogEntry
@@ -71,10 +72,10 @@ class _Reader:
 
     silent = False
 
-    def __init__(self, home: Home, speaker: NumberedPod, wanted: _Filter, mark: str) -> None:
+    def __init__(self, server: ApiServer, speaker: NumberedPod, wanted: _Filter, mark: str) -> None:
         pod = speaker.pod
         since = wanted.since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if wanted.since else ""
-        self.log = PodLog(home, pod, since)
+        self.log = PodLog(server, pod, since)
         self._pod = pod
         self.attempt = speaker.attempt
         self._stream = RankLines(pod.name, pod.role, "stdout")
@@ -164,13 +165,13 @@ def _noted(mark: str) -> tuple[str, ...]:
 
 
 async def lines(
-    home: Home, key: Key, job: FoundJob, query: LogQuery
+    server: ApiServer, key: Key, job: FoundJob, query: LogQuery
 ) -> AsyncGenerator[LogLine, None]:
     """`job` is as it was a moment ago."""
     wanted = _filter(query)
     readers: Readers = {}
     last: list[LogLine] = []
-    for reader in await _new(home, key, job, wanted, readers):
+    for reader in await _new(server, key, job, wanted, readers):
         kept: deque[LogLine] = deque(maxlen=query.tail)
         async with aclosing(reader.lines(follow=False)) as found:
             async for line in found:
@@ -183,15 +184,15 @@ async def lines(
         yield line
     if not query.follow:
         return
-    async with aclosing(_followed(home, key, job, wanted, readers)) as later:
+    async with aclosing(_followed(server, key, job, wanted, readers)) as later:
         async for line in later:
             yield line
 
 
 async def _followed(
-    home: Home, key: Key, job: FoundJob, wanted: _Filter, readers: Readers
+    server: ApiServer, key: Key, job: FoundJob, wanted: _Filter, readers: Readers
 ) -> AsyncGenerator[LogLine, None]:
-    states = home.watches.follow(job.kind.resource, key)
+    states = server.watches.follow(job.kind.resource, key)
     changed = asyncio.ensure_future(anext(states))
     pumps = _Pumps()
     over, pause = False, FIRST_LOOK
@@ -205,7 +206,7 @@ async def _followed(
                     over = job.finished
                 changed = asyncio.ensure_future(anext(states))
             ended = over
-            await _new(home, key, job, wanted, readers)
+            await _new(server, key, job, wanted, readers)
             open_ = [reader for reader in readers.values() if not reader.over]
             # A launcher's lines come before those of its next attempt; nodes speak at once.
             for reader in open_ if job.kind.headless(job.data) else open_[:1]:
@@ -266,15 +267,15 @@ class _Pumps:
 
 
 async def _new(
-    home: Home, key: Key, job: FoundJob, wanted: _Filter, readers: Readers
+    server: ApiServer, key: Key, job: FoundJob, wanted: _Filter, readers: Readers
 ) -> list[Source]:
     """Readers for what has come since, oldest attempt first."""
-    pods, headless = await pods_of(home, key, job.kind), job.kind.headless(job.data)
+    pods, headless = await pods_of(server, key, job.kind), job.kind.headless(job.data)
     ended = history.read(job.view.annotations)
     marks = AttemptMarks(job.most_attempts, ended)
     speakers = [s for s in numbered_pods(pods, ended) if wanted.reads(s.pod, s.attempt, headless)]
     fresh: dict[str, Source] = {
-        speaker.pod.metadata.uid: _Reader(home, speaker, wanted, marks.begins(speaker.attempt))
+        speaker.pod.metadata.uid: _Reader(server, speaker, wanted, marks.begins(speaker.attempt))
         for speaker in speakers
         if speaker.pod.metadata.uid not in readers
     }
@@ -299,16 +300,20 @@ def _hand_on(sources: Iterable[Source]) -> None:
         waiting = source.notes if source.silent else ()
 
 
-async def pods_of(home: Home, key: Key, kind: Kind) -> tuple[observed.Pod, ...]:
+async def pods_of(server: ApiServer, key: Key, kind: Kind) -> tuple[observed.Pod, ...]:
     async def once() -> lists.Page[observed.Pod]:
         return await lists.list_all(
-            home.client, PODS, observed.Pod, namespace=key.namespace, labels=kind.selector(key)
+            server.client,
+            PODS,
+            observed.Pod,
+            namespace=key.namespace,
+            labels=kind.selector(key),
         )
 
     try:
-        return (await home.outages.through(once, again=True)).items
+        return (await server.outages.through(once, again=True)).items
     except ApiError:
-        home.outages.over()
+        server.outages.over()
         raise
 
 
@@ -322,3 +327,34 @@ def _filter(query: LogQuery) -> _Filter:
         pattern=query.pattern(),
         attempt=query.attempt,
     )
+
+
+class NumberedPod(msgspec.Struct, frozen=True):
+    pod: observed.Pod
+    attempt: int
+
+
+def numbered_pods(pods: Iterable[observed.Pod], ended: History) -> list[NumberedPod]:
+    """Oldest attempt first, and within one the oldest pod.
+
+    Our MPIJobs' pods carry the number. Where another controller made them, or JobSet, launchers
+    are counted in the order of their making, after the attempts that the job itself remembers.
+    """
+    remembered = {one.pod: one.attempt for one in ended if one.pod}
+    last = max((one.attempt for one in ended), default=0)
+    found: list[NumberedPod] = []
+    for pod in sorted(pods, key=lambda p: p.metadata.creation_timestamp):
+        if ATTEMPT in pod.metadata.annotations:
+            number = pod.attempt
+        elif pod.role == "launcher":
+            number = remembered.get(pod.name) or last + 1
+            last = max(last, number)
+        else:
+            number = _restarts(pod) + 1
+        found.append(NumberedPod(pod, number))
+    return sorted(found, key=lambda one: one.attempt)
+
+
+def _restarts(pod: observed.Pod) -> int:
+    text = pod.metadata.labels.get(LABEL_RESTART_ATTEMPT, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 8 else 0

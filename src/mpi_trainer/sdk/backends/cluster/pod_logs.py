@@ -18,7 +18,7 @@ from mpi_trainer.kube import logs, requests
 from mpi_trainer.kube.errors import ApiError, KubeError, NotFound, ServerFault
 from mpi_trainer.kube.requests import LogOptions
 from mpi_trainer.kube.resources import PODS
-from mpi_trainer.sdk.backends.cluster.connections import Home
+from mpi_trainer.sdk.backends.cluster.connections import ApiServer
 from mpi_trainer.sdk.backends.cluster.log_position import LogEntry, LogPosition
 from mpi_trainer.sdk.backends.cluster.observed import Pod
 
@@ -31,8 +31,8 @@ _NOT_YET: Final = 400
 class PodLog:
     """A reader with a memory of how far it came."""
 
-    def __init__(self, home: Home, pod: Pod, since: str = "") -> None:
-        self._home = home
+    def __init__(self, server: ApiServer, pod: Pod, since: str = "") -> None:
+        self._server = server
         self._pod = pod
         self._since = since
         self._place = LogPosition()
@@ -76,7 +76,7 @@ class PodLog:
                     raise
                 await asyncio.sleep(_PAUSE)
             except KubeError as error:
-                await self._home.outages.endure(error, tried)
+                await self._server.outages.endure(error, tried)
                 tried += 1
 
     @property
@@ -95,7 +95,7 @@ class PodLog:
         """Whether the pod is still there."""
         meta = self._pod.metadata
         try:
-            found = await self._home.call(requests.get(PODS, meta.namespace, meta.name), Pod)
+            found = await self._server.call(requests.get(PODS, meta.namespace, meta.name), Pod)
         except NotFound:
             self.over = True
             return False
@@ -135,10 +135,10 @@ class PodLog:
         self._place.resume()
         meta = self._pod.metadata
         async with aclosing(
-            logs.follow(self._home.streams, meta.namespace, meta.name, options)
+            logs.follow(self._server.streams, meta.namespace, meta.name, options)
         ) as lines:
             async for line in lines:
-                self._home.outages.over()
+                self._server.outages.over()
                 entry = self._place.take(line)
                 if entry is not None:
                     yield entry

@@ -17,8 +17,8 @@ import msgspec
 from mpi_trainer.api.kinds import conditions
 from mpi_trainer.api.kinds.annotations import RESTARTS
 from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus
-from mpi_trainer.api.kinds.runtime import Runtime
-from mpi_trainer.api.kinds.trainjob import TrainJob
+from mpi_trainer.api.kinds.runtime import CLUSTER, NAMESPACED, Runtime
+from mpi_trainer.api.kinds.trainjob import RuntimeRef, TrainJob
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.execute.settings import LocalSettings, current_settings
 from mpi_trainer.local.jobs import shipped_runtimes, store
@@ -38,10 +38,18 @@ from mpi_trainer.sdk.backends.backend import (
     QueueInfo,
 )
 from mpi_trainer.sdk.backends.local import job_logs
-from mpi_trainer.sdk.backends.local.errors import find, local_errors, readable
-from mpi_trainer.sdk.backends.local.observed import job_view, pod_info, rank_infos, summary, view
+from mpi_trainer.sdk.backends.local.observed import (
+    find,
+    job_view,
+    local_errors,
+    pod_info,
+    rank_infos,
+    readable,
+    summary,
+    view,
+)
 from mpi_trainer.sdk.backends.views import details_summary
-from mpi_trainer.sdk.errors import JobError, JobExists, JobNotFound
+from mpi_trainer.sdk.errors import JobError, JobExists, JobNotFound, RuntimeNotFound
 
 if TYPE_CHECKING:
     from mpi_trainer.local.execute.prepare import LocalRun
@@ -66,29 +74,24 @@ class LocalBackend:
     def namespace(self) -> str:
         return "default"
 
-    async def create(self, job: MPIJob) -> JobView:
-        return await asyncio.to_thread(self.create_now, job)
+    async def create(self, job: MPIJob, workdir: str = "") -> JobView:
+        return await asyncio.to_thread(self.create_now, job, workdir)
 
-    async def train(self, job: TrainJob) -> JobView | None:
-        runtime = shipped_runtimes.runtime(job.spec.runtime_ref.name)
-        return None if runtime is None else await self.create_train(job, runtime)
-
-    async def create_train(self, job: TrainJob, runtime: Runtime) -> JobView:
-        """Submits a TrainJob with its runtime."""
+    async def create_trainjob(self, job: TrainJob, runtime: Runtime | None = None) -> JobView:
+        """`runtime` is for a job that brings its own."""
         from mpi_trainer.local.execute.prepare import prepare_train
 
         settings = self._settings or current_settings()
-        return await asyncio.to_thread(_submit, lambda: prepare_train(job, runtime, settings))
+        chosen = runtime or await self.runtime(job.spec.runtime_ref, job.namespace)
+        return await asyncio.to_thread(_submit, lambda: prepare_train(job, chosen, settings))
 
-    def create_now(self, job: MPIJob) -> JobView:
+    def create_now(self, job: MPIJob, workdir: str = "") -> JobView:
         from mpi_trainer.local.execute.prepare import prepare
 
         settings = self._settings or current_settings()
+        if workdir:
+            settings = replace(settings, cwd=str(Path(workdir).resolve()))
         return _submit(lambda: prepare(job, settings))
-
-    async def ship(self, job: MPIJob, workdir: str) -> JobView:
-        settings = _in_folder(self._settings or current_settings(), workdir)
-        return await LocalBackend(settings).create(job)
 
     async def copy(self, job: MPIJob, original: Key) -> JobView:
         """It runs as the original did: in its directory, with its MPI and its materials."""
@@ -235,7 +238,7 @@ class LocalBackend:
         else:
             access.copy(_kept(job, settings, path), path, destination)
 
-    async def places(self, key: Key) -> dict[int, str]:
+    async def rank_pods(self, key: Key) -> dict[int, str]:
         return {one.rank: one.pod for one in (await self.details(key)).ranks}
 
     async def stacks(self, key: Key) -> dict[int, str]:
@@ -248,6 +251,15 @@ class LocalBackend:
         """Those that we ship, whatever the namespace."""
         found = (shipped_runtimes.runtime(name) for name in shipped_runtimes.names())
         return [one for one in found if one is not None]
+
+    async def runtime(self, ref: RuntimeRef, namespace: str) -> Runtime:
+        found = None if ref.kind == NAMESPACED else shipped_runtimes.runtime(ref.name)
+        if found is None:
+            raise RuntimeNotFound(
+                f"there is no {ref.kind or CLUSTER} {ref.name} on this machine",
+                f"Use one of {', '.join(shipped_runtimes.names())}.",
+            )
+        return found
 
     async def namespaces(self) -> Sequence[str]:
         with local_errors():
@@ -289,10 +301,6 @@ def _submit(prepared: Callable[[], LocalRun]) -> JobView:
             f"Choose another name, or remove it: `odh mpijob delete {key.typed}`.",
         ) from error
     return job_view(stored, local.settings.train)
-
-
-def _in_folder(settings: LocalSettings, workdir: str) -> LocalSettings:
-    return replace(settings, cwd=str(Path(workdir).resolve()))
 
 
 def _running_pod(key: Key, name: str) -> PodState:

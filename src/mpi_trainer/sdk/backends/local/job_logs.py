@@ -16,7 +16,7 @@ from mpi_trainer.layout.hosts import launcher_name, worker_name
 from mpi_trainer.local.jobs import logfile, store, trainjob
 from mpi_trainer.local.jobs.jobdir import Damaged, JobDir
 from mpi_trainer.sdk.backends.backend import Key, LogLine, LogQuery
-from mpi_trainer.sdk.backends.local.errors import find, readable
+from mpi_trainer.sdk.backends.local.observed import find, readable
 from mpi_trainer.sdk.job.attempts import AttemptMarks
 
 replace = msgspec.structs.replace

@@ -1,22 +1,57 @@
-"""What a job's directory has, as the values of the Backend protocol."""
+"""Jobs of this machine found by name and read from their directories, as the values of the Backend
+protocol and with the errors of `sdk/errors.py`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 
 from mpi_trainer.api.kinds import conditions
 from mpi_trainer.api.kinds.mpijob import MPIJob, to_wire
+from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.execute.settings import SubmittedTrainJob
-from mpi_trainer.local.jobs import trainjob_status
+from mpi_trainer.local.jobs import store, trainjob_status
 from mpi_trainer.local.jobs.jobdir import Damaged, JobDir, JobState, PodState
 from mpi_trainer.local.pods import access
 from mpi_trainer.sdk.backends.backend import JobSummary, JobView, Key, PodInfo, RankInfo
-from mpi_trainer.sdk.backends.local.errors import readable
 from mpi_trainer.sdk.backends.views import mpijob_view
+from mpi_trainer.sdk.errors import JobError, JobNotFound
 
 DAMAGED = "JobDirectoryDamaged"
+
+
+@contextmanager
+def local_errors() -> Iterator[None]:
+    """Errors of `local` inside the block become ours."""
+    try:
+        yield
+    except LocalError as error:
+        raise JobError(error.problem, error.hint) from error
+
+
+@contextmanager
+def readable(key: Key) -> Iterator[None]:
+    """The job's directory may vanish at any moment, and may have been damaged by hand."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise JobNotFound(f"job {key} was deleted just now") from error
+    except Damaged as damage:
+        raise JobError(
+            f"the directory of job {key} is damaged: {damage}",
+            f"Remove it: `odh mpijob delete {key.typed}`.",
+        ) from damage
+
+
+def find(key: Key) -> JobDir:
+    try:
+        with local_errors():
+            return store.find(key.namespace, key.name)
+    except store.NoSuchJob as error:
+        raise JobNotFound(
+            f"there is no job {key} on this machine", "See which there are: `odh mpijob list -A`."
+        ) from error
 
 
 def view(folder: JobDir, key: Key) -> JobView:

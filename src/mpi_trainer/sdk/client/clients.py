@@ -1,23 +1,27 @@
-"""The jobs of a namespace, by name: the asynchronous clients, written once.
+"""The jobs of a namespace, by name, for callers with `await` and without.
 
-A client holds its own connection and nothing is shared between two of them. `AsyncMPIJobClient`
-has the short verbs; `AsyncTrainingClient` is the same under the names that say what is meant.
-As with jobs, methods say `self: Client`, so that the synchronous clients are made from them.
+A client holds its own connection and nothing is shared between two of them. `MPIJobClient` has the
+short verbs; `TrainingClient` is the same under the names that say what is meant. As with jobs,
+methods of the Async classes say `self: Client`, so that the others are made from them.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mpi_trainer.sdk.backends.backend import Backend, EventInfo, JobDetails, LogLine
 from mpi_trainer.sdk.client.connect import connect
-from mpi_trainer.sdk.job.asynchronous import AsyncMPIJob
+from mpi_trainer.sdk.errors import K8sApiException, RuntimeNotFound
 from mpi_trainer.sdk.job.base import Job
-from mpi_trainer.sdk.job.joblist import JobList
+from mpi_trainer.sdk.job.mpijob import AsyncMPIJob, MPIJob
 from mpi_trainer.sdk.job.specs import MPIJobSpec
-from mpi_trainer.sdk.job.state import JobMetrics, JobState
+from mpi_trainer.sdk.job.state import JobList, JobMetrics, JobState
+from mpi_trainer.sdk.synchronous import blocking, converting, iterating
+
+if TYPE_CHECKING:
+    from mpi_trainer.api.kinds.trainjob import TrainJob
 
 
 class Client:
@@ -41,6 +45,16 @@ class Client:
     def _followed(self, name: str, namespace: str | None) -> AsyncMPIJob:
         """A job that is only looked at, so that it need not be fetched before."""
         return AsyncMPIJob(name, namespace or self.namespace, backend=self.backend)
+
+    async def _has_runtime(self, job: TrainJob) -> bool:
+        """Whether the job's runtime is there, and ours to see."""
+        try:
+            await self.backend.runtime(job.spec.runtime_ref, job.namespace)
+        except (RuntimeNotFound, K8sApiException) as error:
+            if isinstance(error, K8sApiException) and error.status not in (403, 404):
+                raise
+            return False
+        return True
 
 
 class AsyncMPIJobClient(Client):
@@ -180,14 +194,9 @@ class AsyncTrainingClient(Client):
     ) -> AsyncMPIJob:
         """Submits a job and returns it.
 
-        A spec becomes a TrainJob where that API and our runtimes are there and a TrainJob can say
-        all of it, and else an MPIJob. What is an MPIJob already stays one.
-
-        Args:
-            job: An MPIJob, an MPIJobSpec (then `name` is needed), or a manifest: its text, or
-                the same as a dict.
-            name: The job's name, for a spec.
-            namespace: The job's namespace, for a spec.
+        It is given as to `MPIJobClient.create`. A spec becomes a TrainJob where that API and our
+        runtimes are there and a TrainJob can say all of it, and else an MPIJob. What is an MPIJob
+        already stays one.
 
         Raises:
             ValueError: The job makes no sense, or (JobExists) its name is taken.
@@ -196,8 +205,8 @@ class AsyncTrainingClient(Client):
             from mpi_trainer.sdk.job import trainjobs
 
             described = trainjobs.trainjob_from_spec(job, name, namespace or self.namespace)
-            stored = await self.backend.train(described) if described else None
-            if stored is not None:
+            if described is not None and await self._has_runtime(described):
+                stored = await self.backend.create_trainjob(described)
                 return AsyncMPIJob._viewed(stored, self.backend)
         return await AsyncMPIJobClient.create(self, job, name, namespace)
 
@@ -214,3 +223,41 @@ class AsyncTrainingClient(Client):
     resume_job = AsyncMPIJobClient.resume
     restart_job = AsyncMPIJobClient.restart
     delete_job = AsyncMPIJobClient.delete
+
+
+class MPIJobClient(Client):
+    __doc__ = Client.__doc__
+
+    create = converting(AsyncMPIJobClient.create, MPIJob.like)
+    get = converting(AsyncMPIJobClient.get, MPIJob.like)
+    list = blocking(AsyncMPIJobClient.list)
+    status = blocking(AsyncMPIJobClient.status)
+    describe = blocking(AsyncMPIJobClient.describe)
+    wait = blocking(AsyncMPIJobClient.wait)
+    watch = iterating(AsyncMPIJobClient.watch)
+    events = iterating(AsyncMPIJobClient.events)
+    logs = iterating(AsyncMPIJobClient.logs)
+    metrics = blocking(AsyncMPIJobClient.metrics)
+    suspend = blocking(AsyncMPIJobClient.suspend)
+    resume = blocking(AsyncMPIJobClient.resume)
+    restart = blocking(AsyncMPIJobClient.restart)
+    delete = blocking(AsyncMPIJobClient.delete)
+
+
+class TrainingClient(Client):
+    __doc__ = Client.__doc__
+
+    create_mpi_job = converting(AsyncTrainingClient.create_mpi_job, MPIJob.like)
+    get_job = MPIJobClient.get
+    list_jobs = MPIJobClient.list
+    get_job_status = MPIJobClient.status
+    describe_job = MPIJobClient.describe
+    wait_for_job_completion = MPIJobClient.wait
+    watch_job = MPIJobClient.watch
+    stream_job_events = MPIJobClient.events
+    get_job_logs = MPIJobClient.logs
+    get_job_metrics = MPIJobClient.metrics
+    suspend_job = MPIJobClient.suspend
+    resume_job = MPIJobClient.resume
+    restart_job = MPIJobClient.restart
+    delete_job = MPIJobClient.delete

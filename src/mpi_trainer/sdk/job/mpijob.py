@@ -1,15 +1,16 @@
-"""What can be done with a job, asynchronously. The synchronous job is made from this one.
+"""What can be done with an MPIJob: `AsyncMPIJob` with `await`, and `MPIJob`, made from it, without.
 
-Every method says `self: Job`: it may use what a job is and its backend, and nothing that differs
-between the two faces; so the same code serves both.
+Methods of AsyncMPIJob say `self: Job`: they use what a job is and its backend, and nothing in which
+the two classes differ.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Self, TypeVar
 
+from mpi_trainer.sdk import event_loop
 from mpi_trainer.sdk.backends.backend import Backend, EventInfo, JobDetails, Key, LogLine, LogQuery
 from mpi_trainer.sdk.client.connect import connect
 from mpi_trainer.sdk.job import events
@@ -22,6 +23,7 @@ from mpi_trainer.sdk.job.state import (
     details_state,
     job_failure,
 )
+from mpi_trainer.sdk.synchronous import blocking, iterating
 
 J = TypeVar("J", bound=Job)
 
@@ -49,11 +51,7 @@ class AsyncMPIJob(Job):
             ValueError: The job makes no sense, or (JobExists) its name is taken.
         """
         self.validate()
-        if self._workdir:
-            made = await self.backend.ship(self._placed(), self._workdir)
-        else:
-            made = await self.backend.create(self._placed())
-        self._note(made)
+        self._note(await self.backend.create(self._placed(), self._workdir))
         return self
 
     async def get_status(self: Job) -> JobState:
@@ -149,3 +147,44 @@ class AsyncMPIJob(Job):
         """Ends the job and removes it; returns when nothing of it is left."""
         await self.backend.delete(self.key)
         self._seen = None
+
+
+class MPIJob(Job):
+    __doc__ = Job.__doc__
+
+    @classmethod
+    def get(cls, name: str, namespace: str = "", *, backend: Backend | None = None) -> Self:
+        """The job of that name.
+
+        Raises:
+            JobNotFound: There is none.
+        """
+        return cls.like(event_loop.run(AsyncMPIJob.get(name, namespace, backend=backend)))
+
+    @classmethod
+    def like(cls, job: Job) -> Self:
+        """The same job, for synchronous use."""
+        made = cls.__new__(cls)
+        made._hold(job._definition, job._backend)
+        made._seen = job._seen
+        return made
+
+    def create(self) -> Self:
+        """Submits the job and returns it; it runs from now on, whatever becomes of this program.
+
+        Raises:
+            ValueError: The job makes no sense, or (JobExists) its name is taken.
+        """
+        return event_loop.run(AsyncMPIJob.create(self))
+
+    get_status = blocking(AsyncMPIJob.get_status)
+    describe = blocking(AsyncMPIJob.describe)
+    wait_for_completion = blocking(AsyncMPIJob.wait_for_completion)
+    watch = iterating(AsyncMPIJob.watch)
+    get_logs = iterating(AsyncMPIJob.get_logs)
+    stream_events = iterating(AsyncMPIJob.stream_events)
+    get_metrics = blocking(AsyncMPIJob.get_metrics)
+    suspend = blocking(AsyncMPIJob.suspend)
+    resume = blocking(AsyncMPIJob.resume)
+    restart = blocking(AsyncMPIJob.restart)
+    delete = blocking(AsyncMPIJob.delete)
