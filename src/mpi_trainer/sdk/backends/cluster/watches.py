@@ -9,14 +9,14 @@ lists again; it ends with its last listener. Refusals (401, 403, no such kind) r
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from mpi_trainer.kube import lists, requests
 from mpi_trainer.kube.errors import Gone, KubeError
 from mpi_trainer.kube.resources import Resource
-from mpi_trainer.kube.watch import Bookmark, Deleted, Unreadable, watch
+from mpi_trainer.kube.watch import Added, Bookmark, Deleted, Modified, Unreadable, watch
 from mpi_trainer.sdk.backends.backend import Key
 from mpi_trainer.sdk.backends.cluster.outages import Outages
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from mpi_trainer.kube.client import Client
 
 Object = Mapping[str, Any]
+_Stored = dict[str, Any]
+Change = lists.Page[_Stored] | Added[_Stored] | Modified[_Stored] | Deleted[_Stored]
 MANY: Final = 4
 SECONDS: Final = 600
 
@@ -79,84 +81,79 @@ class _Watch:
     """Runs as a task from the beginning."""
 
     def __init__(self, client: Client, outages: Outages, place: tuple[Resource, str, str]) -> None:
-        self._client = client
-        self._outages = outages
-        self._resource, self._namespace, name = place
-        self._fields = f"metadata.name={name}" if name else ""
+        resource, namespace, name = place
+        fields = f"metadata.name={name}" if name else ""
         self.objects: dict[str, Object] = {}
         self.listeners: dict[str, set[asyncio.Event]] = {}
         self.synced = asyncio.Event()
         self.error: KubeError | None = None
-        self._version = ""
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        changes = list_and_watch(client, outages, resource, namespace, fields)
+        self._task = asyncio.get_running_loop().create_task(self._run(changes))
 
     async def end(self) -> None:
         self._task.cancel()
         with suppress(asyncio.CancelledError):
             await self._task
 
-    async def _run(self) -> None:
+    async def _run(self, changes: AsyncGenerator[Change, None]) -> None:
         try:
-            await self._go_on()
+            async with aclosing(changes):
+                async for change in changes:
+                    self._tell(*self._stored(change))
         except KubeError as error:
             self.error = error
         self.synced.set()
         self._tell(*self.listeners)
 
-    async def _go_on(self) -> None:
-        tried = 0
-        while True:
-            try:
-                if not self._version:
-                    await self._list()
-                    self._outages.over()
-                    tried = 0
-                await self._watch()
-            except Gone:
-                self._version = ""
-            except KubeError as error:
-                # Listed again: only an answer proves that the server is back.
-                self._version = ""
-                await self._outages.endure(error, tried)
-                tried += 1
-
-    async def _list(self) -> None:
-        page = await lists.list_all(
-            self._client,
-            self._resource,
-            dict[str, Any],
-            namespace=self._namespace,
-            fields=self._fields,
-        )
-        before, self.objects = self.objects, {o["metadata"]["name"]: o for o in page.items}
-        self._version = page.resource_version
-        self.synced.set()
-        self._tell(*{*before, *self.objects, *self.listeners})
-
-    async def _watch(self) -> None:
-        request = requests.watch(
-            self._resource,
-            self._namespace,
-            fields=self._fields,
-            resource_version=self._version,
-            seconds=SECONDS,
-        )
-        async with aclosing(watch(self._client, request, dict[str, Any])) as events:
-            async for event in events:
-                if isinstance(event, Bookmark):
-                    self._version = event.resource_version
-                elif isinstance(event, Unreadable):
-                    self._version = event.metadata.resource_version
-                else:
-                    meta = event.object["metadata"]
-                    self._version = meta["resourceVersion"]
-                    if isinstance(event, Deleted):
-                        self.objects.pop(meta["name"], None)
-                    else:
-                        self.objects[meta["name"]] = event.object
-                    self._tell(meta["name"])
+    def _stored(self, change: Change) -> Iterable[str]:
+        """The names that it is about."""
+        if isinstance(change, lists.Page):
+            before, self.objects = self.objects, {o["metadata"]["name"]: o for o in change.items}
+            self.synced.set()
+            return {*before, *self.objects, *self.listeners}
+        name = change.object["metadata"]["name"]
+        if isinstance(change, Deleted):
+            self.objects.pop(name, None)
+        else:
+            self.objects[name] = change.object
+        return (name,)
 
     def _tell(self, *names: str) -> None:
         for name in names:
             for heard in self.listeners.get(name, ()):
                 heard.set()
+
+
+async def list_and_watch(
+    client: Client, outages: Outages, resource: Resource, namespace: str, fields: str = ""
+) -> AsyncGenerator[Change, None]:
+    """All objects as one page, then every change; a page again where the watch has broken."""
+    version, tried = "", 0
+    while True:
+        try:
+            if not version:
+                # Only the answer to a list proves that the server is back.
+                page = await lists.list_all(
+                    client, resource, dict[str, Any], namespace=namespace, fields=fields
+                )
+                outages.over()
+                version, tried = page.resource_version, 0
+                yield page
+            request = requests.watch(
+                resource, namespace, fields=fields, resource_version=version, seconds=SECONDS
+            )
+            async with aclosing(watch(client, request, dict[str, Any])) as events:
+                async for event in events:
+                    if isinstance(event, Bookmark):
+                        version = event.resource_version
+                    elif isinstance(event, Unreadable):
+                        version = event.metadata.resource_version
+                    else:
+                        version = event.object["metadata"]["resourceVersion"]
+                        yield event
+        except Gone:
+            version = ""
+        except KubeError as error:
+            version = ""
+            await outages.endure(error, tried)
+            tried += 1
