@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mpi_trainer.local.pods.isolation import Isolation, probe
-from mpi_trainer.local.pods.namespaces import enter_user_namespace
+from mpi_trainer.local.pods.isolation import Isolation, enter_user_namespace, probe
 from tests.local.scenario import ORDINARY_UID, Traces, in_child, needs_root
 
 

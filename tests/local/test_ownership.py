@@ -17,7 +17,6 @@ from mpi_trainer.api.defaults import mpijob_with_defaults
 from mpi_trainer.local import paths
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.execute.settings import LocalSettings
-from mpi_trainer.local.jobs import private_files
 from mpi_trainer.local.jobs.jobdir import Damaged, JobDir, JobState
 from mpi_trainer.local.pods import loopback
 from mpi_trainer.local.pods.cgroups import Support
@@ -200,7 +199,7 @@ def test_a_file_server_that_gives_all_files_to_one_user_is_no_attack(
 ) -> None:
     """New files belong to the folder's owner there, and so does the folder."""
     monkeypatch.setattr(os, "geteuid", lambda: VICTIM)
-    private_files.demand_own(tmp_path, tmp_path)
+    paths.demand_own(tmp_path, tmp_path)
 
 
 def test_the_folder_of_jobs_is_closed_to_others_whatever_the_umask(

@@ -5,17 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from mpi_trainer.api.errors import FieldError, InvalidJob
 from mpi_trainer.api.kinds.mpijob import MPIJob, to_wire
+from mpi_trainer.api.kinds.runtime import CLUSTER, Runtime, serves
+from mpi_trainer.api.kinds.trainjob import TrainJob
+from mpi_trainer.api.spelling import nearest
 from mpi_trainer.api.yaml import load
 from mpi_trainer.local.errors import LocalError
-
-if TYPE_CHECKING:
-    from mpi_trainer.api.kinds.runtime import Runtime
 
 LARGEST = 4 * 1024 * 1024
 Object = dict[str, Any]
@@ -84,3 +84,37 @@ def attachments(file: load.JobFile | None, namespace: str) -> list[Object]:
     for each in made:
         each["metadata"].setdefault("namespace", namespace)
     return made
+
+
+def runtime_for(job: TrainJob, file: load.JobFile, path: str | None) -> Runtime:
+    """The runtime of a TrainJob of the file: what the user gave with --runtime, the file's own, or
+    one that we ship."""
+    from mpi_trainer.local.jobs import shipped_runtimes
+
+    if path is not None:
+        return _only_runtime(path)
+    own = (one for one in file.runtimes if serves(one, job))
+    ref = job.spec.runtime_ref
+    found = next(own, None)
+    if found is None and ref.kind in (None, CLUSTER):
+        found = shipped_runtimes.runtime(ref.name)
+    if found is None:
+        known = shipped_runtimes.names()
+        meant = nearest(ref.name, known)
+        hint = f"Did you mean {meant}? " if meant else ""
+        raise LocalError(
+            f"there is no {ref.kind or CLUSTER} {ref.name} here",
+            f"{hint}Give it with `--runtime FILE`, put it into the job's file, or use one of "
+            f"{', '.join(known)}.",
+        )
+    return found
+
+
+def _only_runtime(path: str) -> Runtime:
+    found = objects(path).runtimes
+    if len(found) != 1:
+        raise LocalError(
+            f"{path} holds {len(found)} runtimes, and a job has one",
+            "Give a file with one TrainingRuntime or ClusterTrainingRuntime.",
+        )
+    return found[0]

@@ -15,7 +15,8 @@ Verbs = Mapping[str, tuple[str, str]]
 
 
 class LazyGroup(click.Group):
-    """`verbs`: verb -> (module under cli, one line of help)."""
+    """`verbs`: verb -> (module under cli.verbs, one line of help). The command is the module's
+    `command`, or the one named after a colon."""
 
     verbs: ClassVar[Verbs] = {}
 
@@ -25,8 +26,10 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.verbs:
             return None
-        module = import_module(f"mpi_trainer.cli.verbs.{self.verbs[cmd_name][0]}")
-        command: click.Command = module.command
+        path, _, name = self.verbs[cmd_name][0].partition(":")
+        command: click.Command = getattr(
+            import_module(f"mpi_trainer.cli.verbs.{path}"), name or "command"
+        )
         return command
 
     def resolve_command(

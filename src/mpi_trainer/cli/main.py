@@ -32,4 +32,4 @@ def _exit_code() -> int:
     except Exception as error:
         from mpi_trainer.cli.output import errors
 
-        return errors.told(error)
+        return errors.report(error)

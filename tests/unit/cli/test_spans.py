@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mpi_trainer.cli.output import durations
+from mpi_trainer.cli.output import formatting
+from mpi_trainer.cli.verbs.mpijob import options
 
 
 @pytest.mark.parametrize(
@@ -28,7 +29,7 @@ from mpi_trainer.cli.output import durations
     ],
 )
 def test_durations_are_read(text: str, wanted: float | None) -> None:
-    assert durations.seconds(text) == wanted
+    assert options.seconds(text) == wanted
 
 
 @pytest.mark.parametrize(
@@ -44,4 +45,4 @@ def test_durations_are_read(text: str, wanted: float | None) -> None:
     ],
 )
 def test_durations_are_written_in_two_units(span: float, wanted: str) -> None:
-    assert durations.short(span) == wanted
+    assert formatting.duration(span) == wanted

@@ -9,7 +9,7 @@ import msgspec
 from mpi_trainer.api.defaults import mpijob_with_defaults
 from mpi_trainer.api.kinds.pods import PodTemplate
 from mpi_trainer.layout.mpijob import layout
-from mpi_trainer.local.execute.layout_description import description
+from mpi_trainer.local.execute.prepare import description
 from mpi_trainer.sdk.job.new import HostMount, NewJob
 
 

@@ -69,7 +69,7 @@ def misused(error: click.ClickException) -> str:
     return worded(text[:1].lower() + text[1:], f"See `{help_of} --help`.")
 
 
-def told(error: Exception) -> int:
+def report(error: Exception) -> int:
     """Says what went wrong; the exit code that follows from it."""
     if os.environ.get("ODH_TRACEBACK"):
         raise error

@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from mpi_trainer.cli import context
-from mpi_trainer.cli.output import durations
 
 if TYPE_CHECKING:
     from mpi_trainer.diagnose.progress import Progress
@@ -31,8 +30,8 @@ def row(job: JobSummary, now: datetime, *, wide: bool, everywhere: bool) -> tupl
         job.state,
         str(job.workers),
         progress_words(job.progress) or "-",
-        durations.between(job.created, now),
-        durations.between(job.started, end),
+        between(job.created, now),
+        between(job.started, end),
     )
     more = (str(job.slots), job.implementation or "-", job.reason or "-", one_line(job.message))
     return (*((job.key.namespace,) if everywhere else ()), *cells, *(more if wide else ()))
@@ -56,7 +55,7 @@ def eta_words(progress: Progress | None, now: float) -> str:
     """How long it will still take; empty where nobody can know."""
     if progress is None or progress.eta_seconds is None or not progress.eta_seconds:
         return ""
-    return durations.short(max(progress.eta_seconds - max(now - progress.at, 0.0), 0.0))
+    return duration(max(progress.eta_seconds - max(now - progress.at, 0.0), 0.0))
 
 
 def metric_words(progress: Progress | None) -> str:
@@ -110,3 +109,25 @@ def full_name(name: str) -> str:
 def one_line(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
+
+
+def duration(span: float) -> str:
+    """At most two units, as `kubectl get` has it: 45s, 2m14s, 3h5m, 4d2h."""
+    whole = max(int(span), 0)
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return _two(whole, 60, "m", 1, "s")
+    if whole < 86400:
+        return _two(whole, 3600, "h", 60, "m")
+    return _two(whole, 86400, "d", 3600, "h")
+
+
+def between(begin: datetime | None, end: datetime | None) -> str:
+    return "-" if begin is None or end is None else duration((end - begin).total_seconds())
+
+
+def _two(span: int, large: int, large_name: str, small: int, small_name: str) -> str:
+    first, rest = divmod(span, large)
+    second = rest // small
+    return f"{first}{large_name}{second}{small_name}" if second else f"{first}{large_name}"

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from mpi_trainer.cli.output import durations, formatting
+from mpi_trainer.cli.output import formatting
 from mpi_trainer.diagnose.progress import Progress
 from mpi_trainer.sdk.backends.backend import JobDetails, LogLine, PodInfo
 from mpi_trainer.sdk.backends.views import details_summary
@@ -25,7 +25,7 @@ def headline(details: JobDetails, now: datetime) -> str:
     job = details_summary(details)
     parts = [f"{job.key.name} {job.state}"]
     if job.started:
-        parts.append(durations.between(job.started, job.completed or now))
+        parts.append(formatting.between(job.started, job.completed or now))
     parts += [formatting.progress_words(job.progress), formatting.metric_words(job.progress)]
     message = details.waits_for and f"waits for {details.waits_for}"
     return "  ".join(part for part in (*parts, message) if part)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import TextIO
+from typing import Self, TextIO
 
 # Both sets of control characters, and those that turn text or begin a line; not tab and newline.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -65,22 +66,60 @@ def say(text: str = "") -> None:
 
 def progress(what: str) -> Callable[[float], None]:
     """A line that says how long something has been going on, from the second second on."""
-    told = -1
+    shown = -1
 
-    def tell(seconds: float) -> None:
-        nonlocal told
+    def show(seconds: float) -> None:
+        nonlocal shown
         now = int(seconds)
-        if now < 1 or now == told:
+        if now < 1 or now == shown:
             return
         if sys.stderr.isatty():
             print(f"\r{what} … {now} s", end="", file=sys.stderr, flush=True)
-        elif told < 1 or now % 10 == 0:
+        elif shown < 1 or now % 10 == 0:
             say(f"{what} … {now} s")
-        told = now
+        shown = now
 
-    return tell
+    return show
 
 
 def clear_progress() -> None:
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+class Screen:
+    """Text that changes in place on a terminal; elsewhere, only the lines that are new."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stdout
+        self._lines: list[str] = []
+
+    @classmethod
+    def over(cls, text: str) -> Self:
+        """A screen that already shows `text` as its last lines."""
+        screen = cls()
+        screen._lines = text.splitlines()
+        return screen
+
+    @property
+    def alive(self) -> bool:
+        return self._stream.isatty()
+
+    @property
+    def width(self) -> int:
+        return shutil.get_terminal_size().columns
+
+    def draw(self, text: str) -> None:
+        lines = text.splitlines()
+        if lines == self._lines:
+            return
+        if self.alive:
+            height = shutil.get_terminal_size().lines - 1
+            up = f"\x1b[{min(len(self._lines), height)}F" if self._lines else ""
+            body = "".join(f"{line}\x1b[K\n" for line in lines[-height:])
+            self._stream.write(f"{up}{body}\x1b[J")
+        else:
+            known = set(self._lines)
+            self._stream.writelines(f"{line}\n" for line in lines if line not in known)
+        self._stream.flush()
+        self._lines = lines

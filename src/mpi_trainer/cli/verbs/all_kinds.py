@@ -14,7 +14,7 @@ import click
 from mpi_trainer.cli.context import cluster, run_async
 from mpi_trainer.cli.output import formatting
 from mpi_trainer.cli.output.verbosity import say, verbosity_options
-from mpi_trainer.cli.verbs.mpijob.list import Style, Wish, listing, look
+from mpi_trainer.cli.verbs.mpijob.list import ListFormat, ListOptions, list_options, print_list
 from mpi_trainer.sdk.backends.backend import JobSummary
 from mpi_trainer.sdk.backends.cluster.kinds import KINDS, Kind
 
@@ -23,22 +23,22 @@ KIND: Final = "KIND"
 
 @click.command("list")
 @click.argument("kinds", nargs=-1, metavar="[KIND]...")
-@listing
+@list_options
 @verbosity_options
 def command(*, kinds: tuple[str, ...], **given: Any) -> None:
     """List training jobs of every kind, newest first, or of the kinds that are named."""
     wanted = [_kind(word) for word in kinds] or list(KINDS)
-    told_of: set[str] = set()
+    reported: set[str] = set()
 
     def found(namespace: str | None) -> list[JobSummary]:
         jobs, closed = run_async(cluster(single=True, kinds=wanted).list_readable(namespace))
-        unsaid = [kind for kind in closed if kind not in told_of]
+        unsaid = [kind for kind in closed if kind not in reported]
         if unsaid:
             say(f"not shown, because you may not list them: {', '.join(unsaid)}")
-        told_of.update(unsaid)
+        reported.update(unsaid)
         return list(jobs)
 
-    look(found, EVERY_KIND, Wish(**given))
+    print_list(found, EVERY_KIND, ListOptions(**given))
 
 
 def _kind(word: str) -> Kind:
@@ -74,4 +74,4 @@ def _document(jobs: Iterable[JobSummary]) -> dict[str, Any]:
     return {"kind": "List", "items": [{"kind": job.kind, **formatting.data(job)} for job in jobs]}
 
 
-EVERY_KIND = Style(_document, _full_name, _columns, _row)
+EVERY_KIND = ListFormat(_document, _full_name, _columns, _row)

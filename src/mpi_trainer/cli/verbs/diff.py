@@ -42,7 +42,7 @@ def command(path: str, output: str, namespace: str, domain: str) -> int:
         click.echo(msgspec.json.format(msgspec.json.encode([_plain(d) for d in listed]), indent=2))
     else:
         for difference in listed:
-            _tell(difference)
+            _print(difference)
     return DIFFERENT if listed else SAME
 
 
@@ -62,7 +62,7 @@ def _plain(difference: Difference) -> dict[str, object]:
     }
 
 
-def _tell(difference: Difference) -> None:
+def _print(difference: Difference) -> None:
     click.echo(f"{difference.kind}/{difference.name}: {difference.state}")
     for change in difference.changes:
         click.echo(f"  {change.field}: {_sides(change)}")

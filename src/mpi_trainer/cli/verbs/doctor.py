@@ -48,7 +48,7 @@ def command(namespace: str, output: str) -> int:
         click.echo(json.dumps(msgspec.to_builtins(checks), indent=2))
     else:
         for check in checks:
-            _tell(check)
+            _print(check)
     return FAILED if any(f.level == "missing" for f in checks) else 0
 
 
@@ -130,7 +130,7 @@ def _memory() -> str:
     return f"{pages / (1 << 30):.0f} GiB"
 
 
-def _tell(check: Check) -> None:
+def _print(check: Check) -> None:
     marks = {"ok": terminal.good("✓"), "limited": "!", "missing": terminal.bad("✗")}
     click.echo(f"{marks[check.level]} {check.what}: {check.says}")
     if check.mend:

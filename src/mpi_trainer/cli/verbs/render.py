@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from mpi_trainer.cli import job_files
 from mpi_trainer.cli.output import terminal
-from mpi_trainer.cli.runtimes import chosen
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.plan.objects import (
     PlannedMPIJob,
@@ -67,7 +66,7 @@ def _planned(
     ]
     file = replace(file, runtimes=tuple(named(one, namespace) for one in file.runtimes))
     for job in (named(one, namespace) for one in file.train_jobs):
-        made.append(planned_trainjob(job, chosen(job, file, runtime), domain))
+        made.append(planned_trainjob(job, job_files.runtime_for(job, file, runtime), domain))
     return made
 
 

@@ -82,15 +82,15 @@ def command(**options: Any) -> int:
         return run_remote.run(options)
     if options["image"]:
         raise click.UsageError("--image is for clusters: here a job runs with your own programs")
-    order = _order(options)
+    job = _local_run(options)
     if options["dry_run"]:
-        click.echo(_dry(order, options["output"]))
+        click.echo(_dry(job, options["output"]))
         return 0
     quiet, output = options["quiet"], options["output"]
-    ready = order.run_plan()
-    ensure_installed(order.distribution)
+    ready = job.run_plan()
+    ensure_installed(job.distribution)
     if not quiet:
-        for note in order.notes:
+        for note in job.notes:
             terminal.say(terminal.faint(note))
     ended = run(ready, _Printer(quiet=quiet, data_elsewhere=output != "text").hear)
     if output != "text":
@@ -104,7 +104,7 @@ def command(**options: Any) -> int:
     return 0 if ended.state == "Succeeded" else FAILED
 
 
-def _order(options: dict[str, Any]) -> LocalRun:
+def _local_run(options: dict[str, Any]) -> LocalRun:
     words, path = tuple(options["words"]), options["path"]
     if bool(words) == bool(path):
         raise click.UsageError(
@@ -139,7 +139,7 @@ def _order(options: dict[str, Any]) -> LocalRun:
 
 def _from_file(path: str, options: dict[str, Any]) -> LocalRun:
     # YAML is a quarter of all that starting costs, and a plain command needs none.
-    from mpi_trainer.cli import job_files, runtimes
+    from mpi_trainer.cli import job_files
     from mpi_trainer.sdk.job import trainjobs
 
     file = job_files.objects(path)
@@ -157,7 +157,7 @@ def _from_file(path: str, options: dict[str, Any]) -> LocalRun:
         )
     if file.train_jobs:
         (job,) = file.train_jobs
-        runtime = runtimes.chosen(job, file, options["runtime"])
+        runtime = job_files.runtime_for(job, file, options["runtime"])
         job = trainjobs.with_env(job, options["env"])
         return prepare_train(job, trainjobs.with_mounts(runtime, options["mounts"]), settings)
     if options["runtime"]:
@@ -215,8 +215,8 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _dry(order: LocalRun, output: str) -> str:
-    return _formatted(order.described(), "json" if output == "json" else "yaml")
+def _dry(job: LocalRun, output: str) -> str:
+    return _formatted(job.described(), "json" if output == "json" else "yaml")
 
 
 def _formatted(data: Any, output: str) -> str:

@@ -56,7 +56,7 @@ def command(paths: tuple[str, ...], server: bool, namespace: str, output: str) -
         click.echo(json.dumps(msgspec.to_builtins(reports), indent=2))
     else:
         for report in reports:
-            _tell(report, asked=server)
+            _print(report, asked=server)
     return USAGE if any(f.errors for f in reports) else 0
 
 
@@ -106,7 +106,7 @@ def _report(
     return replace(report, errors=tuple(refused), warnings=(*report.warnings, *unasked))
 
 
-def _tell(report: FileReport, *, asked: bool) -> None:
+def _print(report: FileReport, *, asked: bool) -> None:
     for text in report.warnings:
         terminal.say(f"warning: {text}")
     for text in report.errors:

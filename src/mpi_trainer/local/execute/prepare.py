@@ -7,7 +7,7 @@ a run: it makes the directories of claims, and refuses where the machine lacks w
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,16 +17,17 @@ from mpi_trainer.api.defaults import mpijob_with_defaults
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.kinds.annotations import LOCAL_MPI
 from mpi_trainer.api.kinds.mpijob import OPEN_MPI, MPIJob
+from mpi_trainer.api.kinds.pods import Container
 from mpi_trainer.api.kinds.runtime import Runtime
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.api.validation import compatibility
 from mpi_trainer.api.validation import mpijob as mpijob_rules
 from mpi_trainer.layout.agent import Choice
-from mpi_trainer.layout.model import Layout
+from mpi_trainer.layout.agent.paths import FOLDER as AGENT_FOLDER
+from mpi_trainer.layout.model import Layout, PodLayout
 from mpi_trainer.layout.mpijob import choose, layout
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.execute import applied_fields, preflight
-from mpi_trainer.local.execute.layout_description import description
 from mpi_trainer.local.execute.machine import this_machine
 from mpi_trainer.local.execute.run import RunPlan
 from mpi_trainer.local.execute.settings import LocalSettings
@@ -209,3 +210,38 @@ def _not_applied(job: MPIJob) -> list[str]:
     return found + [
         f"worker.{p}" for p in applied_fields.not_applied(job.worker.template, "worker")
     ]
+
+
+def description(layout: Layout) -> dict[str, Any]:
+    """What MPI is given, in full but for the agent's scripts. Of the job's own templates only the
+    plain variables and the mounts: a value from a Secret must not be printed."""
+    return {
+        "name": layout.name,
+        "namespace": layout.namespace,
+        "implementation": layout.implementation,
+        "ranks": layout.ranks,
+        "slotsPerWorker": layout.slots,
+        "launcher": _pod_description(layout.launcher),
+        "workers": [_pod_description(worker) for worker in layout.workers],
+    }
+
+
+def _pod_description(pod: PodLayout) -> dict[str, Any]:
+    container = next(iter(pod.template.view.spec.containers), Container())
+    own = {v.name: v.value or "" for v in container.env if v.value_from is None}
+    facts = {
+        "name": pod.name,
+        "hostname": f"{pod.hostname}.{pod.subdomain}",
+        "command": list(pod.command),
+        "env": {**own, **dict(pod.env)},
+        "labels": dict(pod.labels),
+        "mounts": {mount.mount_path: mount.name for mount in container.volume_mounts},
+        "files": {f.path: f.text for f in pod.files if not f.path.startswith(f"{AGENT_FOLDER}/")},
+        "keys": list(_folders(key.path for key in pod.keys)),
+    }
+    return {name: fact for name, fact in facts.items() if fact}
+
+
+def _folders(paths: Iterable[str]) -> dict[str, None]:
+    """Each folder once, in order."""
+    return dict.fromkeys(path.rpartition("/")[0] for path in paths)

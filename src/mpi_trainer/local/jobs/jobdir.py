@@ -33,7 +33,7 @@ from mpi_trainer.diagnose.progress import Progress
 from mpi_trainer.local.execute.reports import RankRow
 from mpi_trainer.local.execute.settings import LocalSettings
 from mpi_trainer.local.jobs.logfile import Missing
-from mpi_trainer.local.jobs.private_files import open_unlinked
+from mpi_trainer.local.paths import open_unlinked
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from mpi_trainer.api.yaml import typed
-from mpi_trainer.local.jobs.private_files import open_unlinked
+from mpi_trainer.local.paths import open_unlinked
 
 SEGMENT_BYTES = 8 << 20
 SEGMENTS = 16

@@ -29,8 +29,7 @@ from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus
 from mpi_trainer.local.execute.settings import LocalSettings
 from mpi_trainer.local.jobs import queue
 from mpi_trainer.local.jobs.jobdir import Damaged, JobDir, JobState, StoredEvent
-from mpi_trainer.local.jobs.private_files import open_unlinked
-from mpi_trainer.local.paths import jobs_dir
+from mpi_trainer.local.paths import jobs_dir, open_unlinked
 
 replace = msgspec.structs.replace
 

@@ -21,9 +21,8 @@ from pathlib import Path
 import msgspec
 
 from mpi_trainer.local.errors import CannotInstall
-from mpi_trainer.local.jobs.private_files import open_unlinked
 from mpi_trainer.local.mpi import debian
-from mpi_trainer.local.paths import data_dir
+from mpi_trainer.local.paths import data_dir, open_unlinked
 
 Progress = Callable[[float], None]
 

@@ -27,7 +27,7 @@ from mpi_trainer.local.pods import shim, syscalls
 from mpi_trainer.local.pods.cgroups import JobGroups, start_time
 from mpi_trainer.local.pods.isolation import Isolation
 from mpi_trainer.local.pods.pod import MPI_FOLDER, ExitStatus, PodPaths, PodPlan
-from mpi_trainer.local.pods.running_pod import START_SECONDS, ShimPod, spawn
+from mpi_trainer.local.pods.running_pod import START_SECONDS, ShimPod, release_all, spawn
 from mpi_trainer.local.pods.shim import PodEnds
 
 _END_ALL: Final = signal.SIGRTMIN
@@ -104,17 +104,13 @@ class Loopback:
             for pod in new:
                 pod.receive(b"run", deadline)
         except BaseException:
-            for pod in new:
-                pod.release()
+            release_all(new)
             raise
         self._members.extend(new)
         return tuple(new)
 
     def close(self) -> None:
-        for pod in self._members:
-            pod.kill()
-        for pod in self._members:
-            pod.release()
+        release_all(self._members)
         self._members.clear()
         self._held_port.close()
         self._groups.close()

@@ -11,7 +11,7 @@ import shutil
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NoReturn, TypeVar
 
 from mpi_trainer.local.errors import StartError
@@ -112,6 +112,14 @@ class ShimPod:
             if message.startswith(b"exit "):
                 return ExitStatus.of_wait(int(message[5:]))
         return None
+
+
+def release_all(pods: Sequence[ShimPod]) -> None:
+    """All are told to end before the first is waited for."""
+    for pod in pods:
+        pod.kill()
+    for pod in pods:
+        pod.release()
 
 
 M = TypeVar("M", bound=ShimPod)

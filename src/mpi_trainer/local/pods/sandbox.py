@@ -15,15 +15,15 @@ from typing import Self
 from mpi_trainer.local.errors import PodError, StartError
 from mpi_trainer.local.pods import network, passwd, rootfs, sshd, syscalls
 from mpi_trainer.local.pods.cgroups import JobGroups
-from mpi_trainer.local.pods.isolation import Isolation
-from mpi_trainer.local.pods.namespaces import (
+from mpi_trainer.local.pods.isolation import (
     SCRATCH,
+    Isolation,
     enter_user_namespace,
     host_path,
     mount_scratch,
 )
 from mpi_trainer.local.pods.pod import PodFile, PodPaths, PodPlan
-from mpi_trainer.local.pods.running_pod import START_SECONDS, ShimPod, spawn
+from mpi_trainer.local.pods.running_pod import START_SECONDS, ShimPod, release_all, spawn
 from mpi_trainer.local.pods.shim import PodStart, run_shim
 
 
@@ -81,19 +81,13 @@ class Sandbox:
             for pod in new:
                 pod.receive(b"run", deadline)
         except BaseException:
-            for pod in new:
-                pod.kill()
-            for pod in new:
-                pod.release()
+            release_all(new)
             raise
         self._members.extend(new)
         return tuple(new)
 
     def close(self) -> None:
-        for pod in self._members:
-            pod.kill()
-        for pod in self._members:
-            pod.release()
+        release_all(self._members)
         self._members.clear()
         self._network.close()
         self._groups.close()

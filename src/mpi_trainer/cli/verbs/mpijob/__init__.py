@@ -15,16 +15,16 @@ VERBS = {
     "logs": ("mpijob.logs", "Print what a job printed, by rank if you like."),
     "wait": ("mpijob.wait", "Wait until a job has come to a state."),
     "watch": ("mpijob.watch", "A live view: state, progress, ranks, last lines."),
-    "suspend": ("mpijob.suspend", "Stop a job's pods but keep the job."),
-    "resume": ("mpijob.resume", "Let a suspended job run."),
-    "restart": ("mpijob.restart", "Run a job again from the beginning."),
+    "suspend": ("mpijob.change:suspend", "Stop a job's pods but keep the job."),
+    "resume": ("mpijob.change:resume", "Let a suspended job run."),
+    "restart": ("mpijob.change:restart", "Run a job again from the beginning."),
     "clone": ("mpijob.clone", "Submit a copy of a job, with changes."),
     "exec": ("mpijob.exec", "Run a command beside a rank."),
     "cp": ("mpijob.cp", "Copy a file or directory out of a job."),
     "top": ("mpijob.top", "Show CPU and memory that jobs use."),
     "stack": ("mpijob.stack", "Show where each rank is, for jobs that hang."),
     "delete": ("mpijob.delete", "Stop jobs and remove everything of them."),
-    "prune": ("mpijob.prune", "Delete jobs that ended long ago."),
+    "prune": ("mpijob.delete:prune", "Delete jobs that ended long ago."),
 }
 
 

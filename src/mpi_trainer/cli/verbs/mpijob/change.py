@@ -1,4 +1,5 @@
-"""One change to several jobs, each told as it is done; the wait afterwards, where one is asked."""
+"""`odh mpijob suspend`, `resume` and `restart`: one change to several jobs, each reported as it is
+done; then the wait, where one is asked for."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ import click
 from mpi_trainer.api.kinds import conditions
 from mpi_trainer.cli.context import connect, run_async
 from mpi_trainer.cli.output import formatting
-from mpi_trainer.cli.verbs.mpijob import exit_status
+from mpi_trainer.cli.output.verbosity import verbosity_options
+from mpi_trainer.cli.verbs.mpijob import following, options
 from mpi_trainer.cli.verbs.mpijob.wait import until
 from mpi_trainer.sdk.backends.backend import Backend, JobView, Key
 from mpi_trainer.sdk.errors import JobError
@@ -19,7 +21,57 @@ from mpi_trainer.sdk.errors import JobError
 Change = Callable[[Backend, Key], Coroutine[Any, Any, JobView]]
 
 
-def changed(
+def _arguments(wait_help: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """The names, the namespace and the wait of each of these commands."""
+
+    def add(function: Callable[..., int]) -> Callable[..., int]:
+        wait = click.option("--wait", is_flag=True, help=wait_help)
+        named = options.namespace(wait(options.timeout(verbosity_options(function))))
+        return options.some_names(named)
+
+    return add
+
+
+@click.command("suspend")
+@_arguments("Return when the pods are gone.")
+def suspend(*, names: tuple[str, ...], namespace: str, wait: bool, timeout: float | None) -> int:
+    """Stop a job's pods but keep the job; `resume` starts it from the beginning.
+
+    \b
+    odh mpijob suspend train --wait
+    """
+    aim = conditions.SUSPENDED if wait else ""
+    return _changed("suspended", names, namespace, lambda b, key: b.suspend(key), (aim, timeout))
+
+
+@click.command("resume")
+@_arguments("Return when the job runs.")
+def resume(*, names: tuple[str, ...], namespace: str, wait: bool, timeout: float | None) -> int:
+    """Let a suspended job run.
+
+    \b
+    odh mpijob resume train
+    """
+    aim = conditions.RUNNING if wait else ""
+    return _changed("resumed", names, namespace, lambda b, key: b.resume(key), (aim, timeout))
+
+
+@click.command("restart")
+@_arguments("Return when the job has succeeded or failed.")
+def restart(*, names: tuple[str, ...], namespace: str, wait: bool, timeout: float | None) -> int:
+    """Run a job again from the beginning.
+
+    A job that has ended is created anew under its name, and its old output goes; one that runs is
+    suspended and resumed.
+
+    \b
+    odh mpijob restart train --wait
+    """
+    aim = conditions.SUCCEEDED if wait else ""
+    return _changed("restarted", names, namespace, lambda b, key: b.restart(key), (aim, timeout))
+
+
+def _changed(
     done: str,
     names: tuple[str, ...],
     namespace: str,
@@ -43,7 +95,7 @@ def changed(
             raise failed[0]
         aim, limit = wait
         codes = [
-            await exit_status.within(limit, partial(_settled, backend, key, aim), key, aim)
+            await following.within(limit, partial(_settled, backend, key, aim), key, aim)
             for key in keys
             if aim
         ]
@@ -60,5 +112,5 @@ async def _settled(backend: Backend, key: Key, aim: str) -> int:
         at_work = any(not pod.end for pod in found.pods)
         if not at_work or not conditions.holds(found.job.conditions, aim):
             break
-        await exit_status.pause()
+        await following.pause()
     return code

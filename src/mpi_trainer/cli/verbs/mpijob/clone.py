@@ -56,5 +56,5 @@ def command(**given: Any) -> int:
     if old.kind != KIND:
         raise JobError(f"job {key} is a {old.kind}, and only MPIJobs are cloned")
     job = clone(decode(MPIJob, old.manifest).value, given["newname"], given["namespace"], wanted)
-    order = submit.Order(given["follow"], given["wait"], given["timeout"], given["form"])
-    return submit.shown([job], order) if given["dry_run"] else submit.copied(job, key, order)
+    after = submit.AfterSubmit(given["follow"], given["wait"], given["timeout"], given["form"])
+    return submit.shown([job], after) if given["dry_run"] else submit.copied(job, key, after)

@@ -104,27 +104,27 @@ def command(**given: Any) -> int:
     jobs = [_with_policies(job, given) for job in jobs]
     if (given["follow"] or given["wait"]) and len(jobs) != 1:
         raise click.UsageError(f"--follow and --wait need one job; {given['path']} has {len(jobs)}")
-    order = submit.Order(
+    after = submit.AfterSubmit(
         follow=given["follow"],
         wait=given["wait"],
         timeout=given["timeout"],
         form=given["form"],
-        told=file.warnings if file else (),
+        known=file.warnings if file else (),
     )
     if given["dry_run"]:
-        return submit.shown(jobs, order)
+        return submit.shown(jobs, after)
     if context.on_cluster():
         _check_for_a_cluster(given)
         jobs = jobs if file else [_for_a_cluster(job) for job in jobs]
         others = job_files.attachments(file, given["namespace"])
         if given["workdir"]:
-            return submit.shipped(jobs, others, given["workdir"], order)
+            return submit.shipped(jobs, others, given["workdir"], after)
         jobs = jobs if file else [submit.fitted(job) for job in jobs]
-        return submit.to_the_cluster(jobs, others, order)
+        return submit.to_the_cluster(jobs, others, after)
     settings = _settings(given, file)
     if given["workdir"]:
         settings = msgspec.structs.replace(settings, cwd=str(Path(given["workdir"]).resolve()))
-    return submit.submitted(jobs, settings, order)
+    return submit.submitted(jobs, settings, after)
 
 
 def _from_words(given: dict[str, Any]) -> MPIJob:

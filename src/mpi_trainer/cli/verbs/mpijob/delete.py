@@ -1,4 +1,4 @@
-"""`odh mpijob delete`: stops jobs and removes everything of them. Two at once do no harm."""
+"""`odh mpijob delete` and `prune`: everything of jobs goes. Two at once do no harm."""
 
 from __future__ import annotations
 
@@ -76,3 +76,25 @@ async def _delete(backend: Backend, keys: list[Key], namespace: str | None) -> l
         if error is not None:
             raise error
     return missing
+
+
+@click.command("prune")
+@options.namespace
+@options.every_namespace
+@click.option(
+    "--older-than", type=options.Span(), default="7d", show_default=True,
+    help="Jobs that ended at least so long ago; 0 for all that ended.",
+)  # fmt: skip
+@verbosity_options
+def prune(*, namespace: str, everywhere: bool, older_than: float) -> None:
+    """Delete jobs that ended long ago, with their logs.
+
+    \b
+    odh mpijob prune                     what ended more than a week ago
+    odh mpijob prune -A --older-than 0   whatever has ended
+    """
+    gone = run_async(connect().prune(None if everywhere else namespace, older_than))
+    for key in gone:
+        click.echo(f"{formatting.full_name(key.name)} deleted")
+    if not gone:
+        say("nothing to prune")

@@ -13,7 +13,7 @@ import msgspec
 
 from mpi_trainer.cli import context
 from mpi_trainer.cli.context import connect, run_async
-from mpi_trainer.cli.output import durations, formats, formatting, terminal
+from mpi_trainer.cli.output import formats, formatting, terminal
 from mpi_trainer.cli.output.formats import Format
 from mpi_trainer.cli.output.verbosity import verbosity_options
 from mpi_trainer.cli.verbs.mpijob import options
@@ -109,7 +109,7 @@ def _facts(details: JobDetails, now: datetime) -> Iterator[tuple[str, str]]:
     yield "Started", formatting.moment(times.started) or ""
     yield "Completed", formatting.moment(times.completed) or ""
     if times.started:
-        yield "Duration", durations.between(times.started, times.completed or now)
+        yield "Duration", formatting.between(times.started, times.completed or now)
     yield "MPI", job.implementation
     yield "Workers", f"{job.workers}, {job.slots} slots each"
     yield "Image", job.image
@@ -126,7 +126,7 @@ def _tables(
         "Conditions",
         ("TYPE", "STATUS", "REASON", "AGE", "MESSAGE"),
         [
-            (c.type, c.status, c.reason, durations.between(c.last_transition_time, now), c.message)
+            (c.type, c.status, c.reason, formatting.between(c.last_transition_time, now), c.message)
             for c in details.job.conditions
         ],
     )
@@ -159,7 +159,7 @@ def _tables(
     yield (
         "Events",
         ("AGE", "TYPE", "REASON", "MESSAGE"),
-        [(durations.between(e.time, now), e.type, e.reason, e.message) for e in details.events],
+        [(formatting.between(e.time, now), e.type, e.reason, e.message) for e in details.events],
     )
 
 

@@ -13,7 +13,6 @@ from mpi_trainer.api.kinds.conditions import STATES
 from mpi_trainer.cli.context import list_jobs
 from mpi_trainer.cli.output import formats, formatting, terminal
 from mpi_trainer.cli.output.formats import Format
-from mpi_trainer.cli.output.redraw import Screen
 from mpi_trainer.cli.output.verbosity import say, verbosity_options
 from mpi_trainer.cli.verbs.mpijob import options
 from mpi_trainer.sdk.backends.backend import JobSummary
@@ -23,7 +22,7 @@ EVERY_SECONDS = 1.0
 F = TypeVar("F", bound=Callable[..., object])
 
 
-def listing(function: F) -> F:
+def list_options(function: F) -> F:
     """The options of every list of jobs."""
     for option in (
         click.option("--no-headers", is_flag=True, help="Leave the line of headings out."),
@@ -40,7 +39,7 @@ def listing(function: F) -> F:
     return function
 
 
-class Wish(NamedTuple):
+class ListOptions(NamedTuple):
     """What those options say."""
 
     namespace: str
@@ -51,7 +50,7 @@ class Wish(NamedTuple):
     no_headers: bool
 
 
-class Style(NamedTuple):
+class ListFormat(NamedTuple):
     """How jobs are written: as a document, by name, and as rows of a table."""
 
     document: Callable[[list[JobSummary]], dict[str, Any]]
@@ -60,7 +59,7 @@ class Style(NamedTuple):
     row: Callable[..., tuple[str, ...]]
 
 
-MPIJOBS = Style(
+MPIJOBS = ListFormat(
     document=lambda jobs: {"kind": "MPIJobList", "items": [formatting.data(job) for job in jobs]},
     name=lambda job: formatting.full_name(job.key.name),
     columns=formatting.columns,
@@ -69,7 +68,7 @@ MPIJOBS = Style(
 
 
 @click.command("list")
-@listing
+@list_options
 @verbosity_options
 def command(**given: Any) -> None:
     """List jobs, newest first.
@@ -79,34 +78,36 @@ def command(**given: Any) -> None:
     odh mpijob list -A -o wide                 all jobs, with reasons
     odh mpijob list --state Running -o name    names for a script
     """
-    look(list_jobs, MPIJOBS, Wish(**given))
+    print_list(list_jobs, MPIJOBS, ListOptions(**given))
 
 
-def look(find: Callable[[str | None], list[JobSummary]], style: Style, wish: Wish) -> None:
+def print_list(
+    find: Callable[[str | None], list[JobSummary]], style: ListFormat, asked: ListOptions
+) -> None:
     """Print the jobs that `find` has in a namespace, or in all; then, if asked, their changes."""
-    form = wish.form
+    form = asked.form
 
     def jobs() -> list[JobSummary]:
-        found = find(None if wish.everywhere else wish.namespace)
-        return [job for job in found if wish.state in (None, job.state)]
+        found = find(None if asked.everywhere else asked.namespace)
+        return [job for job in found if asked.state in (None, job.state)]
 
-    def show(chosen: list[JobSummary], *, headers: bool = not wish.no_headers) -> str:
-        return shown(chosen, form, style, everywhere=wish.everywhere, headers=headers)
+    def show(chosen: list[JobSummary], *, headers: bool = not asked.no_headers) -> str:
+        return shown(chosen, form, style, everywhere=asked.everywhere, headers=headers)
 
     found = jobs()
     if not found and not form.structured:
-        say("no jobs" if wish.everywhere else f"no jobs in namespace {wish.namespace}")
+        say("no jobs" if asked.everywhere else f"no jobs in namespace {asked.namespace}")
     text = show(found)
     if text:
         click.echo(text)
-    if wish.watch:
+    if asked.watch:
         _watch(jobs, show, found)
 
 
 def shown(
     jobs: list[JobSummary],
     form: Format,
-    style: Style = MPIJOBS,
+    style: ListFormat = MPIJOBS,
     *,
     everywhere: bool,
     headers: bool = True,
@@ -127,7 +128,7 @@ def _watch(
     jobs: Callable[[], list[JobSummary]], show: Callable[..., str], before: list[JobSummary]
 ) -> None:
     """On a terminal the table is drawn anew; elsewhere the jobs that changed are printed."""
-    screen = Screen.over(show(before))
+    screen = terminal.Screen.over(show(before))
     while True:
         time.sleep(EVERY_SECONDS)
         now = jobs()

@@ -15,8 +15,7 @@ from mpi_trainer.cli import context
 from mpi_trainer.cli.context import connect, run_async
 from mpi_trainer.cli.output import terminal
 from mpi_trainer.cli.output.verbosity import say, verbosity_options
-from mpi_trainer.cli.verbs.mpijob import exit_status, options
-from mpi_trainer.cli.verbs.mpijob.waiting import telling
+from mpi_trainer.cli.verbs.mpijob import following, options
 from mpi_trainer.sdk.backends.backend import Backend, JobDetails, Key, LogLine, LogQuery
 
 FLUSH_SECONDS = 0.1
@@ -72,15 +71,15 @@ def command(  # noqa: PLR0913 - one parameter for each option
     try:
         return run_async(followed(backend, key, query, printer))
     except KeyboardInterrupt:
-        return exit_status.left(key, "logs --follow") if follow else 130
+        return following.left(key, "logs --follow") if follow else 130
 
 
 async def followed(backend: Backend, key: Key, query: LogQuery, printer: Printer) -> int:
     """Prints the lines; where they were followed, the job's verdict."""
     if query.follow:
-        async with telling(backend, key) as teller:
-            await _printed(backend, key, query, printer, teller.stop)
-        return await exit_status.verdict(backend, key)
+        async with following.reported_waits(backend, key) as report:
+            await _printed(backend, key, query, printer, report.stop)
+        return await following.verdict(backend, key)
     if not await _printed(backend, key, query, printer):
         say(_why_silent(await backend.details(key), query))
     return 0

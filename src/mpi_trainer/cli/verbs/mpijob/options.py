@@ -13,13 +13,15 @@ from click.shell_completion import CompletionItem
 
 from mpi_trainer.cli import context
 from mpi_trainer.cli.context import DEFAULT_NAMESPACE
-from mpi_trainer.cli.output import durations
 from mpi_trainer.cli.output.formats import Format, FormatType
 
 if TYPE_CHECKING:
     from mpi_trainer.sdk.backends.backend import JobSummary
 
 F = TypeVar("F", bound=Callable[..., Any])
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+_WHOLE = r"(?:\d{1,9}(?:\.\d{1,6})?(?:ms|[smhdw]))+"
+_PART = r"(\d+(?:\.\d+)?)(ms|[smhdw])"
 
 
 def completed_names(
@@ -59,6 +61,16 @@ def _kind(ctx: click.Context | None) -> str:
     return context.MPIJOB
 
 
+def seconds(text: str) -> float | None:
+    """`90` and `90s` are a minute and a half; None where it is no span."""
+    text = text.strip().lower()
+    if re.fullmatch(r"\d{1,9}(?:\.\d{1,6})?", text):
+        return float(text)
+    if not re.fullmatch(_WHOLE, text):
+        return None
+    return sum(float(number) * _UNITS[unit] for number, unit in re.findall(_PART, text))
+
+
 class Span(click.ParamType[float]):
     """`90`, `90s`, `5m`, `1h30m`."""
 
@@ -67,7 +79,7 @@ class Span(click.ParamType[float]):
     def convert(self, value: Any, param: Any, ctx: Any) -> float:
         if isinstance(value, float):
             return value
-        found = durations.seconds(str(value))
+        found = seconds(str(value))
         if found is None:
             self.fail(f"{value!r} is not a duration such as 90, 90s, 5m or 1h30m", param, ctx)
         return found
@@ -81,7 +93,7 @@ class Since(click.ParamType[datetime]):
     def convert(self, value: Any, param: Any, ctx: Any) -> datetime:
         if isinstance(value, datetime):
             return value
-        span = durations.seconds(str(value))
+        span = seconds(str(value))
         try:
             if span is not None:
                 return datetime.now(UTC) - timedelta(seconds=span)

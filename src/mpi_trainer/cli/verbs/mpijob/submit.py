@@ -29,29 +29,29 @@ if TYPE_CHECKING:
 RESOURCE_OPTIONS = "--cpu, --memory, --launcher-cpu and --launcher-memory"
 
 
-class Order(msgspec.Struct, frozen=True):
-    """What happens after the submission; `told` are warnings that the user has read by then."""
+class AfterSubmit(msgspec.Struct, frozen=True):
+    """What happens after the submission; `known` are warnings that the user has read."""
 
     follow: bool = False
     wait: bool = False
     timeout: float | None = None
     form: Format = Format()
-    told: tuple[FieldError, ...] = ()
+    known: tuple[FieldError, ...] = ()
 
 
-def checked(job: MPIJob, order: Order) -> MPIJob:
+def checked(job: MPIJob, after: AfterSubmit) -> MPIJob:
     """The job with defaults; raises InvalidJob with everything that is wrong with it."""
     sound, warnings = job_files.validated(job)
-    told = {str(warning) for warning in order.told}
+    known = {str(warning) for warning in after.known}
     for warning in warnings:
-        if str(warning) not in told:
+        if str(warning) not in known:
             say(f"warning: {line(warning)}")
     return sound
 
 
-def shown(jobs: list[MPIJob], order: Order) -> int:
+def shown(jobs: list[MPIJob], after: AfterSubmit) -> int:
     """The manifests as they would be submitted, and nothing else happens."""
-    return manifests([to_wire(checked(job, order)) for job in jobs], order.form)
+    return manifests([to_wire(checked(job, after)) for job in jobs], after.form)
 
 
 def manifests(wires: list[dict[str, Any]], form: Format) -> int:
@@ -74,38 +74,40 @@ def fitted(job: MPIJob) -> MPIJob:
     return found.job
 
 
-def to_the_cluster(jobs: list[MPIJob], others: list[dict[str, Any]], order: Order) -> int:
+def to_the_cluster(jobs: list[MPIJob], others: list[dict[str, Any]], after: AfterSubmit) -> int:
     """One request for each object; only following a job needs more of a client."""
     backend = cluster(single=True)
-    jobs = [checked(job, order) for job in jobs]
+    jobs = [checked(job, after) for job in jobs]
     _attach(backend, others)
     # The name is the server's where the job has only the beginning of one.
-    stored = _sent(jobs, lambda job: run_async(backend.submit(job)), order)
-    return _afterwards(connect, stored, order)
+    stored = _sent(jobs, lambda job: run_async(backend.submit(job)), after)
+    return _afterwards(connect, stored, after)
 
 
-def shipped(jobs: list[MPIJob], others: list[dict[str, Any]], workdir: str, order: Order) -> int:
+def shipped(
+    jobs: list[MPIJob], others: list[dict[str, Any]], workdir: str, after: AfterSubmit
+) -> int:
     """Jobs with a folder of this machine, which travels with each of them."""
     backend = cluster()
-    jobs = [checked(job, order) for job in jobs]
+    jobs = [checked(job, after) for job in jobs]
     _attach(backend, others)
-    stored = _sent(jobs, lambda job: run_async(backend.create(job, workdir)), order)
-    return _afterwards(lambda: backend, stored, order)
+    stored = _sent(jobs, lambda job: run_async(backend.create(job, workdir)), after)
+    return _afterwards(lambda: backend, stored, after)
 
 
-def copied(job: MPIJob, original: Key, order: Order) -> int:
+def copied(job: MPIJob, original: Key, after: AfterSubmit) -> int:
     """A copy of a job, where that is."""
     backend = connect()
-    return followed(backend, run_async(backend.copy(checked(job, order), original)), order)
+    return followed(backend, run_async(backend.copy(checked(job, after), original)), after)
 
 
-def train_to_the_cluster(job: TrainJob, others: list[dict[str, Any]], order: Order) -> int:
+def train_to_the_cluster(job: TrainJob, others: list[dict[str, Any]], after: AfterSubmit) -> int:
     """A TrainJob; its runtime is the cluster's."""
     backend = cluster(single=True)
     _attach(backend, others)
     stored = run_async(backend.create_trainjob(job))
-    _tell([stored], order)
-    return _afterwards(connect, stored, order)
+    _print_stored([stored], after)
+    return _afterwards(connect, stored, after)
 
 
 def _attach(backend: ClusterBackend, others: list[dict[str, Any]]) -> None:
@@ -116,82 +118,82 @@ def _attach(backend: ClusterBackend, others: list[dict[str, Any]]) -> None:
         say(f"{name} created" if made else f"{name} exists already and is used as it is")
 
 
-def submitted(jobs: list[MPIJob], settings: LocalSettings, order: Order) -> int:
+def submitted(jobs: list[MPIJob], settings: LocalSettings, after: AfterSubmit) -> int:
     """The jobs as jobs of this machine."""
     from mpi_trainer.cli.verbs.mpi import ensure_installed
     from mpi_trainer.local.execute.prepare import prepare
 
     backend = connect(settings)
-    jobs = [checked(job, order) for job in jobs]
+    jobs = [checked(job, after) for job in jobs]
     for job in jobs:
         local = prepare(job, settings)
         for note in local.notes:
             detail(note)
         ensure_installed(local.distribution)
-    stored = _sent(jobs, lambda job: run_async(backend.create(job)), order)
-    return _afterwards(lambda: backend, stored, order)
+    stored = _sent(jobs, lambda job: run_async(backend.create(job)), after)
+    return _afterwards(lambda: backend, stored, after)
 
 
-def followed(backend: Backend, stored: JobView, order: Order) -> int:
-    """A job that has been submitted: told of, and followed where that was asked for."""
-    _tell([stored], order)
-    return _afterwards(lambda: backend, stored, order)
+def followed(backend: Backend, stored: JobView, after: AfterSubmit) -> int:
+    """A job that has been submitted: printed, and followed where that was asked for."""
+    _print_stored([stored], after)
+    return _afterwards(lambda: backend, stored, after)
 
 
-def _sent(jobs: list[MPIJob], send: Callable[[MPIJob], JobView], order: Order) -> JobView:
-    """The last one as stored. Whatever was stored is told of, also where a later one is refused;
+def _sent(jobs: list[MPIJob], send: Callable[[MPIJob], JobView], after: AfterSubmit) -> JobView:
+    """The last one as stored. Whatever was stored is printed, also where a later one is refused;
     as data they are one document."""
-    whole = order.form.structured
+    whole = after.form.structured
     stored: list[JobView] = []
     try:
         for job in jobs:
             stored.append(send(job))
             if not whole:
-                _tell(stored[-1:], order)
+                _print_stored(stored[-1:], after)
     finally:
         if whole and stored:
-            _tell(stored, order)
+            _print_stored(stored, after)
     return stored[-1]
 
 
-def _afterwards(backend: Callable[[], Backend], stored: JobView, order: Order) -> int:
+def _afterwards(backend: Callable[[], Backend], stored: JobView, after: AfterSubmit) -> int:
     """Follows or waits, where that was asked for."""
-    if not (order.follow or order.wait):
+    if not (after.follow or after.wait):
         return 0
-    from mpi_trainer.cli.verbs.mpijob import exit_status
+    from mpi_trainer.cli.verbs.mpijob import following
 
     key = stored.key
     try:
-        return run_async(_to_the_end(backend(), key, order))
+        return run_async(_to_the_end(backend(), key, after))
     except KeyboardInterrupt:
-        return exit_status.left(key, "logs --follow")
+        return following.left(key, "logs --follow")
 
 
-async def _to_the_end(backend: Backend, key: Key, order: Order) -> int:
-    from mpi_trainer.cli.verbs.mpijob import exit_status, waiting
+async def _to_the_end(backend: Backend, key: Key, after: AfterSubmit) -> int:
+    from mpi_trainer.cli.verbs.mpijob import following
     from mpi_trainer.cli.verbs.mpijob.logs import Printer, followed
     from mpi_trainer.sdk.backends.backend import LogQuery
 
     async def work() -> int:
-        if order.follow:
+        if after.follow:
             return await followed(backend, key, LogQuery(follow=True), Printer())
-        async for job in waiting.watched(backend, key):
+        async for job in following.watched(backend, key):
             detail(f"{job.name} is {job.state}: {job.message}")
-        return await exit_status.verdict(backend, key)
+        return await following.verdict(backend, key)
 
-    return await exit_status.within(order.timeout, work, key, "Finished")
+    return await following.within(after.timeout, work, key, "Finished")
 
 
-def _tell(jobs: list[JobView], order: Order) -> None:
+def _print_stored(jobs: list[JobView], after: AfterSubmit) -> None:
     """What was asked for, or else receipts; then what to do next."""
-    if order.form.structured:
-        click.echo(formats.rendered(_document([dict(job.manifest) for job in jobs]), order.form))
+    if after.form.structured:
+        click.echo(formats.rendered(_document([dict(job.manifest) for job in jobs]), after.form))
     for job in jobs:
-        if order.form.kind == "name":
+        if after.form.kind == "name":
             click.echo(formatting.full_name(job.name))
-        elif not order.form.structured:
-            click.echo(_receipt(job), err=order.follow)
-        if not (order.follow or order.wait):
+        elif not after.form.structured:
+            click.echo(_receipt(job), err=after.follow)
+        if not (after.follow or after.wait):
             say(_next_step(job))
 
 

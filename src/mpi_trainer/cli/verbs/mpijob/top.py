@@ -12,7 +12,6 @@ from mpi_trainer.api.kinds import conditions
 from mpi_trainer.cli.context import connect, run_async
 from mpi_trainer.cli.output import formats, terminal
 from mpi_trainer.cli.output.formats import Format
-from mpi_trainer.cli.output.redraw import Screen
 from mpi_trainer.cli.output.verbosity import say, verbosity_options
 from mpi_trainer.cli.verbs.mpijob import options
 from mpi_trainer.sdk.backends.backend import Backend, Key, PodInfo
@@ -50,7 +49,7 @@ def command(
     """
     backend = connect()
     keys = [Key(namespace, name) for name in names]
-    screen = Screen()
+    screen = terminal.Screen()
     while True:
         used = run_async(_measured(backend, keys, None if everywhere else namespace))
         if form.structured:

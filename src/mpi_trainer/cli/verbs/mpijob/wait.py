@@ -8,8 +8,7 @@ from mpi_trainer.api.kinds import conditions
 from mpi_trainer.cli.context import connect, run_async
 from mpi_trainer.cli.main import FAILED, INTERRUPTED
 from mpi_trainer.cli.output.verbosity import detail, say, verbosity_options
-from mpi_trainer.cli.verbs.mpijob import exit_status, options
-from mpi_trainer.cli.verbs.mpijob.waiting import watched
+from mpi_trainer.cli.verbs.mpijob import following, options
 from mpi_trainer.sdk.backends.backend import Backend, Key
 from mpi_trainer.sdk.errors import JobFailed, JobNotFound
 
@@ -40,7 +39,7 @@ def command(*, name: str, namespace: str, aim: str, timeout: float | None) -> in
     backend = connect()
 
     async def waiting() -> int:
-        return await exit_status.within(timeout, lambda: until(backend, key, aim), key, aim)
+        return await following.within(timeout, lambda: until(backend, key, aim), key, aim)
 
     try:
         return run_async(waiting())
@@ -53,7 +52,7 @@ async def until(backend: Backend, key: Key, aim: str) -> int:
     if aim == DELETED and not await _exists(backend, key):
         say(f"{key.name} is deleted")
         return 0
-    async for job in watched(backend, key):
+    async for job in following.watched(backend, key):
         state = job.state
         detail(f"{key.name} is {state}: {job.message}")
         if _reached(state, aim):
@@ -61,13 +60,13 @@ async def until(backend: Backend, key: Key, aim: str) -> int:
             return 0
     if aim == DELETED:
         while await _exists(backend, key):
-            await exit_status.pause()
+            await following.pause()
         say(f"{key.name} is deleted")
         return 0
     if not await _exists(backend, key):
         raise JobNotFound(f"job {key.name} was deleted before it was {aim}")
     if state == conditions.FAILED and aim in (conditions.SUCCEEDED, conditions.RUNNING):
-        return exit_status.told(await backend.get(key)) or FAILED
+        return following.report_end(await backend.get(key)) or FAILED
     raise JobFailed(f"job {key.name} ended {state} and will not be {aim}")
 
 

@@ -10,9 +10,9 @@ import click
 
 from mpi_trainer.cli.context import connect, run_async
 from mpi_trainer.cli.output.live_view import headline, view
-from mpi_trainer.cli.output.redraw import Screen
+from mpi_trainer.cli.output.terminal import Screen
 from mpi_trainer.cli.output.verbosity import verbosity_options
-from mpi_trainer.cli.verbs.mpijob import exit_status, options
+from mpi_trainer.cli.verbs.mpijob import following, options
 from mpi_trainer.sdk.backends.backend import Backend, JobDetails, Key, LogLine, LogQuery
 from mpi_trainer.sdk.errors import JobNotFound
 
@@ -36,7 +36,7 @@ def command(*, name: str, namespace: str, lines: int) -> int:
     try:
         return run_async(_watch(connect(), key, lines))
     except KeyboardInterrupt:
-        return exit_status.left(key, "watch")
+        return following.left(key, "watch")
 
 
 async def _watch(backend: Backend, key: Key, count: int) -> int:
@@ -59,7 +59,7 @@ async def _watch(backend: Backend, key: Key, count: int) -> int:
     finally:
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
-    return await exit_status.verdict(backend, key)
+    return await following.verdict(backend, key)
 
 
 async def _read(backend: Backend, key: Key, last: deque[LogLine]) -> None:

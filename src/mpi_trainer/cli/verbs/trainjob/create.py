@@ -10,7 +10,7 @@ import msgspec
 from mpi_trainer.api.errors import line
 from mpi_trainer.api.kinds.trainjob import TrainJob, to_wire
 from mpi_trainer.api.yaml.load import JobFile
-from mpi_trainer.cli import context, job_files, runtimes
+from mpi_trainer.cli import context, job_files
 from mpi_trainer.cli.context import run_async
 from mpi_trainer.cli.output.verbosity import detail, say, verbosity_options
 from mpi_trainer.cli.parameters import Mpi, Pair
@@ -50,14 +50,14 @@ def command(**given: Any) -> int:
         raise click.UsageError(f"{given['path']} holds {len(file.train_jobs)} TrainJobs; give one")
     context.check_namespace(file.train_jobs[0].namespace)
     job = _wanted(file.train_jobs[0], given)
-    order = submit.Order(given["follow"], given["wait"], given["timeout"], given["form"])
+    after = submit.AfterSubmit(given["follow"], given["wait"], given["timeout"], given["form"])
     if given["dry_run"]:
         return submit.manifests([to_wire(job)], given["form"])
     if context.on_cluster():
         _check_for_a_cluster(given, file)
         others = job_files.attachments(file, given["namespace"])
-        return submit.train_to_the_cluster(job, others, order)
-    runtime = runtimes.chosen(job, file, given["runtime"])
+        return submit.train_to_the_cluster(job, others, after)
+    runtime = job_files.runtime_for(job, file, given["runtime"])
     settings = replace(
         current_settings(),
         distribution=given["mpi"].name if given["mpi"] else None,
@@ -72,7 +72,7 @@ def command(**given: Any) -> int:
         detail(note)
     ensure_installed(local.distribution)
     backend = LocalBackend(settings)
-    return submit.followed(backend, run_async(backend.create_trainjob(job, runtime)), order)
+    return submit.followed(backend, run_async(backend.create_trainjob(job, runtime)), after)
 
 
 def _check_for_a_cluster(given: dict[str, Any], file: JobFile) -> None:
