@@ -19,7 +19,7 @@ import msgspec
 import pytest
 
 from mpi_trainer.kube import exec as kube_exec
-from mpi_trainer.kube import logs, requests
+from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.config import Config, load
 from mpi_trainer.kube.errors import (
@@ -400,9 +400,9 @@ def test_a_pod_without_a_node_has_no_log_and_runs_no_command(admin: Config) -> N
             await kube_exec.run(client, ns, "none", ["ls"])
         with pytest.raises(ApiError, match="does not have a host assigned"):
             await kube_exec.run(client, ns, "p", ["ls"])
-        assert await logs.tail(client, ns, "p") == b""
+        assert await client.fetch(requests.logs(ns, "p", LogOptions())) == b""
         with pytest.raises(NotFound):
-            async for _ in logs.follow(client, ns, "none", LogOptions(follow=True)):
+            async for _ in client.lines(requests.logs(ns, "none", LogOptions(follow=True))):
                 pass
 
     play(admin, script)

@@ -1,4 +1,4 @@
-"""Pods and jobs of both kinds as the loops read them: partial, frozen, small.
+"""Jobs of both kinds, and what runs them, as the loops read them: partial, frozen, small.
 
 A job's spec and status are kept as the bytes that came: whatever a user managed to store must not
 keep the others' jobs from being read. `decoded_jobs` makes sense of them, one job at a time.
@@ -10,7 +10,8 @@ from typing import Final
 
 import msgspec
 
-from mpi_trainer.api.kinds.pod_status import PodStatus
+from mpi_trainer.api.kinds.pod_status import Condition, PodStatus
+from mpi_trainer.api.kinds.trainjob import ReplicatedJobStatus, TrainJobCondition
 from mpi_trainer.runtime.partial import Meta, Partial
 
 _NOTHING = msgspec.Raw(b"{}")
@@ -32,6 +33,34 @@ class Pod(Partial, frozen=True, gc=False):
     metadata: Meta = Meta()
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
+
+
+class JobStatus(Partial, frozen=True, gc=False):
+    conditions: tuple[Condition, ...] = ()
+
+
+class Job(Partial, frozen=True, gc=False):
+    """The launcher's of an MPIJob."""
+
+    metadata: Meta = Meta()
+    status: JobStatus = JobStatus()
+
+
+class JobSetSpec(Partial, frozen=True, gc=False):
+    suspend: bool = False
+
+
+class JobSetStatus(Partial, frozen=True, gc=False):
+    conditions: tuple[TrainJobCondition, ...] = ()
+    replicated_jobs_status: tuple[ReplicatedJobStatus, ...] = ()
+
+
+class JobSet(Partial, frozen=True, gc=False):
+    """Of a TrainJob."""
+
+    metadata: Meta = Meta()
+    spec: JobSetSpec = JobSetSpec()
+    status: JobSetStatus = JobSetStatus()
 
 
 class StoredJob(Partial, frozen=True, gc=False):

@@ -1,4 +1,4 @@
-"""What the store keeps of pods, which stay by the ten thousand after their jobs.
+"""What the store keeps of pods and Jobs, which stay by the ten thousand after their MPIJobs.
 
 Of a pod that has ended, how it ended; of annotations, ours. Texts that thousands have in common are
 kept once.
@@ -12,7 +12,7 @@ import msgspec
 
 from mpi_trainer.api.kinds import pod_status
 from mpi_trainer.api.kinds.annotations import ours
-from mpi_trainer.controller.objects import Pod
+from mpi_trainer.controller.objects import Job, Pod
 from mpi_trainer.runtime.partial import Meta
 
 replace = msgspec.structs.replace
@@ -27,6 +27,10 @@ def kept_pod(found: Pod) -> Pod:
         return replace(found, metadata=meta)
     kept = tuple(one for one in status.conditions if one.type == pod_status.DISRUPTION_TARGET)
     return replace(found, metadata=meta, status=replace(status, conditions=kept))
+
+
+def kept_job(found: Job) -> Job:
+    return replace(found, metadata=kept_metadata(found.metadata))
 
 
 def kept_metadata(meta: Meta) -> Meta:

@@ -24,10 +24,10 @@ from mpi_trainer.runtime.off_loop import OffLoop
 from mpi_trainer.webhook import review
 from mpi_trainer.webhook.mpijob import judge as mpijob
 from mpi_trainer.webhook.mpijob.server_checks import MPIJobChecks
+from mpi_trainer.webhook.review import NeededChecks
 from mpi_trainer.webhook.server_checks import ServerChecks
 from mpi_trainer.webhook.trainjob import judge as trainjob
 from mpi_trainer.webhook.trainjob.server_checks import TrainJobChecks
-from mpi_trainer.webhook.verdict import NeededChecks
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -1,4 +1,4 @@
-"""AdmissionReview: the part that is read, and the responses. Pure.
+"""AdmissionReview: the part that is read, the verdict on it, and the responses. Pure.
 
 A refusal carries every error in one message and each as a cause with its field, so that a person
 reads it in `kubectl` and a program in the Status.
@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from mpi_trainer.api.errors import FieldError
 from mpi_trainer.api.kinds.meta import ApiValue
 from mpi_trainer.api.yaml import typed
+from mpi_trainer.webhook.borrowed_rights import RightClaim
+from mpi_trainer.webhook.resource_demand import JobDemand
 
 REVIEW = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
 CREATE, UPDATE = "CREATE", "UPDATE"
@@ -23,6 +25,7 @@ CREATE, UPDATE = "CREATE", "UPDATE"
 WARNING_LENGTH = 256
 WARNINGS_LENGTH = 4096
 
+J = TypeVar("J")
 Patch = tuple[dict[str, Any], ...]
 """steps of a JSON patch"""
 
@@ -73,6 +76,27 @@ class AdmissionRequest(ApiValue, frozen=True):
 
 class Review(ApiValue, frozen=True):
     request: AdmissionRequest = AdmissionRequest()
+
+
+class NeededChecks(msgspec.Struct, frozen=True):
+    """Whether the user has a right to the `claims`; whether the quotas have room for `demand`, and
+    with `quota_left` whether they have it now; whether the cluster would take the `pods`."""
+
+    claims: tuple[RightClaim, ...] = ()
+    demand: JobDemand | None = None
+    quota_left: bool = True
+    pods: bool = False
+
+
+class AdmissionVerdict(msgspec.Struct, Generic[J], frozen=True):
+    """`job` is None where it cannot be read as a whole, or where nothing is to be asked about it;
+    the claims in `needed` are asked all the same. `before`: the job before the change."""
+
+    job: J | None = None
+    errors: tuple[FieldError, ...] = ()
+    warnings: tuple[FieldError, ...] = ()
+    needed: NeededChecks = NeededChecks()
+    before: J | None = None
 
 
 def parse(body: bytes) -> AdmissionRequest:

@@ -36,8 +36,7 @@ from mpi_trainer.webhook import quota, refusals
 from mpi_trainer.webhook.borrowed_rights import RightClaim
 from mpi_trainer.webhook.pod_fields import MAKE_PODS, Right
 from mpi_trainer.webhook.resource_demand import JobDemand
-from mpi_trainer.webhook.review import AdmissionRequest, RequestUser
-from mpi_trainer.webhook.verdict import NeededChecks
+from mpi_trainer.webhook.review import AdmissionRequest, NeededChecks, RequestUser
 
 SECONDS = 3.0
 UNANSWERED = "Not checked"

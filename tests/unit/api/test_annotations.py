@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mpi_trainer.api.kinds.annotations import BOUNDS, NETWORK_POLICY, seconds
-from mpi_trainer.layout.agent.settings import AgentSettings, settings
+from mpi_trainer.layout.agent.choice import AgentSettings, settings
 from tests.unit.api.building import POD, errors, warnings
 
 META = ("metadata", "annotations")

@@ -9,8 +9,7 @@ import msgspec
 
 from mpi_trainer.api.kinds.meta import ObjectMeta
 from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob, MPIJobSpec, ReplicaSpec
-from mpi_trainer.controller.mpijob.objects import Job
-from mpi_trainer.controller.objects import Pod
+from mpi_trainer.controller.objects import Job, Pod
 
 BORN = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ATTEMPT = "mpi-trainer.opendatahub.io/attempt"

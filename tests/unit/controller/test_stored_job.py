@@ -19,9 +19,8 @@ from mpi_trainer.controller import stored_job
 from mpi_trainer.controller.decoded_jobs import DecodedJobs
 from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.mpijob import record
-from mpi_trainer.controller.mpijob.objects import Job
 from mpi_trainer.controller.mpijob.wakeups import BY_JOB, Wakeups
-from mpi_trainer.controller.objects import Pod, StoredJob
+from mpi_trainer.controller.objects import Job, Pod, StoredJob
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.store import Store, by_label
 from mpi_trainer.runtime.workqueue import WorkQueue

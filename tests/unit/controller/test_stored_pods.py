@@ -8,8 +8,7 @@ import msgspec
 import pytest
 
 from mpi_trainer.controller import stored_pods
-from mpi_trainer.controller.mpijob.objects import Job, kept_job
-from mpi_trainer.controller.objects import Pod
+from mpi_trainer.controller.objects import Job, Pod
 from mpi_trainer.controller.observed_pods import end_of, observed_pod
 
 OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "j1", "controller": True}
@@ -66,5 +65,5 @@ def test_the_common_words_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         made = pod(f"p{number}", "Running", labels={f"label-{number}": "x"})
         assert stored_pods.kept_pod(made).metadata == made.metadata
         job = Job(metadata=made.metadata)
-        assert kept_job(job) == job
+        assert stored_pods.kept_job(job) == job
     assert len(stored_pods._texts) <= 10

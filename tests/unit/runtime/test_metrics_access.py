@@ -11,7 +11,7 @@ import pytest
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Unreachable
 from mpi_trainer.kube.requests import Request
-from mpi_trainer.runtime.metrics_access import AT_ONCE, KEPT, Access, AccessReview, AccessStatus
+from mpi_trainer.runtime.metrics_server import AT_ONCE, KEPT, Access, AccessReview, AccessStatus
 from mpi_trainer.runtime.token_reviews import (
     PROVEN_SECONDS,
     REFUSED_SECONDS,

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from mpi_trainer.api import names
+from mpi_trainer.api.effective import torchtune
 from mpi_trainer.api.effective.combine import (
     DATASET,
     LAUNCHER,
@@ -21,11 +22,14 @@ from mpi_trainer.api.effective.combine import (
     TRAINER,
     Effective,
     ReplicatedJob,
+    devices,
     effective,
 )
+from mpi_trainer.api.effective.torchtune import Devices
 from mpi_trainer.api.errors import (
     FORBIDDEN,
     INVALID,
+    NOT_SUPPORTED,
     SUSPICIOUS,
     TOO_LONG,
     FieldError,
@@ -42,7 +46,6 @@ from mpi_trainer.api.validation import (
     rules,
     runtime_patches,
     security,
-    torchtune,
     volumes,
 )
 from mpi_trainer.api.validation import runtime as runtimes
@@ -51,6 +54,7 @@ from mpi_trainer.api.validation.volumes import CONFIG_FOLDER, AddedVolumes
 
 REF: Path = ("spec", "runtimeRef")
 TRAINER_FIELDS: Path = ("spec", "trainer")
+_RUNTIME_NAME: Path = (*REF, "name")
 SSH_VOLUME = "mpi-ssh-auth"
 HOSTFILE_VOLUME = "mpi-hostfile"
 INITIALIZER_VOLUME = "initializer"
@@ -178,7 +182,7 @@ def _policy(job: TrainJob, runtime: Runtime, together: Effective) -> rules.Error
     if together.policy == FLUX:
         yield from _brokers(runtime, together)
     if together.policy == TORCH:
-        yield from torchtune.errors(job, together)
+        yield from _torchtune(job, together)
     yield from _injection(runtime)
     policy = runtime.spec.pod_group_policy
     if policy and policy.volcano and together.annotations.get(_QUEUE) == "":
@@ -259,3 +263,40 @@ def _added_volumes(together: Effective, job: ReplicatedJob, claims: Sequence[str
     if together.policy == MPI and job.role == LAUNCHER:
         folders[HOSTFILE_VOLUME] = CONFIG_FOLDER
     return AddedVolumes(folders)
+
+
+def _torchtune(job: TrainJob, together: Effective) -> rules.Errors:
+    """What torchtune cannot do, as upstream refuses it."""
+    if not torchtune.is_used(job):
+        return
+    name = job.spec.runtime_ref.name
+    model = torchtune.model(name)
+    if model not in torchtune.MODELS:
+        rule = "torchtune finds its model by the runtime's name, and this one says none that it has"
+        remedy = "choose a torchtune runtime, or name a recipe and its settings after `tune run`"
+        yield FieldError(_RUNTIME_NAME, NOT_SUPPORTED, name, rule, remedy)
+    nodes = job.trainer.num_nodes or 1
+    if nodes > 1 and model != torchtune.SEVERAL_NODES:
+        rule = f"{model or 'this model'} is trained on one node"
+        yield FieldError((*TRAINER_FIELDS, "numNodes"), INVALID, nodes, rule, "set it to 1")
+    elif nodes > 1 and torchtune.has_adapters(job):
+        rule = "torchtune has no LoRA on several nodes"
+        remedy = "set it to 1, or remove the LoRA settings"
+        yield FieldError((*TRAINER_FIELDS, "numNodes"), INVALID, nodes, rule, remedy)
+    if torchtune.is_quantized(job) and nodes == 1:
+        yield from _quantized(name, model, devices(together))
+    for n, argument in enumerate(job.trainer.args or ()):
+        key = argument.split("=", 1)[0]
+        if key in torchtune.FIXED:
+            path = (*TRAINER_FIELDS, "args", n)
+            yield FieldError(path, FORBIDDEN, key, "the runtime sets this", "remove it")
+
+
+def _quantized(name: str, model: str, found: Devices) -> rules.Errors:
+    if model == torchtune.QWEN:
+        rule = f"{model} has no recipe for QLoRA"
+        yield FieldError(_RUNTIME_NAME, INVALID, name, rule, "remove model.quantize_base")
+    if model in torchtune.SMALL and not found.one:
+        rule = f"QLoRA of {model} runs on one device"
+        remedy = "set it to 1, or ask for one GPU"
+        yield FieldError((*TRAINER_FIELDS, "numProcPerNode"), INVALID, "", rule, remedy)

@@ -25,11 +25,10 @@ from mpi_trainer.controller.dependents import Dependents
 from mpi_trainer.controller.guarded_writes import GuardedWrites
 from mpi_trainer.controller.mpijob import record
 from mpi_trainer.controller.mpijob.desired import Desired
-from mpi_trainer.controller.mpijob.objects import Job
 from mpi_trainer.controller.mpijob.observe import Observation, made_by
 from mpi_trainer.controller.mpijob.release import release_request
 from mpi_trainer.controller.mpijob.takeover import TakeOver
-from mpi_trainer.controller.objects import Answer, Pod
+from mpi_trainer.controller.objects import Answer, Job, Pod
 from mpi_trainer.controller.observed_pods import attempt
 from mpi_trainer.controller.write_concurrency import WriteConcurrency
 from mpi_trainer.decide.history import History

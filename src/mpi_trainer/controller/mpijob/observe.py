@@ -21,8 +21,7 @@ from mpi_trainer.api.kinds import pod_status
 from mpi_trainer.api.kinds.annotations import WORKERS
 from mpi_trainer.api.kinds.labels import LABEL_ROLE
 from mpi_trainer.api.kinds.mpijob import MPIJob
-from mpi_trainer.controller.mpijob.objects import Job
-from mpi_trainer.controller.objects import Pod
+from mpi_trainer.controller.objects import Job, Pod
 from mpi_trainer.controller.observed_pods import (
     attempt,
     foreign,

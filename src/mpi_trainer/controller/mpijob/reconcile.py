@@ -26,11 +26,10 @@ from mpi_trainer.controller.mpijob import record, status_throttle
 from mpi_trainer.controller.mpijob.apply import RefusedPod, Work, Writer
 from mpi_trainer.controller.mpijob.desired import desired
 from mpi_trainer.controller.mpijob.log_tail import LogTails
-from mpi_trainer.controller.mpijob.objects import Job
 from mpi_trainer.controller.mpijob.observe import OwnedObjects, Proof, observe, owned_objects
 from mpi_trainer.controller.mpijob.transitions import count_transitions
 from mpi_trainer.controller.mpijob.wakeups import BY_JOB
-from mpi_trainer.controller.objects import Pod, StoredJob
+from mpi_trainer.controller.objects import Job, Pod, StoredJob
 from mpi_trainer.controller.observed_pods import foreign
 from mpi_trainer.controller.status_throttle import write_time
 from mpi_trainer.controller.write_concurrency import WriteConcurrency

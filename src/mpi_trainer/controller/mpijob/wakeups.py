@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from mpi_trainer.api.kinds.labels import LABEL_JOB, LABEL_ROLE
-from mpi_trainer.controller.mpijob.objects import Job
-from mpi_trainer.controller.objects import Pod, StoredJob
+from mpi_trainer.controller.objects import Job, Pod, StoredJob
 from mpi_trainer.controller.wakeups import JobWakeups
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.store import Store

@@ -16,10 +16,9 @@ from mpi_trainer.controller.flags import Flags
 from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.mpijob.apply import Writer
 from mpi_trainer.controller.mpijob.log_tail import LogTails
-from mpi_trainer.controller.mpijob.objects import Job, kept_job
 from mpi_trainer.controller.mpijob.reconcile import Reconciler, Stores, Tools
 from mpi_trainer.controller.mpijob.wakeups import Wakeups
-from mpi_trainer.controller.objects import POD_SECONDS, Pod, StoredJob
+from mpi_trainer.controller.objects import POD_SECONDS, Job, Pod, StoredJob
 from mpi_trainer.controller.pod_logs import PodLogs
 from mpi_trainer.controller.wiring import Loop, Shared, workers_of
 from mpi_trainer.kube.resources import JOBS, MPIJOBS, PODS, Resource
@@ -96,7 +95,7 @@ def _reflectors(
                 labels=OURS,
                 namespace=namespace,
                 on_change=wakeups.launcher_job_changed,
-                keep=kept_job,
+                keep=stored_pods.kept_job,
             ),
         ]
     return found

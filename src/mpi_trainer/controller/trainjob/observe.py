@@ -1,4 +1,4 @@
-"""From a TrainJob's pods to what `decide` calls `Observed`. Pure.
+"""From a TrainJob's JobSet and pods to what `decide` calls observed. Pure.
 
 A pod is known by its host name, which stays the same when its Job makes it anew; of several with
 one host name the newest counts. `decide.agent_summary` says what the
@@ -13,17 +13,43 @@ import msgspec
 
 from mpi_trainer.api.effective.combine import LAUNCHER
 from mpi_trainer.api.effective.overrides import NODE_CONTAINER
+from mpi_trainer.api.kinds.annotations import RENDERED, RUNTIME_SNAPSHOT
 from mpi_trainer.api.kinds.labels import LABEL_REPLICATED_JOB
-from mpi_trainer.controller.objects import Pod
+from mpi_trainer.api.kinds.trainjob import TrainJobCondition
+from mpi_trainer.controller.objects import JobSet, Pod
 from mpi_trainer.controller.observed_pods import launcher_end, observed_pod
 from mpi_trainer.decide import agent_summary
 from mpi_trainer.decide.observed import Observed, ObservedPod, ObservedRank
+from mpi_trainer.decide.trainjob.observed import ObservedJobSet
 from mpi_trainer.decide.trainjob.status_annotations import placement
+from mpi_trainer.kube.resources import TRAINJOBS
 
 
 class Observation(msgspec.Struct, frozen=True):
     seen: Observed = Observed()
     placement: str = ""
+
+
+def observed_job_set(found: JobSet | None, uid: str) -> ObservedJobSet | None:
+    """What is seen of the JobSet of the job with this uid; None where it is another's."""
+    owner = found.metadata.controller() if found is not None else None
+    if found is None or owner is None or owner.uid != uid or not owner.of(TRAINJOBS):
+        return None
+    return ObservedJobSet(
+        uid=found.metadata.uid,
+        suspended=found.spec.suspend,
+        terminating=found.metadata.deletion_timestamp is not None,
+        rendered=found.metadata.annotations.get(RENDERED, ""),
+        runtime=found.metadata.annotations.get(RUNTIME_SNAPSHOT, ""),
+        jobs=found.status.replicated_jobs_status,
+        completed=_condition(found, "Completed"),
+        failed=_condition(found, "Failed"),
+    )
+
+
+def _condition(found: JobSet, kind: str) -> TrainJobCondition | None:
+    true = (one for one in found.status.conditions if one.status == "True")
+    return next((one for one in true if one.type == kind), None)
 
 
 def observe(pods: Iterable[Pod], mpi: bool, nodes: int) -> Observation:

@@ -26,14 +26,13 @@ from mpi_trainer.controller.decoded_jobs import DecodedJobs, Loaded
 from mpi_trainer.controller.dependents import Dependents
 from mpi_trainer.controller.events import joined_errors, record_event, shortened
 from mpi_trainer.controller.job_memory import Clock, JobMemories, Rejection, utc_now
-from mpi_trainer.controller.objects import Pod, StoredJob
+from mpi_trainer.controller.objects import JobSet, Pod, StoredJob
 from mpi_trainer.controller.status_throttle import write_time
 from mpi_trainer.controller.statusserver.log_progress import LogProgress
 from mpi_trainer.controller.trainjob.apply import RefusedJobSet, Work, Writer
 from mpi_trainer.controller.trainjob.desired import Desired, desired
 from mpi_trainer.controller.trainjob.log_tail import LogTails
-from mpi_trainer.controller.trainjob.objects import JobSet, observed_job_set
-from mpi_trainer.controller.trainjob.observe import observe
+from mpi_trainer.controller.trainjob.observe import observe, observed_job_set
 from mpi_trainer.controller.trainjob.pods import AllPods, PodOwners
 from mpi_trainer.controller.trainjob.runtimes import BadRuntime, NoRuntime, Runtimes, Superseded
 from mpi_trainer.controller.trainjob.status_throttle import StatusThrottle

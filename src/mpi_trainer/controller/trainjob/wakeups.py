@@ -11,8 +11,7 @@ from typing import Final
 
 from mpi_trainer.api.effective.combine import LAUNCHER
 from mpi_trainer.api.kinds.labels import LABEL_REPLICATED_JOB, LABEL_TRAINJOB
-from mpi_trainer.controller.objects import Pod
-from mpi_trainer.controller.trainjob.objects import JobSet
+from mpi_trainer.controller.objects import JobSet, Pod
 from mpi_trainer.controller.wakeups import JobWakeups
 from mpi_trainer.runtime.partial import Key, key_of
 

@@ -14,13 +14,12 @@ from mpi_trainer.controller.dependents import Dependents
 from mpi_trainer.controller.events import record_unreadable
 from mpi_trainer.controller.flags import Flags
 from mpi_trainer.controller.job_memory import JobMemories
-from mpi_trainer.controller.objects import POD_SECONDS, Pod, StoredJob
+from mpi_trainer.controller.objects import POD_SECONDS, JobSet, Pod, StoredJob
 from mpi_trainer.controller.pod_logs import PodLogs
 from mpi_trainer.controller.statusserver.log_progress import LogProgress
 from mpi_trainer.controller.statusserver.writes import ReportWrites
 from mpi_trainer.controller.trainjob.apply import Writer
 from mpi_trainer.controller.trainjob.log_tail import LogTails
-from mpi_trainer.controller.trainjob.objects import ENDED, JobSet
 from mpi_trainer.controller.trainjob.pods import AllPods, PodOwners
 from mpi_trainer.controller.trainjob.reconcile import Reconciler, Stores, Tools
 from mpi_trainer.controller.trainjob.runtimes import Runtimes
@@ -34,6 +33,7 @@ from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.reflector import Reflector
 
 NAME: Final = "trainjob"
+_ENDED: Final = "status.phase!=Pending,status.phase!=Running"
 
 
 def loop(flags: Flags, shared: Shared, stores: Stores) -> Loop:
@@ -102,7 +102,7 @@ def _reflectors(
                 Pod,
                 stores.ended_pods,
                 labels=LABEL_TRAINJOB,
-                fields=ENDED,
+                fields=_ENDED,
                 namespace=namespace,
                 on_change=wakeups.ended_pod_changed,
                 keep=stored_pods.kept_pod,

@@ -23,11 +23,10 @@ from mpi_trainer.decide.mpijob import (
     lost_pods,
     replicas,
     takeover,
-    ttl,
     waiting,
 )
 from mpi_trainer.decide.mpijob.decision import MPIJobDecision
-from mpi_trainer.decide.mpijob.status import StatusBuilder
+from mpi_trainer.decide.mpijob.status import StatusBuilder, ended_at
 from mpi_trainer.decide.observed import Failure, Observed, ObservedPod, Record
 from mpi_trainer.layout.hosts import launcher_name
 
@@ -88,7 +87,8 @@ def expected_ranks(job: MPIJob) -> success.ExpectedRanks:
 
 
 def _finished(job: MPIJob, observed: Observed, now: datetime) -> MPIJobDecision:
-    left = ttl.remaining(job, now)
+    ttl = job.spec.run_policy.ttl_seconds_after_finished
+    left = deadline.remaining_seconds(ttl, ended_at(job.status), now)
     if left is not None and left <= NOW:
         return MPIJobDecision(job.status, observed.record, delete_job=True)
     status = job.status

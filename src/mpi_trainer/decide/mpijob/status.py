@@ -140,6 +140,14 @@ class StatusBuilder(msgspec.Struct, frozen=True):
         return replace(self, events=(*self.events, DecidedEvent(weight, reason, text)))
 
 
+def ended_at(status: MPIJobStatus) -> datetime | None:
+    """The end as written; a job that another controller failed may have a condition and no time."""
+    if status.completion_time is not None:
+        return status.completion_time
+    ends = (x for x in status.conditions if x.type in (c.SUCCEEDED, c.FAILED))
+    return next((x.last_transition_time for x in ends if x.status == c.TRUE), None)
+
+
 def _retry(record: Record, limit: int, how: str) -> str:
     """Empty where the last attempt did not fail, but was broken off."""
     last = record.failures[-1] if record.failures else None

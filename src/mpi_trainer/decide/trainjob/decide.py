@@ -18,11 +18,11 @@ from mpi_trainer.api.kinds.runtime import MPI
 from mpi_trainer.api.kinds.trainjob import SUSPENDED, TrainJob, TrainJobCondition
 from mpi_trainer.decide import deadline, reasons, success
 from mpi_trainer.decide.observed import Observed
-from mpi_trainer.decide.trainjob import attempts, replicas, ttl, waiting
+from mpi_trainer.decide.trainjob import attempts, replicas, waiting
 from mpi_trainer.decide.trainjob import status_annotations as f
 from mpi_trainer.decide.trainjob.decision import TrainJobDecision
 from mpi_trainer.decide.trainjob.observed import ObservedJobSet, ObservedTrainJob
-from mpi_trainer.decide.trainjob.status import StatusBuilder, find, finished
+from mpi_trainer.decide.trainjob.status import StatusBuilder, ended_at, find, finished
 from mpi_trainer.layout.hosts import host_name
 
 replace = msgspec.structs.replace
@@ -113,7 +113,7 @@ def expected_ranks(effective: Effective) -> success.ExpectedRanks:
 def after_end(job: TrainJob, job_set: ObservedJobSet | None, now: datetime) -> TrainJobDecision:
     """Needs nothing but the job and its JobSet, not even the runtime."""
     found = f.read(job.metadata.annotations)
-    left = ttl.remaining(job, found, now)
+    left = deadline.remaining_seconds(f.to_seconds(found.ttl), ended_at(job, found), now)
     if left is not None and left <= NOW:
         return TrainJobDecision(job.status, found, delete_job=True)
     present = job_set is not None and not job_set.terminating

@@ -41,6 +41,14 @@ def finished(status: TrainJobStatus) -> bool:
     return holds(status, COMPLETE) or holds(status, FAILED)
 
 
+def ended_at(job: TrainJob, annotations: StatusAnnotations) -> datetime | None:
+    """The end as written; a job that another controller ended has a condition alone."""
+    ends = (c for c in job.status.conditions if c.status == TRUE and c.type != SUSPENDED)
+    return f.to_time(annotations.completion_time) or next(
+        (c.last_transition_time for c in ends), None
+    )
+
+
 class StatusBuilder(msgspec.Struct, frozen=True):
     """`begun` is when the last of the job's pods began, where that is known."""
 

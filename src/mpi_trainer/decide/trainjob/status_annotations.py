@@ -80,6 +80,10 @@ def to_time(text: str) -> datetime | None:
         return None
 
 
+def to_seconds(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 12 else None
+
+
 def placement(summary: Summary) -> str:
     """Empty where the agent saw no rank."""
     there = {host.pod: str(host.ranks) for host in summary.hosts}

@@ -7,8 +7,7 @@ every rank. They need a shell, the usual small programs and OpenSSH, and nothing
 
 from __future__ import annotations
 
-from mpi_trainer.layout.agent.choice import Choice, Level, Ssh, choice
+from mpi_trainer.layout.agent.choice import AgentSettings, Choice, Level, Ssh, choice, settings
 from mpi_trainer.layout.agent.scripts import files
-from mpi_trainer.layout.agent.settings import AgentSettings, settings
 
 __all__ = ["AgentSettings", "Choice", "Level", "Ssh", "choice", "files", "settings"]

@@ -1,4 +1,4 @@
-"""How much of the agent a job gets, and why.
+"""How much of the agent a job gets, and why; within which bounds it calls something a failure.
 
 `full`: the agent runs the launcher's command, watches every host and every rank. `environment`:
 SSH and variables only, because the launcher's program is its image's own and cannot be stood in
@@ -19,9 +19,8 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from mpi_trainer.api.kinds.annotations import AGENT, SSH
+from mpi_trainer.api.kinds.annotations import AGENT, BOUNDS, SSH, bound, seconds
 from mpi_trainer.api.kinds.pods import Container, PodTemplate
-from mpi_trainer.layout.agent.settings import settings
 
 Level = Literal["full", "environment", "off"]
 Ssh = Literal["managed", "compatible"]
@@ -85,3 +84,24 @@ def container(containers: tuple[Container, ...], name: str = "") -> Container:
 def _runs_something(worker: PodTemplate, main: str) -> bool:
     found = container(worker.view.spec.containers, main)
     return bool(found.command or found.args)
+
+
+class AgentSettings(msgspec.Struct, frozen=True):
+    """One field for each of `BOUNDS`: a job changes one with the annotation
+    `mpi-trainer.opendatahub.io/<name>-seconds`; 0 means never, but for `wait`. What each bounds
+    stands in `verdict.sh`. A value that is no number is not taken."""
+
+    wait: int = 110
+    lost: int = 20
+    dead: int = 10
+    stuck: int = 10
+    start: int = 100
+
+    def text(self) -> str:
+        """Assignments for a shell."""
+        return "".join(f"{name}_seconds={getattr(self, name)}\n" for name in BOUNDS)
+
+
+def settings(annotations: Mapping[str, str]) -> AgentSettings:
+    given = {name: seconds(annotations.get(bound(name), "")) for name in BOUNDS}
+    return AgentSettings(**{name: value for name, value in given.items() if value is not None})

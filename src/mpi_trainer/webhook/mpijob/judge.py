@@ -21,8 +21,13 @@ from mpi_trainer.api.yaml import load
 from mpi_trainer.webhook.borrowed_rights import value_at
 from mpi_trainer.webhook.mpijob import borrowed_rights, changes
 from mpi_trainer.webhook.resource_demand import mpijob_demand
-from mpi_trainer.webhook.review import UPDATE, AdmissionRequest, Patch
-from mpi_trainer.webhook.verdict import AdmissionVerdict, NeededChecks
+from mpi_trainer.webhook.review import (
+    UPDATE,
+    AdmissionRequest,
+    AdmissionVerdict,
+    NeededChecks,
+    Patch,
+)
 
 ANNOTATIONS = ("metadata", "annotations")
 

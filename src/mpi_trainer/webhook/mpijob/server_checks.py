@@ -11,9 +11,8 @@ from mpi_trainer.layout.mpijob import layout
 from mpi_trainer.render.mpijob import children as render
 from mpi_trainer.runtime.off_loop import POD_BYTES
 from mpi_trainer.webhook import refusals
-from mpi_trainer.webhook.review import AdmissionRequest
+from mpi_trainer.webhook.review import AdmissionRequest, NeededChecks
 from mpi_trainer.webhook.server_checks import CheckResult, Object, ServerChecks
-from mpi_trainer.webhook.verdict import NeededChecks
 
 
 class MPIJobChecks:

@@ -23,9 +23,14 @@ from mpi_trainer.api.yaml import load
 from mpi_trainer.webhook.borrowed_rights import value_at
 from mpi_trainer.webhook.equality import same
 from mpi_trainer.webhook.resource_demand import trainjob_demand
-from mpi_trainer.webhook.review import UPDATE, AdmissionRequest, Patch
+from mpi_trainer.webhook.review import (
+    UPDATE,
+    AdmissionRequest,
+    AdmissionVerdict,
+    NeededChecks,
+    Patch,
+)
 from mpi_trainer.webhook.trainjob import borrowed_rights, changes
-from mpi_trainer.webhook.verdict import AdmissionVerdict, NeededChecks
 
 Verdict = AdmissionVerdict[TrainJob]
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from mpi_trainer.controller.mpijob.apply import to_stop
-from mpi_trainer.controller.mpijob.objects import Job
 from mpi_trainer.controller.mpijob.observe import Observation, observe, owned_objects
-from mpi_trainer.controller.objects import Pod
+from mpi_trainer.controller.objects import Job, Pod
 from mpi_trainer.decide.observed import Record
 from mpi_trainer.kube.resources import JOBS, PODS
 from tests.unit.controller.objects import batch_job, launcher, mpijob, owner, worker

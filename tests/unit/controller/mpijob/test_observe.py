@@ -9,9 +9,8 @@ import msgspec
 import pytest
 
 from mpi_trainer.api.kinds.annotations import WORKERS
-from mpi_trainer.controller.mpijob.objects import Job
 from mpi_trainer.controller.mpijob.observe import observe, owned_objects
-from mpi_trainer.controller.objects import Pod
+from mpi_trainer.controller.objects import Job, Pod
 from mpi_trainer.decide.observed import ObservedPod, Record
 from tests.unit.controller.objects import batch_job, ended, launcher, mpijob, owner, worker
 

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from mpi_trainer.kube import logs, requests
+from mpi_trainer.kube import requests
 from mpi_trainer.kube.errors import ApiError, KubeError, NotFound, ServerFault
 from mpi_trainer.kube.requests import LogOptions
 from mpi_trainer.kube.resources import PODS
@@ -134,9 +134,8 @@ class PodLog:
         )
         self._place.resume()
         meta = self._pod.metadata
-        async with aclosing(
-            logs.follow(self._server.streams, meta.namespace, meta.name, options)
-        ) as lines:
+        request = requests.logs(meta.namespace, meta.name, options)
+        async with aclosing(self._server.streams.lines(request)) as lines:
             async for line in lines:
                 self._server.outages.over()
                 entry = self._place.take(line)
