@@ -13,7 +13,6 @@ import random
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
-from types import TracebackType
 from typing import Any, Final, Self, TypeVar, overload
 
 import aiohttp
@@ -87,12 +86,7 @@ class Client:
         )
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._session:
             await self._session.close()
             self._session = None
@@ -275,14 +269,7 @@ class Client:
         if self._session is None:
             raise RuntimeError("the client is not open: use it in `async with`")
         credential = await self._credential()
-        headers = {}
-        if request.content_type:
-            headers["Content-Type"] = request.content_type
-        if request.accept:
-            headers["Accept"] = request.accept
-        if credential.authorization:
-            headers["Authorization"] = credential.authorization
-        options: dict[str, Any] = {"headers": headers}
+        options: dict[str, Any] = {"headers": request.headers(credential.authorization)}
         if self.config.proxy:
             options["proxy"] = self.config.proxy
         if self.config.server.startswith("https:"):

@@ -88,9 +88,7 @@ def abandon(answer: aiohttp.ClientResponse) -> None:
 
 
 def unreachable(request: Request, error: BaseException, server: str) -> Unreachable:
-    """The words for a failed exchange, and whether the server may have seen the request."""
-    what, why = _words(error, server)
-    return Unreachable(request, what, why, sent=what in ("time-out", "broken"))
+    return Unreachable(request, *_words(error, server))
 
 
 def _words(error: BaseException, server: str) -> tuple[str, str]:

@@ -61,13 +61,14 @@ class PastDeadline(KubeError):
 
 
 class Unreachable(KubeError):
-    """No answer. `what` is connect, tls, time-out or broken."""
+    """No answer. `what` is connect, tls, time-out or broken; after the last two the server may have
+    seen the request."""
 
-    def __init__(self, request: Request, what: str, why: str, *, sent: bool) -> None:
+    def __init__(self, request: Request, what: str, why: str) -> None:
         self.method = request.method
         self.path = request.path
         self.what = what
-        self.sent = sent
+        self.sent = what in ("time-out", "broken")
         super().__init__(f"{self.method} {self.path}: {why}")
 
 

@@ -66,7 +66,7 @@ class Session:
                 yield Chunk("stdout" if channel == _STDOUT else "stderr", data)
         if self.code is None:
             why = "the connection ended before the command did"
-            raise Unreachable(self._request, "broken", why, sent=True)
+            raise Unreachable(self._request, "broken", why)
 
     async def write(self, data: bytes) -> None:
         """Give it input."""
@@ -112,7 +112,7 @@ async def run(  # noqa: PLR0913 - which container, what, and how long
                 parts[chunk.stream].append(chunk.data)
     except TimeoutError:
         why = f"{command[0]} did not end in {seconds:g} s"
-        raise Unreachable(request, "time-out", why, sent=True) from None
+        raise Unreachable(request, "time-out", why) from None
     code = running.code
     assert code is not None
     return Done(code, b"".join(parts["stdout"]), b"".join(parts["stderr"]))

@@ -15,7 +15,6 @@ import ssl
 import time
 import zlib
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any, Final, Self, TypeVar, overload
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -67,12 +66,7 @@ class OneShot:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -143,13 +137,8 @@ class OneShot:
         server = urlsplit(self.config.server)
         connection = self._connection = self._connection or self._opened(server, credential)
         connection.sock.settimeout(request.timeout or None)
-        headers = {"Host": server.netloc, **self._headers, **extra}
-        if request.content_type:
-            headers["Content-Type"] = request.content_type
-        if request.accept:
-            headers["Accept"] = request.accept
-        if credential.authorization:
-            headers["Authorization"] = credential.authorization
+        own = request.headers(credential.authorization)
+        headers = {"Host": server.netloc, **self._headers, **extra, **own}
         if request.body or request.writes:
             headers["Content-Length"] = str(len(request.body))
         target = server.path.rstrip("/") + request.target
@@ -230,9 +219,7 @@ def _dropped(idle: socket.socket) -> bool:
 
 
 def unreachable(request: Request, error: BaseException, server: str) -> Unreachable:
-    """The words for a failed exchange, and whether the server may have seen the request."""
-    what, why = _words(error, server)
-    return Unreachable(request, what, why, sent=what in ("time-out", "broken"))
+    return Unreachable(request, *_words(error, server))
 
 
 def _words(error: BaseException, server: str) -> tuple[str, str]:

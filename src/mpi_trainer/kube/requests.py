@@ -55,6 +55,15 @@ class Request(msgspec.Struct, frozen=True):
         """Path and query, encoded for the request line."""
         return f"{self.path}?{urlencode(self.query)}" if self.query else self.path
 
+    def headers(self, authorization: str) -> dict[str, str]:
+        """What differs from one request to the next."""
+        given = {
+            "Content-Type": self.content_type,
+            "Accept": self.accept,
+            "Authorization": authorization,
+        }
+        return {name: value for name, value in given.items() if value}
+
     @property
     def writes(self) -> bool:
         """Whether it may change anything on the server."""

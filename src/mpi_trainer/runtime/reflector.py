@@ -247,7 +247,7 @@ class Reflector(Generic[T]):
                     self._take(event)
         except Unreachable as error:
             # Silence is no failure: not every server sends bookmarks. Opened anew, it would fail.
-            if error.what != "time-out" or not error.sent:
+            if error.what != "time-out":
                 raise
             log.info("%s: silent, watching anew: %s", self.name, error)
 

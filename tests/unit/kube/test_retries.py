@@ -20,7 +20,7 @@ def answer(code: int, retry_after: str = "") -> KubeError:
 
 
 def broken(what: str) -> KubeError:
-    return Unreachable(READ, what, "why", sent=True)
+    return Unreachable(READ, what, "why")
 
 
 @pytest.mark.parametrize(

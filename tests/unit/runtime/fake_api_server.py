@@ -37,7 +37,7 @@ class FakeApiServer:
     async def call(self, request: Request, kind: Any = Any) -> Any:
         self.sent.append(request)
         if self.mood == "refuses":
-            raise Unreachable(request, "connect", "no connection", sent=False)
+            raise Unreachable(request, "connect", "no connection")
         if self.mood == "hangs":
             await asyncio.get_running_loop().create_future()
         await asyncio.sleep(self.delay)
@@ -49,7 +49,7 @@ class FakeApiServer:
             status = Status(code=refusal.code, reason=refusal.reason, message=str(refusal))
             raise from_status(request, status) from None
         if self.mood == "loses":
-            raise Unreachable(request, "broken", "broken", sent=True)
+            raise Unreachable(request, "broken", "broken")
         return None if kind is None else msgspec.convert(answer, kind)
 
     def _process(self, request: Request) -> Any:

@@ -37,7 +37,7 @@ class Cluster:
         await asyncio.sleep(0)
         self.at_once -= 1
         if self.down:
-            raise Unreachable(request, "connect", "no connection", sent=False)
+            raise Unreachable(request, "connect", "no connection")
         if kind is TokenReview:
             known = any(token in request.body for token in (b'"good"', b'"known"'))
             name = "reader" if b'"good"' in request.body else "other"

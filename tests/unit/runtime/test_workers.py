@@ -95,7 +95,7 @@ def test_failures_wait_longer_and_success_forgives() -> None:
 
     tale(
         script,
-        Unreachable(REQUEST, "connect", "no", sent=False),
+        Unreachable(REQUEST, "connect", "no"),
         refusal(500),
         RuntimeError("a fault"),
     )
