@@ -9,7 +9,7 @@ does not decode is an `Unreadable` event, so that one broken object cannot stop 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from mpi_trainer.kube.client import Client
 
 T = TypeVar("T")
-_END_OF_LIST = "k8s.io/initial-events-end"
 
 
 class Added(msgspec.Struct, Generic[T], frozen=True, tag="ADDED", tag_field="type"):
@@ -47,7 +46,6 @@ class WatchMeta(msgspec.Struct, frozen=True, rename="camel"):
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
-    annotations: Mapping[str, str] | None = None
 
 
 class _Headed(msgspec.Struct, frozen=True):
@@ -62,11 +60,6 @@ class Bookmark(msgspec.Struct, frozen=True, tag="BOOKMARK", tag_field="type"):
     @property
     def resource_version(self) -> str:
         return self.object.metadata.resource_version
-
-    @property
-    def ends_list(self) -> bool:
-        """Whether a streaming list (`sendInitialEvents`) is complete with this."""
-        return (self.object.metadata.annotations or {}).get(_END_OF_LIST) == "true"
 
 
 class Unreadable(msgspec.Struct, frozen=True):

@@ -25,11 +25,6 @@ class Change(msgspec.Struct, frozen=True):
     new: object
 
 
-def by_owner(value: Kept) -> Iterable[str]:
-    """Index by the uid of the controlling owner; for values whose metadata is a `Meta`."""
-    return (o.uid for o in getattr(value.metadata, "owner_references", ()) if o.controller)
-
-
 def by_label(label: str) -> Callable[[Kept], Iterable[str]]:
     """Index by `namespace/value` of a label."""
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mpi_trainer.runtime.partial import Key, Meta, OwnerRef, Partial, version_number
-from mpi_trainer.runtime.store import Change, Store, by_label, by_owner
+from mpi_trainer.runtime.partial import Key, Meta, Partial, version_number
+from mpi_trainer.runtime.store import Change, Store, by_label
 
 
 class Thing(Partial, frozen=True, gc=False):
@@ -12,20 +12,18 @@ class Thing(Partial, frozen=True, gc=False):
 
 
 def thing(name: str, version: int, phase: str = "", *, uid: str = "", job: str = "") -> Thing:
-    owner = (OwnerRef(kind="MPIJob", name=job, uid=f"{job}-uid", controller=True),) if job else ()
     meta = Meta(
         name=name,
         namespace="n",
         uid=uid or f"{name}-uid",
         resource_version=str(version),
         labels={"job": job} if job else {},
-        owner_references=owner,
     )
     return Thing(metadata=meta, phase=phase)
 
 
 def filled(*things: Thing, version: int = 10) -> Store[Thing]:
-    store: Store[Thing] = Store({"owner": by_owner, "job": by_label("job")})
+    store: Store[Thing] = Store({"job": by_label("job")})
     store.replace(things, str(version))
     return store
 
@@ -36,11 +34,10 @@ def names(values: tuple[Thing, ...]) -> list[str]:
 
 def test_indexes_follow_changes() -> None:
     store = filled(thing("b", 1, job="x"), thing("a", 2, job="x"), thing("c", 3, job="y"))
-    assert names(store.by("owner", "x-uid")) == ["a", "b"]
     assert names(store.by("job", "n/x")) == ["a", "b"]
     store.put(thing("b", 11, job="y"))
-    assert names(store.by("owner", "x-uid")) == ["a"]
-    assert names(store.by("owner", "y-uid")) == ["b", "c"]
+    assert names(store.by("job", "n/x")) == ["a"]
+    assert names(store.by("job", "n/y")) == ["b", "c"]
     store.remove(thing("a", 12, job="x"))
     assert store.by("job", "n/x") == ()
     assert "n/x" not in store._indexes["job"]
@@ -49,7 +46,7 @@ def test_indexes_follow_changes() -> None:
 def test_an_index_holds_the_value_that_is_current() -> None:
     store = filled(thing("a", 1, job="x"))
     store.put(thing("a", 11, "Running", job="x"))
-    assert [value.phase for value in store.by("owner", "x-uid")] == ["Running"]
+    assert [value.phase for value in store.by("job", "n/x")] == ["Running"]
 
 
 def test_an_older_or_equal_version_changes_nothing() -> None:

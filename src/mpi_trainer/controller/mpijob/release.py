@@ -8,11 +8,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-import msgspec
-
 from mpi_trainer.api.kinds.labels import LABEL_OPERATOR, LABEL_ROLE, MPI_OPERATOR
 from mpi_trainer.controller.objects import Pod
-from mpi_trainer.kube import requests
+from mpi_trainer.kube import lists, requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import NotFound
 from mpi_trainer.kube.resources import PODS
@@ -22,31 +20,16 @@ from mpi_trainer.runtime.partial import Meta
 log = logging.getLogger(__name__)
 
 
-class _ListMeta(msgspec.Struct, frozen=True):
-    continue_: str = msgspec.field(default="", name="continue")
-
-
-class _Page(msgspec.Struct, frozen=True):
-    items: tuple[Pod, ...] = ()
-    metadata: _ListMeta = _ListMeta()
-
-
 async def release_all(client: Client, namespaces: Sequence[str]) -> int:
     """The exit code. May be repeated."""
     labels = f"{LABEL_OPERATOR}={MPI_OPERATOR},{LABEL_ROLE}=launcher"
     count = 0
     for namespace in namespaces or ("",):
-        token = ""
-        while True:
-            request = requests.list_page(PODS, namespace, labels=labels, continue_=token)
-            page = await client.call(request, _Page)
+        async for page in lists.pages(client, PODS, Pod, namespace=namespace, labels=labels):
             for pod in page.items:
                 if names.EVIDENCE in pod.metadata.finalizers:
                     await _release(client, pod.metadata)
                     count += 1
-            token = page.metadata.continue_
-            if not token:
-                break
     log.info("released %d launcher pods", count)
     return 0
 

@@ -119,7 +119,7 @@ def command(**given: Any) -> int:
         others = job_files.attachments(file, given["namespace"])
         if given["workdir"]:
             return submit.shipped(jobs, others, given["workdir"], after)
-        jobs = jobs if file else [submit.fitted(job) for job in jobs]
+        jobs = jobs if file else [submit.adjusted(job) for job in jobs]
         return submit.to_the_cluster(jobs, others, after)
     settings = _settings(given, file)
     if given["workdir"]:

@@ -66,9 +66,9 @@ def manifests(wires: list[dict[str, Any]], form: Format) -> int:
     return 0
 
 
-def fitted(job: MPIJob) -> MPIJob:
+def adjusted(job: MPIJob) -> MPIJob:
     """A job from a few words, with what its namespace demands of every container."""
-    found = run_async(cluster(single=True).fitted(job))
+    found = run_async(cluster(single=True).adjusted(job))
     for note in found.notes:
         say(f"{note}; choose with {RESOURCE_OPTIONS}")
     return found.job

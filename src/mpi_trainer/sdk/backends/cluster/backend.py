@@ -103,10 +103,10 @@ class ClusterBackend:
         packed = await asyncio.to_thread(bundle, workdir) if workdir else None
         ready = for_cluster(job, os.environ.get(IMAGE, ""), sys.executable)
         async with self._submitting(ready) as (server, key, placed):
-            fitted = await self._fitted(server, placed)
+            adjusted = await self._adjusted(server, placed)
             if packed is None:
-                return await lifecycle.create(server, key, fitted)
-            whole = code.with_code(fitted, packed)
+                return await lifecycle.create(server, key, adjusted)
+            whole = code.with_code(adjusted, packed)
             return await lifecycle.create_with_code(server, key, whole, code.data(packed))
 
     async def submit(self, job: MPIJob) -> JobView:
@@ -135,15 +135,15 @@ class ClusterBackend:
                 asked = lifecycle.create_trainjob(server, key, job, dry_run=True)
             return await lifecycle.refusals(asked)
 
-    async def fitted(self, job: MPIJob) -> namespace_limits.Fitted:
+    async def adjusted(self, job: MPIJob) -> namespace_limits.AdjustedJob:
         """The job with what its namespace demands of every container, and notes about that."""
         async with self._submitting(job) as (server, _, placed):
             demands = await lifecycle.demanded(server, placed.namespace)
-            return namespace_limits.fitted(placed, demands)
+            return namespace_limits.adjusted(placed, demands)
 
-    async def _fitted(self, server: ApiServer, job: MPIJob) -> MPIJob:
+    async def _adjusted(self, server: ApiServer, job: MPIJob) -> MPIJob:
         """The job with what its namespace demands of every container."""
-        found = namespace_limits.fitted(job, await lifecycle.demanded(server, job.namespace))
+        found = namespace_limits.adjusted(job, await lifecycle.demanded(server, job.namespace))
         for note in found.notes:
             self._say(note)
         return found.job

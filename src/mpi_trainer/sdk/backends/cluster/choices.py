@@ -116,7 +116,7 @@ async def _list(
         return await lists.list_all(server.client, resource, kind, namespace=namespace)
 
     try:
-        return (await server.outages.through(once, again=True)).items
+        return (await server.outages.retried(once, again=True)).items
     except ApiError:
-        server.outages.over()
+        server.outages.note_answer()
         raise

@@ -80,9 +80,9 @@ class ApiServer:
             return await self.client.call(request, kind)
 
         try:
-            return await self.outages.through(once, again=request.repeatable)
+            return await self.outages.retried(once, again=request.repeatable)
         except ApiError:
-            self.outages.over()
+            self.outages.note_answer()
             raise
 
 

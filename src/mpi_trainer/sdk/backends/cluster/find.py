@@ -142,8 +142,8 @@ async def _list(server: ApiServer, kind: Kind, namespace: str) -> list[JobSummar
         return await lists.list_all(server.client, kind.resource, shape, namespace=namespace)
 
     if kind is MPIJOB:
-        page = await server.outages.through(lambda: once(observed.Listed), again=True)
+        page = await server.outages.retried(lambda: once(observed.Listed), again=True)
         return [observed.summary(job) for job in page.items]
-    whole = await server.outages.through(lambda: once(dict[str, Any]), again=True)
+    whole = await server.outages.retried(lambda: once(dict[str, Any]), again=True)
     items: Sequence[dict[str, Any]] = whole.items
     return [observed.view_summary(kind.view(item)) for item in items]

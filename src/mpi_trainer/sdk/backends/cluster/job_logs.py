@@ -311,9 +311,9 @@ async def pods_of(server: ApiServer, key: Key, kind: Kind) -> tuple[observed.Pod
         )
 
     try:
-        return (await server.outages.through(once, again=True)).items
+        return (await server.outages.retried(once, again=True)).items
     except ApiError:
-        server.outages.over()
+        server.outages.note_answer()
         raise
 
 

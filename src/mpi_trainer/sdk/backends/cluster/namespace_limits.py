@@ -53,7 +53,7 @@ class Demands(msgspec.Struct, frozen=True):
     restricted: bool = False
 
 
-class Fitted(msgspec.Struct, frozen=True):
+class AdjustedJob(msgspec.Struct, frozen=True):
     """The job, and what its user should know of what was added, one line each."""
 
     job: MPIJob
@@ -119,7 +119,7 @@ def _limited(limits: Object) -> tuple[frozenset[str], dict[str, Decimal], dict[s
     return frozenset(given), least, most
 
 
-def fitted(job: MPIJob, asked: Demands) -> Fitted:
+def adjusted(job: MPIJob, asked: Demands) -> AdjustedJob:
     """The job as the namespace takes it."""
     missing = {name: hard for name, hard in asked.counted.items() if name not in asked.given}
     amounts = {role: _amounts(job, role, missing, asked) for role in _roles(job)}
@@ -136,7 +136,7 @@ def fitted(job: MPIJob, asked: Demands) -> Fitted:
             told.append(f"{'the launcher' if role == LAUNCHER else 'each worker'} {shown}")
         replicas[role] = replace(replica, template=PodTemplate.of(content))
     made = replace(job, spec=replace(job.spec, mpi_replica_specs=replicas))
-    return Fitted(made, _notes(asked, told))
+    return AdjustedJob(made, _notes(asked, told))
 
 
 def _notes(asked: Demands, told: Iterable[str]) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ class Outages:
         self._since: float | None = None
         self._announced = False
 
-    def over(self) -> None:
+    def note_answer(self) -> None:
         """The server has answered."""
         self._known = True
         self._since = None
@@ -37,7 +37,7 @@ class Outages:
             self._announced = False
             self._say(f"{self._server} answers again")
 
-    async def endure(self, error: KubeError, tried: int) -> None:
+    async def wait_for_server(self, error: KubeError, tried: int) -> None:
         """Waits a little before the next try; raises where waiting makes no sense."""
         if not self._known or not _passing(error):
             raise error
@@ -50,7 +50,7 @@ class Outages:
             self._say(f"{self._server} does not answer; waiting for it ({_why(error)})")
         await asyncio.sleep(min(_SLOWEST, 0.25 * 2.0**tried))
 
-    async def through(self, work: Callable[[], Awaitable[T]], *, again: bool) -> T:
+    async def retried(self, work: Callable[[], Awaitable[T]], *, again: bool) -> T:
         """The answer. `again`: it may be asked twice; else only where nothing was sent."""
         tried = 0
         while True:
@@ -59,10 +59,10 @@ class Outages:
             except KubeError as error:
                 if not again and not (isinstance(error, Unreachable) and not error.sent):
                     raise
-                await self.endure(error, tried)
+                await self.wait_for_server(error, tried)
                 tried += 1
             else:
-                self.over()
+                self.note_answer()
                 return answer
 
 

@@ -76,7 +76,7 @@ class PodLog:
                     raise
                 await asyncio.sleep(_PAUSE)
             except KubeError as error:
-                await self._server.outages.endure(error, tried)
+                await self._server.outages.wait_for_server(error, tried)
                 tried += 1
 
     @property
@@ -137,7 +137,7 @@ class PodLog:
         request = requests.logs(meta.namespace, meta.name, options)
         async with aclosing(self._server.streams.lines(request)) as lines:
             async for line in lines:
-                self._server.outages.over()
+                self._server.outages.note_answer()
                 entry = self._place.take(line)
                 if entry is not None:
                     yield entry

@@ -136,7 +136,7 @@ async def list_and_watch(
                 page = await lists.list_all(
                     client, resource, dict[str, Any], namespace=namespace, fields=fields
                 )
-                outages.over()
+                outages.note_answer()
                 version, tried = page.resource_version, 0
                 yield page
             request = requests.watch(
@@ -155,5 +155,5 @@ async def list_and_watch(
             version = ""
         except KubeError as error:
             version = ""
-            await outages.endure(error, tried)
+            await outages.wait_for_server(error, tried)
             tried += 1
