@@ -59,3 +59,18 @@ def test_runtime_file_is_judged_by_itself(
     bad = runtime((("spec", "mlPolicy", "numNodes"), 0))
     assert validated(written(tmp_path, "runtime.yaml", bad)) == 2
     assert "spec.mlPolicy.numNodes: Invalid value: 0: must be at least 1" in capsys.readouterr().err
+
+
+def test_misspelt_field_of_a_pod_template_is_warned_about(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A template may have fields that we do not know, so it is no error."""
+    pod = {"nodeSelectors": {}, "containers": [{"name": "m", "image": "x", "command": ["true"]}]}
+    replicas = {"Launcher": {"template": {"spec": pod}}}
+    job = {"kind": "MPIJob", "apiVersion": "kubeflow.org/v2beta1", "metadata": {"name": "a"}}
+    path = written(tmp_path, "job.yaml", {**job, "spec": {"mpiReplicaSpecs": replicas}})
+    assert validated(path) == 0
+    said = capsys.readouterr()
+    assert "Launcher.template.spec.nodeSelectors: Unknown field" in said.err
+    assert "did you mean `nodeSelector`?" in said.err
+    assert "valid (a)" in said.out

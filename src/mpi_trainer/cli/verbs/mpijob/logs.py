@@ -13,7 +13,9 @@ import msgspec
 from mpi_trainer.api.kinds import conditions
 from mpi_trainer.cli import context
 from mpi_trainer.cli.context import connect, run_async
+from mpi_trainer.cli.main import FAILED
 from mpi_trainer.cli.output import terminal
+from mpi_trainer.cli.output.errors import worded
 from mpi_trainer.cli.output.verbosity import say, verbosity_options
 from mpi_trainer.cli.verbs.mpijob import following, options
 from mpi_trainer.sdk.backends.backend import Backend, JobDetails, Key, LogLine, LogQuery
@@ -80,8 +82,14 @@ async def followed(backend: Backend, key: Key, query: LogQuery, printer: Printer
         async with following.reported_waits(backend, key) as report:
             await _printed(backend, key, query, printer, report.stop)
         return await following.verdict(backend, key)
-    if not await _printed(backend, key, query, printer):
-        say(_why_silent(await backend.details(key), query))
+    if await _printed(backend, key, query, printer):
+        return 0
+    details = await backend.details(key)
+    nothing_such = _no_such_attempt(details, query.attempt) or _no_such_rank(details, query.rank)
+    if nothing_such:
+        terminal.say(worded(nothing_such))
+        return FAILED
+    say(_why_silent(details, query))
     return 0
 
 
@@ -108,16 +116,31 @@ async def _printed(
     return some
 
 
+def _no_such_attempt(seen: JobDetails, attempt: int | None) -> str:
+    """Says which there are; empty where this is one of them."""
+    ended = max((one.attempt for one in seen.attempts), default=0)
+    made = ended + (seen.job.state != conditions.FAILED or not ended)
+    if attempt is None or attempt <= made:
+        return ""
+    there = "only attempt 1" if made == 1 else f"attempts 1 to {made}"
+    return f"job {seen.job.name} has no attempt {attempt}, but {there}"
+
+
+def _no_such_rank(seen: JobDetails, rank: int | None) -> str:
+    known = sorted(one.rank for one in seen.ranks)
+    if rank is None or not known or rank in known:
+        return ""
+    there = f"ranks {known[0]} to {known[-1]}" if len(known) > 1 else f"only rank {known[0]}"
+    return f"job {seen.job.name} has no rank {rank}, but {there}"
+
+
 def _why_silent(seen: JobDetails, query: LogQuery) -> str:
     role = "worker" if query.worker is not None else "launcher"
     state = seen.job.state
     ended = next((one for one in seen.attempts if one.attempt == query.attempt), None)
     if ended is not None and ended.silence:
         return f"none of the lines of attempt {ended.attempt} were kept: {ended.silence}"
-    made = max((one.attempt for one in seen.attempts), default=0) + (state != conditions.FAILED)
     over = seen.job.finished
-    if query.attempt is not None and query.attempt > made:
-        return f"{seen.job.name} has made no attempt {query.attempt}, only {made}; it is {state}"
     if query != LogQuery(worker=query.worker, launcher=query.launcher):
         return f"no line is like that; {seen.job.name} is {state}"
     if over and role not in {p.role for p in seen.pods}:

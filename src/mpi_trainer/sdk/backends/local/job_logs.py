@@ -13,7 +13,7 @@ import msgspec
 from mpi_trainer.api.kinds import conditions
 from mpi_trainer.decide.mpijob import backoff
 from mpi_trainer.layout.hosts import launcher_name, worker_name
-from mpi_trainer.local.jobs import logfile, store, trainjob
+from mpi_trainer.local.jobs import logfile, store
 from mpi_trainer.local.jobs.jobdir import Damaged, JobDir
 from mpi_trainer.sdk.backends.backend import Key, LogLine, LogQuery
 from mpi_trainer.sdk.backends.local.observed import find, readable
@@ -112,6 +112,8 @@ def _writers(query: LogQuery, key: Key) -> tuple[str, ...]:
     with readable(key):
         train = find(key).settings().train
     if train is not None:
+        from mpi_trainer.local.jobs import trainjob  # runtimes and policies: few jobs need them
+
         return trainjob.writers(train, worker)
     return (launcher_name(key.name) if worker is None else worker_name(key.name, worker),)
 

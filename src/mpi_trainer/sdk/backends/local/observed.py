@@ -11,7 +11,7 @@ from mpi_trainer.api.kinds import conditions
 from mpi_trainer.api.kinds.mpijob import MPIJob, to_wire
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.execute.settings import SubmittedTrainJob
-from mpi_trainer.local.jobs import store, trainjob_status
+from mpi_trainer.local.jobs import store
 from mpi_trainer.local.jobs.jobdir import Damaged, JobDir, JobState, PodState
 from mpi_trainer.local.pods import access
 from mpi_trainer.sdk.backends.backend import JobSummary, JobView, Key, PodInfo, RankInfo
@@ -61,7 +61,11 @@ def view(folder: JobDir, key: Key) -> JobView:
 
 def job_view(job: MPIJob, train: SubmittedTrainJob | None) -> JobView:
     """`job` is what the executor runs; `train` the TrainJob that it was made from, if it was."""
-    return mpijob_view(job, to_wire(job) if train is None else trainjob_status.wire(train, job))
+    if train is None:
+        return mpijob_view(job, to_wire(job))
+    from mpi_trainer.local.jobs import trainjob_status  # runtimes and policies: few jobs need them
+
+    return mpijob_view(job, trainjob_status.wire(train, job))
 
 
 def summary(folder: JobDir, state: JobState | Damaged) -> JobSummary:
