@@ -89,7 +89,7 @@ def _processes(mark: str) -> Iterator[Process]:
             yield Process(
                 pid=int(folder.name),
                 namespace=str((folder / "ns/pid").readlink()),
-                command=(folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(),
+                command=os.fsdecode((folder / "cmdline").read_bytes().replace(b"\0", b" ")),
                 marked=f"{MARK}={mark}".encode() in (folder / "environ").read_bytes().split(b"\0"),
             )
 
