@@ -74,7 +74,7 @@ def endless(**kwargs: Any) -> MPIJob:
 
 
 def begun(job: MPIJob) -> None:
-    until("the first epoch", lambda: any("epoch 1/" in line.text for line in job.get_logs()))
+    until("the first epoch", lambda: any("epoch 1/" in line.text for line in job.logs()))
 
 
 def test_life_of_a_job() -> None:
@@ -82,31 +82,31 @@ def test_life_of_a_job() -> None:
     job = MPIJob.from_function(train, slots=2, args=[40, 0.1], name="life")
     assert job.create() is job
     begun(job)
-    until("running", lambda: job.get_status().state == "Running")
+    until("running", lambda: job.status.state == "Running")
     assert [p.role for p in job.describe().pods].count("worker") == 2
 
     job.suspend()
-    until("suspended", lambda: job.get_status().state == "Suspended")
+    until("suspended", lambda: job.status.state == "Suspended")
     until("no pods", lambda: not job.describe().pods)
     job.resume()
-    last = job.wait_for_completion(timeout=PATIENCE)
+    last = job.wait(timeout=PATIENCE)
     assert last.succeeded and last.progress is not None and last.progress.fraction == 1.0
     assert job.get_metrics().metrics["loss"] == pytest.approx(4 / 40, abs=1e-3)
 
-    said = {n: [*job.get_logs(rank=n)] for n in range(4)}
+    said = {n: [*job.logs(rank=n)] for n in range(4)}
     for rank, lines in said.items():
         assert {line.rank for line in lines} == {rank}
         assert re.search(rf"rank {rank} of 4 on life-worker-{rank // 2}", lines[-1].text)
         assert last.started is not None and lines[-1].time >= last.started
-    assert len([*job.get_logs(tail=3)]) == 3
-    assert all("epoch 4" in line.text for line in job.get_logs(grep="epoch 4"))
+    assert len([*job.logs(tail=3)]) == 3
+    assert all("epoch 4" in line.text for line in job.logs(grep="epoch 4"))
 
     job.restart()
-    assert not job.get_status().finished
+    assert not job.status.finished
     seen = [(state.state, state.progress and state.progress.step) for state in job.watch()]
     assert seen[-1] == ("Succeeded", 40.0)
     assert len({step for state, step in seen if state == "Running" and step}) > 1
-    assert job.get_status().succeeded
+    assert job.status.succeeded
     reasons = [event.reason for event in job.stream_events()]
     assert reasons[0] == "MPIJobCreated" and reasons[-1] == "MPIJobSucceeded"
 
@@ -140,7 +140,7 @@ def test_life_of_a_job_asynchronously() -> None:
         assert "MPIJobSuspended" in events and events[-1] == "MPIJobSucceeded"
 
         await client.restart_job("life")
-        assert (await job.wait_for_completion(timeout=PATIENCE)).succeeded
+        assert (await job.wait(timeout=PATIENCE)).succeeded
         assert (await client.get_job_metrics("life")).metrics["loss"] > 0
         assert (await client.list_jobs()).names == ["life"]
         await client.delete_job("life")
@@ -152,7 +152,7 @@ def test_life_of_a_job_asynchronously() -> None:
 
 async def reached(job: AsyncMPIJob, state: str) -> None:
     async with asyncio.timeout(PATIENCE):
-        while (await job.get_status()).state != state:  # noqa: ASYNC110 - another process acts
+        while (await job.status).state != state:  # noqa: ASYNC110 - another process acts
             await asyncio.sleep(0.05)
 
 
@@ -160,13 +160,13 @@ def test_failure_is_told_at_once_with_rank_and_reason() -> None:
     """SC-006: the exception names the job, the rank and its host; the log has the line."""
     job = MPIJob.from_function(broken, args=[3], slots=2).create()
     with pytest.raises(RuntimeError) as caught:
-        job.wait_for_completion(timeout=PATIENCE)
+        job.wait(timeout=PATIENCE)
     error = caught.value
     assert isinstance(error, JobFailed) and error.reason
     assert f"rank 3 on {job.name}-worker-1" in str(error), error
-    log = "\n".join(line.text for line in job.get_logs(rank=3))
+    log = "\n".join(line.text for line in job.logs(rank=3))
     assert 'raise ValueError("bad data in row 7")' in log
-    state = job.get_status()
+    state = job.status
     assert state.failed and state.message in str(error)
     assert "Failed" in job._repr_html_()
 
@@ -175,12 +175,12 @@ def test_attempts_are_as_the_policy_says() -> None:
     job = MPIJob.from_function(broken, args=[0], run_policy=RunPolicy(backoff_limit=1)).create()
 
     def attempts() -> set[int]:
-        return {line.attempt for line in job.get_logs(follow=True, grep="ValueError")}
+        return {line.attempt for line in job.logs(follow=True, grep="ValueError")}
 
     with ThreadPoolExecutor(1) as pool:
         followed = pool.submit(attempts)
         with pytest.raises(JobFailed, match="2 attempts failed"):
-            job.wait_for_completion(timeout=PATIENCE)
+            job.wait(timeout=PATIENCE)
         assert followed.result(PATIENCE) == {1, 2}
 
 
@@ -189,10 +189,10 @@ def test_wait_that_is_over_leaves_the_job_running() -> None:
     begun(job)
     start = time.monotonic()
     with pytest.raises(TimeoutError, match=r"within 0.5 seconds; it is Running") as caught:
-        job.wait_for_completion(timeout=0.5)
+        job.wait(timeout=0.5)
     assert isinstance(caught.value, JobTimeout)
     assert time.monotonic() - start < 5
-    assert job.get_status().state == "Running"
+    assert job.status.state == "Running"
 
 
 def test_everything_works_inside_a_running_loop() -> None:
@@ -200,8 +200,8 @@ def test_everything_works_inside_a_running_loop() -> None:
 
     async def cell() -> list[str]:
         job = MPIJob.from_function(train, args=[2], slots=1).create()
-        job.wait_for_completion(timeout=PATIENCE)
-        return [line.text for line in job.get_logs(rank=0, follow=True)]
+        job.wait(timeout=PATIENCE)
+        return [line.text for line in job.logs(rank=0, follow=True)]
 
     assert any("epoch 2/2" in line for line in asyncio.run(cell()))
 
@@ -224,7 +224,7 @@ def test_two_clients_at_once_see_one_truth() -> None:
 
     with ThreadPoolExecutor(2) as pool:
         answers = sorted(pool.map(create, (first, second)))
-    assert answers == ["created", f"job {first.namespace}/same exists already"]
+    assert answers == ["created", f"job {first.namespace}/same already exists"]
     one, other = first.wait("same", timeout=PATIENCE), second.get_job_status("same")
     assert (one.state, one.completed) == (other.state, other.completed)
     lines = [line.text for line in first.logs("same") if line.rank is not None]
@@ -258,11 +258,11 @@ def test_job_deleted_while_somebody_follows_ends_the_following() -> None:
     seen: list[str] = []
 
     def follow() -> None:
-        seen.extend(line.text for line in job.get_logs(follow=True))
+        seen.extend(line.text for line in job.logs(follow=True))
 
     def wait() -> str:
         with pytest.raises(JobNotFound) as caught:
-            MPIJob.get(job.name).wait_for_completion(timeout=PATIENCE)
+            MPIJob.get(job.name).wait(timeout=PATIENCE)
         return str(caught.value)
 
     follower = threading.Thread(target=follow)
@@ -280,10 +280,10 @@ def test_job_deleted_while_somebody_follows_ends_the_following() -> None:
 
 def test_reader_that_stops_reading_ends_its_own_reading_only() -> None:
     job = endless()
-    for line in job.get_logs(follow=True):
+    for line in job.logs(follow=True):
         if "epoch 3/" in line.text:
             break
-    assert job.get_status().state == "Running"
+    assert job.status.state == "Running"
 
 
 def test_closure_that_cannot_be_shipped_creates_nothing() -> None:
@@ -299,7 +299,7 @@ def test_closure_that_cannot_be_shipped_creates_nothing() -> None:
 
 def test_progress_is_shown_while_waiting(capfd: pytest.CaptureFixture[str]) -> None:
     job = MPIJob.from_function(train, args=[30, 0.1], slots=1, name="shown").create()
-    job.wait_for_completion(timeout=PATIENCE, show=True)
+    job.wait(timeout=PATIENCE, show=True)
     lines = capfd.readouterr().err.splitlines()
     assert lines[-1] == "shown: Succeeded"
     assert any(line.startswith("shown: Running") for line in lines)
@@ -309,7 +309,7 @@ def test_followed_lines_come_as_they_are_written() -> None:
     job = endless()
 
     async def first() -> LogLine:
-        lines: AsyncIterator[LogLine] = (await AsyncMPIJob.get(job.name)).get_logs(follow=True)
+        lines: AsyncIterator[LogLine] = (await AsyncMPIJob.get(job.name)).logs(follow=True)
         async for line in lines:
             return line
         raise AssertionError("no line came")

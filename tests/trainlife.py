@@ -51,28 +51,28 @@ def test_life_of_a_trainjob() -> None:
     """Create, watch, logs by rank, suspend, resume, restart, delete."""
     job = submitted("train-life", described(train, 40, 0.1, slots=2))
     begun(job)
-    until("running", lambda: job.get_status().state == "Running")
+    until("running", lambda: job.status.state == "Running")
     assert sorted(pod.role for pod in job.describe().pods) == ["launcher", "worker"]
     with pytest.raises(JobExists, match="train-life"):
         TrainingClient().create_mpi_job(described(train, 1), name="train-life")
 
     job.suspend()
-    until("suspended", lambda: job.get_status().state == "Suspended")
+    until("suspended", lambda: job.status.state == "Suspended")
     until("no pods", lambda: not job.describe().pods)
     job.resume()
-    last = job.wait_for_completion(timeout=PATIENCE)
+    last = job.wait(timeout=PATIENCE)
     assert last.succeeded and last.progress is not None and last.progress.fraction == 1.0
     assert job.get_metrics().metrics["loss"] == pytest.approx(4 / 40, abs=1e-3)
 
     for rank in range(4):
-        lines = [*job.get_logs(rank=rank)]
+        lines = [*job.logs(rank=rank)]
         assert {line.rank for line in lines} == {rank}
         assert f"rank {rank} of 4 on {hosts(job.name)[rank // 2]}" in lines[-1].text
     placed = {one.rank: one.pod for one in job.describe().ranks}
     assert placed == {rank: hosts(job.name)[rank // 2] for rank in range(4)}
 
     job.restart()
-    assert not job.get_status().finished
+    assert not job.status.finished
     seen = [(state.state, state.progress and state.progress.step) for state in job.watch()]
     assert seen[-1] == ("Succeeded", 40.0)
     assert len({step for state, step in seen if state == "Running" and step}) > 1
@@ -103,7 +103,7 @@ def test_life_of_a_trainjob_asynchronously() -> None:
             assert ended.succeeded
         assert {line.rank for line in lines if "rank " in line.text} == {0, 1}
         await client.restart_job("train-async")
-        assert (await job.wait_for_completion(timeout=PATIENCE)).succeeded
+        assert (await job.wait(timeout=PATIENCE)).succeeded
         assert (await client.list_jobs()).names == ["train-async"]
         assert {rank.pod for rank in (await job.describe()).ranks} == {*hosts("train-async")}
         await client.delete_job("train-async")
@@ -117,9 +117,9 @@ def test_failure_of_a_trainjob_is_told_at_once_with_rank_and_reason() -> None:
     """SC-006."""
     job = submitted("train-bad", described(broken, 3, slots=2))
     with pytest.raises(JobFailed) as caught:
-        job.wait_for_completion(timeout=PATIENCE)
+        job.wait(timeout=PATIENCE)
     assert f"rank 3 on {hosts(job.name)[1]}" in str(caught.value)
-    log = "\n".join(line.text for line in job.get_logs(rank=3))
+    log = "\n".join(line.text for line in job.logs(rank=3))
     assert 'raise ValueError("bad data in row 7")' in log
 
 
@@ -128,12 +128,12 @@ def test_trainjob_that_is_waited_for_in_vain_runs_on_until_it_is_deleted() -> No
     job = submitted("train-long", described(train, 100000, 0.05))
     begun(job)
     with pytest.raises(JobTimeout, match=r"within 0.5 seconds; it is Running"):
-        job.wait_for_completion(timeout=0.5)
-    assert job.get_status().state == "Running"
+        job.wait(timeout=0.5)
+    assert job.status.state == "Running"
     seen: list[str] = []
 
     def follow() -> None:
-        seen.extend(line.text for line in job.get_logs(follow=True))
+        seen.extend(line.text for line in job.logs(follow=True))
 
     follower = threading.Thread(target=follow)
     follower.start()

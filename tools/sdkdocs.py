@@ -50,6 +50,8 @@ GROUPS: Final = {
     "Errors": (
         "JobError",
         "JobNotFound",
+        "RuntimeNotFound",
+        "VolumeNotFound",
         "JobExists",
         "JobFailed",
         "JobTimeout",

@@ -12,13 +12,15 @@
                 print(f"epoch {epoch}/{epochs} loss {total / epoch:.3f}", flush=True)
 
     job = MPIJob.from_function(train, workers=2, slots=2, args=[3]).create()
-    job.wait_for_completion(timeout=120, show=True)
-    for line in job.get_logs(rank=0):
-        print(line.text)
+    print(job.wait_for_completion(timeout=120, show=True))
+    print(job.get_logs(rank=0))
     job.delete()
 
 Which cluster, and as whom, is found as `connect()` says; `MPI_TRAINER_BACKEND=local` means this
 machine, where jobs run with real MPI too.
+
+The answers of `get_status()`, `wait_for_completion()` and `get_logs()` are text. `status`, `wait()`
+and `logs()` say more: why and since when, by an exception what failed, and of each line its rank.
 
 Each class has an asynchronous twin (`AsyncMPIJob`, `AsyncTrainingClient`, `AsyncMPIJobClient`)
 with the same methods to `await` or iterate with `async for`. The synchronous ones may also be used
@@ -55,6 +57,8 @@ from mpi_trainer.sdk.errors import (
     JobTimeout,
     K8sApiException,
     NotShippable,
+    RuntimeNotFound,
+    VolumeNotFound,
 )
 from mpi_trainer.sdk.job.mpijob import AsyncMPIJob, MPIJob
 from mpi_trainer.sdk.job.specs import MPIJobSpec, ReplicaSpec, ResourceRequirements, VolumeMount
@@ -93,8 +97,10 @@ __all__ = [
     "ResourceRequirements",
     "ResourceSpec",
     "RunPolicy",
+    "RuntimeNotFound",
     "SchedulingPolicy",
     "TrainingClient",
     "VolumeMount",
+    "VolumeNotFound",
     "connect",
 ]

@@ -136,7 +136,7 @@ def test_a_job_over_quota_waits_says_so_and_runs_when_there_is_room(
         text: str = admin.conditions().get("Running", {}).get("message", "")
         return text
 
-    eventually("told", lambda: "quota `q` has no room" in said(), 60)
+    eventually("told", lambda: "quota exceeded: `q` has no room" in said(), 60)
     admin.delete("api/v1/resourcequotas/q")
     until(admin, "Running")
 

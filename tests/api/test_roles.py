@@ -52,6 +52,7 @@ MATRIX = {
         "configmaps": "get create",
         "resourcequotas": "get list",
         "limitranges": "get list",
+        "persistentvolumeclaims": "get list",
     },
     "mpijob-admin": NOTHING
     | {

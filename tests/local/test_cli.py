@@ -130,7 +130,7 @@ def test_jobs_of_one_file_are_one_document(odh: Cli) -> None:
     (odh.folder / "pair.yaml").write_text(yaml.safe_dump_all(jobs))
     stored = odh.json("mpijob", "create", "-f", "pair.yaml", "--suspended")
     assert [job["metadata"]["name"] for job in stored["items"]] == ["one", "two"]
-    assert "there is no job" in odh("mpijob", "resume", "nobody", "two", code=2).stderr
+    assert "not found" in odh("mpijob", "resume", "nobody", "two", code=2).stderr
     odh("mpijob", "wait", "two", "--for", "Finished", "--timeout", "60")
     odh("mpijob", "delete", "one", "two")
 
@@ -292,7 +292,7 @@ def test_two_delete_at_once(odh: Cli) -> None:
 def test_a_taken_name_is_refused_and_the_job_is_unharmed(odh: Cli, done: str) -> None:
     before = odh.json("mpijob", "get", done)
     ended = odh("mpijob", "create", done, "--mpi", "mpich", "--", "true", code=2)
-    assert f"job default/{done} exists already" in ended.stderr
+    assert f"job default/{done} already exists" in ended.stderr
     assert "hint:" in ended.stderr
     assert odh.json("mpijob", "get", done) == before
 
@@ -318,7 +318,7 @@ def test_a_name_that_is_nearly_right_is_guessed(
     odh: Cli, done: str, words: tuple[str, ...]
 ) -> None:
     ended = odh("mpijob", *words, "donne", code=2)
-    assert "there is no job default/donne" in ended.stderr
+    assert "job default/donne not found" in ended.stderr
     assert "Did you mean `done`?" in ended.stderr
     assert "Traceback" not in ended.stderr
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from openshift_ai_sdk.training import MPIJob, TrainingClient, VolumeMount
+from tests import sdkexample
 from tests.lifecycle import (
     PATIENCE,
     test_attempts_are_as_the_policy_says,
@@ -60,11 +61,40 @@ def jobs_of_this_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     assert not [*tmp_path.glob("**/job.json")]
 
 
+def test_program_of_the_specification_runs_as_it_is(tmp_path: Path) -> None:
+    """Issue: `examples/sdk/job.py`; `tests/e2e/test_sdk.py` runs it on a cluster."""
+    data = sdkexample.write_numbers(tmp_path / "data")
+    few = ("--workers", "2", "--cpu", "0.25", "--memory", "128Mi", "--gpu", "0")
+    unknown = sdkexample.run_example(*few)
+    assert unknown.returncode == 1
+    assert "volume training-data not found" in unknown.stderr
+    assert "MPI_TRAINER_CLAIMS=training-data=/path/to/it" in unknown.stderr
+    assert TrainingClient().list_jobs() == ()
+    sdkexample.demand_success(
+        sdkexample.run_example(*few, MPI_TRAINER_CLAIMS=f"training-data={data}"), workers=2
+    )
+    again = sdkexample.run_example(*few, MPI_TRAINER_CLAIMS=f"training-data={data}")
+    assert "job default/example already exists" in again.stderr
+
+
+def test_failed_job_is_a_word_and_a_wait_that_is_over_a_timeout() -> None:
+    job = MPIJob("bad", workers=1, command=["sh", "-c", "echo dying; exit 3"]).create()
+    assert job.wait_for_completion(timeout=PATIENCE) == "Failed" == job.get_status()
+    assert "dying\n" in job.get_logs() and job.get_logs(tail=1).count("\n") == 1
+    with pytest.raises(RuntimeError, match="failed"):
+        job.wait(timeout=PATIENCE)
+    long = MPIJob("long", workers=1, command=["sleep", "1000"]).create()
+    with pytest.raises(TimeoutError, match=r"has not ended within 0\.2 seconds"):
+        long.wait_for_completion(timeout=0.2)
+    with pytest.raises(LookupError, match="job default/nobody not found on this machine"):
+        MPIJob.get("nobody", "default")
+
+
 def test_job_that_exists_is_refused_and_untouched() -> None:
     job = MPIJob("once", command=["true"]).create()
-    with pytest.raises(ValueError, match="default/once exists already"):
+    with pytest.raises(ValueError, match="default/once already exists"):
         MPIJob("once", command=["false"]).create()
-    assert job.wait_for_completion(timeout=PATIENCE).succeeded
+    assert job.wait(timeout=PATIENCE).succeeded
     assert MPIJob("once", "elsewhere", command=["true"]).create().namespace == "elsewhere"
     assert TrainingClient().list_jobs().names == ["once"]
     assert {*TrainingClient().list_jobs(all_namespaces=True).names} == {"once"}
@@ -75,9 +105,9 @@ def test_function_s_text_survives_every_mpi(mpi: str) -> None:
     """Quotes, dollars, backslashes and line ends pass through mpirun, ssh and a wrapper."""
     text = "$HOME `id` $(id) 'a' \"b\" \\n é %d {x} *"
     job = MPIJob.from_function(train, args=[1], kwargs={"text": text}, mpi=mpi).create()
-    job.wait_for_completion(timeout=PATIENCE)
+    job.wait(timeout=PATIENCE)
     for rank in range(2):
-        assert [*job.get_logs(rank=rank)][-1].text.endswith(text)
+        assert [*job.logs(rank=rank)][-1].text.endswith(text)
 
 
 @pytest.mark.parametrize("mpi", ["OpenMPI", "MPICH", "Intel"])
@@ -93,7 +123,7 @@ def test_function_s_exception_is_the_job_s_message(mpi: str) -> None:
 
     job = MPIJob.from_function(fails, mpi=mpi).create()
     with pytest.raises(RuntimeError, match=r"rank 1 on .* raised ValueError: bad learning rate"):
-        job.wait_for_completion(timeout=PATIENCE)
+        job.wait(timeout=PATIENCE)
     (ended,) = job.describe().attempts
     assert ended.rank == 1 and "ValueError: bad learning rate" in ended.words[0].text
 
@@ -117,7 +147,7 @@ def test_variables_and_volumes_reach_every_rank(tmp_path: Path) -> None:
         env={"SEED": "4 $(HOME)"},
         volume_mounts=[VolumeMount("/out", host_path=str(folder))],
     ).create()
-    job.wait_for_completion(timeout=PATIENCE)
+    job.wait(timeout=PATIENCE)
     assert {p.name: p.read_text() for p in folder.iterdir()} == dict.fromkeys("012", "4 $(HOME)")
 
 
@@ -138,6 +168,6 @@ def test_folder_is_the_job_s_working_directory(tmp_path: Path) -> None:
         print(f"the answer is {mine.ANSWER}", flush=True)
 
     job = MPIJob.from_function(work, workdir=str(tmp_path)).create()
-    job.wait_for_completion(timeout=PATIENCE)
-    said = [line.text for line in job.get_logs() if line.rank is not None]
+    job.wait(timeout=PATIENCE)
+    said = [line.text for line in job.logs() if line.rank is not None]
     assert said == ["the answer is 42"] * 2

@@ -97,7 +97,7 @@ def test_kill_9_of_the_supervisor_at_any_moment_leaves_nothing_and_tells_the_tru
 def test_a_job_whose_name_is_taken_is_refused() -> None:
     backend = LocalBackend()
     backend.create_now(job("twice", HELLO))
-    with pytest.raises(JobExists, match="exists already"):
+    with pytest.raises(JobExists, match="already exists"):
         backend.create_now(job("twice", HELLO))
 
 

@@ -243,14 +243,14 @@ def test_the_sdk_makes_a_trainjob_of_a_spec_and_an_mpijob_of_an_mpijob(
     client = TrainingClient(backend=LocalBackend())
     try:
         job = client.create_mpi_job(spec, name="spec")
-        job.wait_for_completion(60)
+        job.wait(60)
         assert sorted(rank.pod for rank in job.describe().ranks) == [
             "spec-launcher-0-0",
             "spec-node-0-0",
         ]
-        assert sum("sum 1 on spec-" in line.text for line in job.get_logs()) == 2
+        assert sum("sum 1 on spec-" in line.text for line in job.logs()) == 2
         own = MPIJob.from_spec("own", spec, backend=client.backend)
-        client.create_mpi_job(own).wait_for_completion(60)
+        client.create_mpi_job(own).wait(60)
         assert {rank.pod for rank in client.describe_job("own").ranks} == {
             "own-worker-0",
             "own-worker-1",

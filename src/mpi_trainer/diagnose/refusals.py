@@ -41,7 +41,7 @@ def over_quota(message: str) -> str:
         "asked for"
         for name in hard
     )
-    return f"quota `{found['quota']}` has no room: {'; '.join(numbers)}"
+    return f"quota exceeded: `{found['quota']}` has no room: {'; '.join(numbers)}"
 
 
 def _pairs(text: str) -> dict[str, str]:

@@ -86,7 +86,10 @@ def _full(evidence: Evidence) -> Iterator[str]:
         for name, hard in quota.status.hard.items():
             used = quota.status.used.get(name, "0")
             if name in ("pods", "count/pods") and quantities.parse(used) >= quantities.parse(hard):
-                yield f"quota `{quota.metadata.name}` has no room: {used} of {hard} {name} in use"
+                yield (
+                    f"quota exceeded: `{quota.metadata.name}` has no room: {used} of {hard} {name} "
+                    "in use"
+                )
 
 
 # --- pods that do not run ------------------------------------------------------------------------

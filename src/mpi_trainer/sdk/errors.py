@@ -3,6 +3,7 @@
     JobError                     anything of ours about a job; `hint` says what to do
     ├── JobNotFound  (also LookupError)
     ├── RuntimeNotFound (also LookupError)
+    ├── VolumeNotFound (also LookupError)
     ├── JobExists    (also ValueError)
     ├── JobFailed    (also RuntimeError)   the job itself ended badly
     ├── JobTimeout   (also TimeoutError)
@@ -33,6 +34,10 @@ class JobNotFound(JobError, LookupError):
 
 class RuntimeNotFound(JobError, LookupError):
     """There is no such TrainingRuntime or ClusterTrainingRuntime."""
+
+
+class VolumeNotFound(JobError, LookupError):
+    """There is no PersistentVolumeClaim and no data connection of that name."""
 
 
 class JobExists(JobError, ValueError):

@@ -312,9 +312,9 @@ def test_waiting_for_the_end_of_a_job_that_is_gone_is_over(odh: Odh) -> None:
 
 def test_a_taken_name_and_a_missing_job_say_what_to_do(odh: Odh) -> None:
     odh("mpijob", "create", "train", *RUN)
-    assert "exists already" in odh("mpijob", "create", "train", *RUN, code=2).stderr
+    assert "already exists" in odh("mpijob", "create", "train", *RUN, code=2).stderr
     assert "Did you mean `train`?" in odh("mpijob", "get", "trian", code=2).stderr
-    assert "there is no job" in odh("mpijob", "delete", "nobody", code=2).stderr
+    assert "not found" in odh("mpijob", "delete", "nobody", code=2).stderr
 
 
 def test_the_server_s_own_refusal_is_readable(odh: Odh, admin: Admin) -> None:
@@ -328,8 +328,11 @@ def test_the_server_s_own_refusal_is_readable(odh: Odh, admin: Admin) -> None:
     )
     text = json.dumps(job(1, "much"))
     said = odh("validate", "--server", "-f", "-", data=text, code=2).stderr
-    assert "quota `few` has no room" in said
-    assert "quota `few` has no room" in odh("mpijob", "create", "-f", "-", data=text, code=2).stderr
+    assert "quota exceeded: `few` has no room" in said
+    assert (
+        "quota exceeded: `few` has no room"
+        in odh("mpijob", "create", "-f", "-", data=text, code=2).stderr
+    )
     assert admin.get(f"{JOBS}/mpijobs/much") is None
 
 

@@ -23,8 +23,10 @@ from openshift_ai_sdk.training import (
     JobFailed,
     JobNotFound,
     JobTimeout,
+    K8sApiException,
     MPIJob,
     TrainingClient,
+    VolumeNotFound,
     connect,
 )
 from tests.api.admin import Admin
@@ -36,6 +38,7 @@ from tests.cluster import eventually
 __all__ = ["admin", "controller", "kubelet", "served"]
 
 PATIENCE = 60.0
+JOBS = "apis/kubeflow.org/v2beta1"
 
 
 @pytest.fixture
@@ -68,20 +71,20 @@ def test_life_of_a_job(place: Admin, kubelet: Kubelet, controller: Controller) -
     assert client.namespace == place.namespace and client.backend.name == place.spec.api_url
     made = job().create()
     assert made.namespace == place.namespace
-    until("running", lambda: made.get_status().state == "Running")
+    until("running", lambda: made.status.state == "Running")
     assert [p.role for p in made.describe().pods] == ["launcher", "worker", "worker"]
     made.suspend()
-    until("suspended", lambda: made.get_status().state == "Suspended")
+    until("suspended", lambda: made.status.state == "Suspended")
     until("no pods", lambda: not made.describe().pods)
     kubelet.finish = lambda pod: 0 if is_launcher(pod) else None
     made.resume()
-    assert made.wait_for_completion(timeout=PATIENCE).succeeded
+    assert made.wait(timeout=PATIENCE).succeeded
     reasons = [event.reason for event in made.stream_events()]
     assert reasons[0] == "MPIJobCreated" and "MPIJobSuspended" in reasons
     before = place.job()["metadata"]["uid"]
     made.restart()
     assert place.job()["metadata"]["uid"] != before
-    assert made.wait_for_completion(timeout=PATIENCE).succeeded
+    assert made.wait(timeout=PATIENCE).succeeded
     assert client.list_jobs().names == ["pi"]
     made.delete()
     assert place.pods() == [] and client.list_jobs() == ()
@@ -100,7 +103,7 @@ def test_failure_ends_the_wait_at_once_with_the_reason(
     kubelet.finish = lambda pod: 3 if is_launcher(pod) else None
     made = job().create()
     with pytest.raises(JobFailed, match="exit code 3") as caught:
-        made.wait_for_completion(timeout=PATIENCE)
+        made.wait(timeout=PATIENCE)
     assert caught.value.reason
 
 
@@ -121,17 +124,17 @@ def test_event_loop_that_ends_in_a_wait_leaves_no_socket(place: Admin) -> None:
 def test_wait_that_is_over_leaves_the_job(place: Admin, controller: Controller) -> None:
     made = job().create()
     with pytest.raises(JobTimeout, match="it is Created"):
-        made.wait_for_completion(timeout=2)
+        made.wait(timeout=2)
     assert place.job()
 
 
 def test_deletion_ends_every_wait(place: Admin, kubelet: Kubelet, controller: Controller) -> None:
     made = job().create()
-    until("running", lambda: made.get_status().state == "Running")
+    until("running", lambda: made.status.state == "Running")
 
     def wait() -> str:
         with pytest.raises(JobNotFound) as caught:
-            MPIJob.get("pi").wait_for_completion(timeout=PATIENCE)
+            MPIJob.get("pi").wait(timeout=PATIENCE)
         return str(caught.value)
 
     with ThreadPoolExecutor(3) as pool:
@@ -163,10 +166,70 @@ def test_two_who_delete_at_once_both_see_it_gone(
     assert place.pods() == []
 
 
-def test_name_that_is_taken_is_said(place: Admin) -> None:
+def test_messages_have_the_words_that_people_search_for(place: Admin) -> None:
+    """`already exists`, `not found`, `forbidden`, `quota exceeded`."""
     job().create()
-    with pytest.raises(JobExists, match=f"{place.namespace}/pi exists already"):
+    with pytest.raises(JobExists, match=f"{place.namespace}/pi already exists"):
         job().create()
+    begun = time.monotonic()
+    with pytest.raises(JobNotFound, match=f"job {place.namespace}/nobody not found"):
+        MPIJob.get("nobody", place.namespace)
+    assert time.monotonic() - begun < PATIENCE / 6
+    stranger = connect(as_user="jane", namespace=place.namespace)
+    with pytest.raises(K8sApiException, match=r"forbidden: you \(jane\) may not create mpijobs"):
+        job("hers", backend=stranger).create()
+    few = {"metadata": {"name": "few"}, "spec": {"hard": {"count/mpijobs.kubeflow.org": "1"}}}
+    place.create("api/v1/resourcequotas", few)
+    quota = "api/v1/resourcequotas/few"
+    eventually(
+        "the quota is counted",
+        lambda: bool(((place.get(quota) or {}).get("status") or {}).get("used")),
+    )
+    with pytest.raises(K8sApiException, match="quota exceeded: `few` has no room: 1 of 1") as full:
+        job("more").create()
+    assert "raise the quota" in full.value.hint and "exceeded quota" in full.value.body
+
+
+DATA = [{"name": "training-data", "mountPath": "/data", "readOnly": True}]
+
+
+def test_volume_by_its_name_is_a_claim_or_a_data_connection(place: Admin) -> None:
+    with pytest.raises(VolumeNotFound, match="volume training-data not found") as caught:
+        job(volume_mounts=DATA).create()
+    assert place.namespace in str(caught.value)
+    assert place.get(f"{JOBS}/mpijobs/pi") is None
+    secret = {"metadata": {"name": "training-data"}, "stringData": {"AWS_S3_BUCKET": "b"}}
+    place.create("api/v1/secrets", secret)
+    with pytest.raises(VolumeNotFound):  # a Secret is no data connection by itself
+        job(volume_mounts=DATA).create()
+    mark = {"metadata": {"annotations": {"opendatahub.io/connection-type": "s3"}}}
+    place.patch("api/v1/secrets/training-data", mark)
+    job(volume_mounts=DATA).create()
+    assert _volumes(place, "pi") == [{"secretName": "training-data"}]
+    claim = {
+        "metadata": {"name": "training-data"},
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "resources": {"requests": {"storage": "1Mi"}},
+        },
+    }
+    place.create("api/v1/persistentvolumeclaims", claim)
+    job("by-claim", volume_mounts=DATA).create()
+    assert _volumes(place, "by-claim") == [{"claimName": "training-data"}]
+
+
+def _volumes(place: Admin, name: str) -> list[dict[str, str]]:
+    stored = place.get(f"{JOBS}/mpijobs/{name}")
+    assert stored is not None
+    spec = stored["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+    mount = {"name": "volume-0", "mountPath": "/data", "readOnly": True}
+    assert spec["containers"][0]["volumeMounts"] == [mount]
+    return [
+        {k: v for k, v in one.items() if k != "defaultMode"}
+        for volume in spec["volumes"]
+        for key, one in volume.items()
+        if key != "name"
+    ]
 
 
 def test_fifty_who_wait_are_served_by_one_watch(

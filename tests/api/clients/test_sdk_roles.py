@@ -74,7 +74,7 @@ WRITES = {
     "restart": "create",
     "delete": "delete",
 }
-ENTERS = ("exec", "copy", "places", "stack")
+ENTERS = ("exec", "copy", "rank_pods", "stack")
 EVERYWHERE = {"list all": f"list {MPIJOBS} of all namespaces"}
 NOT_ENTERED = dict.fromkeys(ENTERS, "pods/exec")
 REFUSED: dict[str, dict[str, str]] = {
@@ -171,7 +171,7 @@ def test_context_that_is_not_there_is_answered_with_those_that_are(
 
 def test_namespace_that_is_not_there_is_named(served: Spec) -> None:
     backend = connect(kubeconfig=served.kubeconfig)
-    with pytest.raises(K8sApiException, match="there is no namespace nowhere"):
+    with pytest.raises(K8sApiException, match="namespace nowhere not found"):
         asyncio.run(backend.create(new(Key("nowhere", "x"), "x")))
 
 

@@ -102,23 +102,23 @@ def trainjob(name: str, runtime: str, epochs: int) -> Object:
 
 def suspended(job: MPIJob) -> None:
     job.suspend()
-    until("suspended", lambda: job.get_status().state == "Suspended")
+    until("suspended", lambda: job.status.state == "Suspended")
     until("no pods", lambda: not job.describe().pods)
 
 
 def lived(job: MPIJob, *, resumes: bool) -> None:
     """The life of a job that runs, whichever controller serves it, to its deletion."""
     begun(job)
-    until("running", lambda: job.get_status().state == "Running")
+    until("running", lambda: job.status.state == "Running")
     if resumes:
         suspended(job)
         job.resume()
-    last = job.wait_for_completion(timeout=PATIENCE)
+    last = job.wait(timeout=PATIENCE)
     assert last.succeeded and last.progress is not None and last.progress.fraction == 1.0
-    lines = [line.text for line in job.get_logs()]
+    lines = [line.text for line in job.logs()]
     assert {line.split()[1] for line in lines if line.startswith("rank ")} == {"0", "1"}
     job.restart()
-    assert not job.get_status().finished
+    assert not job.status.finished
     *_, end = job.watch()
     assert end.state == "Succeeded"
     job.delete()
@@ -137,7 +137,7 @@ def test_an_mpijob_lives_its_whole_life_under_the_go_operator(odh: Odh) -> None:
 def test_a_failed_mpijob_of_the_go_operator_is_told_at_once(odh: Odh) -> None:
     job = MPIJob.from_manifest(mpijob("bad", 3, 1)).create()
     with pytest.raises(JobFailed) as caught:
-        job.wait_for_completion(timeout=PATIENCE)
+        job.wait(timeout=PATIENCE)
     assert caught.value.reason
     # Its log is gone: a Job that gives up takes its pod along.
     assert odh.json("mpijob", "get", "bad")["status"]["conditions"][-1]["type"] == "Failed"

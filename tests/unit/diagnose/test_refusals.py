@@ -58,7 +58,8 @@ def test_a_quota_is_told_with_its_numbers() -> None:
     )
     (said,) = lines(message)
     assert said == (
-        "quota `few` has no room: 3 of 3 count/mpijobs.kubeflow.org in use, and 1 more asked for"
+        "quota exceeded: `few` has no room: 3 of 3 count/mpijobs.kubeflow.org in use, and 1 more "
+        "asked for"
     )
 
 

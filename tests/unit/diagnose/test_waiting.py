@@ -133,8 +133,8 @@ def test_pods_that_a_quota_refuses_are_told_with_its_numbers() -> None:
     )
     said = why(evidence(events=(event,)))
     assert said == (
-        "none of its 3 pods exists: quota `team` has no room: 8 of 8 requests.nvidia.com/gpu in "
-        "use, and 2 more asked for"
+        "none of its 3 pods exists: quota exceeded: `team` has no room: 8 of 8 "
+        "requests.nvidia.com/gpu in use, and 2 more asked for"
     )
 
 
@@ -143,7 +143,7 @@ def test_a_full_quota_of_pods_is_seen_without_an_event() -> None:
     ready = [{"type": "Ready", "status": "True"}]
     running = [pod(f"p{i}", phase="Running", conditions=ready, node="n") for i in range(2)]
     said = why(evidence(*running, quotas=(msgspec.convert(full, Quota),)))
-    assert said == "1 of 3 pods do not exist: quota `few` has no room: 2 of 2 pods in use"
+    assert said == "1 of 3 pods do not exist: quota exceeded: `few` has no room: 2 of 2 pods in use"
 
 
 def test_a_job_that_nothing_serves_is_told_from_one_that_is_young() -> None:

@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from mpi_trainer.local.execute.settings import python_environment
+from mpi_trainer.local.errors import LocalError
+from mpi_trainer.local.execute.settings import given_claims, python_environment
 
 
 @pytest.mark.parametrize("variable", ["VIRTUAL_ENV", "CONDA_PREFIX"])
@@ -57,3 +58,10 @@ def test_only_what_programs_need_is_taken() -> None:
     env = python_environment({**needed, **other, "PATH": "/bin"})
     assert env.pop("PATH")
     assert env == needed
+
+
+def test_directories_for_claims_are_read_from_one_variable() -> None:
+    assert given_claims("data=/srv/a=b:models=/m:") == {"data": "/srv/a=b", "models": "/m"}
+    assert given_claims("") == {}
+    with pytest.raises(LocalError, match="'data' is not NAME=DIRECTORY"):
+        given_claims("data")

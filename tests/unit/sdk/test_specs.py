@@ -17,6 +17,7 @@ from mpi_trainer.sdk.job.specs import (
     ResourceRequirements,
     VolumeMount,
     amounts,
+    named_mounts,
     volume_source,
 )
 
@@ -129,3 +130,30 @@ def test_volumes_of_every_kind_are_shown_to_launcher_and_workers() -> None:
 def test_volume_without_exactly_one_source_is_refused(mount: VolumeMount) -> None:
     with pytest.raises(ValueError, match=r"the volume at /a names [02] sources; name exactly one"):
         volume_source(mount)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"name": "d"}, "volume_mounts[1].mountPath: must be a text"),
+        ({"mountPath": "/d"}, "volume_mounts[1].name: must be a text"),
+        ({"name": "d", "mountPath": 7}, "volume_mounts[1].mountPath: must be a text"),
+        ({"name": "d", "mountpath": "/d"}, "unknown key 'mountpath'; did you mean `mountPath`?"),
+        ({"name": "d", "mountPath": "/d", "x" * 9999: 1}, "it may have name, mountPath"),
+        ({"name": "d", "mountPath": "/d", "readOnly": "no"}, "volume_mounts[1]: Expected `bool`"),
+        ("data:/data", "volume_mounts[1]: must be a VolumeMount or a dict"),
+    ],
+)
+def test_volume_mount_that_makes_no_sense_is_named_with_its_place(given: Any, said: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        named_mounts([VolumeMount("/x", claim="c"), given])
+    assert said in str(caught.value) and len(str(caught.value)) < 300
+
+
+def test_volume_mount_as_a_container_has_it() -> None:
+    given = {"name": "d", "mountPath": "/d", "subPath": "s", "readOnly": True}
+    (made,) = named_mounts([given])
+    assert made == VolumeMount("/d", name="d", sub_path="s", read_only=True)
+    assert volume_source(made) == {"persistentVolumeClaim": {"claimName": "d"}}
+    with pytest.raises(ValueError, match="names 2 sources"):
+        volume_source(VolumeMount("/d", name="d", secret="s"))

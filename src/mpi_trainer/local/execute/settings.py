@@ -17,6 +17,7 @@ import msgspec
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.pods.environment import Materials
 
+CLAIMS = "MPI_TRAINER_CLAIMS"
 TAKEN = frozenset(
     {"HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TERM", "LD_LIBRARY_PATH", "VIRTUAL_ENV"}
 )
@@ -45,7 +46,22 @@ class LocalSettings(msgspec.Struct, frozen=True):
 
 def current_settings() -> LocalSettings:
     """The caller's directory and the variables that programs need."""
-    return LocalSettings(cwd=_directory(), env=tuple(python_environment(os.environ).items()))
+    env = tuple(python_environment(os.environ).items())
+    return LocalSettings(cwd=_directory(), env=env, claims=given_claims(os.environ.get(CLAIMS, "")))
+
+
+def given_claims(text: str) -> dict[str, str]:
+    """`NAME=DIRECTORY`, and more of them after a colon: what stands for PersistentVolumeClaims."""
+    claims = {}
+    for part in filter(None, text.split(":")):
+        name, _, folder = part.partition("=")
+        if not name or not folder:
+            raise LocalError(
+                f"{CLAIMS}: {part[:100]!r} is not NAME=DIRECTORY",
+                f"Write for example {CLAIMS}=training-data=/srv/data:models=/srv/models.",
+            )
+        claims[name] = folder
+    return claims
 
 
 def _directory() -> str:

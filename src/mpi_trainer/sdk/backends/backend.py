@@ -270,6 +270,9 @@ class Backend(Protocol):
     def namespace(self) -> str:
         """Where a job goes that names no namespace."""
 
+    def of_kind(self, kind: str) -> Backend:
+        """The same, where only jobs of this kind are seen; whatever else has the name is not."""
+
     async def create(self, job: MPIJob, workdir: str = "") -> JobView:
         """Submits; the job as stored. JobExists where the name is taken. What the folder `workdir`
         holds now is the job's working directory."""
@@ -339,6 +342,10 @@ class Backend(Protocol):
 
     async def namespaces(self) -> Sequence[str]:
         """Those that the caller can see; at least the one where a job goes that names none."""
+
+    async def volume(self, name: str, namespace: str) -> Mapping[str, Any]:
+        """The source of a pod's volume that has only a name: a PersistentVolumeClaim, else a data
+        connection of the namespace. VolumeNotFound where it is neither."""
 
     async def queues(self, namespace: str) -> Sequence[QueueInfo]:
         """Those that jobs of this namespace can name; nothing where jobs do not queue."""

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mpi_trainer.sdk.backends.backend import Backend, EventInfo, JobDetails, LogLine
 from mpi_trainer.sdk.client.connect import connect
 from mpi_trainer.sdk.errors import K8sApiException, RuntimeNotFound
-from mpi_trainer.sdk.job.base import Job
-from mpi_trainer.sdk.job.mpijob import AsyncMPIJob, MPIJob
+from mpi_trainer.sdk.job.mpijob import AsyncMPIJob, Job, MPIJob
 from mpi_trainer.sdk.job.specs import MPIJobSpec
 from mpi_trainer.sdk.job.state import JobList, JobMetrics, JobState
 from mpi_trainer.sdk.synchronous import blocking, converting, iterating
@@ -79,7 +78,7 @@ class AsyncMPIJobClient(Client):
         """
         if isinstance(job, Job):
             made = AsyncMPIJob.of(job._mpijob(), self.backend)
-            made._workdir = job._workdir
+            made._workdir, made._volumes = job._workdir, job._volumes
         elif isinstance(job, MPIJobSpec):
             if not name:
                 raise ValueError("name is missing: a spec has none; write create(spec, name=...)")
@@ -110,7 +109,7 @@ class AsyncMPIJobClient(Client):
 
     async def status(self: Client, name: str, namespace: str | None = None) -> JobState:
         """Where the job stands now."""
-        return await self._followed(name, namespace).get_status()
+        return await self._followed(name, namespace).status
 
     async def describe(self: Client, name: str, namespace: str | None = None) -> JobDetails:
         """Everything that is known of the job: pods, ranks, events, conditions."""
@@ -130,7 +129,7 @@ class AsyncMPIJobClient(Client):
             JobTimeout: (TimeoutError) it has not ended in `timeout` seconds.
             JobNotFound: There is none, or it was deleted.
         """
-        return await self._followed(name, namespace).wait_for_completion(timeout, show)
+        return await self._followed(name, namespace).wait(timeout, show)
 
     def watch(self: Client, name: str, namespace: str | None = None) -> AsyncIterator[JobState]:
         """Where the job stands now, and after every change, until it has ended or is gone."""
@@ -155,10 +154,10 @@ class AsyncMPIJobClient(Client):
     ) -> AsyncIterator[LogLine]:
         """The lines that the job wrote, each with its rank, pod and time.
 
-        Which lines is chosen as for `MPIJob.get_logs`.
+        Which lines is chosen as for `MPIJob.logs`.
         """
         job = self._followed(name, namespace)
-        return job.get_logs(
+        return job.logs(
             worker_index, rank, follow, tail=tail, since=since, grep=grep, attempt=attempt
         )
 

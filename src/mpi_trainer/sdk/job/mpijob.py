@@ -1,34 +1,323 @@
-"""What can be done with an MPIJob: `AsyncMPIJob` with `await`, and `MPIJob`, made from it, without.
+"""MPIJobs: `AsyncMPIJob` with `await`, and `MPIJob`, made from it, without.
 
-Methods of AsyncMPIJob say `self: Job`: they use what a job is and its backend, and nothing in which
-the two classes differ.
+`Job` is what both are: made from a few words, a function, a spec or a manifest, and never talking
+to anybody. Parts that only some programs need are imported where they are used: importing the SDK
+must be quick.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from datetime import UTC, datetime
-from typing import Self, TypeVar
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self, TypeVar
 
+import msgspec
+
+from mpi_trainer.api.defaults import mpijob_with_defaults
+from mpi_trainer.api.errors import InvalidJob
+from mpi_trainer.api.kinds import mpijob as api
+from mpi_trainer.api.kinds.mpijob import OPEN_MPI, RunPolicy
+from mpi_trainer.api.spelling import nearest
+from mpi_trainer.api.yaml.decode import decode
+from mpi_trainer.layout.mpi import REGISTRY
 from mpi_trainer.sdk import event_loop
-from mpi_trainer.sdk.backends.backend import Backend, EventInfo, JobDetails, Key, LogLine, LogQuery
+from mpi_trainer.sdk.backends.backend import Backend, JobView, Key
 from mpi_trainer.sdk.client.connect import connect
-from mpi_trainer.sdk.job import events
-from mpi_trainer.sdk.job.base import Job
-from mpi_trainer.sdk.job.progress_line import progress_display
-from mpi_trainer.sdk.job.state import (
-    JobMetrics,
-    JobState,
-    details_metrics,
-    details_state,
-    job_failure,
+from mpi_trainer.sdk.errors import JobError
+from mpi_trainer.sdk.job.handle import AsyncOperations, JobHandle, Operations
+from mpi_trainer.sdk.job.new import LONGEST_NAME, NewJob
+from mpi_trainer.sdk.job.specs import (
+    LOCAL_IMAGE,
+    MPIJobSpec,
+    ResourceRequirements,
+    VolumeMount,
+    named_mounts,
+    with_volume,
 )
-from mpi_trainer.sdk.synchronous import blocking, iterating
+from mpi_trainer.sdk.job.state import JobState, job_state
+
+ONE_ATTEMPT = RunPolicy(backoff_limit=0)
+
+
+class Job(JobHandle):
+    """An MPI training job: described here, run by `create()`.
+
+    Args:
+        name: Its name; lower-case letters, digits and `-`.
+        namespace: The namespace (project) it belongs to; by default the connection's own.
+        workers: How many worker pods.
+        image: The container image. On this machine jobs run in its own Python environment.
+        command: What every rank runs, as a list of words. A command that is an MPI launcher
+            itself (`mpirun …`) is run once, as it is. Without one, the image's own is run.
+        resources: What each worker needs.
+        launcher_resources: What the launcher needs, which only starts ranks; by default nothing, or
+            a little where the namespace's quota asks for it.
+        volume_mounts: Volumes that launcher and workers see. A dict such as `{"name":
+            "training-data", "mountPath": "/data"}` names a PersistentVolumeClaim or a data
+            connection of the namespace; on this machine the directory that
+            `MPI_TRAINER_CLAIMS=training-data=/path` gives for it.
+        env: Variables for every rank.
+        node_selector: Labels that the nodes must have.
+        slots: Ranks on each worker; by default its GPUs, or 1.
+        mpi: `OpenMPI`, `Intel` or `MPICH`.
+        run_policy: Attempts, time limits, queue; by default a job that fails is not tried again.
+        workdir: A folder here whose content is the job's working directory, wherever it runs.
+            It travels with the job; what `.odhignore` in it names does not.
+        backend: Where it runs; by default as `connect()` finds.
+    """
+
+    _definition: api.MPIJob | JobView
+    """a JobView where it is of another kind"""
+    _workdir: str
+    _volumes: frozenset[str]
+    """those that it names without saying what they are"""
+
+    def __init__(  # noqa: PLR0913 - a job has this many sides, and all but its name have defaults
+        self,
+        name: str,
+        namespace: str = "",
+        workers: int = 2,
+        image: str = LOCAL_IMAGE,
+        command: Sequence[str] = (),
+        resources: ResourceRequirements | None = None,
+        volume_mounts: Sequence[VolumeMount | Mapping[str, Any]] = (),
+        env: Mapping[str, str] | None = None,
+        node_selector: Mapping[str, str] | None = None,
+        *,
+        launcher_resources: ResourceRequirements | None = None,
+        slots: int | None = None,
+        mpi: str = OPEN_MPI,
+        run_policy: RunPolicy | None = None,
+        workdir: str | None = None,
+        backend: Backend | None = None,
+    ) -> None:
+        if isinstance(command, str):
+            raise ValueError(
+                f"command must be a list of words, not the text {command!r}; write for example "
+                f"{command.split()!r}"
+            )
+        mounts = named_mounts(volume_mounts)
+        new = NewJob(
+            name=name,
+            command=tuple(command),
+            namespace=namespace,
+            workers=workers,
+            slots=slots,
+            implementation=_implementation(mpi),
+            image=image,
+            env=tuple((env or {}).items()),
+            resources=resources or ResourceRequirements(),
+            launcher_resources=launcher_resources or ResourceRequirements(),
+            volumes=mounts,
+            node_selector=tuple((node_selector or {}).items()),
+            run_policy=run_policy or ONE_ATTEMPT,
+        )
+        self._hold(new.mpijob(), backend)
+        self._workdir = workdir or ""
+        self._volumes = frozenset(mount.name for mount in mounts if mount.name)
+
+    def _hold(self, definition: api.MPIJob | JobView, backend: Backend | None) -> None:
+        self._definition = definition
+        self._backend = backend
+        self._seen = None
+        self._workdir = ""
+        self._volumes = frozenset()
+
+    def _note(self, job: JobView) -> JobState:
+        """Takes the job as its backend has it now."""
+        self._definition = _definition_of(job)
+        self._seen = job_state(job)
+        return self._seen
+
+    @classmethod
+    def of(cls, definition: api.MPIJob, backend: Backend | None = None) -> Self:
+        """A job as the API has it, such as one from a file."""
+        made = cls.__new__(cls)
+        made._hold(definition, backend)
+        return made
+
+    @classmethod
+    def _viewed(cls, job: JobView, backend: Backend) -> Self:
+        """A job as a backend has it now."""
+        made = cls.__new__(cls)
+        made._hold(job, backend)
+        made._note(job)
+        return made
+
+    @classmethod
+    def from_function(  # noqa: PLR0913 - the same sides as a job from a command
+        cls,
+        train: Callable[..., object],
+        *,
+        args: Sequence[object] = (),
+        kwargs: Mapping[str, object] | None = None,
+        name: str | None = None,
+        namespace: str = "",
+        workers: int = 2,
+        slots: int | None = None,
+        image: str = LOCAL_IMAGE,
+        resources: ResourceRequirements | None = None,
+        launcher_resources: ResourceRequirements | None = None,
+        volume_mounts: Sequence[VolumeMount | Mapping[str, Any]] = (),
+        env: Mapping[str, str] | None = None,
+        node_selector: Mapping[str, str] | None = None,
+        mpi: str = OPEN_MPI,
+        run_policy: RunPolicy | None = None,
+        workdir: str | None = None,
+        backend: Backend | None = None,
+    ) -> Self:
+        """A job whose every rank calls the function `train(*args, **kwargs)`.
+
+        The function's source travels in the job's command, as text: imports belong inside the
+        function, other values come as arguments, which have to be JSON (a tuple arrives as a
+        list). Modules of your own come with `workdir`. Nothing is returned: print results, log
+        them, or write files. The image needs Python and mpi4py; one rank's exception ends the
+        whole job.
+
+        Raises:
+            NotShippable: The function needs something that cannot travel; names it and its line.
+        """
+        from mpi_trainer.sdk.code import functions
+
+        text = functions.program(train, args, kwargs or {})
+        python = sys.executable if image == LOCAL_IMAGE else "python"
+        return cls(
+            name=name or _name_of(train.__name__),
+            command=functions.command(text, python),
+            namespace=namespace,
+            workers=workers,
+            image=image,
+            resources=resources,
+            launcher_resources=launcher_resources,
+            volume_mounts=volume_mounts,
+            env=env,
+            node_selector=node_selector,
+            slots=slots,
+            mpi=mpi,
+            run_policy=run_policy,
+            workdir=workdir,
+            backend=backend,
+        )
+
+    @classmethod
+    def from_spec(
+        cls,
+        name: str,
+        spec: MPIJobSpec,
+        namespace: str = "",
+        *,
+        backend: Backend | None = None,
+    ) -> Self:
+        """A job described role by role."""
+        return cls.of(spec.manifest(name, namespace), backend)
+
+    @classmethod
+    def from_manifest(
+        cls, manifest: str | Mapping[str, Any], *, backend: Backend | None = None
+    ) -> Self:
+        """The MPIJob in a manifest: its YAML or JSON text, or the same as a dict.
+
+        Raises:
+            ValueError: The manifest is wrong; everything that was found stands in the message.
+        """
+        from mpi_trainer.api.yaml import load
+
+        if isinstance(manifest, str):
+            found = load.jobs(manifest, "manifest").jobs
+            if len(found) != 1:
+                raise ValueError(f"the manifest holds {len(found)} jobs; give one at a time")
+            definition = found[0]
+        else:
+            one = load.job(manifest)
+            if one.errors or not isinstance(one.value, api.MPIJob):
+                raise InvalidJob(one.errors, one.warnings)
+            definition = one.value
+        return cls.of(definition, backend)
+
+    @property
+    def workers(self) -> int:
+        return self._definition.workers
+
+    @property
+    def slots(self) -> int:
+        """Ranks on each worker."""
+        return self._definition.slots
+
+    def _mpijob(self) -> api.MPIJob:
+        if isinstance(self._definition, JobView):
+            raise JobError(
+                f"job {self.name} is a {self._definition.kind} and cannot be submitted as an MPIJob"
+            )
+        return self._definition
+
+    def _placed(self) -> api.MPIJob:
+        """The job with its namespace said."""
+        job = self._mpijob()
+        meta = msgspec.structs.replace(job.metadata, namespace=self.namespace)
+        return msgspec.structs.replace(job, metadata=meta)
+
+    def validate(self) -> None:
+        """Checks the job as `create()` does.
+
+        Raises:
+            ValueError: It makes no sense; everything that was found stands in the message.
+        """
+        from mpi_trainer.api.validation import mpijob as mpijob_rules
+
+        if errors := mpijob_rules.errors(mpijob_with_defaults(self._placed())):
+            raise InvalidJob(errors)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The MPIJob manifest: what runs, and what `kubectl apply` would take."""
+        if isinstance(self._definition, JobView):
+            return {k: v for k, v in self._definition.manifest.items() if k != "status"}
+        definition = msgspec.structs.replace(self._placed(), status=api.MPIJobStatus())
+        return api.to_wire(definition)
+
+    def to_yaml(self) -> str:
+        """The manifest as text, to save, review or submit elsewhere."""
+        import yaml
+
+        return yaml.safe_dump(self.to_dict(), sort_keys=False, allow_unicode=True)
+
+    def _repr_html_(self) -> str:
+        from mpi_trainer.sdk.job.html import job_card
+
+        given = self._definition
+        mpi = given.implementation if isinstance(given, JobView) else given.spec.mpi_implementation
+        ranks = f"{self.workers * self.slots} ({self.workers} workers x {self.slots} slots)"
+        facts = [("Namespace", self._definition.namespace or "the default"), ("Ranks", ranks)]
+        facts.append(("MPI", mpi or OPEN_MPI))
+        return job_card(self.name, facts, self._seen)
+
+
+def _definition_of(job: JobView) -> api.MPIJob | JobView:
+    return decode(api.MPIJob, job.manifest).value if job.kind == api.KIND else job
+
+
+def _implementation(name: str) -> str:
+    """The implementation as the API spells it; upper and lower case do not matter to people."""
+    known = [impl.name for impl in REGISTRY]
+    found = next((k for k in known if k.lower() == name.lower()), None)
+    if found is None:
+        meant = nearest(name, known)
+        remedy = f"did you mean `{meant}`?" if meant else f"choose one of {', '.join(known)}"
+        raise ValueError(f"mpi: there is no MPI implementation `{name}`; {remedy}")
+    return found
+
+
+def _name_of(function: str) -> str:
+    """A new name every time, so that a notebook cell can be run again."""
+    base = re.sub(r"[^a-z0-9]+", "-", function.lower()).strip("-")[:LONGEST_NAME].rstrip("-")
+    return f"{base if base[:1].isalpha() else 'job'}-{os.urandom(3).hex()}"
+
 
 J = TypeVar("J", bound=Job)
 
 
-class AsyncMPIJob(Job):
+class AsyncMPIJob(Job, AsyncOperations):
     __doc__ = Job.__doc__
 
     @classmethod
@@ -51,105 +340,14 @@ class AsyncMPIJob(Job):
             ValueError: The job makes no sense, or (JobExists) its name is taken.
         """
         self.validate()
-        self._note(await self.backend.create(self._placed(), self._workdir))
+        job = self._placed()
+        for name in sorted(self._volumes):
+            job = with_volume(job, name, await self.backend.volume(name, self.namespace))
+        self._note(await self.backend.create(job, self._workdir))
         return self
 
-    async def get_status(self: Job) -> JobState:
-        """Where the job stands now."""
-        self._seen = details_state(await self.backend.details(self.key))
-        return self._seen
 
-    async def describe(self: Job) -> JobDetails:
-        """Everything that is known of the job: pods, ranks, events, conditions."""
-        return await self.backend.details(self.key)
-
-    async def wait_for_completion(
-        self: Job,
-        timeout: float | None = None,  # noqa: ASYNC109 - the word that users know
-        show: bool = False,
-    ) -> JobState:
-        """Waits until the job has succeeded, and returns its last state.
-
-        Args:
-            timeout: Seconds; the job itself runs on when they are over.
-            show: Draw the progress meanwhile, in a notebook or on a terminal.
-
-        Raises:
-            JobFailed: (RuntimeError) as soon as it has failed, with reason and message.
-            JobTimeout: (TimeoutError) it has not ended in time.
-            JobNotFound: It was deleted.
-        """
-        drawn = progress_display() if show else None
-        self._seen = await events.until_finished(self.backend, self.key, timeout, drawn)
-        if self._seen.failed:
-            raise job_failure(self._seen)
-        return self._seen
-
-    def watch(self: Job) -> AsyncIterator[JobState]:
-        """Where the job stands now, and after every change, until it has ended or is gone."""
-        return events.watched_states(self.backend, self.key, looking=True)
-
-    def get_logs(  # noqa: PLR0913 - every way to choose lines; all have defaults
-        self: Job,
-        worker_index: int | None = None,
-        rank: int | None = None,
-        follow: bool = False,
-        *,
-        tail: int | None = None,
-        since: datetime | None = None,
-        grep: str | None = None,
-        attempt: int | None = None,
-    ) -> AsyncIterator[LogLine]:
-        """The lines that the job wrote, each with its rank, pod and time.
-
-        Args:
-            worker_index: Only what this worker itself wrote (its sshd); ranks' lines come by rank.
-            rank: Only this rank's lines.
-            follow: Go on until the job has ended.
-            tail: Only the last so many lines of what is there already.
-            since: Only lines from then on.
-            grep: Only lines in which this regular expression is found.
-            attempt: Only this attempt's lines, counted from 1; on a cluster the last ones of an
-                attempt whose pods are gone.
-        """
-        query = LogQuery(
-            rank=rank,
-            worker=worker_index,
-            follow=follow,
-            since=since,
-            tail=tail,
-            grep=grep,
-            attempt=attempt,
-        )
-        return self.backend.logs(self.key, query)
-
-    def stream_events(self: Job) -> AsyncIterator[EventInfo]:
-        """What happened to the job and happens still, until it has ended."""
-        return events.job_events(self.backend, self.key)
-
-    async def get_metrics(self: Job) -> JobMetrics:
-        """How far the job is, the last values it printed (such as loss), and what it uses."""
-        return details_metrics(await self.backend.details(self.key), datetime.now(UTC))
-
-    async def suspend(self: Job) -> JobState:
-        """Ends the job's pods and keeps the job, to be resumed."""
-        return self._note(await self.backend.suspend(self.key))
-
-    async def resume(self: Job) -> JobState:
-        """Starts a suspended job again, from its beginning or its own checkpoint."""
-        return self._note(await self.backend.resume(self.key))
-
-    async def restart(self: Job) -> JobState:
-        """Runs the job anew, whether it has ended or still runs."""
-        return self._note(await self.backend.restart(self.key))
-
-    async def delete(self: Job) -> None:
-        """Ends the job and removes it; returns when nothing of it is left."""
-        await self.backend.delete(self.key)
-        self._seen = None
-
-
-class MPIJob(Job):
+class MPIJob(Job, Operations):
     __doc__ = Job.__doc__
 
     @classmethod
@@ -176,15 +374,3 @@ class MPIJob(Job):
             ValueError: The job makes no sense, or (JobExists) its name is taken.
         """
         return event_loop.run(AsyncMPIJob.create(self))
-
-    get_status = blocking(AsyncMPIJob.get_status)
-    describe = blocking(AsyncMPIJob.describe)
-    wait_for_completion = blocking(AsyncMPIJob.wait_for_completion)
-    watch = iterating(AsyncMPIJob.watch)
-    get_logs = iterating(AsyncMPIJob.get_logs)
-    stream_events = iterating(AsyncMPIJob.stream_events)
-    get_metrics = blocking(AsyncMPIJob.get_metrics)
-    suspend = blocking(AsyncMPIJob.suspend)
-    resume = blocking(AsyncMPIJob.resume)
-    restart = blocking(AsyncMPIJob.restart)
-    delete = blocking(AsyncMPIJob.delete)

@@ -9,7 +9,7 @@ is run by `mpirun`, slots are the GPUs of a worker, and pods are removed when th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -17,6 +17,7 @@ from mpi_trainer.api.kinds import mpijob as api
 from mpi_trainer.api.kinds.meta import ObjectMeta
 from mpi_trainer.api.kinds.mpijob import LAUNCHER, OPEN_MPI, WORKER, MPIJob, RunPolicy
 from mpi_trainer.api.kinds.pods import PodTemplate
+from mpi_trainer.api.spelling import nearest
 from mpi_trainer.layout.launch import mpi_command
 
 LOCAL_IMAGE = "local"
@@ -61,12 +62,69 @@ class VolumeMount(msgspec.Struct, frozen=True):
     empty_dir: bool = False
     sub_path: str = ""
     read_only: bool = False
+    name: str = ""
+    """a PersistentVolumeClaim or a data connection of the namespace, whichever there is"""
+
+
+_KEYS: Final = {
+    "name": "name",
+    "mountPath": "mount_path",
+    "subPath": "sub_path",
+    "readOnly": "read_only",
+}
+
+
+def named_mounts(given: Sequence[VolumeMount | Mapping[str, Any]]) -> tuple[VolumeMount, ...]:
+    """Volume mounts, of which some are written as a container has them.
+
+    Raises:
+        ValueError: One of them is not; says which, and how it should be.
+    """
+    return tuple(
+        one if isinstance(one, VolumeMount) else _named_mount(one, f"volume_mounts[{n}]")
+        for n, one in enumerate(given)
+    )
+
+
+def _named_mount(given: Mapping[str, Any], place: str) -> VolumeMount:
+    if not isinstance(given, Mapping):
+        raise ValueError(
+            f"{place}: must be a VolumeMount or a dict such as "
+            '{"name": "training-data", "mountPath": "/data"}'
+        )
+    for key in given:
+        if key not in _KEYS:
+            meant = nearest(str(key), [*_KEYS])
+            remedy = f"did you mean `{meant}`?" if meant else f"it may have {', '.join(_KEYS)}"
+            raise ValueError(f"{place}: unknown key {str(key)[:60]!r}; {remedy}")
+    for key in ("name", "mountPath"):
+        if not isinstance(given.get(key), str) or not given[key]:
+            raise ValueError(f"{place}.{key}: must be a text that is not empty")
+    try:
+        return msgspec.convert({_KEYS[key]: value for key, value in given.items()}, VolumeMount)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{place}: {error}") from error
+
+
+def with_volume(job: MPIJob, name: str, source: Mapping[str, Any]) -> MPIJob:
+    """The job whose volume that was made for the name `name` has this source."""
+    replicas = {}
+    for role, replica in (job.spec.mpi_replica_specs or {}).items():
+        content = replica.template.content
+        for volume in content["spec"].get("volumes") or ():
+            if (volume.get("persistentVolumeClaim") or {}).get("claimName") == name:
+                del volume["persistentVolumeClaim"]
+                volume.update(source)
+        replicas[role] = msgspec.structs.replace(replica, template=PodTemplate.of(content))
+    spec = msgspec.structs.replace(job.spec, mpi_replica_specs=replicas)
+    return msgspec.structs.replace(job, spec=spec)
 
 
 def volume_source(mount: VolumeMount) -> dict[str, Any]:
     """The volume as a pod spec has it, without its name; ValueError unless it has one source."""
+    claim = mount.claim or mount.name
     named: dict[str, Any] = {
-        "persistentVolumeClaim": mount.claim and {"claimName": mount.claim},
+        "persistentVolumeClaim": claim and {"claimName": claim},
         "hostPath": mount.host_path and {"path": mount.host_path},
         "configMap": mount.config_map and {"name": mount.config_map},
         "secret": mount.secret and {"secretName": mount.secret},
@@ -74,10 +132,10 @@ def volume_source(mount: VolumeMount) -> dict[str, Any]:
     sources = {kind: value for kind, value in named.items() if value}
     if mount.empty_dir:
         sources["emptyDir"] = {}
-    if len(sources) != 1:
+    if len(sources) != 1 or (mount.claim and mount.name):
         raise ValueError(
             f"the volume at {mount.mount_path} names {len(sources)} sources; name exactly one "
-            "of claim, host_path, config_map, secret and empty_dir"
+            "of claim, host_path, config_map, secret, empty_dir and name"
         )
     return sources
 

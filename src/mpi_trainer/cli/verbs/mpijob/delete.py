@@ -47,7 +47,7 @@ def command(
     from mpi_trainer.cli.suggestion import suggestion
 
     for key in missing:
-        problem = f"there is no job {key}"
+        problem = f"job {key} not found"
         terminal.say(worded(problem, suggestion(problem)))
     return USAGE
 

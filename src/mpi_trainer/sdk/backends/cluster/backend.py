@@ -85,6 +85,7 @@ class ClusterBackend:
     ) -> None:
         self.config = config
         self._say = say
+        self._open_client = open_client
         self._connections = Connections(config, say, kinds, open_client)
         # Other kinds have other owners' habits: theirs are cleared away only where they are named.
         pruned = (MPIJOB,) if kinds == KINDS else kinds
@@ -98,6 +99,10 @@ class ClusterBackend:
     @property
     def namespace(self) -> str:
         return self.config.namespace
+
+    def of_kind(self, kind: str) -> ClusterBackend:
+        kinds = tuple(one for one in KINDS if one.resource.kind == kind)
+        return ClusterBackend(self.config, self._say, kinds, self._open_client)
 
     async def create(self, job: MPIJob, workdir: str = "") -> JobView:
         packed = await asyncio.to_thread(bundle, workdir) if workdir else None
@@ -352,6 +357,10 @@ class ClusterBackend:
     async def namespaces(self) -> Sequence[str]:
         async with self._connected() as server:
             return await choices.namespaces(server, self.namespace)
+
+    async def volume(self, name: str, namespace: str) -> Mapping[str, Any]:
+        async with self._connected() as server:
+            return await choices.volume(server, name, namespace)
 
     async def queues(self, namespace: str) -> Sequence[QueueInfo]:
         async with self._connected() as server:

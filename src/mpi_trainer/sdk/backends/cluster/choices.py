@@ -1,10 +1,11 @@
-"""What a new job can choose from on a cluster: namespaces, runtimes and queues.
+"""What a new job can choose from on a cluster: namespaces, runtimes, volumes and queues.
 
 What the cluster does not serve, or the caller may not list, is left out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
 from mpi_trainer.api.kinds.meta import ApiValue
@@ -16,14 +17,19 @@ from mpi_trainer.kube.errors import ApiError, Forbidden, NotFound
 from mpi_trainer.kube.resources import (
     CLUSTER_TRAINING_RUNTIMES,
     NAMESPACES,
+    PERSISTENT_VOLUME_CLAIMS,
+    SECRETS,
     TRAINING_RUNTIMES,
     Resource,
 )
 from mpi_trainer.sdk.backends.backend import QueueInfo
 from mpi_trainer.sdk.backends.cluster.connections import ApiServer
 from mpi_trainer.sdk.backends.cluster.observed import Meta
+from mpi_trainer.sdk.errors import VolumeNotFound
 
 T = TypeVar("T")
+_CONNECTION: Final = ("opendatahub.io/connection-type", "opendatahub.io/connection-type-ref")
+_NAMES_SHOWN: Final = 10
 # OpenShift's users list the projects that they may see, and not namespaces.
 PROJECTS: Final = Resource("project.openshift.io", "v1", "projects", "Project", namespaced=False)
 LOCAL_QUEUES: Final = tuple(
@@ -78,6 +84,37 @@ async def runtime(server: ApiServer, namespace: str, ref: RuntimeRef) -> Runtime
     resource = TRAINING_RUNTIMES if own else CLUSTER_TRAINING_RUNTIMES
     request = requests.get(resource, namespace if own else "", ref.name)
     return decode(Runtime, await server.call(request)).value
+
+
+async def volume(server: ApiServer, name: str, namespace: str) -> dict[str, Any]:
+    """Who may not look is believed that it is a claim: its pods will tell."""
+    claim = {"persistentVolumeClaim": {"claimName": name}}
+    try:
+        await server.call(requests.get(PERSISTENT_VOLUME_CLAIMS, namespace, name), None)
+    except Forbidden:
+        return claim
+    except NotFound as error:
+        if await _is_connection(server, name, namespace):
+            return {"secret": {"secretName": name}}
+        there = await _listed(server, PERSISTENT_VOLUME_CLAIMS, _Named, namespace) or ()
+        names = sorted(one.metadata.name for one in there)
+        shown = ", ".join(names[:_NAMES_SHOWN]) + (", …" if names[_NAMES_SHOWN:] else "")
+        raise VolumeNotFound(
+            f"volume {name} not found: there is no PersistentVolumeClaim and no data connection "
+            f"of that name in namespace {namespace}",
+            f"Claims of the namespace: {shown}." if names else "Create it, or name another.",
+        ) from error
+    return claim
+
+
+async def _is_connection(server: ApiServer, name: str, namespace: str) -> bool:
+    """A Secret that OpenShift AI shows as a data connection; others are nobody's to mount."""
+    try:
+        found = await server.call(requests.get(SECRETS, namespace, name), _Named)
+    except (NotFound, Forbidden):
+        return False
+    notes: Mapping[str, str] = found.metadata.annotations
+    return any(mark in notes for mark in _CONNECTION)
 
 
 async def queues(server: ApiServer, namespace: str) -> list[QueueInfo]:

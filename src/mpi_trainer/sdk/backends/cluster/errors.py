@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from mpi_trainer.diagnose.refusals import over_quota
 from mpi_trainer.kube.errors import (
     AlreadyExists,
     ApiError,
@@ -39,6 +40,7 @@ _FORBIDDEN = re.compile(
 )
 _RUNTIMES = {r.plural: r.kind for r in (TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)}
 _READS = frozenset({"get", "list", "watch"})
+_QUOTA = "Ask for less, delete jobs that have ended, or ask an administrator to raise the quota."
 _INSTALL = "Install the operator (docs/install.md), or choose another cluster with --context."
 _LOGIN = "Log in again (`oc login`, or renew the token in your kubeconfig) and repeat the command."
 
@@ -75,7 +77,7 @@ def _answered(error: ApiError, key: Key | None) -> JobError:
     match error:
         case AlreadyExists() if key is not None:
             made = JobExists(
-                f"job {key} exists already",
+                f"job {key} already exists",
                 f"Choose another name, or remove it: `odh {_word(error)} delete {key.typed}`.",
             )
         case Forbidden():
@@ -100,12 +102,14 @@ def _forbidden(error: Forbidden) -> K8sApiException:
     found = _FORBIDDEN.search(error.message)
     if found is None:
         # Quotas and admission refuse with the same status; their words are the answer.
+        if full := over_quota(error.message):
+            return _refused(full, error, _QUOTA)
         return _refused(f"the cluster refuses: {error.message}", error)
     what = f"{found['resource']}.{found['group']}" if found["group"] else found["resource"]
     where = f" in namespace {found['namespace']}" if found["namespace"] else " of all namespaces"
     role = _role(found["verb"], found["resource"])
     return _refused(
-        f"you ({found['user']}) may not {found['verb']} {what}{where}",
+        f"forbidden: you ({found['user']}) may not {found['verb']} {what}{where}",
         error,
         f"Ask an administrator for the right `{found['verb']}` on `{what}`{where}; "
         f"the role {role} has it.",
@@ -122,17 +126,17 @@ def _missing(error: NotFound, key: Key | None) -> JobError:
     kind = str(error.details.get("kind") or "")
     if kind == "namespaces":
         name = error.details.get("name") or (key.namespace if key else "")
-        return _refused(f"there is no namespace {name}", error, "Name another with -n, or make it.")
+        return _refused(f"namespace {name} not found", error, "Name another with -n, or make it.")
     if not error.details.get("name"):
         return _refused(f"this cluster does not know {_kind(error.path)}", error, _INSTALL)
     if kind in _RUNTIMES:
         return RuntimeNotFound(
-            f"there is no {_RUNTIMES[kind]} {error.details['name']} on the cluster",
+            f"{_RUNTIMES[kind]} {error.details['name']} not found on the cluster",
             "See which there are: `odh runtime list`.",
         )
     if key is not None:
         return no_job(key)
-    return _refused(f"there is no {kind} {error.details['name']}", error)
+    return _refused(f"{kind} {error.details['name']} not found", error)
 
 
 def _kind(path: str) -> str:
@@ -146,7 +150,7 @@ def _kind(path: str) -> str:
 
 def no_job(key: Key) -> JobNotFound:
     return JobNotFound(
-        f"there is no job {key} on the cluster",
+        f"job {key} not found on the cluster",
         f"See which there are: `odh mpijob list -n {key.namespace}`.",
     )
 

@@ -7,10 +7,10 @@ processes see the same. Following means looking often; a look at a quiet job cos
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -20,10 +20,11 @@ from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus
 from mpi_trainer.api.kinds.runtime import CLUSTER, NAMESPACED, Runtime
 from mpi_trainer.api.kinds.trainjob import RuntimeRef, TrainJob
 from mpi_trainer.local.errors import LocalError
-from mpi_trainer.local.execute.settings import LocalSettings, current_settings
+from mpi_trainer.local.execute.settings import CLAIMS, LocalSettings, current_settings
 from mpi_trainer.local.jobs import shipped_runtimes, store
-from mpi_trainer.local.jobs.jobdir import JobState, PodState
+from mpi_trainer.local.jobs.jobdir import JobDir, JobState, PodState
 from mpi_trainer.local.mpi import distributions
+from mpi_trainer.local.paths import claims_dir
 from mpi_trainer.local.pods import access
 from mpi_trainer.sdk.backends.backend import (
     EventInfo,
@@ -40,6 +41,7 @@ from mpi_trainer.sdk.backends.backend import (
 from mpi_trainer.sdk.backends.local import job_logs
 from mpi_trainer.sdk.backends.local.observed import (
     find,
+    job_not_found,
     job_view,
     local_errors,
     pod_info,
@@ -49,7 +51,7 @@ from mpi_trainer.sdk.backends.local.observed import (
     view,
 )
 from mpi_trainer.sdk.backends.views import details_summary
-from mpi_trainer.sdk.errors import JobError, JobExists, JobNotFound, RuntimeNotFound
+from mpi_trainer.sdk.errors import JobError, JobExists, JobNotFound, RuntimeNotFound, VolumeNotFound
 
 if TYPE_CHECKING:
     from mpi_trainer.local.execute.prepare import LocalRun
@@ -61,10 +63,12 @@ LIST_SECONDS = 0.5
 
 
 class LocalBackend:
-    """Jobs of this machine. `settings` None takes the caller's at every submission."""
+    """Jobs of this machine, of one `kind` where it is given. `settings` None takes the caller's at
+    every submission."""
 
-    def __init__(self, settings: LocalSettings | None = None) -> None:
+    def __init__(self, settings: LocalSettings | None = None, kind: str = "") -> None:
         self._settings = settings
+        self._kind = kind
 
     @property
     def name(self) -> str:
@@ -73,6 +77,9 @@ class LocalBackend:
     @property
     def namespace(self) -> str:
         return "default"
+
+    def of_kind(self, kind: str) -> LocalBackend:
+        return LocalBackend(self._settings, kind)
 
     async def create(self, job: MPIJob, workdir: str = "") -> JobView:
         return await asyncio.to_thread(self.create_now, job, workdir)
@@ -103,13 +110,19 @@ class LocalBackend:
         return self.get_now(key)
 
     def get_now(self, key: Key) -> JobView:
-        return view(find(key), key)
+        return view(self._find(key), key)
+
+    def _find(self, key: Key) -> JobDir:
+        folder = find(key)
+        if self._kind and view(folder, key).kind != self._kind:
+            raise job_not_found(key)
+        return folder
 
     async def details(self, key: Key) -> JobDetails:
         return await asyncio.to_thread(self.details_now, key)
 
     def details_now(self, key: Key) -> JobDetails:
-        folder = find(key)
+        folder = self._find(key)
         with readable(key):
             state, events = folder.state(), folder.events()
         return JobDetails(
@@ -132,6 +145,8 @@ class LocalBackend:
     def list_now(self, namespace: str | None = None) -> Sequence[JobSummary]:
         with local_errors():
             found = [summary(folder, state) for folder, state in store.states(namespace)]
+        if self._kind:
+            found = [job for job in found if job.kind == self._kind]
         return sorted(found, key=lambda job: job.created, reverse=True)
 
     async def list_page(
@@ -158,7 +173,7 @@ class LocalBackend:
         last: MPIJobStatus | None = None
         while True:
             try:
-                folder = find(key)
+                folder = self._find(key)
                 with readable(key):
                     status = folder.state().status
                 if status != last:
@@ -173,6 +188,8 @@ class LocalBackend:
             await asyncio.sleep(LOOK_SECONDS)
 
     def logs(self, key: Key, query: LogQuery) -> AsyncGenerator[LogLine, None]:
+        if self._kind:
+            self._find(key)
         return job_logs.lines(key, query)
 
     async def suspend(self, key: Key) -> JobView:
@@ -182,7 +199,7 @@ class LocalBackend:
         return self._suspend(key, False)
 
     def _suspend(self, key: Key, wanted: bool) -> JobView:
-        folder = find(key)
+        folder = self._find(key)
         if view(folder, key).finished:
             verb = "suspended" if wanted else "resumed"
             raise JobError(
@@ -198,7 +215,7 @@ class LocalBackend:
             await self.suspend(key)
             if await self._empty(key):
                 return await self.resume(key)
-        folder = find(key)
+        folder = self._find(key)
         with readable(key):
             await asyncio.to_thread(store.restart, folder, _again)
         return view(folder, key)
@@ -212,22 +229,24 @@ class LocalBackend:
             if not job.suspend:
                 return True  # somebody else restarted it, and it runs again
             with readable(key):
-                held = find(key).state().pods
+                held = self._find(key).state().pods
             if conditions.holds(job.conditions, conditions.SUSPENDED) and not held:
                 return True
             await asyncio.sleep(LOOK_SECONDS)
 
     async def delete(self, key: Key) -> None:
-        await asyncio.to_thread(store.remove, find(key))
+        await asyncio.to_thread(store.remove, self._find(key))
 
     async def run_in(self, key: Key, pod: str, command: Sequence[str]) -> int:
-        return await asyncio.to_thread(access.run_in, _running_pod(key, pod), command)
+        return await asyncio.to_thread(
+            access.run_in, _running_pod(self._find(key), key, pod), command
+        )
 
     async def fetch(self, key: Key, path: str, destination: str) -> None:
         await asyncio.to_thread(self._fetch, key, path, Path(destination))
 
     def _fetch(self, key: Key, path: str, destination: Path) -> None:
-        folder = find(key)
+        folder = self._find(key)
         with readable(key):
             job, settings, pods = folder.job(), folder.settings(), folder.state().pods
         if not path.startswith("/"):
@@ -242,7 +261,7 @@ class LocalBackend:
         return {one.rank: one.pod for one in (await self.details(key)).ranks}
 
     async def stacks(self, key: Key) -> dict[int, str]:
-        folder = find(key)
+        folder = self._find(key)
         with readable(key):
             pods = folder.state().pods
         return await asyncio.to_thread(access.stacks, pods)
@@ -256,7 +275,7 @@ class LocalBackend:
         found = None if ref.kind == NAMESPACED else shipped_runtimes.runtime(ref.name)
         if found is None:
             raise RuntimeNotFound(
-                f"there is no {ref.kind or CLUSTER} {ref.name} on this machine",
+                f"{ref.kind or CLUSTER} {ref.name} not found on this machine",
                 f"Use one of {', '.join(shipped_runtimes.names())}.",
             )
         return found
@@ -264,6 +283,16 @@ class LocalBackend:
     async def namespaces(self) -> Sequence[str]:
         with local_errors():
             return sorted({self.namespace, *(folder.namespace for folder in store.folders())})
+
+    async def volume(self, name: str, namespace: str) -> Mapping[str, Any]:
+        settings = self._settings or current_settings()
+        own = claims_dir() / namespace / name
+        if name not in settings.claims and not own.is_dir():
+            raise VolumeNotFound(
+                f"volume {name} not found: no directory of this machine is given for it",
+                f"Give one with {CLAIMS}={name}=/path/to/it, or make {own}.",
+            )
+        return {"persistentVolumeClaim": {"claimName": name}}
 
     async def queues(self, namespace: str) -> Sequence[QueueInfo]:
         """None: jobs of this machine wait for its CPUs and memory, in the order of their coming."""
@@ -297,14 +326,13 @@ def _submit(prepared: Callable[[], LocalRun]) -> JobView:
     except store.JobTaken as error:
         key = Key(local.job.namespace, local.job.name)
         raise JobExists(
-            f"job {key} exists already",
+            f"job {key} already exists",
             f"Choose another name, or remove it: `odh mpijob delete {key.typed}`.",
         ) from error
     return job_view(stored, local.settings.train)
 
 
-def _running_pod(key: Key, name: str) -> PodState:
-    folder = find(key)
+def _running_pod(folder: JobDir, key: Key, name: str) -> PodState:
     with readable(key):
         pods = folder.state().pods
     for pod in pods:

@@ -49,9 +49,13 @@ def find(key: Key) -> JobDir:
         with local_errors():
             return store.find(key.namespace, key.name)
     except store.NoSuchJob as error:
-        raise JobNotFound(
-            f"there is no job {key} on this machine", "See which there are: `odh mpijob list -A`."
-        ) from error
+        raise job_not_found(key) from error
+
+
+def job_not_found(key: Key) -> JobNotFound:
+    return JobNotFound(
+        f"job {key} not found on this machine", "See which there are: `odh mpijob list -A`."
+    )
 
 
 def view(folder: JobDir, key: Key) -> JobView:
