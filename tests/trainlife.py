@@ -15,6 +15,7 @@ import pytest
 from mpi_trainer.sdk.code import functions
 from openshift_ai_sdk.training import (
     AsyncTrainingClient,
+    Event,
     JobExists,
     JobFailed,
     JobNotFound,
@@ -22,9 +23,15 @@ from openshift_ai_sdk.training import (
     LogLine,
     MPIJob,
     MPIJobSpec,
+    PodStatus,
     ReplicaSpec,
+    RuntimeNotFound,
     TrainingClient,
+    TrainJob,
+    TrainJobClient,
+    TrainJobSpec,
 )
+from openshift_ai_sdk.training import train as training_function
 from tests.lifecycle import PATIENCE, begun, broken, reached, train, until
 
 
@@ -142,3 +149,53 @@ def test_trainjob_that_is_waited_for_in_vain_runs_on_until_it_is_deleted() -> No
     follower.join(PATIENCE)
     assert not follower.is_alive()
     assert any("epoch 1/" in line for line in seen)
+
+
+def test_trainjobs_have_a_client_and_a_class_of_their_own() -> None:
+    """Create, get, list, wait, logs, events, delete; an MPIJob of the name is not meant."""
+    client = TrainJobClient()
+    other = MPIJob("other", workers=1, command=["true"]).create()
+    command = functions.command(functions.program(train, [2], {}), "python")
+    job = TrainJob("own", "mpi-openmpi-cpu", num_nodes=2, command=["mpirun", *command]).create()
+    assert job.get_status() in ("Created", "Running", "Succeeded")
+    assert client.list().names == ["own"]
+    with pytest.raises(JobNotFound, match=f"{job.namespace}/other not found"):
+        TrainJob.get(other.name)
+    with pytest.raises(JobNotFound):
+        client.delete(other.name)
+    assert TrainJob.get("own").wait_for_completion(timeout=PATIENCE) == "Succeeded"
+    found = client.get("own")
+    assert found.spec.runtime_ref.name == "mpi-openmpi-cpu"
+    assert {one.type for one in found.trainjob_status.conditions} == {"Complete"}
+    assert "rank 1 of 2 on own-node-0-0" in found.get_logs() == job.get_logs()
+    assert [line.rank for line in client.logs("own", rank=1)] == [1]
+    happened: list[Event] = [*client.events("own")]
+    assert happened and all(event.reason for event in happened)
+    pods: tuple[PodStatus, ...] = found.describe().pods
+    assert {pod.role for pod in pods} <= {"launcher", "worker"}
+    with pytest.raises(JobExists, match=r"/own already exists"):
+        client.create(TrainJobSpec(found.spec.runtime_ref, trainer=found.spec.trainer), name="own")
+    client.delete("own")
+    with pytest.raises(JobNotFound, match="not found"):
+        client.get("own")
+    other.delete()
+
+
+def test_function_is_trained_on_the_nodes_of_a_runtime() -> None:
+    """`train(func, runtime=…, num_nodes=…)`, as Kubeflow's users know it."""
+    found = {one.name: one for one in TrainJobClient().list_runtimes()}
+    assert found["mpi-openmpi-cpu"].framework == "mpi"
+    assert TrainingClient().get_runtime("mpi-openmpi-cpu") == found["mpi-openmpi-cpu"]
+    with pytest.raises(RuntimeNotFound, match="ClusterTrainingRuntime none not found"):
+        training_function(train, runtime="none")
+    job = training_function(
+        train, runtime="mpi-openmpi-cpu", num_nodes=2, func_args={"epochs": 3, "text": "$(HOME) é"}
+    )
+    assert job.name.startswith("train-") and job.spec.trainer is not None
+    assert job.spec.trainer.num_nodes == 2
+    assert job.wait(timeout=PATIENCE, show=True).succeeded
+    lines = {line.rank: line.text for line in job.logs(grep="^rank")}
+    assert lines == {
+        rank: f"rank {rank} of 2 on {hosts(job.name)[rank]} $(HOME) é" for rank in range(2)
+    }
+    job.delete()

@@ -24,8 +24,8 @@ PAGE: Final = ROOT / "docs/sdk.md"
 SURFACE: Final = ROOT / "tests/unit/sdk/surface.txt"
 
 GROUPS: Final = {
-    "Jobs": ("MPIJob",),
-    "Clients": ("TrainingClient", "MPIJobClient", "connect"),
+    "Jobs": ("MPIJob", "TrainJob", "train"),
+    "Clients": ("TrainingClient", "MPIJobClient", "TrainJobClient", "connect"),
     "What a job needs": (
         "ResourceRequirements",
         "VolumeMount",
@@ -33,6 +33,9 @@ GROUPS: Final = {
         "ReplicaSpec",
         "RunPolicy",
         "SchedulingPolicy",
+        "TrainJobSpec",
+        "RuntimeRef",
+        "Trainer",
     ),
     "What is said of a job": (
         "JobState",
@@ -46,6 +49,8 @@ GROUPS: Final = {
         "JobDetails",
         "PodInfo",
         "RankInfo",
+        "TrainJobStatus",
+        "TrainingRuntime",
     ),
     "Errors": (
         "JobError",
@@ -69,7 +74,8 @@ _HEAD: Final = """\
 
 {intro}
 
-`ResourceSpec` is another name of `ResourceRequirements`.
+Other names: `ResourceSpec` is `ResourceRequirements`, `PodStatus` is `PodInfo`, `Event` is
+`EventInfo`.
 """
 
 

@@ -1,4 +1,4 @@
-"""MPI training jobs from Python: on a cluster where one is configured, else on this machine.
+"""Training jobs from Python: on a cluster where one is configured, else on this machine.
 
     from openshift_ai_sdk.training import MPIJob
 
@@ -22,6 +22,9 @@ machine, where jobs run with real MPI too.
 The answers of `get_status()`, `wait_for_completion()` and `get_logs()` are text. `status`, `wait()`
 and `logs()` say more: why and since when, by an exception what failed, and of each line its rank.
 
+TrainJobs go the same way: `TrainJob`, `TrainJobClient`, or a function at once, as
+`train(func, runtime="mpi-openmpi-cpu", num_nodes=2)`.
+
 Each class has an asynchronous twin (`AsyncMPIJob`, `AsyncTrainingClient`, `AsyncMPIJobClient`)
 with the same methods to `await` or iterate with `async for`. The synchronous ones may also be used
 inside a running event loop, as in a notebook.
@@ -29,8 +32,11 @@ inside a running event loop, as in a notebook.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.kinds.mpijob import RunPolicy, SchedulingPolicy
+from mpi_trainer.api.kinds.trainjob import RuntimeRef, Trainer, TrainJobSpec, TrainJobStatus
 from mpi_trainer.diagnose.progress import Progress
 from mpi_trainer.sdk.backends.backend import (
     EventInfo,
@@ -42,10 +48,13 @@ from mpi_trainer.sdk.backends.backend import (
     ReplicaCount,
 )
 from mpi_trainer.sdk.client.clients import (
+    TORCH_DISTRIBUTED,
     AsyncMPIJobClient,
     AsyncTrainingClient,
+    AsyncTrainJobClient,
     MPIJobClient,
     TrainingClient,
+    TrainJobClient,
 )
 from mpi_trainer.sdk.client.connect import connect
 from mpi_trainer.sdk.errors import (
@@ -63,14 +72,50 @@ from mpi_trainer.sdk.errors import (
 from mpi_trainer.sdk.job.mpijob import AsyncMPIJob, MPIJob
 from mpi_trainer.sdk.job.specs import MPIJobSpec, ReplicaSpec, ResourceRequirements, VolumeMount
 from mpi_trainer.sdk.job.state import JobList, JobMetrics, JobState
+from mpi_trainer.sdk.job.trainjob import AsyncTrainJob, TrainingRuntime, TrainJob
 
 ResourceSpec = ResourceRequirements
+PodStatus = PodInfo
+Event = EventInfo
+
+
+def train(  # noqa: PLR0913 - the sides of a job; all but the function have defaults
+    func: Callable[..., object],
+    *,
+    runtime: str = TORCH_DISTRIBUTED,
+    num_nodes: int | None = None,
+    func_args: Mapping[str, object] | None = None,
+    name: str | None = None,
+    namespace: str | None = None,
+    image: str | None = None,
+    resources_per_node: ResourceRequirements | None = None,
+    env: Mapping[str, str] | None = None,
+    num_proc_per_node: int | None = None,
+) -> TrainJob:
+    """Runs a function on the nodes of a runtime, and returns the TrainJob: `TrainJobClient.train`
+    of a connection of its own."""
+    return TrainJobClient().train(
+        func,
+        runtime=runtime,
+        num_nodes=num_nodes,
+        func_args=func_args,
+        name=name,
+        namespace=namespace,
+        image=image,
+        resources_per_node=resources_per_node,
+        env=env,
+        num_proc_per_node=num_proc_per_node,
+    )
+
 
 __all__ = [
     "AsyncMPIJob",
     "AsyncMPIJobClient",
+    "AsyncTrainJob",
+    "AsyncTrainJobClient",
     "AsyncTrainingClient",
     "ClusterUnreachable",
+    "Event",
     "EventInfo",
     "InvalidJob",
     "JobDetails",
@@ -90,6 +135,7 @@ __all__ = [
     "MPIJobSpec",
     "NotShippable",
     "PodInfo",
+    "PodStatus",
     "Progress",
     "RankInfo",
     "ReplicaCount",
@@ -98,9 +144,17 @@ __all__ = [
     "ResourceSpec",
     "RunPolicy",
     "RuntimeNotFound",
+    "RuntimeRef",
     "SchedulingPolicy",
+    "TrainJob",
+    "TrainJobClient",
+    "TrainJobSpec",
+    "TrainJobStatus",
+    "Trainer",
     "TrainingClient",
+    "TrainingRuntime",
     "VolumeMount",
     "VolumeNotFound",
     "connect",
+    "train",
 ]

@@ -36,7 +36,7 @@ def test_page_about_the_sdk_is_up_to_date() -> None:
 def test_page_tells_of_every_name() -> None:
     told = {name for names in sdkdocs.GROUPS.values() for name in names}
     twins = {name for name in training.__all__ if name.startswith("Async")}
-    assert told | twins | {"ResourceSpec"} == set(training.__all__)
+    assert told | twins | {"ResourceSpec", "PodStatus", "Event"} == set(training.__all__)
 
 
 def test_requirements_names_are_all_there() -> None:
@@ -59,7 +59,7 @@ def test_requirements_names_are_all_there() -> None:
 
 
 def test_twins_have_the_same_methods_with_the_same_parameters() -> None:
-    for name in ("MPIJob", "TrainingClient", "MPIJobClient"):
+    for name in ("MPIJob", "TrainJob", "TrainingClient", "MPIJobClient", "TrainJobClient"):
         sync, twin = getattr(training, name), getattr(training, f"Async{name}")
         for method in (m for m in dir(twin) if not m.startswith("_")):
             one, other = getattr(sync, method), getattr(twin, method)

@@ -140,7 +140,7 @@ def _local_run(options: dict[str, Any]) -> LocalRun:
 def _from_file(path: str, options: dict[str, Any]) -> LocalRun:
     # YAML is a quarter of all that starting costs, and a plain command needs none.
     from mpi_trainer.cli import job_files
-    from mpi_trainer.sdk.job import trainjobs
+    from mpi_trainer.sdk.job import trainjob_specs
 
     file = job_files.objects(path)
     materials = Materials(
@@ -158,8 +158,8 @@ def _from_file(path: str, options: dict[str, Any]) -> LocalRun:
     if file.train_jobs:
         (job,) = file.train_jobs
         runtime = job_files.runtime_for(job, file, options["runtime"])
-        job = trainjobs.with_env(job, options["env"])
-        return prepare_train(job, trainjobs.with_mounts(runtime, options["mounts"]), settings)
+        job = trainjob_specs.with_env(job, options["env"])
+        return prepare_train(job, trainjob_specs.with_mounts(runtime, options["mounts"]), settings)
     if options["runtime"]:
         raise click.UsageError(f"--runtime is for TrainJobs, and {path} holds an MPIJob")
     return prepare(with_additions(file.jobs[0], options["env"], options["mounts"]), settings)

@@ -7,20 +7,31 @@ methods of the Async classes say `self: Client`, so that the others are made fro
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
+from mpi_trainer.api.kinds import trainjob as api
+from mpi_trainer.api.kinds.trainjob import KIND, TrainJobSpec
 from mpi_trainer.sdk.backends.backend import Backend, EventInfo, JobDetails, LogLine
 from mpi_trainer.sdk.client.connect import connect
 from mpi_trainer.sdk.errors import K8sApiException, RuntimeNotFound
+from mpi_trainer.sdk.job.handle import AsyncOperations
 from mpi_trainer.sdk.job.mpijob import AsyncMPIJob, Job, MPIJob
-from mpi_trainer.sdk.job.specs import MPIJobSpec
+from mpi_trainer.sdk.job.specs import MPIJobSpec, ResourceRequirements
 from mpi_trainer.sdk.job.state import JobList, JobMetrics, JobState
+from mpi_trainer.sdk.job.trainjob import (
+    AsyncTrainJob,
+    TrainingRuntime,
+    TrainJob,
+    TrainJobBase,
+    find_runtime,
+    training_runtime,
+)
 from mpi_trainer.sdk.synchronous import blocking, converting, iterating
 
-if TYPE_CHECKING:
-    from mpi_trainer.api.kinds.trainjob import TrainJob
+TORCH_DISTRIBUTED: Final = "torch-distributed"
+"""the runtime of `train`, as in Kubeflow's own SDK"""
 
 
 class Client:
@@ -38,14 +49,16 @@ class Client:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.namespace} on {self.backend.name}>"
 
-    async def _job(self, name: str, namespace: str | None) -> AsyncMPIJob:
-        return await AsyncMPIJob.get(name, namespace or self.namespace, backend=self.backend)
+    @property
+    def _jobs(self) -> Backend:
+        """The backend, where only those jobs are seen that this client is for."""
+        return self.backend
 
-    def _followed(self, name: str, namespace: str | None) -> AsyncMPIJob:
+    def _followed(self, name: str, namespace: str | None) -> AsyncOperations:
         """A job that is only looked at, so that it need not be fetched before."""
         return AsyncMPIJob(name, namespace or self.namespace, backend=self.backend)
 
-    async def _has_runtime(self, job: TrainJob) -> bool:
+    async def _has_runtime(self, job: api.TrainJob) -> bool:
         """Whether the job's runtime is there, and ours to see."""
         try:
             await self.backend.runtime(job.spec.runtime_ref, job.namespace)
@@ -94,7 +107,7 @@ class AsyncMPIJobClient(Client):
         Raises:
             JobNotFound: There is none.
         """
-        return await self._job(name, namespace)
+        return await AsyncMPIJob.get(name, namespace or self.namespace, backend=self.backend)
 
     async def list(
         self: Client,
@@ -104,7 +117,7 @@ class AsyncMPIJobClient(Client):
         state: str | None = None,
     ) -> JobList:
         """Jobs, newest first; with `state` only those in it, such as `Running`."""
-        found = await self.backend.list(None if all_namespaces else namespace or self.namespace)
+        found = await self._jobs.list(None if all_namespaces else namespace or self.namespace)
         return JobList(job for job in found if state in (None, job.state))
 
     async def status(self: Client, name: str, namespace: str | None = None) -> JobState:
@@ -182,6 +195,142 @@ class AsyncMPIJobClient(Client):
         await self._followed(name, namespace).delete()
 
 
+class _TrainJobs(Client):
+    @property
+    def _jobs(self) -> Backend:
+        return self.backend.of_kind(KIND)
+
+    def _followed(self, name: str, namespace: str | None) -> AsyncOperations:
+        spec = TrainJobSpec()
+        space = namespace or self.namespace
+        return AsyncTrainJob.from_spec(name, spec, space, backend=self.backend)
+
+
+class AsyncTrainJobClient(_TrainJobs):
+    """A client for the TrainJobs of a namespace, and for the runtimes that they can name.
+
+    Args:
+        namespace: The namespace where a method is given none; by default the connection's own.
+        backend: Where the jobs run; by default as `connect()` finds.
+    """
+
+    async def create(
+        self: Client,
+        job: TrainJobBase | TrainJobSpec | Mapping[str, Any] | str,
+        name: str | None = None,
+        namespace: str | None = None,
+    ) -> AsyncTrainJob:
+        """Submits a TrainJob and returns it.
+
+        Args:
+            job: A TrainJob, a TrainJobSpec (then `name` is needed), or a manifest: its text, or
+                the same as a dict.
+            name: The job's name, for a spec.
+            namespace: The job's namespace, for a spec.
+
+        Raises:
+            ValueError: The job makes no sense, or (JobExists) its name is taken.
+        """
+        if isinstance(job, TrainJobBase):
+            made = AsyncTrainJob._of(job._definition, self.backend)
+            made._program = job._program
+        elif isinstance(job, TrainJobSpec):
+            if not name:
+                raise ValueError("name is missing: a spec has none; write create(spec, name=...)")
+            space = namespace or self.namespace
+            made = AsyncTrainJob.from_spec(name, job, space, backend=self.backend)
+        else:
+            made = AsyncTrainJob.from_manifest(job, backend=self.backend)
+        return await made.create()
+
+    async def get(self: Client, name: str, namespace: str | None = None) -> AsyncTrainJob:
+        """The TrainJob of that name.
+
+        Raises:
+            JobNotFound: There is none.
+        """
+        return await AsyncTrainJob.get(name, namespace or self.namespace, backend=self.backend)
+
+    async def train(  # noqa: PLR0913 - the sides of a job; all but the function have defaults
+        self: Client,
+        func: Callable[..., object],
+        *,
+        runtime: str = TORCH_DISTRIBUTED,
+        num_nodes: int | None = None,
+        func_args: Mapping[str, object] | None = None,
+        name: str | None = None,
+        namespace: str | None = None,
+        image: str | None = None,
+        resources_per_node: ResourceRequirements | None = None,
+        env: Mapping[str, str] | None = None,
+        num_proc_per_node: int | None = None,
+    ) -> AsyncTrainJob:
+        """Runs a function on the nodes of a runtime, and returns the TrainJob.
+
+        Args:
+            func: What every rank calls; its source travels with the job.
+            runtime: A TrainingRuntime of the namespace, or else a ClusterTrainingRuntime.
+            num_nodes: How many nodes; by default as many as the runtime says.
+            func_args: The function's arguments by name; they have to be JSON.
+            name: The job's name; by default the function's, and something of its own.
+            namespace: The job's namespace; by default the client's.
+            image: The container image; by default the runtime's.
+            resources_per_node: What each node needs.
+            env: Variables for every node.
+            num_proc_per_node: Ranks on each node; by default as many as the runtime says.
+
+        Raises:
+            NotShippable: The function needs something that cannot travel; names it and its line.
+            RuntimeNotFound: There is no such runtime.
+        """
+        space = namespace or self.namespace
+        found = await find_runtime(self.backend, runtime, space)
+        job = AsyncTrainJob.from_function(
+            func,
+            runtime=runtime,
+            kwargs=func_args,
+            name=name,
+            namespace=space,
+            num_nodes=num_nodes,
+            image=image,
+            resources=resources_per_node,
+            env=env,
+            num_proc_per_node=num_proc_per_node,
+            runtime_kind=found.kind,
+            backend=self.backend,
+        )
+        return await job.create()
+
+    async def list_runtimes(self: Client, namespace: str | None = None) -> list[TrainingRuntime]:
+        """The runtimes that a TrainJob of this namespace can name: its own, and the cluster's."""
+        found = await self.backend.runtimes(namespace or self.namespace)
+        return [training_runtime(one) for one in found]
+
+    async def get_runtime(
+        self: Client, name: str, namespace: str | None = None, kind: str = ""
+    ) -> TrainingRuntime:
+        """The runtime of that name; without a `kind` the namespace's own before the cluster's.
+
+        Raises:
+            RuntimeNotFound: There is none.
+        """
+        space = namespace or self.namespace
+        return training_runtime(await find_runtime(self.backend, name, space, kind))
+
+    list = AsyncMPIJobClient.list
+    status = AsyncMPIJobClient.status
+    describe = AsyncMPIJobClient.describe
+    wait = AsyncMPIJobClient.wait
+    watch = AsyncMPIJobClient.watch
+    events = AsyncMPIJobClient.events
+    logs = AsyncMPIJobClient.logs
+    metrics = AsyncMPIJobClient.metrics
+    suspend = AsyncMPIJobClient.suspend
+    resume = AsyncMPIJobClient.resume
+    restart = AsyncMPIJobClient.restart
+    delete = AsyncMPIJobClient.delete
+
+
 class AsyncTrainingClient(Client):
     __doc__ = Client.__doc__
 
@@ -201,14 +350,18 @@ class AsyncTrainingClient(Client):
             ValueError: The job makes no sense, or (JobExists) its name is taken.
         """
         if isinstance(job, MPIJobSpec) and name:
-            from mpi_trainer.sdk.job import trainjobs
+            from mpi_trainer.sdk.job import trainjob_specs
 
-            described = trainjobs.trainjob_from_spec(job, name, namespace or self.namespace)
+            described = trainjob_specs.trainjob_from_spec(job, name, namespace or self.namespace)
             if described is not None and await self._has_runtime(described):
                 stored = await self.backend.create_trainjob(described)
                 return AsyncMPIJob._viewed(stored, self.backend)
         return await AsyncMPIJobClient.create(self, job, name, namespace)
 
+    create_train_job = AsyncTrainJobClient.create
+    train = AsyncTrainJobClient.train
+    list_runtimes = AsyncTrainJobClient.list_runtimes
+    get_runtime = AsyncTrainJobClient.get_runtime
     get_job = AsyncMPIJobClient.get
     list_jobs = AsyncMPIJobClient.list
     get_job_status = AsyncMPIJobClient.status
@@ -243,10 +396,36 @@ class MPIJobClient(Client):
     delete = blocking(AsyncMPIJobClient.delete)
 
 
+class TrainJobClient(_TrainJobs):
+    __doc__ = AsyncTrainJobClient.__doc__
+
+    create = converting(AsyncTrainJobClient.create, TrainJob.like)
+    get = converting(AsyncTrainJobClient.get, TrainJob.like)
+    train = converting(AsyncTrainJobClient.train, TrainJob.like)
+    list_runtimes = blocking(AsyncTrainJobClient.list_runtimes)
+    get_runtime = blocking(AsyncTrainJobClient.get_runtime)
+    list = MPIJobClient.list
+    status = MPIJobClient.status
+    describe = MPIJobClient.describe
+    wait = MPIJobClient.wait
+    watch = MPIJobClient.watch
+    events = MPIJobClient.events
+    logs = MPIJobClient.logs
+    metrics = MPIJobClient.metrics
+    suspend = MPIJobClient.suspend
+    resume = MPIJobClient.resume
+    restart = MPIJobClient.restart
+    delete = MPIJobClient.delete
+
+
 class TrainingClient(Client):
     __doc__ = Client.__doc__
 
     create_mpi_job = converting(AsyncTrainingClient.create_mpi_job, MPIJob.like)
+    create_train_job = TrainJobClient.create
+    train = TrainJobClient.train
+    list_runtimes = TrainJobClient.list_runtimes
+    get_runtime = TrainJobClient.get_runtime
     get_job = MPIJobClient.get
     list_jobs = MPIJobClient.list
     get_job_status = MPIJobClient.status

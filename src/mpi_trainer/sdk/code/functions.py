@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from mpi_trainer.api.kinds.runtime import MPI, TORCH
 from mpi_trainer.sdk.errors import NotShippable
 
 # Linux takes at most 128 KiB in one argument of a program.
@@ -77,9 +78,12 @@ def program(
     return text
 
 
-def command(text: str, python: str) -> tuple[str, ...]:
-    """Runs the program. Under `-m mpi4py`, one rank's exception ends the others too."""
-    return (python, "-m", "mpi4py", "-c", text)
+def command(text: str, python: str, framework: str = MPI) -> tuple[str, ...]:
+    """Runs the program, as the ranks of this framework are started. Under `-m mpi4py`, one rank's
+    exception ends the others too."""
+    if framework == TORCH:
+        return ("torchrun", "--no-python", python, "-c", text)
+    return (python, "-m", "mpi4py", "-c", text) if framework == MPI else (python, "-c", text)
 
 
 def _source(function: Callable[..., object]) -> str:

@@ -35,14 +35,16 @@ def state_card(state: JobState) -> str:
     return f"<div>{title}{_pairs(rows)}</div>"
 
 
-def job_card(title: str, facts: Sequence[tuple[str, str]], state: JobState | None) -> str:
+def job_card(
+    title: str, facts: Sequence[tuple[str, str]], state: JobState | None, kind: str = "MPIJob"
+) -> str:
     """A job as it was described, and how it stood when last seen."""
     rows = [(name, _text(value)) for name, value in facts]
     rows.append(("State", _badge(state.state) if state else "not created"))
     if state is not None:
         rows.append(("Why", _text(state.message)))
         rows.append(("Progress", _bar(state.progress)))
-    return f"<div><b>MPIJob {_text(title)}</b>{_pairs(rows)}</div>"
+    return f"<div><b>{kind} {_text(title)}</b>{_pairs(rows)}</div>"
 
 
 def jobs_table(jobs: Iterable[JobSummary]) -> str:

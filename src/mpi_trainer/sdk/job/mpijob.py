@@ -184,7 +184,7 @@ class Job(JobHandle):
         text = functions.program(train, args, kwargs or {})
         python = sys.executable if image == LOCAL_IMAGE else "python"
         return cls(
-            name=name or _name_of(train.__name__),
+            name=name or new_name(train.__name__),
             command=functions.command(text, python),
             namespace=namespace,
             workers=workers,
@@ -308,7 +308,7 @@ def _implementation(name: str) -> str:
     return found
 
 
-def _name_of(function: str) -> str:
+def new_name(function: str) -> str:
     """A new name every time, so that a notebook cell can be run again."""
     base = re.sub(r"[^a-z0-9]+", "-", function.lower()).strip("-")[:LONGEST_NAME].rstrip("-")
     return f"{base if base[:1].isalpha() else 'job'}-{os.urandom(3).hex()}"

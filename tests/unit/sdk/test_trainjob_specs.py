@@ -11,7 +11,7 @@ from mpi_trainer.api.effective.combine import effective
 from mpi_trainer.api.kinds.mpijob import RunPolicy, SchedulingPolicy
 from mpi_trainer.api.kinds.trainjob import TrainJob, to_wire
 from mpi_trainer.local.jobs import shipped_runtimes
-from mpi_trainer.sdk.job import trainjobs
+from mpi_trainer.sdk.job import trainjob_specs
 from mpi_trainer.sdk.job.specs import MPIJobSpec, ReplicaSpec, ResourceRequirements, VolumeMount
 
 replace = msgspec.structs.replace
@@ -29,7 +29,7 @@ SPEC = MPIJobSpec(
 
 
 def made(spec: MPIJobSpec = SPEC) -> TrainJob:
-    found = trainjobs.trainjob_from_spec(spec, "train", "team")
+    found = trainjob_specs.trainjob_from_spec(spec, "train", "team")
     assert found is not None
     return found
 
@@ -99,4 +99,4 @@ def test_every_mpi_has_its_runtime(mpi: str, runtime: str) -> None:
     ],
 )
 def test_what_a_trainjob_cannot_say_stays_an_mpijob(change: dict[str, Any]) -> None:
-    assert trainjobs.trainjob_from_spec(replace(SPEC, **change), "train", "team") is None
+    assert trainjob_specs.trainjob_from_spec(replace(SPEC, **change), "train", "team") is None

@@ -1,8 +1,9 @@
 """TrainJobs as the interfaces make and change them.
 
-`of` says a job's description as a TrainJob with a runtime that we ship, where a TrainJob can say
-all of it. `with_env` and `with_mounts` are what `odh run` adds to a job from a file: variables go
-into the job, where they reach every node; mounts into this run's copy of its runtime.
+`trainjob_from_spec` describes an MPIJobSpec as a TrainJob with a runtime that we ship, where a
+TrainJob can say all of it. `with_env` and `with_mounts` are what `odh run` adds to a job from a
+file: variables go into the job, where they reach every node; mounts into this run's copy of its
+runtime.
 """
 
 from __future__ import annotations
