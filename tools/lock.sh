@@ -8,13 +8,13 @@ compile() {
         --no-header --no-annotate "$@"
 }
 
-compile pyproject.toml --extra examples --extra controller --group build -o requirements/run.txt
-compile pyproject.toml --extra examples --extra controller --group build --group dev -c requirements/run.txt \
+compile pyproject.toml --extra examples --group controller --group build -o requirements/run.txt
+compile pyproject.toml --extra examples --group controller --group build --group dev -c requirements/run.txt \
     -o requirements/dev.txt
 # What installs the others.
 echo uv | compile - -c requirements/dev.txt -o requirements/uv.txt
 # What the controller's image holds.
-compile pyproject.toml --extra controller -c requirements/run.txt -o requirements/controller.txt
+compile pyproject.toml --group controller -c requirements/run.txt -o requirements/controller.txt
 
 # The versions are those that src/mpi_trainer/local/distributions.py names.
 wheel() { echo "$2" | compile - -o "src/mpi_trainer/local/mpi/$1.txt"; }
