@@ -358,6 +358,7 @@ def test_what_is_not_understood_passes_untouched(launcher: Launcher, arguments: 
 
 
 TAG = "-prepend-pattern=%r:"
+TAG5 = ["--tag-output"]
 
 
 @pytest.mark.parametrize("wrapper", [[], [WRAP]], ids=["bare", "wrapped"])
@@ -389,6 +390,26 @@ def test_another_dialect_names_its_own_tag_option(launcher: Launcher) -> None:
     env = {"MPI_TRAINER_TAG_OPTION": "--tag-output"}
     given = ["--np", "2", "ls", "-l"]
     assert launcher.given(*given, **env) == ["--tag-output", *given]
+
+
+@pytest.mark.parametrize(
+    ("version", "next_to_it", "added"),
+    [
+        ("4.1.4", "orted", []),
+        ("3.1.6", "orted", []),
+        ("5.0.11", "", TAG5),
+        ("4.1.4", "prterun", TAG5),
+    ],
+)
+def test_open_mpi_4_marks_nothing_without_a_copier_of_each_rank(
+    launcher: Launcher, version: str, next_to_it: str, added: list[str]
+) -> None:
+    """It would drop short lines."""
+    answer = f'#!/bin/sh\n[ "$1" != --version ] || exec echo "mpirun (Open MPI) {version}"\n'
+    launcher.real.write_text(answer + launcher.real.read_text())
+    (launcher.real.parent / next_to_it).touch()
+    env = {"MPI_TRAINER_TAG_OPTION": "--tag-output", "OMPI_MCA_orte_fork_agent": "/other/rank"}
+    assert launcher.given("--np", "2", "ls", "-l", **env) == [*added, "--np", "2", "ls", "-l"]
 
 
 def test_what_a_script_captures_is_not_marked(launcher: Launcher) -> None:

@@ -46,7 +46,8 @@ from mpi_trainer.diagnose.pod_waiting import WaitingPod
 from mpi_trainer.kube import errors, requests
 from mpi_trainer.kube.resources import MPIJOBS
 from mpi_trainer.layout.agent import launcher_log
-from mpi_trainer.layout.agent.python.lines import Lines
+from mpi_trainer.layout.agent.python.lines import Clock, OpenMpiLines, hydra_lines
+from mpi_trainer.layout.agent.python.relay import Padding
 from mpi_trainer.layout.agent.summary import most_ranks, parse
 from mpi_trainer.render.trainjob import snapshots
 from mpi_trainer.runtime import logs, recorder
@@ -152,7 +153,11 @@ READERS: dict[str, Reader] = {
     "reading.interval": log_progress.interval,
     "annotations.seconds": seconds,
     "quantities.parse": quantities.parse,
-    "lines.feed": lambda t: Lines(b"word<").feed(t.encode()),
+    "lines.feed": lambda t: hydra_lines(Clock(), b"word<").feed(t.encode()),
+    "lines.feed of Open MPI 4": lambda t: OpenMpiLines(Clock(), b"word", marked=True).feed(
+        t.encode()
+    ),
+    "relay.padded": lambda t: Padding(b"word").padded(t.encode()),
     "pod_waiting.cause of a scheduler's words": lambda t: pod_waiting.cause(
         WaitingPod(scheduled=False, message=f"0/9 nodes are available: {t}")
     ),

@@ -48,9 +48,29 @@ mt_tag=
 if [ -n "${MPI_TRAINER_TAG_OPTION-}" ] && [ "/proc/$$/fd/1" -ef "${MPI_TRAINER_STDOUT-}" ]; then
     mt_tag=$MPI_TRAINER_TAG_OPTION
 fi
-# Hydra tears lines; see streams, which has them marked and puts them together.
+# Open MPI up to 4; the next version brings prterun, and is not asked.
+is_openmpi4() {
+    [ ! -e "${mt_real%/*}/prterun" ] || return 1
+    case $("$mt_real" --version) in *"(Open MPI) "[1-4].*) ;; *) return 1 ;; esac
+} 2>/dev/null
+
+# How streams puts the lines of ranks together: Hydra tears them, and so does Open MPI 4, which drops
+# text where it marks lines that are short.
 mt_mark=
-[ -n "$mt_tag" ] || [ -z "$mt_wrapper${I_MPI_GTOOL-}" ] || mt_mark=1
+if [ -n "$mt_wrapper${I_MPI_GTOOL-}" ]; then
+    [ -n "$mt_tag" ] || mt_mark=hydra
+elif [ "$mt_tag" = --tag-output ] || [ -n "${OMPI_MCA_orte_fork_agent-}" ] && is_openmpi4; then
+    mt_mark=openmpi${mt_tag:+-marked} mt_tag=
+    # shellcheck disable=SC3013
+    [ "${OMPI_MCA_orte_fork_agent-}" -ef "${mt_agent-}/rank" ] || mt_mark=
+    for mt_arg in "$@"; do
+        case $mt_arg in
+            -tag-output | --tag-output) mt_mark=${mt_mark:+openmpi-marked} ;;
+            -timestamp-output | --timestamp-output | -xml* | --xml* | -output-filename* | \
+                --output-filename*) mt_mark='' && break ;;
+        esac
+    done
+fi
 # A shim reached again from below (mpirun calling mpiexec) must not act twice.
 unset MPI_TRAINER_RANK_WRAPPER MPI_TRAINER_TAG_OPTION MPI_TRAINER_STDOUT
 
@@ -179,6 +199,9 @@ elif [ -n "$mt_tag" ] && [ $# -gt 0 ]; then
     run_tagged "$@"
 fi
 for mt_arg in "$@"; do
-    case $mt_arg in -l | -prepend-* | --prepend-* | -outfile* | --outfile* | -errfile* | --errfile*) mt_mark= ;; esac
+    case $mt_mark:$mt_arg in
+        hydra:-l | hydra:-prepend-* | hydra:--prepend-* | hydra:-outfile* | hydra:--outfile* | \
+            hydra:-errfile* | hydra:--errfile*) mt_mark= ;;
+    esac
 done
 start "$@"

@@ -50,6 +50,10 @@
 # OMPI_MPI_TRAINER_INPUT says what ranks read: `none`, or the number of a run of mpirun whose standard
 # input is rank 0's, see streams; every other rank reads nothing. Unset, they read what came.
 #
+# OMPI_MPI_TRAINER_WORD is set where Open MPI 4 marks the ranks' lines: the word with which `relay`, a
+# copier between the rank and Open MPI, makes short ones longer. The wrapper ends when what the rank
+# wrote has gone on, in the same moment as the rank where nothing did.
+#
 # Names of variables begin with mt_: one that the job has too would reach its program changed.
 #
 # Danger: a start without an end means that the wrapper was killed too (SIGKILL to the
@@ -192,6 +196,38 @@ if [ -n "${MPI_TRAINER_KEEP_WORDS-}" ] && command -v setsid >/dev/null &&
     keep_words
 fi
 
+# The program takes the place of `relay`, so that the pid in the record is its own.
+mt_relay='' mt_through=''
+if [ -n "${OMPI_MPI_TRAINER_WORD-}" ]; then
+    # shellcheck disable=SC2034 # read by eval
+    mt_word=$OMPI_MPI_TRAINER_WORD
+    if command -v python3 >/dev/null &&
+        mkfifo -m 600 "$mt_dir/.$mt_name.ended" "$mt_dir/.$mt_name.drained" 2>/dev/null; then
+        mt_relay=$mt_dir/.$mt_name
+        # shellcheck disable=SC2016 # read by eval
+        mt_through='python3 -I -S "$mt_agent/relay" "$mt_word" "$mt_relay.ended" "$mt_relay.drained" "$0"'
+    else
+        echo "mpi-agent: no python3 on $mt_host: Open MPI 4 may drop lines of fewer than 15 bytes" >&2
+    fi
+fi
+unset OMPI_MPI_TRAINER_WORD
+
+# Waits until the rank's copier has handed on all that the rank wrote. Each pipe is open for both ways
+# first, so that this waits for no copier that is gone.
+drain() {
+    : 1<>"$mt_relay.ended"
+    eval "exec $mt_spare<>\"\$mt_relay.drained\""
+    {
+        eval "exec $mt_spare>&-"
+        mt_got=129
+        while [ "$mt_got" -gt 128 ]; do
+            read -r mt_key
+            mt_got=$?
+        done
+    } <"$mt_relay.drained"
+    rm -f "$mt_relay.ended" "$mt_relay.drained"
+}
+
 # Signals of the launcher go to the process group and so reach the rank without help; the
 # wrapper only has to outlive it. A handler, unlike SIG_IGN, is not inherited.
 trap : HUP INT QUIT USR1 USR2 ALRM TERM VTALRM PROF XCPU
@@ -203,7 +239,7 @@ trap : HUP INT QUIT USR1 USR2 ALRM TERM VTALRM PROF XCPU
 mt_code=
 mt_open="$mt_spare>&2"
 [ -z "$mt_words" ] || mt_open=
-eval '{ ( record_start; exec "$@" '"$mt_from"' 2>'"&$mt_spare $mt_spare>&-"' ); mt_code=$?; } '"$mt_open"' 2>"$mt_dir/.$mt_name.end"'
+eval '{ ( record_start; exec '"$mt_through"' "$@" '"$mt_from"' 2>'"&$mt_spare $mt_spare>&-"' ); mt_code=$?; } '"$mt_open"' 2>"$mt_dir/.$mt_name.end"'
 eval "exec $mt_spare>&-"
 
 mt_signal=
@@ -253,6 +289,7 @@ if [ -n "$mt_words" ]; then
     rm -f "$mt_words.said" "$mt_words.ready"
     [ -n "$mt_signal" ] || rm -f "$mt_words.words"
 fi
+[ -z "$mt_relay" ] || drain
 
 if [ -n "$mt_signal" ]; then
     # shellcheck disable=SC3045 # the core file, if any, is the rank's; every sh we meet has -c

@@ -22,7 +22,8 @@ _ON_WORKERS = ("worker", "session")
 _ON_LAUNCHERS = ("launch", "channels", "verdict", "summary", "mpiexec", "streams", "ssh", "names")
 _PYTHON = "sitecustomize.py"
 _LINES = "lines"
-"""without a suffix: ranks have the folder on their path, and may import a module of that name"""
+_RELAY = "relay"
+"""both without a suffix: ranks have the folder on their path, and may import such a module"""
 _MODE = 0o555
 """of all, also of those that are only read: one mode is one word in every pod"""
 
@@ -37,7 +38,7 @@ def text(name: str) -> str:
 
 def files(role: Literal["launcher", "worker"], settings: str) -> tuple[File, ...]:
     names = (*_EVERYWHERE, *(_ON_LAUNCHERS if role == "launcher" else _ON_WORKERS))
-    python = (_PYTHON, _LINES) if role == "launcher" else (_PYTHON,)
+    python = (_PYTHON, _RELAY, *((_LINES,) if role == "launcher" else ()))
     return (
         *(File(f"{FOLDER}/{name}", _MODE, text(name), shared=True) for name in (*names, *python)),
         File(SETTINGS, _MODE, settings),
@@ -55,7 +56,7 @@ def everything() -> Mapping[str, str]:
     shell = (*_EVERYWHERE, *_ON_WORKERS, *_ON_LAUNCHERS)
     return {
         _PYTHON: _read(f"python/{_PYTHON}"),
-        _LINES: _read(f"python/{_LINES}.py"),
+        **{name: _read(f"python/{name}.py") for name in (_LINES, _RELAY)},
         **{name: _bare(_read(f"{name}.sh")) for name in shell},
     }
 

@@ -2,7 +2,7 @@
 # Carries what mpirun reads and prints past it, where it cannot be trusted with that.
 #
 #   streams run PROGRAM [ARGUMENT...]    runs the mpirun PROGRAM
-#   streams copy FOLDER NUMBER RUNNER [PREFIX]
+#   streams copy FOLDER NUMBER RUNNER [MARK WORD]
 #                                        its other half: prints what is in the file FOLDER/NUMBER
 #
 #   MPI_TRAINER_SCRATCH     see prepare
@@ -10,6 +10,7 @@
 #                           PROGRAM gets: whoever ends the command must not end its last words
 #   OMPI_MPI_TRAINER_INPUT  set here, for rank.sh: whose standard input rank 0 gets. Open MPI hands
 #                           variables to ranks only where they begin so
+#   OMPI_MPI_TRAINER_WORD   set here, for rank.sh: what the lines of Open MPI 4's ranks are padded with
 #
 # Output. The mpirun of Open MPI 5 (prterun) never waits for whoever reads what it prints: what does
 # not fit into the pipe it queues, and throws away when it ends. To a file it writes at once and
@@ -18,10 +19,12 @@
 # there is, holds mpirun until all of it is read, and is emptied: a slow reader slows the job, as with
 # a pipe.
 #
-# Lines. Hydra prints the pieces of a rank's line as they come, and those of others in between. Where
-# MPI_TRAINER_MARK is set it is told to mark each piece with its rank, by a word that no rank knows,
-# and `lines` takes the marks out and puts the lines together. That takes a Python in the image, and
-# both outputs in our hands: what a script has redirected to a file must have no marks.
+# Lines. Hydra and Open MPI 4 print the pieces of a rank's line as they come, and those of others in
+# between. MPI_TRAINER_MARK says what is done about it: mpirun is told to mark each piece with its
+# rank, and `lines` takes the marks out and puts the lines together. `hydra`: by a word that no rank
+# knows. `openmpi`: by the mark that it has, which nothing in a rank's text looks like, see relay;
+# `openmpi-marked` keeps one before every line. That takes a Python in the image, and both outputs in
+# our hands: what a script has redirected to a file must have no marks. Without it there are none.
 #
 # Input. Rank 0 gets ours and every other rank none, whatever the MPI: rank.sh gives them that, and
 # here an SSH session to rank 0's host carries it. mpirun itself gets none.
@@ -107,13 +110,13 @@ over() {
 }
 
 copy() {
-    mt_folder=$1 mt_number=$2 mt_runner=$3 mt_prefix=${4-} mt_pid='' mt_lines=''
+    mt_folder=$1 mt_number=$2 mt_runner=$3 mt_mark=${4-} mt_word=${5-} mt_pid='' mt_lines=''
     trap '' TERM INT HUP QUIT USR2
     trap : USR1
     # Others may have made the pipe one that does not wait; opened anew it is ours.
     if ( : >>/dev/fd/1 ) 2>/dev/null; then exec >>/dev/fd/1; fi
-    if [ -n "$mt_prefix" ]; then
-        python3 -I -S "${0%/*}/lines" "$mt_prefix" <"$mt_folder/$mt_number.pieces" &
+    if [ -n "$mt_mark" ]; then
+        python3 -I -S "${0%/*}/lines" "$mt_mark" "$mt_word" <"$mt_folder/$mt_number.pieces" &
         mt_lines=$!
         exec 4>&1 >"$mt_folder/$mt_number.pieces"
     fi
@@ -157,19 +160,20 @@ same() {
 
 start_copier() {
     : >"$mt_folder/$1"
-    [ -z "$mt_prefix" ] || mkfifo -m 600 "$mt_folder/$1.pieces" || exit
-    /bin/sh "$mt_self" copy "$mt_folder" "$1" "$$" "$mt_prefix" </dev/null &
+    [ -z "$mt_mark" ] || mkfifo -m 600 "$mt_folder/$1.pieces" || exit
+    /bin/sh "$mt_self" copy "$mt_folder" "$1" "$$" "$mt_mark" "$mt_word" </dev/null &
     mt_copiers="$mt_copiers $!"
 }
 
-# Sets `mt_prefix` to what the marks of ranks begin with; empty where there can be none.
-choose_prefix() {
-    mt_prefix=
+# Sets `mt_word` to one that no rank knows; no `mt_mark` where there can be none.
+choose_word() {
     [ -n "$mt_mark" ] || return 0
-    if [ -f "/proc/$$/fd/1" ] || [ -f "/proc/$$/fd/2" ]; then return 0; fi
-    python3 -I -S -c 'import sys; assert sys.version_info >= (3, 6)' >/dev/null 2>&1 || return 0
-    read -r mt_prefix 2>/dev/null </proc/sys/kernel/random/uuid || return 0
-    mt_prefix="<${mt_prefix%%-*}."
+    if [ ! -f "/proc/$$/fd/1" ] && [ ! -f "/proc/$$/fd/2" ] &&
+        python3 -I -S -c 'import sys; assert sys.version_info >= (3, 6)' >/dev/null 2>&1 &&
+        read -r mt_word 2>/dev/null </proc/sys/kernel/random/uuid; then
+        return 0
+    fi
+    mt_mark=
 }
 
 # Sets `mt_most`. A pod's scratch is small and in memory, and what comes until it is noticed must have
@@ -230,17 +234,27 @@ run() {
         mt_input=1
     fi
     [ -z "${MPI_TRAINER_INPUT-}" ] || export OMPI_MPI_TRAINER_INPUT=none
-    mt_mark=${MPI_TRAINER_MARK-}
+    mt_mark=${MPI_TRAINER_MARK-} mt_word=''
     unset MPI_TRAINER_INPUT MPI_TRAINER_MARK
     mt_folder=$mt_scratch/launch/streams.$$
     if [ -z "$mt_out$mt_err$mt_input" ] || ! mkdir -m 700 "$mt_folder" 2>/dev/null; then begin "$@"; fi
     measure
-    choose_prefix
-    if [ -n "$mt_prefix" ]; then
-        mt_program=$1
-        shift
-        set -- "$mt_program" "-prepend-pattern=$mt_prefix%r>" "$@"
-    fi
+    choose_word
+    mt_program=$1
+    shift
+    case $mt_mark in
+        hydra)
+            mt_word="<${mt_word%%-*}."
+            set -- "-prepend-pattern=$mt_word%r>" "$@"
+            ;;
+        openmpi*)
+            # No text ends in the beginning of it by chance.
+            mt_word=$(printf '\036%s' "$mt_word")
+            export OMPI_MPI_TRAINER_WORD="$mt_word"
+            set -- --tag-output "$@"
+            ;;
+    esac
+    set -- "$mt_program" "$@"
 
     mt_out_to='' mt_err_to=''
     if [ -n "$mt_out" ]; then

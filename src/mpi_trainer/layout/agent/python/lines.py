@@ -1,14 +1,20 @@
 """Puts the pieces of each rank's lines together again: standard input to standard output.
 
-    python3 -I -S lines PREFIX
+    python3 -I -S lines hydra PREFIX
+    python3 -I -S lines openmpi|openmpi-marked WORD
 
-mpirun writes `PREFIX` RANK `>` before every piece that a rank wrote, also before one that goes on
-in the middle of a line. Here the marks are taken out, and what a rank has begun waits for its
-newline, so that no line of another rank comes in between.
+mpirun writes a mark before every piece that a rank wrote, also before one that goes on in the
+middle of a line. Here the marks are taken out, and what a rank has begun waits for its newline, so
+that no line of another rank comes in between.
+
+Hydra's mark is `PREFIX` RANK `>`, and holds until the next one. Open MPI 4's is its own, and holds
+for one line: what follows without a mark is mpirun's. Its ranks' text has `WORD` in it, see
+relay.py, which is taken out too. With `openmpi-marked` every line keeps its mark.
 
 Guarantee: every other byte is handed on, those of a rank in their order. What a rank has begun
 waits no longer than `SILENCE` seconds after its last piece, or after its first where it draws over
-its line (a carriage return), as prompts and progress bars do.
+its line (a carriage return), as prompts and progress bars do; seconds in which nobody reads what is
+written here do not count.
 Danger: runs in images of users, with any Python since 3.6; nothing but the standard library.
 """
 
@@ -24,20 +30,40 @@ LONGEST = 16 << 20
 """of what one rank has begun"""
 MOST = 64 << 20
 """of what all have begun"""
-DIGITS = 12
+LONGEST_MARK = 48
+
+
+class Clock:
+    """Seconds, less those in which nobody read what was written."""
+
+    def __init__(self) -> None:
+        self._waited = 0.0
+
+    def now(self) -> float:
+        return time.monotonic() - self._waited
+
+    def write(self, data: bytes) -> None:
+        before = time.monotonic()
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[os.write(1, view) :]
+            except BlockingIOError:
+                select.select([], [1], [])
+        self._waited += time.monotonic() - before
 
 
 class Begun:
     """An unfinished line: when its first and its last piece came, and whether it is drawn over."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: float) -> None:
         self.text = bytearray()
-        self.first = self.last = time.monotonic()
+        self.first = self.last = now
         self.drawn = False
 
-    def add(self, piece: bytes) -> None:
+    def add(self, piece: bytes, now: float) -> None:
         self.text += piece
-        self.last = time.monotonic()
+        self.last = now
         self.drawn = self.drawn or b"\r" in piece
 
     def due(self) -> float:
@@ -45,11 +71,15 @@ class Begun:
 
 
 class Lines:
-    def __init__(self, prefix: bytes) -> None:
-        self._prefix = prefix
-        self._mark = re.compile(re.escape(prefix) + rb"(\d+)>")
-        self._rank = b""  # whose piece goes on until the next mark; mpirun's own before the first
-        self._cut = b""  # the beginning of what may be a mark
+    """`whose` is in one pair of parentheses of a mark; `torn` is the beginning of a mark."""
+
+    def __init__(self, clock: Clock, mark: bytes, torn: bytes) -> None:
+        self._clock = clock
+        self._mark = re.compile(mark)
+        self._torn = re.compile(torn)
+        self._whose = b""  # whose piece goes on until the next mark; mpirun's own before the first
+        self._cut = b""  # what may be the beginning of a mark, and since when
+        self._cut_at = 0.0
         self._begun: dict[bytes, Begun] = {}
         self._size = 0
 
@@ -57,89 +87,137 @@ class Lines:
         """What can be handed on now."""
         data = self._cut + data
         end = self._end(data)
-        data, self._cut = data[:end], data[end:]
+        data, self._cut, self._cut_at = data[:end], data[end:], self._clock.now()
         first, *rest = self._mark.split(data)
-        given = self._piece(self._rank, first)
-        for rank, piece in zip(rest[::2], rest[1::2]):  # noqa: B905 # not before Python 3.10
-            self._rank = rank
-            given += self._piece(rank, piece)
+        given = self._pieces(self._whose, first)
+        for whose, piece in zip(rest[::2], rest[1::2]):  # noqa: B905 # not before Python 3.10
+            given += self._pieces(whose, piece)
         return b"".join(given)
 
     def wait(self) -> "float | None":
         """Seconds until something has waited long enough; none where nothing waits."""
-        if not self._begun:
-            return None
-        return max(0.0, min(one.due() for one in self._begun.values()) - time.monotonic())
+        due = [one.due() for one in self._begun.values()]
+        if self._cut:
+            due.append(self._cut_at + SILENCE)
+        return max(0.0, min(due) - self._clock.now()) if due else None
 
     def overdue(self) -> bytes:
         """What has waited long enough."""
-        now = time.monotonic()
-        due = [rank for rank, one in self._begun.items() if one.due() <= now]
-        return b"".join(map(self._take, due))
+        now = self._clock.now()
+        given = []
+        if self._cut and self._cut_at + SILENCE <= now:
+            cut, self._cut = self._cut, b""
+            given = [*self._pieces(self._whose, cut), self._flush(self._whose)]
+        due = [whose for whose, one in self._begun.items() if one.due() <= now]
+        return b"".join([*given, *map(self._flush, due)])
 
     def close(self) -> bytes:
         """All that is left."""
         rest, self._cut = self._cut, b""
-        given = self._piece(self._rank, rest)
-        return b"".join([*given, *map(self._take, list(self._begun))])
+        given = self._pieces(self._whose, rest)
+        return b"".join([*given, *(self._printed(one, self._take(one)) for one in [*self._begun])])
 
-    def _piece(self, rank: bytes, piece: bytes) -> "list[bytes]":
+    def _pieces(self, whose: bytes, piece: bytes) -> "list[bytes]":
+        """What can be handed on of what comes between two marks."""
+        self._whose = whose
+        return self._piece(whose, piece)
+
+    def _printed(self, whose: bytes, text: bytes) -> bytes:
+        return text
+
+    def _whole(self, text: bytes) -> int:
+        """How much of an unfinished text can be handed on."""
+        return len(text)
+
+    def _piece(self, whose: bytes, piece: bytes) -> "list[bytes]":
         end = piece.rfind(b"\n") + 1
-        given = [self._take(rank), piece[:end]] if end else []
+        given = [self._printed(whose, self._take(whose) + piece[:end])] if end else []
         if end < len(piece):
-            begun = self._begun.setdefault(rank, Begun())
-            begun.add(piece[end:])
-            self._size += len(piece) - end
+            begun = self._hold(whose, piece[end:])
             if len(begun.text) > LONGEST:
-                given.append(self._take(rank))
+                given.append(self._flush(whose))
             elif self._size > MOST:
-                given.append(self._take(max(self._begun, key=self._length)))
+                given.append(self._flush(max(self._begun, key=self._length)))
         return given
 
-    def _take(self, rank: bytes) -> bytes:
-        begun = self._begun.pop(rank, None)
+    def _hold(self, whose: bytes, piece: bytes) -> Begun:
+        now = self._clock.now()
+        begun = self._begun.setdefault(whose, Begun(now))
+        begun.add(piece, now)
+        self._size += len(piece)
+        return begun
+
+    def _take(self, whose: bytes) -> bytes:
+        begun = self._begun.pop(whose, None)
         if begun is None:
             return b""
         self._size -= len(begun.text)
         return bytes(begun.text)
 
-    def _length(self, rank: bytes) -> int:
-        return len(self._begun[rank].text)
+    def _flush(self, whose: bytes) -> bytes:
+        text = self._take(whose)
+        end = self._whole(text)
+        if end < len(text):
+            self._hold(whose, text[end:])
+        return self._printed(whose, text[:end])
+
+    def _length(self, whose: bytes) -> int:
+        return len(self._begun[whose].text)
 
     def _end(self, data: bytes) -> int:
         """The length of `data` without the beginning of a mark at its end."""
-        at = data.rfind(self._prefix[:1], max(0, len(data) - len(self._prefix) - DIGITS))
-        tail = data[at:] if at >= 0 else b""
-        number = tail[len(self._prefix) :]
-        torn = self._prefix.startswith(tail) or (
-            tail.startswith(self._prefix) and (not number or number.isdigit())
-        )
-        return len(data) - len(tail) if torn else len(data)
+        found = self._torn.search(data, max(0, len(data) - LONGEST_MARK))
+        return found.start() if found else len(data)
 
 
-def write(data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        try:
-            view = view[os.write(1, view) :]
-        except BlockingIOError:
-            select.select([], [1], [])
+class OpenMpiLines(Lines):
+    def __init__(self, clock: Clock, word: bytes, *, marked: bool) -> None:
+        torn = rb"\[(\d{1,10}(,(\d{1,10}(\](<[a-z]{0,6}>?)?)?)?)?)?\Z"
+        super().__init__(clock, rb"(\[\d+,\d+\]<std(?:out|err|diag)>:)", torn)
+        self._word = word
+        self._marked = marked
+
+    def _pieces(self, whose: bytes, piece: bytes) -> "list[bytes]":
+        end = piece.find(b"\n") + 1
+        if not end:
+            return super()._pieces(whose, piece)
+        given = self._piece(whose, piece[:end])
+        return given + super()._pieces(b"", piece[end:])
+
+    def _printed(self, whose: bytes, text: bytes) -> bytes:
+        text = text.replace(self._word, b"")
+        return whose + text if self._marked and text else text
+
+    def _whole(self, text: bytes) -> int:
+        at = text.rfind(self._word[:1], max(0, len(text) - len(self._word) + 1))
+        return at if at >= 0 and self._word.startswith(text[at:]) else len(text)
+
+
+def hydra_lines(clock: Clock, prefix: bytes) -> Lines:
+    begins = (re.escape(prefix[:end]) for end in range(len(prefix), 0, -1))
+    torn = rb"(?:%b\d{1,12}|%b)\Z" % (re.escape(prefix), b"|".join(begins))
+    return Lines(clock, re.escape(prefix) + rb"(\d+)>", torn)
 
 
 def main() -> None:
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
-    lines = Lines(os.fsencode(sys.argv[1]))
+    kind, word = sys.argv[1], os.fsencode(sys.argv[2])
+    clock = Clock()
+    if kind == "hydra":
+        lines = hydra_lines(clock, word)
+    else:
+        lines = OpenMpiLines(clock, word, marked=kind == "openmpi-marked")
     try:
         while True:
             ready, _, _ = select.select([0], [], [], lines.wait())
             if not ready:
-                write(lines.overdue())
+                clock.write(lines.overdue())
                 continue
             data = os.read(0, 1 << 18)
             if not data:
                 break
-            write(lines.feed(data) + lines.overdue())
-        write(lines.close())
+            clock.write(lines.feed(data) + lines.overdue())
+        clock.write(lines.close())
     except BrokenPipeError:
         pass
 
