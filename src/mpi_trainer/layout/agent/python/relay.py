@@ -144,7 +144,7 @@ def detach(streams: "list[Stream]", ended: int, drained: int) -> None:
     copy(streams, ended, drained)
 
 
-def become(words: "list[bytes]") -> None:
+def become(*words: bytes) -> None:
     """The program, as the shell starts it that says so where there is none."""
     with open("/proc/self/environ", "rb") as file:
         entries = file.read().split(b"\0")
@@ -154,10 +154,7 @@ def become(words: "list[bytes]") -> None:
     os.execve(b"/bin/sh", [b"/bin/sh", b"-c", b'exec "$@"', *words], env)
 
 
-def main() -> None:
-    with open("/proc/self/cmdline", "rb") as file:
-        words = file.read().split(b"\0")[-len(sys.argv) : -1]
-    word, ended, drained, *program = words
+def run(word: bytes, ended: bytes, drained: bytes, *program: bytes) -> None:
     try:
         pipes = os.open(ended, os.O_RDONLY | os.O_NONBLOCK), os.open(drained, os.O_RDWR)
         streams = [Stream(1, word), Stream(2, word)]
@@ -165,7 +162,7 @@ def main() -> None:
     except OSError as error:
         text = "mpi-agent: Open MPI 4 may drop short lines of this rank: {}\n"
         os.write(2, text.format(error).encode())
-        become(program)
+        return become(*program)
     if child == 0:
         try:
             detach(streams, *pipes)
@@ -174,8 +171,9 @@ def main() -> None:
     os.waitpid(child, 0)
     for stream in streams:
         os.dup2(stream.given, stream.target)
-    become(program)
+    return become(*program)
 
 
 if __name__ == "__main__":
-    main()
+    with open("/proc/self/cmdline", "rb") as file:
+        run(*file.read().split(b"\0")[-len(sys.argv) : -1])
