@@ -62,7 +62,7 @@ def test_every_line_of_every_rank_arrives_in_order(mpi: str) -> None:
 
 @mpis
 def test_every_line_of_a_few_bytes_arrives(mpi: str) -> None:
-    """Open MPI 4 by itself drops a third of them where it marks them: see decision 26."""
+    """Open MPI 4 by itself drops a third of them where it marks them: see decision 37."""
     program = RANK + f"for i in range({LINES}): sys.stdout.write('123456789'[: i % 10] + '\\n')"
     printed = odh(mpi, sys.executable, "-c", program)
     for rank in (0, 1):

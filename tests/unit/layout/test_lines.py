@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from itertools import chain
+from threading import Thread
 
 import pytest
 from hypothesis import given
@@ -228,3 +230,46 @@ def test_a_reader_who_does_not_read_makes_no_line_late(
     assert it.overdue() == b""
     clock[0] += 3
     assert it.overdue() == b"begun"
+
+
+@pytest.mark.parametrize(
+    ("kind", "printed", "joined"),
+    [
+        ("hydra", marked([(0, b"a"), (1, b"b\n"), (0, b"\n")]), b"b\na\n"),
+        ("openmpi", b"[1,0]<stdout>:a" + WORD + b"\n", b"a\n"),
+        ("openmpi-marked", b"[1,0]<stderr>:a" + WORD + b"\n", b"[1,0]<stderr>:a\n"),
+    ],
+)
+def test_what_is_read_is_joined_until_its_end(
+    kind: str, printed: bytes, joined: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A prompt comes after a silence; a reader that has gone is no error."""
+    monkeypatch.setattr(lines, "SILENCE", 0.1)
+    (source, its), (reader, target) = os.pipe(), os.pipe()
+    os.set_blocking(target, False)
+    word = PREFIX if kind == "hydra" else WORD
+    thread = Thread(target=lines.join, args=(kind, word, source, target), daemon=True)
+    thread.start()
+    os.write(its, printed)
+    assert os.read(reader, 4096) == joined
+    os.write(its, b"prompt")
+    assert os.read(reader, 4096) == b"prompt"
+    os.write(its, b"x" * 300_000 + b"\n")
+    os.close(its)
+    read = b""
+    while len(read) < 300_001:
+        read += os.read(reader, 1 << 20)
+    assert read == b"x" * 300_000 + b"\n"
+    thread.join(10)
+    assert not thread.is_alive()
+    for one in (source, reader, target):
+        os.close(one)
+
+
+def test_a_reader_that_has_gone_is_no_error() -> None:
+    (source, its), (reader, target) = os.pipe(), os.pipe()
+    os.close(reader)
+    os.write(its, b"text\n")
+    lines.join("hydra", PREFIX, source, target)
+    for one in (source, its, target):
+        os.close(one)

@@ -108,8 +108,44 @@ def test_it_outlives_the_rank_and_holds_nothing_of_it(copier: Copier) -> None:
     assert came(copier.read[1]) == b"text" + WORD + b"\n"
 
 
+def test_it_ignores_what_ends_the_rank_and_closes_what_is_the_ranks(
+    copier: Copier, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The same within this process, which is not left."""
+    done: list[str] = []
+    closed: list[int] = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "setsid", lambda: done.append("setsid"))
+    monkeypatch.setattr(os, "fork", lambda: done.append("fork"))
+    monkeypatch.setattr(relay, "_close", closed.append)
+    monkeypatch.setattr(signal, "signal", lambda number, _: done.append(number.name))
+    monkeypatch.setattr(relay, "copy", lambda *_: done.append("copy"))
+    relay.detach(copier.streams, *copier.pipes)
+    ignored = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGPIPE"]
+    assert done == ["setsid", "fork", *ignored, "copy"]
+    assert {0, *copier.given} <= {*closed}
+    kept = {*copier.pipes, *(one for s in copier.streams for one in (s.source, s.target))}
+    assert not kept & {*closed}
+
+
 class Became(Exception):
     pass
+
+
+def test_the_rank_writes_to_its_copier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[tuple[object, ...]] = []
+    for name in ("ended", "drained"):
+        os.mkfifo(tmp_path / name)
+    monkeypatch.setattr(os, "fork", lambda: 7)
+    monkeypatch.setattr(os, "waitpid", lambda *which: done.append(which))
+    monkeypatch.setattr(os, "dup2", lambda *which: done.append(which))
+    monkeypatch.setattr(relay, "become", lambda *words: done.append(words))
+    paths = [os.fsencode(tmp_path / name) for name in ("ended", "drained")]
+    relay.run(WORD, *paths, b"/rank", b"app")
+    first, (out, one), (err, two), last = done
+    assert (first, one, two, last) == ((7, 0), 1, 2, (b"/rank", b"app"))
+    assert out != err
+    assert not os.get_inheritable(int(str(out)))
 
 
 def test_the_program_has_the_environment_that_came(

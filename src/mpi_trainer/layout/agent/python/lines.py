@@ -34,9 +34,10 @@ LONGEST_MARK = 48
 
 
 class Clock:
-    """Seconds, less those in which nobody read what was written."""
+    """Seconds, less those in which nobody read what was written to `target`."""
 
-    def __init__(self) -> None:
+    def __init__(self, target: int = 1) -> None:
+        self._target = target
         self._waited = 0.0
 
     def now(self) -> float:
@@ -47,9 +48,9 @@ class Clock:
         view = memoryview(data)
         while view:
             try:
-                view = view[os.write(1, view) :]
+                view = view[os.write(self._target, view) :]
             except BlockingIOError:
-                select.select([], [1], [])
+                select.select([], [self._target], [])
         self._waited += time.monotonic() - before
 
 
@@ -199,21 +200,20 @@ def hydra_lines(clock: Clock, prefix: bytes) -> Lines:
     return Lines(clock, re.escape(prefix) + rb"(\d+)>", torn)
 
 
-def main() -> None:
-    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
-    kind, word = sys.argv[1], os.fsencode(sys.argv[2])
-    clock = Clock()
+def join(kind: str, word: bytes, source: int = 0, target: int = 1) -> None:
+    """Until nothing more comes, or nobody reads."""
+    clock = Clock(target)
     if kind == "hydra":
         lines = hydra_lines(clock, word)
     else:
         lines = OpenMpiLines(clock, word, marked=kind == "openmpi-marked")
     try:
         while True:
-            ready, _, _ = select.select([0], [], [], lines.wait())
+            ready, _, _ = select.select([source], [], [], lines.wait())
             if not ready:
                 clock.write(lines.overdue())
                 continue
-            data = os.read(0, 1 << 18)
+            data = os.read(source, 1 << 18)
             if not data:
                 break
             clock.write(lines.feed(data) + lines.overdue())
@@ -223,4 +223,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    join(sys.argv[1], os.fsencode(sys.argv[2]))
