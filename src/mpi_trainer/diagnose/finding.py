@@ -1,0 +1,84 @@
+"""What a diagnosis starts from, and what it says. Pure."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from mpi_trainer.diagnose.evidence import Event, Pod
+from mpi_trainer.layout.agent.summary import Summary
+
+Confidence = Literal["certain", "likely", "possible"]
+
+
+class Hit(msgspec.Struct):
+    """A line that shows a cause. Its details come with later lines, so it is not frozen.
+
+    `number` counts lines, `quiet` those before it that nothing was found in, and `instead` is the
+    other cause that the same words can mean.
+    """
+
+    cause: str
+    weight: int
+    line: str
+    number: int = 0
+    quiet: int = 0
+    rank: int | None = None
+    host: str = ""
+    signal: int | None = None
+    code: int | None = None
+    despite_success: bool = False
+    instead: str = ""
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """What is known besides the output.
+
+    `exit_code` and `signal` are mpirun's; `ended` is False of a job that was still there when
+    somebody gave it up. `seconds` is how long mpirun took to end after the fault, where somebody
+    knows when that was. `summary` is the agent's, `hosts` the worker of each rank where the layout
+    of the job is known.
+    """
+
+    exit_code: int | None = None
+    signal: int | None = None
+    ended: bool = True
+    seconds: float | None = None
+    summary: Summary = Summary()
+    pods: tuple[Pod, ...] = ()
+    events: tuple[Event, ...] = ()
+    hosts: tuple[tuple[int, str], ...] = ()
+
+
+class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Why a job failed, or one thing that went wrong.
+
+    `line` is the one that shows it, as it was printed, and `followed` what others said because of
+    it. `ranks` and `hosts` are those that it names, the first one to fail first. `instead` is the
+    other cause that the same words can mean.
+    """
+
+    cause: str
+    confidence: Confidence
+    title: str
+    remedy: str
+    ranks: tuple[int, ...] = ()
+    hosts: tuple[str, ...] = ()
+    line: str = ""
+    followed: tuple[str, ...] = ()
+    instead: str = ""
+
+    def text(self) -> str:
+        """One paragraph: what, where, the line, the remedy."""
+        where = []
+        if self.ranks:
+            few = ", ".join(str(rank) for rank in self.ranks[:4])
+            more = f" and {len(self.ranks) - 4} more" if len(self.ranks) > 4 else ""
+            where.append(f"rank{'s' if len(self.ranks) > 1 else ''} {few}{more}")
+        if self.hosts:
+            more = f" and {len(self.hosts) - 3} more" if len(self.hosts) > 3 else ""
+            where.append(f"on {', '.join(self.hosts[:3])}{more}")
+        place = f" ({' '.join(where)})" if where else ""
+        shown = f": {self.line}" if self.line else ""
+        return f"{self.title}{place}{shown}\n{self.remedy}"

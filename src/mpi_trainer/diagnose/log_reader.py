@@ -1,0 +1,268 @@
+"""Reads a job's output once, line by line, and keeps the lines that show a cause.
+
+Time is linear and memory bounded, whatever the text: a line is cut at `LONGEST`, the words of each
+are compared with one word of every rule before any pattern is tried, and of each cause only the
+first and last lines are kept. Pure but for its memory.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from mpi_trainer.diagnose.finding import Hit
+from mpi_trainer.diagnose.rank_hosts import RankHosts
+from mpi_trainer.diagnose.rules import DETAILS, NOISE, RULES
+from mpi_trainer.diagnose.rules.model import EXCEPTION, EXITED, Detail, Rule
+from mpi_trainer.layout.mpi import RANK_MARK
+
+LONGEST: Final = 2000
+KEPT: Final = 32
+LAST_LINES: Final = 20
+
+# Words as people and programs put them together: `FileNotFoundError` has four.
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]{0,16}[A-Za-z]|[\x00-\x08\x0b-\x1f]")
+# Whose line it is: MPI's marks, torch's `[rank1]:`, torchrun's `[default1]:`, a log's time.
+_MARK = re.compile(
+    rf"(?:{RANK_MARK} ?|\[(?:rank|default)(?P<torch>\d{{1,7}})\]:? ?|"
+    r"\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[-+]\d\d:?\d\d) (?:std(?:out|err) [FP] )?){1,2}"
+)
+_EXCEPTION = re.compile(
+    r"^(?P<type>[A-Za-z_][\w.]{0,150}?(?P<last>[A-Z]\w{1,80})|\w{0,80}(?:Error|Exception))"
+    r"(?:: (?P<what>.{0,1500})|:?$)"
+)
+_SUFFIXES = ("Error", "Exception", "Interrupt", "Exit", "Failure", "Fault", "Timeout", "NotFound")
+_TRACEBACK = "Traceback (most recent call last)"
+_TRACEBACK_LINES = 400
+_DETAIL_LINES = 40
+_FINISHED_QUIETLY = ("Warning", "Interrupt")
+
+
+class _Compiled(msgspec.Struct, frozen=True):
+    rule: Rule
+    pattern: re.Pattern[str] | None
+
+
+class Log(msgspec.Struct):
+    """What is left of the output: `said` counts its lines, `quiet` those without a find."""
+
+    hits: list[Hit]
+    hosts: RankHosts
+    last: tuple[str, ...]
+    said: int
+    quiet: int
+
+
+class LogReader:
+    def __init__(self, hosts: tuple[tuple[int, str], ...] = ()) -> None:
+        self._hosts = RankHosts(hosts)
+        self._first: dict[str, list[Hit]] = {}
+        self._later: dict[str, deque[Hit]] = {}
+        self._last: deque[str] = deque(maxlen=LAST_LINES)
+        self._rest = ""
+        self._number = 0
+        self._said = 0
+        self._quiet = 0
+        self._tracebacks = 0
+        self._attentive = 0
+        self._recent: deque[Hit] = deque(maxlen=12)
+
+    def feed(self, text: str) -> None:
+        """Any piece of the output; a carriage return ends a line as a newline does."""
+        if "\r" in text:
+            text = text.replace("\r", "\n")
+        lines = text.split("\n")
+        lines[0] = self._rest + lines[0][:LONGEST]
+        self._rest = lines.pop()[:LONGEST]
+        for line in lines:
+            self.read_line(line)
+
+    def read(self, lines: Iterable[str]) -> Log:
+        for line in lines:
+            self.read_line(line)
+        return self.close()
+
+    def read_line(self, line: str, rank: int | None = None) -> None:
+        """One line; `rank` where its writer is known."""
+        self._number += 1
+        if len(line) > LONGEST:
+            line = line[:LONGEST]
+        if line:
+            self._said += 1
+            self._last.append(line)
+        words = _WORDS.findall(line)
+        if self._attentive < self._number and _ANCHORS.isdisjoint(words):
+            self._quiet += 1
+            return
+        if not _RANK_WORDS.isdisjoint(words):
+            self._hosts.read(line)
+        line, rank = _unmarked(line, rank)
+        if _TRACEBACK in line:
+            self._tracebacks += 1
+            self._attentive = self._number + _TRACEBACK_LINES
+            return
+        source = self._tracebacks and line.startswith(("    ", '  File "'))
+        if source or self._fill(line):
+            return
+        if not self._find(line, words, rank):
+            self._quiet += self._attentive < self._number
+
+    def close(self) -> Log:
+        if self._rest:
+            rest, self._rest = self._rest, ""
+            self.read_line(rest)
+        hits = [hit for kept in self._first.values() for hit in kept]
+        hits += [hit for kept in self._later.values() for hit in kept]
+        hits.sort(key=lambda hit: hit.number)
+        return Log(hits, self._hosts, tuple(self._last), self._said, self._quiet)
+
+    def _find(self, line: str, words: list[str], rank: int | None) -> bool:
+        """Keeps what rules find in the line; a plain exception only where no rule knows more."""
+        found = False
+        if not _NOISE_WORDS.isdisjoint(words) and any(text in line for text in NOISE):
+            return True
+        for one in _candidates(words):
+            hit = _matched(one, line)
+            if hit is not None:
+                self._keep(hit, rank)
+                found = True
+        raised = _raised(line, self._tracebacks)
+        if raised is not None:
+            self._tracebacks = max(0, self._tracebacks - 1)
+            if not found:
+                self._keep(raised, rank)
+            found = True
+        return found
+
+    def _fill(self, line: str) -> bool:
+        """Gives the latest hit that lacks them the host, rank, signal or code of this line."""
+        filled = False
+        for hit in reversed(self._recent):
+            if hit.number + _DETAIL_LINES < self._number:
+                break
+            for detail, pattern in _DETAILS.get(hit.cause, ()):
+                found = pattern.search(line) if detail.needs in line else None
+                if found is not None and _completed(hit, found, line):
+                    filled = True
+            if filled:
+                break
+        return filled
+
+    def _keep(self, hit: Hit, rank: int | None) -> None:
+        hit.number, hit.quiet = self._number, self._quiet
+        if hit.rank is None:
+            hit.rank = rank
+        first = self._first.setdefault(f"{hit.cause} {hit.weight}", [])
+        if len(first) < KEPT:
+            first.append(hit)
+        else:
+            self._later.setdefault(hit.cause, deque(maxlen=KEPT)).append(hit)
+        if hit.cause in _DETAILS:
+            self._recent.append(hit)
+            self._attentive = max(self._attentive, self._number + _DETAIL_LINES)
+
+
+def _unmarked(line: str, rank: int | None) -> tuple[str, int | None]:
+    """The line without marks and escapes, and whose it is."""
+    if _ESCAPES.search(line):
+        line = _ESCAPES.sub("", line)
+    mark = _MARK.match(line)
+    if mark is None:
+        return line, rank
+    number = mark["rank"] or mark["torch"]
+    return line[mark.end() :], int(number) if number and rank is None else rank
+
+
+def _matched(one: _Compiled, line: str) -> Hit | None:
+    rule = one.rule
+    if rule.needs not in line or any(text in line for text in rule.unless):
+        return None
+    if one.pattern is None:
+        return _hit(rule, line)
+    found = one.pattern.search(line)
+    if found is None:
+        return None
+    hit = _hit(rule, line)
+    _completed(hit, found, "")
+    return hit
+
+
+def _hit(rule: Rule, line: str) -> Hit:
+    success, instead = rule.despite_success, rule.instead
+    return Hit(rule.cause, rule.weight, line, despite_success=success, instead=instead)
+
+
+def _completed(hit: Hit, found: re.Match[str], line: str) -> bool:
+    """Whether the groups of the match told anything new; `line` is then worth showing."""
+    groups = found.groupdict()
+    new = False
+    if groups.get("host") and not hit.host:
+        hit.host, new = groups["host"].rstrip("."), True
+    for name in ("rank", "signal", "code"):
+        if groups.get(name) and getattr(hit, name) is None:
+            setattr(hit, name, int(groups[name]))
+            new = True
+    if new and line:
+        hit.line = f"{hit.line}\n{line}"
+    return new
+
+
+def _raised(line: str, tracebacks: int) -> Hit | None:
+    """An exception's own line: its type, and what it says."""
+    if not line or not line[0].isalpha():
+        return None
+    found = _EXCEPTION.match(line)
+    if found is None:
+        return None
+    kind = found["type"]
+    last = kind.rpartition(".")[2]
+    known = last.endswith(_SUFFIXES)
+    odd = last.isupper() or last.endswith(_FINISHED_QUIETLY) or not last[:1].isupper()
+    if odd or not (known or (tracebacks and "." in kind)):
+        return None
+    if last == "SystemExit":
+        return Hit("RankExitedNonZero", EXITED, line)
+    if not tracebacks and found["what"] is None:
+        return None
+    return Hit("ProgramException", EXCEPTION if tracebacks else EXCEPTION - 5, line)
+
+
+def _candidates(words: list[str]) -> Iterator[_Compiled]:
+    for word in dict.fromkeys(words):
+        yield from _BY_WORD.get(word, ())
+
+
+def anchor(needs: str) -> str:
+    """The word by which lines with `needs` are found, which begins and ends with whole words."""
+    words: list[str] = _WORDS.findall(needs)
+    return max(words, key=len)
+
+
+def _compiled(rule: Rule) -> _Compiled:
+    return _Compiled(rule, re.compile(rule.pattern) if rule.pattern else None)
+
+
+def _by_word() -> dict[str, tuple[_Compiled, ...]]:
+    found: dict[str, list[_Compiled]] = {}
+    for rule in RULES:
+        found.setdefault(anchor(rule.needs), []).append(_compiled(rule))
+    return {word: tuple(rules) for word, rules in found.items()}
+
+
+def _details() -> dict[str, tuple[tuple[Detail, re.Pattern[str]], ...]]:
+    found: dict[str, list[tuple[Detail, re.Pattern[str]]]] = {}
+    for detail in DETAILS:
+        found.setdefault(detail.of, []).append((detail, re.compile(detail.pattern)))
+    return {cause: tuple(all_of) for cause, all_of in found.items()}
+
+
+_BY_WORD = _by_word()
+_DETAILS = _details()
+_NOISE_WORDS = frozenset(anchor(text) for text in NOISE)
+_RANK_WORDS = frozenset({"rank", "Rank", "RANK", "proxy", "process"})
+_ANCHORS = frozenset({*_BY_WORD, *_NOISE_WORDS, *_RANK_WORDS, "Traceback", "Error", "Exception"})

@@ -1,0 +1,209 @@
+"""Horovod, torch.distributed, Gloo, DeepSpeed: ranks that wait, disagree, or lose each other."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mpi_trainer.diagnose.rules.model import (
+    BAD_TERMINATION,
+    EXITED,
+    FOLLOWS,
+    HINT,
+    HOST,
+    RANK,
+    SPECIFIC,
+    Cause,
+    Detail,
+    Rule,
+    said,
+)
+
+CAUSES: Final = (
+    Cause(
+        "CollectiveMismatch",
+        "Ranks do not call the same collective operation",
+        "One rank entered another operation, or the same one with another shape or type, so that "
+        "nobody can finish.",
+        "Let all ranks take the same branches and call collectives in the same order with the "
+        "same shapes; `odh mpijob stack NAME` shows where each one is.",
+        ("NoProgress", "ProgramException"),
+    ),
+    Cause(
+        "CollectiveTimeout",
+        "Ranks waited too long for each other",
+        "A collective did not finish in time: one rank is slow, has failed, or never came.",
+        "Find the rank that did not come (`odh mpijob stack NAME`); where it is only slow, raise "
+        "the time-out of init_process_group, or HOROVOD_STALL_SHUTDOWN_TIME_SECONDS.",
+        ("NoProgress", "TimeLimit"),
+    ),
+    Cause(
+        "RendezvousFailed",
+        "Ranks did not find each other at the start",
+        "The master's address or port is wrong or blocked, or not all ranks have started.",
+        "Check MASTER_ADDR, MASTER_PORT and WORLD_SIZE in `env`, and that network policies allow "
+        "the port between the job's pods.",
+        ("RankNetworkBlocked", "TimeLimit", "ProgramException"),
+    ),
+    Cause(
+        "HorovodShutdown",
+        "Horovod was shut down by another rank's failure",
+        "This rank is not the one that failed; another raised an exception or ended early.",
+        "Read the first traceback of the job, of another rank: `odh mpijob logs NAME`.",
+        ("ProgramException",),
+    ),
+    Cause(
+        "PeerLost",
+        "A rank lost the connection to another",
+        "The other one has ended; why, only its own output says.",
+        "Read the output of the rank that ended first: `odh mpijob logs NAME`.",
+        ("ProgramException", "WorkerLost"),
+    ),
+)
+
+RULES: Final = (
+    Rule(
+        "CollectiveMismatch",
+        SPECIFIC,
+        "Mismatched ",
+        r"Mismatched \w{1,20} (?:tensor shapes|operations|data types|CPU/GPU|root ranks|reduce op)",
+        ("Mismatched allreduce tensor shapes: One rank sent an allreduce with shape [3]",),
+    ),
+    *said(
+        "CollectiveMismatch",
+        SPECIFIC,
+        "Detected mismatch between collectives on ranks",
+        "Mismatched MPI operations",
+        "MPI_Allreduce operation mismatch",
+        "Collective operation mismatch",
+        "Mismatched collective",
+    ),
+    *said(
+        "CollectiveTimeout",
+        SPECIFIC - 5,
+        "submitted to be reduced, gathered or broadcasted by subset of ranks",
+        "Watchdog caught collective operation timeout",
+        "Some NCCL operations have failed or timed out",
+        "Timed out waiting for operation to complete",
+        "Timeout occurred while waiting for collective",
+        "exceeded HOROVOD_STALL_SHUTDOWN_TIME_SECONDS",
+    ),
+    Rule(
+        "CollectiveTimeout",
+        SPECIFIC - 5,
+        "Timed out waiting ",
+        r"Timed out waiting \d{1,9}ms for (?:recv|send|synchronize)",
+        (
+            "RuntimeError: [gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 1800ms for "
+            "recv operation to complete",
+        ),
+    ),
+    *said(
+        "RendezvousFailed",
+        SPECIFIC - 4,
+        "Timed out initializing process group",
+        "waiting for clients.",
+        "client socket has failed to connect to any network address",
+        "client socket has timed out after",
+        "RendezvousTimeoutError",
+        "RendezvousConnectionError",
+        "Rendezvous timed out",
+        "failed to rendezvous",
+        "Gloo connectFullMesh failed",
+    ),
+    Rule(
+        "RendezvousFailed",
+        SPECIFIC - 4,
+        "environment variable",
+        r"environment variable (?:RANK|WORLD_SIZE|MASTER_ADDR|MASTER_PORT|LOCAL_RANK) expected",
+        (
+            "ValueError: Error initializing torch.distributed using env:// rendezvous: environment "
+            "variable RANK expected, but not set",
+        ),
+    ),
+    *said(
+        "HorovodShutdown",
+        FOLLOWS,
+        "Horovod has been shut down",
+        "HorovodInternalError",
+    ),
+    *said(
+        "PeerLost",
+        FOLLOWS - 1,
+        "Connection closed by peer",
+        "Connection reset by peer",
+        "[enforce fail at",
+        "Broken pipe",
+        "recvBytes, this=",
+        "failed to recv, got 0 bytes",
+        "TCPStore may have been torn down",
+        "Socket Timeout",
+        "DistBackendError",
+        "Process group watchdog thread terminated",
+        "ConnectionAbortedError",
+    ),
+    # --- launchers' summaries
+    Rule(
+        BAD_TERMINATION,
+        EXITED + 1,
+        "Root Cause (first observed failure)",
+        "",
+        ("Root Cause (first observed failure):",),
+    ),
+    Rule(
+        BAD_TERMINATION,
+        EXITED - 1,
+        "exits with return code = ",
+        r"exits with return code = (?:-(?P<signal>\d{1,2})|(?P<code>\d{1,3}))\b",
+        ("[ERROR] [launch.py:321:sigkill_handler] ['python', 't.py'] exits with return code = -9",),
+    ),
+    Rule(
+        BAD_TERMINATION,
+        EXITED - 1,
+        "failed (exitcode:",
+        r"failed \(exitcode: (?:-(?P<signal>\d{1,2})|(?P<code>\d{1,3}))\) local_rank: \d",
+        (
+            "E1 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: -9) "
+            "local_rank: 1 (pid: 12) of binary: /usr/bin/python",
+        ),
+    ),
+    Rule(
+        BAD_TERMINATION,
+        EXITED,
+        "Process ",
+        r"^Process (?P<rank>\d{1,7}) exit with status code (?P<code>\d{1,5})",
+        ("Process 1 exit with status code 1.",),
+    ),
+    Rule(
+        "RankExitedNonZero",
+        HINT,
+        "ChildFailedError",
+        "",
+        ("torch.distributed.elastic.multiprocessing.errors.ChildFailedError:",),
+    ),
+)
+
+DETAILS: Final = (
+    Detail(
+        "CollectiveTimeout",
+        "Missing ranks",
+        r"Missing ranks:? ?(?P<rank>\d{1,7})?",
+        "Missing ranks: 1",
+    ),
+    Detail("CollectiveTimeout", ": [", rf"^\s{{0,8}}{RANK}: \[[\w.]", "1: [grad.0, grad.1]"),
+    Detail(
+        BAD_TERMINATION,
+        "rank      :",
+        rf"rank {{1,8}}: {RANK} \(local_rank",
+        "  rank      : 1 (local_rank: 1)",
+    ),
+    Detail(BAD_TERMINATION, "host      :", rf"host {{1,8}}: {HOST}", "  host      : n1"),
+    Detail(
+        BAD_TERMINATION,
+        "exitcode  :",
+        r"exitcode {1,8}: (?:-(?P<signal>\d{1,2})|(?P<code>\d{1,3}))\b",
+        "  exitcode  : -9 (pid: 123)",
+    ),
+)
+
+BOILERPLATE: Final = ("ChildFailedError", "Root Cause (first observed failure)")
+NOISE: Final[tuple[str, ...]] = ("Sending process", "Signals.SIGTERM death signal")

@@ -1,0 +1,317 @@
+"""Hydra and the libraries below it: MPICH, Intel MPI, UCX, libfabric."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mpi_trainer.diagnose.rules.model import (
+    ABORTED,
+    BAD_TERMINATION,
+    EXITED,
+    FOLLOWS,
+    HINT,
+    HOST,
+    LOST,
+    MPI_ERROR,
+    RANK,
+    SIGNAL,
+    SIGNALLED,
+    SPECIFIC,
+    STARTUP,
+    Cause,
+    Detail,
+    Rule,
+    said,
+)
+
+CAUSES: Final = (
+    Cause(
+        "MpiLibraryMismatch",
+        "The ranks use another MPI than the one that started them",
+        "mpirun of one MPI starts programs that were built with another, so that ranks cannot "
+        "find each other, or each believes to be alone.",
+        "Set `mpiImplementation` (`--mpi`) to the MPI of the image, and rebuild mpi4py or the "
+        "program with the `mpicc` beside that mpirun.",
+    ),
+    Cause(
+        "LockedMemoryLimit",
+        "Too little memory may be locked for the network adapter",
+        "RDMA registers memory with the adapter, and the container's limit (ulimit -l) is small.",
+        "Add the capability IPC_LOCK to the workers' `securityContext`, or turn RDMA off with "
+        "UCX_TLS=tcp,self,sm.",
+    ),
+)
+
+RULES: Final = (
+    # --- how ranks ended
+    Rule(
+        BAD_TERMINATION,
+        EXITED,
+        "BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES",
+        "",
+        ("=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES",),
+        despite_success=True,
+    ),
+    Rule(
+        BAD_TERMINATION,
+        SIGNALLED,
+        "EXIT STRING",
+        rf"TERMINATED WITH THE EXIT STRING: [A-Za-z ]{{1,40}} \(signal {SIGNAL}\)",
+        ("YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)",),
+        despite_success=True,
+    ),
+    Rule(
+        BAD_TERMINATION,
+        SIGNALLED,
+        "Caught signal",
+        rf"^\[{HOST}:\d{{1,9}}(?::\d{{1,4}}:\d{{1,9}})?\] Caught signal {SIGNAL} \(",
+        ("[n1:26628:0:26628] Caught signal 11 (Segmentation fault: address not mapped to object)",),
+        despite_success=True,
+    ),
+    Rule(
+        "MpiAbort",
+        ABORTED,
+        "application called MPI_Abort(",
+        rf"(?:on node {RANK} \(rank \d{{1,7}} in comm \S{{1,12}}\): |Fatal error|)application "
+        r"called MPI_Abort\((?:[^,]{1,80}, (?P<code>-?\d{1,10}))?",
+        (
+            "Abort(42) on node 1 (rank 1 in comm 0): application called MPI_Abort(MPI_COMM_WORLD, "
+            "42) - process 1",
+            "application called MPI_Abort(MPI_COMM_WORLD, 1) - process 0",
+        ),
+        despite_success=True,
+    ),
+    Rule(
+        "MpiError",
+        MPI_ERROR,
+        "Fatal error in ",
+        rf"Abort\(\d{{1,10}}\) on node {RANK} \(rank \d{{1,7}} in comm \S{{1,12}}\): Fatal error "
+        r"in (?!(?:P?MPI_|internal_)(?:Init|Finalize))",
+        (
+            "Abort(269109766) on node 1 (rank 1 in comm 0): Fatal error in internal_Send: Invalid "
+            "rank, error stack:",
+        ),
+        despite_success=True,
+    ),
+    Rule(
+        "MpiError",
+        MPI_ERROR - 1,
+        "Fatal error in ",
+        r"Fatal error in (?:P?MPI_|internal_|PMPI_)(?!Init|Finalize)\w{1,60}: ",
+        ("Fatal error in PMPI_Recv: Message truncated, error stack:",),
+        despite_success=True,
+    ),
+    Rule(
+        "MpiInitFailed",
+        MPI_ERROR - 2,
+        "Fatal error in ",
+        r"Fatal error in (?:P?MPI_|internal_|PMPI_)Init\w{0,60}: ",
+        ("Abort(1091215) on node 0 (rank 0 in comm 0): Fatal error in PMPI_Init: Other MPI error",),
+        despite_success=True,
+    ),
+    *said("MpiInitFailed", MPI_ERROR - 3, "MPI_INIT failed for some reason"),
+    # --- workers that go away
+    Rule(
+        "WorkerLost",
+        LOST,
+        "Downstream from host",
+        rf"Error: Downstream from host {HOST} exited abnormally",
+        ("[mpiexec@l] Error: Downstream from host n1 exited abnormally",),
+        despite_success=True,
+    ),
+    Rule(
+        "WorkerLost",
+        FOLLOWS,
+        "downstream from host",
+        rf"downstream from host {HOST} exited with status [1-9]",
+        ("[mpiexec@l] wait (i_mpiexec.c:554): downstream from host n1 exited with status 255",),
+        despite_success=True,
+    ),
+    Rule(
+        "WorkerLost",
+        FOLLOWS,
+        "assert (!closed) failed",
+        r"^\[mpiexec@[^\]]{1,253}\] control_cb ",
+        ("[mpiexec@l] control_cb (pm/pmiserv/pmiserv_cb.c:206): assert (!closed) failed",),
+        despite_success=True,
+    ),
+    Rule(
+        "SshFailed",
+        STARTUP - 2,
+        "Unable to run bstrap_proxy on",
+        rf"Unable to run bstrap_proxy on {HOST} \(pid \d{{1,9}}, exit code 65280\)",
+        ("[mpiexec@l] Error: Unable to run bstrap_proxy on n1 (pid 3, exit code 65280)",),
+    ),
+    Rule(
+        "MpiMissingOnWorker",
+        STARTUP - 2,
+        "Unable to run bstrap_proxy on",
+        rf"Unable to run bstrap_proxy on {HOST} \(pid \d{{1,9}}, exit code 32(?:512|256)\)",
+        ("[mpiexec@l] Error: Unable to run bstrap_proxy on n1 (pid 3, exit code 32512)",),
+    ),
+    Rule(
+        "MpiDaemonFailed",
+        HINT,
+        "Unable to run bstrap_proxy on",
+        rf"Unable to run bstrap_proxy on {HOST} ",
+        ("[mpiexec@l] Error: Unable to run bstrap_proxy on n1 (pid 3, exit code 256)",),
+    ),
+    # --- mpiexec itself
+    *said(
+        "HostfileMissing",
+        STARTUP,
+        "unable to open host file",
+        "no such file, or not a regular file",
+    ),
+    Rule(
+        "LauncherOptionUnknown",
+        STARTUP,
+        "unrecognized argument",
+        r"^\[mpiexec@[^\]]{1,253}\] match_arg .{1,200} unrecognized argument",
+        ("[mpiexec@l] match_arg (lib/utils/args.c:166): unrecognized argument bogus",),
+    ),
+    # --- libraries that do not belong together
+    *said(
+        "MpiLibraryMismatch",
+        STARTUP,
+        "unsupported PMI version",
+        "PMI version mismatch",
+        "suspicious MPI execution environment",
+        "mpirun from a different MPI implementation",
+        "by a different MPI implementation",
+        "OMPI was not built with SLURM's PMI support",
+        "library was not built with PMI support",
+        "Incompatible version of MPI library",
+        despite_success=True,
+    ),
+    Rule(
+        "MpiLibraryMismatch",
+        STARTUP,
+        "mpi4py was built with",
+        r"Your environment has \w{1,60}=\S{0,40} set, but mpi4py was built with",
+        ("Your environment has PMI_SIZE=3 set, but mpi4py was built with Open MPI",),
+        despite_success=True,
+    ),
+    Rule(
+        "MpiLibraryMismatch",
+        SPECIFIC - 1,
+        "ERROR_LOG",
+        r"\[\[INVALID\],INVALID\] (?:ORTE|PRTE)_ERROR_LOG",
+        ("[n1:42] [[INVALID],INVALID] ORTE_ERROR_LOG: Unreachable in file x.c at line 147",),
+    ),
+    *said(
+        "MpiLibraryMismatch",
+        SPECIFIC - 2,
+        "orte_init failed",
+        "orte_ess_init failed",
+        "opal_init failed",
+        "PMI2_Init failed",
+        "PMI_Init returned",
+        "PMI1_Init failed",
+        "PMIX_Init failed",
+        "ompi_rte_init failed",
+        "PMIx_Init failed",
+        "pmix_init failed",
+    ),
+    # --- networks
+    *said(
+        "NoUsableNetwork",
+        SPECIFIC,
+        "no usable transports/devices",
+        "provider not found: check",
+        "fabric is not available and fallback fabric is not enabled",
+        "OFI addrinfo() failed",
+        "OFI call getinfo failed",
+        "OFI provider not found",
+        "no active messages transport to",
+        "no remote registered memory access transport to",
+        "no auxiliary transport to",
+        "no tag-matching transport to",
+        "Bootstrap : no socket interface found",
+        "Destination is unreachable",
+        "No IB devices found",
+        "No provider found for requested",
+    ),
+    Rule(
+        "NoUsableNetwork",
+        SPECIFIC,
+        "network device '",
+        r"network device '[^']{1,80}' is not available",
+        ("ucp_context.c:690 UCX  WARN  network device 'eth9' is not available, please use one of",),
+    ),
+    Rule(
+        "NoUsableNetwork",
+        SPECIFIC,
+        "No data available",
+        r"(?:fi_getinfo|OFI|ofi_init|getinfo).{0,200}No data available",
+        ("open_fabric(2603): OFI fi_getinfo() failed (ofi_init.c:2603: No data available)",),
+    ),
+    *said(
+        "LockedMemoryLimit",
+        SPECIFIC,
+        "allocate some locked memory",
+        "Please set max locked memory",
+        "memlock limit too low",
+        "ulimit -l) to 'unlimited'",
+        "register memory: Cannot allocate memory",
+    ),
+    Rule(
+        "RankKilled",
+        HINT - 2,
+        "UCX  ERROR",
+        r"(?:Connection reset by (?:remote )?peer|Endpoint timeout|Broken pipe)",
+        ("sock.c:325 UCX  ERROR recv(fd=21) failed: Connection reset by peer",),
+    ),
+    *said(
+        "RankKilled",
+        HINT - 2,
+        "Communication error with rank",
+        "MPIDI_OFI_handle_cq_error",
+        "Transport retry count exceeded",
+    ),
+)
+
+DETAILS: Final = (
+    Detail(
+        BAD_TERMINATION,
+        "RUNNING AT",
+        rf"(?:RANK {RANK} )?PID \d{{1,9}} RUNNING AT {HOST}",
+        "=   RANK 1 PID 7577 RUNNING AT n1",
+    ),
+    Detail(
+        BAD_TERMINATION,
+        "KILLED BY SIGNAL:",
+        rf"KILLED BY SIGNAL: {SIGNAL}",
+        "=   KILLED BY SIGNAL: 6 (Aborted)",
+    ),
+    Detail(BAD_TERMINATION, "EXIT CODE:", r"EXIT CODE: (?P<code>\d{1,5})", "=   EXIT CODE: 9"),
+    Detail(
+        BAD_TERMINATION,
+        "EXIT STRING:",
+        rf"EXIT STRING: [A-Za-z ]{{1,40}} \(signal {SIGNAL}\)",
+        "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)",
+    ),
+)
+
+BOILERPLATE: Final = (
+    "BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES",
+    "assert (!closed) failed",
+)
+
+NOISE: Final = (
+    "CLEANING UP REMAINING PROCESSES",
+    "YOU CAN IGNORE THE BELOW CLEANUP MESSAGES",
+    "callback returned error status",
+    "error waiting for event",
+    "error waiting for completion",
+    "demux engine error",
+    "one of the processes terminated badly",
+    "Launch proxy failed",
+    "error parsing hostfile",
+    "error parsing parameters",
+    "checking environment variables",
+    "check exit codes error",
+    "poll for event error",
+    "Trying to close other downstreams",
+    "argument matching returned error",
+)

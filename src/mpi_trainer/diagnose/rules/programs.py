@@ -1,0 +1,284 @@
+"""Programs that do not start, and exceptions of those that do: Python, C++, Fortran and others."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mpi_trainer.diagnose.rules.model import (
+    EXCEPTION,
+    EXITED,
+    HOST,
+    RANK,
+    SPECIFIC,
+    STARTUP,
+    Cause,
+    Detail,
+    Rule,
+    said,
+)
+
+_EXCEPTION = ("ProgramException",)
+
+CAUSES: Final = (
+    Cause(
+        "ProgramException",
+        "The program failed with an exception of its own",
+        "Nothing of MPI or of the cluster is wrong; the traceback names the line.",
+        "Correct the line that the traceback names. Run Python as `python -m mpi4py SCRIPT`, so "
+        "that the other ranks end at once instead of waiting.",
+    ),
+    Cause(
+        "ProgramSyntaxError",
+        "The program is not valid Python",
+        "Python could not compile the file, often because it was written for another version.",
+        "Correct the line that the message names, or take an image with the Python it needs.",
+        _EXCEPTION,
+    ),
+    Cause(
+        "ProgramUsage",
+        "The program refuses its arguments",
+        "An option is misspelt, missing or of a wrong type; its own usage text says which.",
+        "Correct the arguments in the launcher's `command` or `args`.",
+        ("RankExitedNonZero",),
+    ),
+    Cause(
+        "ProgramNotFound",
+        "The program does not exist where ranks start",
+        "The path is misspelt, the image has it elsewhere, or a volume is mounted on the launcher "
+        "alone.",
+        "Correct the path in the launcher's `command`, and use one image and the same volume "
+        "mounts for launcher and workers.",
+    ),
+    Cause(
+        "ScriptNotFound",
+        "Python cannot open the script",
+        "The path is relative to another directory, or the file is not in the workers' image.",
+        "Give the script's absolute path, set `workingDir`, or send the folder along with "
+        "`--workdir`.",
+        ("ProgramNotFound", "RankExitedNonZero"),
+    ),
+    Cause(
+        "ProgramNotExecutable",
+        "The program may not be executed",
+        "The file lacks the x bit, is a directory, or lies on a volume mounted noexec.",
+        "Run `chmod +x` when the image is built, or start it through its interpreter "
+        "(`python train.py`).",
+    ),
+    Cause(
+        "ProgramWrongArchitecture",
+        "The program is for another kind of processor",
+        "The image or the program was built for another architecture than the node has, or a "
+        "script lacks its first line `#!`.",
+        "Build the image for the nodes' architecture, or choose nodes with `nodeSelector: "
+        "kubernetes.io/arch`.",
+        ("ProgramNotExecutable",),
+    ),
+)
+
+RULES: Final = (
+    # --- it does not start
+    *said(
+        "ProgramNotFound",
+        STARTUP,
+        "executable file not found in $PATH",
+        "unable to find the specified executable file",
+        "could not find an executable",
+        "access an executable:",
+    ),
+    # Open MPI 4 says the same of a program that is missing and of one that may not be executed.
+    Rule(
+        "ProgramNotFound",
+        STARTUP,
+        "as it could not access",
+        r"as it could not access$",
+        ("mpirun was unable to launch the specified application as it could not access",),
+        instead="ProgramNotExecutable",
+    ),
+    Rule(
+        "ProgramNotFound",
+        STARTUP,
+        "execvp error on file",
+        rf"^\[proxy:[\d:]{{1,20}}@{HOST}\] .{{1,300}}execvp error on file .{{1,400}}"
+        r"\(No such file or directory\)",
+        (
+            "[proxy:0:1@n1] HYDU_create_process (utils/launch/launch.c:73): execvp error on file "
+            "/opt/app/train (No such file or directory)",
+        ),
+    ),
+    Rule(
+        "ProgramNotExecutable",
+        STARTUP,
+        "execvp error on file",
+        rf"^\[proxy:[\d:]{{1,20}}@{HOST}\] .{{1,300}}execvp error on file .{{1,400}}"
+        r"\((?:Permission denied|Is a directory)\)",
+        (
+            "[proxy:0:1@n1] HYDU_create_process (utils/launch/launch.c:73): execvp error on file "
+            "/opt/app/train (Permission denied)",
+        ),
+    ),
+    *said(
+        "ProgramNotExecutable",
+        STARTUP + 1,
+        "as it lacked permissions to execute",
+        "lacked permissions to execute",
+    ),
+    Rule(
+        "ProgramNotExecutable",
+        STARTUP - 1,
+        "Permission denied",
+        r"^(?:\S{0,60}sh|env|exec): (?:line \d{1,6}: |\d{1,6}: |exec: )?\S{1,400}: "
+        r"(?:Permission denied|cannot execute)",
+        ("bash: line 1: ./train.sh: Permission denied", "sh: 1: /app/run: Permission denied"),
+    ),
+    *said("ProgramWrongArchitecture", STARTUP, "Exec format error", "exec format error"),
+    *said(
+        "ProgramWrongArchitecture",
+        STARTUP - 1,
+        "cannot execute binary file",
+        "qemu: uncaught target signal",
+    ),
+    Rule(
+        "ProgramNotFound",
+        SPECIFIC,
+        "command not found",
+        r"^\S{0,60}: (?:line \d{1,6}: )?\S{1,200}: command not found",
+        ("/app/run.sh: line 3: pyhton: command not found",),
+    ),
+    Rule(
+        "ProgramNotFound",
+        SPECIFIC,
+        "not found",
+        r"^\S{0,60}sh: \d{1,6}: (?:exec: )?\S{1,200}: not found",
+        ("/bin/sh: 1: pyhton: not found",),
+    ),
+    Rule(
+        "ProgramNotFound",
+        SPECIFIC,
+        "No such file or directory",
+        r"^(?:env: .{1,300}|\S{0,60}sh: (?:line )?\d{1,6}: (?:exec: )?\S{1,300}): "
+        r"No such file or directory",
+        (
+            "env: 'pyhton': No such file or directory",
+            "bash: line 1: /x/y: No such file or directory",
+        ),
+    ),
+    Rule(
+        "ProgramNotFound",
+        SPECIFIC,
+        "bad interpreter",
+        examples=("./run.py: /usr/bin/pyhton: bad interpreter: No such file or directory",),
+    ),
+    Rule(
+        "ScriptNotFound",
+        SPECIFIC,
+        "can't open file '",
+        r"can't open file '[^']{1,400}': \[Errno (?:2|13|20|21)\]",
+        ("python: can't open file '/app/trian.py': [Errno 2] No such file or directory",),
+    ),
+    Rule(
+        "ScriptNotFound",
+        SPECIFIC,
+        "can't find '__main__' module in",
+        examples=("python: can't find '__main__' module in '/app'",),
+    ),
+    Rule(
+        "ProgramUsage",
+        EXITED + 2,
+        ": error: ",
+        r"^\S{1,200}: error: (?:unrecognized arguments|the following arguments are required|"
+        r"argument \S|ambiguous option|invalid choice|expected)",
+        ("train.py: error: unrecognized arguments: --epohcs 3",),
+    ),
+    Rule(
+        "ProgramUsage",
+        EXITED + 2,
+        "Error: No such option",
+        examples=("Error: No such option: --epohcs",),
+    ),
+    # --- Python's own; everything that ends in Error is read by the log reader itself
+    Rule(
+        "ProgramSyntaxError",
+        EXCEPTION + 2,
+        "Error: ",
+        r"^(?:SyntaxError|IndentationError|TabError): ",
+        ("SyntaxError: invalid syntax",),
+    ),
+    Rule(
+        "ProgramException",
+        EXCEPTION,
+        "Fatal Python error:",
+        unless=("Segmentation fault", "Aborted", "Bus error", "Floating point"),
+        examples=("Fatal Python error: init_fs_encoding: failed to get the Python codec",),
+    ),
+    # --- other languages
+    *said("ProgramException", EXCEPTION, "terminate called after throwing an instance of"),
+    Rule(
+        "ProgramException",
+        EXCEPTION,
+        "Fortran runtime error",
+        examples=("Fortran runtime error: End of file",),
+    ),
+    Rule(
+        "ProgramException",
+        EXCEPTION,
+        "forrtl: ",
+        r"^forrtl: (?:severe|error) \((?!174|78\b)",
+        ("forrtl: severe (24): end-of-file during read, unit 11, file /data/in",),
+    ),
+    Rule(
+        "ProgramException",
+        EXCEPTION,
+        "panicked at",
+        r"^thread '[^']{1,80}' (?:\(\d{1,9}\) )?panicked at",
+        ("thread 'main' panicked at src/main.rs:4:5:",),
+    ),
+    Rule("ProgramException", EXCEPTION, "panic: ", r"^panic: ", ("panic: runtime error: index",)),
+    Rule(
+        "ProgramException",
+        EXCEPTION,
+        "Exception in thread",
+        r"^Exception in thread \"",
+        ('Exception in thread "main" java.lang.IllegalStateException: no data',),
+    ),
+    Rule(
+        "ProgramException",
+        EXCEPTION,
+        "ERROR: LoadError:",
+        examples=("ERROR: LoadError: BoundsError: attempt to access 3-element Vector",),
+    ),
+    Rule(
+        "ProgramException",
+        EXCEPTION,
+        "Execution halted",
+        r"^Execution halted",
+        ("Execution halted",),
+    ),
+    Rule(
+        "ProgramException",
+        EXCEPTION - 2,
+        "Uncaught exception",
+        r"[Uu]ncaught exception(?: in|:)",
+        ("[rank 1] Uncaught exception: bad_weak_ptr",),
+    ),
+)
+
+DETAILS: Final = (
+    Detail("ProgramNotFound", "Node: ", rf"^\s{{0,8}}Node: {HOST}", "Node: n1"),
+    Detail("ProgramNotExecutable", "Node: ", rf"^\s{{0,8}}Node: {HOST}", "Node: n1"),
+    Detail(
+        "ProgramNotFound",
+        "start process rank",
+        rf"start process rank {RANK}",
+        "while attempting to start process rank 1.",
+    ),
+    Detail(
+        "ProgramNotExecutable",
+        "start process rank",
+        rf"start process rank {RANK}",
+        "while attempting to start process rank 1.",
+    ),
+    Detail("WorkingDirectoryMissing", "Node: ", rf"^\s{{0,8}}Node: {HOST}", "Node: n1"),
+)
+
+BOILERPLATE: Final[tuple[str, ...]] = ()
+NOISE: Final[tuple[str, ...]] = ("processes failed to start", "Traceback (most recent call last)")
