@@ -17,7 +17,7 @@ from mpi_trainer.api import bounds
 from mpi_trainer.diagnose.finding import Confidence, Facts, Finding, Hit
 from mpi_trainer.diagnose.log_reader import Log
 from mpi_trainer.diagnose.rank_hosts import RankHosts
-from mpi_trainer.diagnose.rules import BOILERPLATE, CATALOGUE, broader
+from mpi_trainer.diagnose.rules import BOILERPLATE, CATALOGUE, NOISE, broader
 from mpi_trainer.diagnose.rules.ends import BY_SIGNAL
 from mpi_trainer.diagnose.rules.kubernetes import BY_REASON
 from mpi_trainer.diagnose.rules.model import (
@@ -37,6 +37,7 @@ MOST: Final = 5
 _LONGEST_LINE = 300
 _MANY_QUIET_LINES = 200
 _HANDLED = 50
+_NEVER_SHOWN = (*BOILERPLATE, *NOISE)
 # Seconds in which mpirun cannot have learnt from a daemon that a rank was told to end.
 _AT_ONCE = 0.1
 # What Hydra prints as an exit code where a signal has ended the rank.
@@ -48,7 +49,7 @@ _EPILOGUES = ("MpiAbort", "RankExitedNonZero", "RankExitedEarly", *BY_SIGNAL.val
 _BEFORE_RANKS = frozenset(
     name
     for name in CATALOGUE
-    if name.startswith(("Ssh", "Name", "Hostfile", "Launcher", "RunAs", "NotEnough"))
+    if name.startswith(("Ssh", "Hostfile", "Launcher", "RunAs", "NotEnough"))
 )
 
 
@@ -202,7 +203,7 @@ def _confidence(hit: Hit) -> Confidence:
 def _shown(text: str) -> str:
     """The line that says most: the first that is no boilerplate."""
     for line in text.split("\n"):
-        if not any(said in line for said in BOILERPLATE) and line.strip():
+        if line.strip(" -=") and not any(said in line for said in _NEVER_SHOWN):
             return " ".join(line.split())[:_LONGEST_LINE]
     return ""
 

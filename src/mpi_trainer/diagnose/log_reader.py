@@ -7,6 +7,7 @@ first and last lines are kept. Pure but for its memory.
 
 from __future__ import annotations
 
+import builtins
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -24,12 +25,19 @@ LONGEST: Final = 2000
 KEPT: Final = 32
 LAST_LINES: Final = 20
 
-# Words as people and programs put them together: `FileNotFoundError` has four.
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+# What is no letter becomes a blank, so that the rest are words.
+_LETTERS = "".join(chr(n) if chr(n).isalpha() else " " for n in range(128))
+# Words of healthy logs, by which no line is worth a look.
+_COMMON = frozenset(
+    {"loss", "step", "epoch", "device", "data", "model", "tensor", "batch", "size", "time", "end"}
+    | {"value", "values", "with", "from", "after", "code", "error", "failed", "found", "index"}
+    | {"files", "file", "load", "read", "write", "open", "port", "ready", "token", "key", "not"}
+)
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]{0,16}[A-Za-z]|[\x00-\x08\x0b-\x1f]")
-# Whose line it is: MPI's marks, torch's `[rank1]:`, torchrun's `[default1]:`, a log's time.
+# Whose line it is: Open MPI's marks, torch's `[rank1]:`, torchrun's `[default1]:`, Hydra's `[1] `,
+# Horovod's `[1]<stderr>:`; and a log's time.
 _MARK = re.compile(
-    rf"(?:{RANK_MARK} ?|\[(?:rank|default)(?P<torch>\d{{1,7}})\]:? ?|"
+    rf"(?:{RANK_MARK} ?|\[(?:rank|default)?(?P<torch>\d{{1,7}})\](?:<std(?:out|err)>)?:? ?|"
     r"\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[-+]\d\d:?\d\d) (?:std(?:out|err) [FP] )?){1,2}"
 )
 _EXCEPTION = re.compile(
@@ -70,7 +78,7 @@ class LogReader:
         self._quiet = 0
         self._tracebacks = 0
         self._attentive = 0
-        self._recent: deque[Hit] = deque(maxlen=12)
+        self._recent: deque[Hit] = deque(maxlen=4)
 
     def feed(self, text: str) -> None:
         """Any piece of the output; a carriage return ends a line as a newline does."""
@@ -95,7 +103,7 @@ class LogReader:
         if line:
             self._said += 1
             self._last.append(line)
-        words = _WORDS.findall(line)
+        words = line.translate(_LETTERS).split()
         if self._attentive < self._number and _ANCHORS.isdisjoint(words):
             self._quiet += 1
             return
@@ -214,7 +222,7 @@ def _completed(hit: Hit, found: re.Match[str], line: str) -> bool:
 
 def _raised(line: str, tracebacks: int) -> Hit | None:
     """An exception's own line: its type, and what it says."""
-    if not line or not line[0].isalpha():
+    if not line or not (line[0].isalpha() or line[0] == "_"):
         return None
     found = _EXCEPTION.match(line)
     if found is None:
@@ -235,12 +243,14 @@ def _raised(line: str, tracebacks: int) -> Hit | None:
 def _candidates(words: list[str]) -> Iterator[_Compiled]:
     for word in dict.fromkeys(words):
         yield from _BY_WORD.get(word, ())
+        if word.endswith("Error") and word != "Error":
+            yield from _BY_WORD.get("Error", ())
 
 
 def anchor(needs: str) -> str:
     """The word by which lines with `needs` are found, which begins and ends with whole words."""
-    words: list[str] = _WORDS.findall(needs)
-    return max(words, key=len)
+    words = needs.translate(_LETTERS).split()
+    return max(words, key=lambda word: (word not in _COMMON, len(word)))
 
 
 def _compiled(rule: Rule) -> _Compiled:
@@ -264,5 +274,6 @@ def _details() -> dict[str, tuple[tuple[Detail, re.Pattern[str]], ...]]:
 _BY_WORD = _by_word()
 _DETAILS = _details()
 _NOISE_WORDS = frozenset(anchor(text) for text in NOISE)
+_EXCEPTIONS = frozenset(name for name in dir(builtins) if name.endswith("Error"))
 _RANK_WORDS = frozenset({"rank", "Rank", "RANK", "proxy", "process"})
-_ANCHORS = frozenset({*_BY_WORD, *_NOISE_WORDS, *_RANK_WORDS, "Traceback", "Error", "Exception"})
+_ANCHORS = frozenset({*_BY_WORD, *_NOISE_WORDS, *_RANK_WORDS, "Traceback", *_EXCEPTIONS})

@@ -8,6 +8,7 @@ from typing import Final
 from mpi_trainer.diagnose.rules.model import (
     BAD_TERMINATION,
     CRASH,
+    EXCEPTION,
     EXITED,
     HINT,
     HOST,
@@ -281,7 +282,7 @@ RULES: Final = (
     ),
     Rule(
         "TimeLimit",
-        EXITED + 3,
+        EXCEPTION - 1,
         "TimeoutError",
         r"^(?:[\w.]{1,120}\.)?(?:TimeoutError|TimeoutExpired|FunctionTimedOut)\b",
         ("TimeoutError: step took longer than 600 s",),

@@ -128,9 +128,8 @@ RULES: Final = (
     ),
     *said(
         "PeerLost",
-        FOLLOWS - 1,
+        HINT - 1,
         "Connection closed by peer",
-        "Connection reset by peer",
         "[enforce fail at",
         "Broken pipe",
         "recvBytes, this=",
@@ -140,6 +139,13 @@ RULES: Final = (
         "DistBackendError",
         "Process group watchdog thread terminated",
         "ConnectionAbortedError",
+    ),
+    Rule(
+        "PeerLost",
+        HINT - 1,
+        "Connection reset by peer",
+        examples=("RuntimeError: [gloo/transport/tcp/pair.cc:589] Connection reset by peer",),
+        unless=("btl_tcp", "UCX"),
     ),
     # --- launchers' summaries
     Rule(
@@ -185,11 +191,16 @@ RULES: Final = (
 DETAILS: Final = (
     Detail(
         "CollectiveTimeout",
-        "Missing ranks",
-        r"Missing ranks:? ?(?P<rank>\d{1,7})?",
-        "Missing ranks: 1",
+        "[missing ranks: ",
+        rf"\[missing ranks: {RANK}",
+        "allreduce.weight_0 [missing ranks: 1, 3]",
     ),
-    Detail("CollectiveTimeout", ": [", rf"^\s{{0,8}}{RANK}: \[[\w.]", "1: [grad.0, grad.1]"),
+    Detail(
+        "CollectiveTimeout",
+        ": [",
+        rf"^(?:\[\d{{1,7}}\] )?{RANK}: \[[\w.]",
+        "1: [grad.0, grad.1]",
+    ),
     Detail(
         BAD_TERMINATION,
         "rank      :",

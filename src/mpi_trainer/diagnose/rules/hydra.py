@@ -55,14 +55,6 @@ RULES: Final = (
     Rule(
         BAD_TERMINATION,
         SIGNALLED,
-        "EXIT STRING",
-        rf"TERMINATED WITH THE EXIT STRING: [A-Za-z ]{{1,40}} \(signal {SIGNAL}\)",
-        ("YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)",),
-        despite_success=True,
-    ),
-    Rule(
-        BAD_TERMINATION,
-        SIGNALLED,
         "Caught signal",
         rf"^\[{HOST}:\d{{1,9}}(?::\d{{1,4}}:\d{{1,9}})?\] Caught signal {SIGNAL} \(",
         ("[n1:26628:0:26628] Caught signal 11 (Segmentation fault: address not mapped to object)",),
@@ -110,6 +102,13 @@ RULES: Final = (
         despite_success=True,
     ),
     *said("MpiInitFailed", MPI_ERROR - 3, "MPI_INIT failed for some reason"),
+    Rule(
+        "MpiInitFailed",
+        MPI_ERROR - 3,
+        "An error occurred in MPI",
+        rf"^\[{HOST}:\d{{1,9}}\] \*\*\* An error occurred in MPI_Init",
+        ("[n1:01288] *** An error occurred in MPI_Init_thread",),
+    ),
     # --- workers that go away
     Rule(
         "WorkerLost",
@@ -285,12 +284,6 @@ DETAILS: Final = (
         "=   KILLED BY SIGNAL: 6 (Aborted)",
     ),
     Detail(BAD_TERMINATION, "EXIT CODE:", r"EXIT CODE: (?P<code>\d{1,5})", "=   EXIT CODE: 9"),
-    Detail(
-        BAD_TERMINATION,
-        "EXIT STRING:",
-        rf"EXIT STRING: [A-Za-z ]{{1,40}} \(signal {SIGNAL}\)",
-        "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)",
-    ),
 )
 
 BOILERPLATE: Final = (
@@ -298,7 +291,9 @@ BOILERPLATE: Final = (
     "assert (!closed) failed",
 )
 
+# The exit string is of whichever rank ended last.
 NOISE: Final = (
+    "YOUR APPLICATION TERMINATED WITH THE EXIT STRING",
     "CLEANING UP REMAINING PROCESSES",
     "YOU CAN IGNORE THE BELOW CLEANUP MESSAGES",
     "callback returned error status",

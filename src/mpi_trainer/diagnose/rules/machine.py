@@ -6,7 +6,7 @@ from typing import Final
 
 from mpi_trainer.diagnose.rules.model import (
     EXCEPTION,
-    FOLLOWS,
+    HINT,
     KILLED,
     PROOF,
     SPECIFIC,
@@ -141,12 +141,13 @@ RULES: Final = (
         "OutOfMemory",
         SPECIFIC,
         "MemoryError",
-        r"^(?:[\w.]{1,120}\.)?_?(?:Array)?MemoryError\b",
+        r"^(?:[\w.]{1,120}\.)?MemoryError\b",
         (
             "MemoryError",
-            "numpy._core._exceptions._ArrayMemoryError: Unable to allocate 29.8 GiB for an array",
+            "MemoryError: Unable to allocate 29.8 GiB for an array",
         ),
     ),
+    *said("OutOfMemory", SPECIFIC, "ArrayMemoryError"),
     *said(
         "OutOfMemory",
         SPECIFIC,
@@ -328,7 +329,7 @@ RULES: Final = (
     ),
     Rule(
         "PeerLost",
-        FOLLOWS - 1,
+        HINT - 1,
         "Error: ",
         r"^(?:ConnectionResetError|BrokenPipeError|EOFError)\b",
         ("ConnectionResetError: [Errno 104] Connection reset by peer",),

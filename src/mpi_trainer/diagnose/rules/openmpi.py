@@ -160,8 +160,11 @@ RULES: Final = (
         "LauncherOptionUnknown",
         STARTUP,
         "unrecognized option",
-        r"^(?:\S{0,200}/)?(?:mpirun|mpiexec|prterun|orterun)[\w.]{0,20}: unrecognized option",
-        ("prterun: unrecognized option '--bogus'",),
+        r"(?:mpirun|mpiexec|prterun|orterun)[\w.]{0,20}(?:: unrecognized option| command line:)",
+        (
+            "prterun: unrecognized option '--bogus'",
+            "An unrecognized option was included on the mpirun command line:",
+        ),
     ),
     *said(
         "BindingImpossible",
@@ -175,6 +178,7 @@ RULES: Final = (
         SPECIFIC,
         "requested component was not found",
         "No components were able to be opened",
+        "BTL is no longer available in Open MPI",
     ),
     Rule(
         "MpiComponentMissing",
@@ -186,8 +190,9 @@ RULES: Final = (
     *said(
         "WorkingDirectoryMissing",
         STARTUP,
-        "could not change to the specified working directory",
+        "change to the specified working directory",
         "unable to change to working directory",
+        "unable to change wdir to",
     ),
     *said(
         "WorkerLost",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from mpi_trainer.diagnose.rules.model import (
+    ABORTED,
     EXCEPTION,
-    EXITED,
     HOST,
     RANK,
     SPECIFIC,
@@ -26,6 +26,13 @@ CAUSES: Final = (
         "Nothing of MPI or of the cluster is wrong; the traceback names the line.",
         "Correct the line that the traceback names. Run Python as `python -m mpi4py SCRIPT`, so "
         "that the other ranks end at once instead of waiting.",
+    ),
+    Cause(
+        "ProgramReportedError",
+        "The program reported an error and ended",
+        "It ended itself; the line is its own last word about it.",
+        "Do what the line says; `odh mpijob logs NAME` shows the lines around it.",
+        ("ProgramException", "RankExitedNonZero", "RankExitedEarly", "MpiAbort"),
     ),
     Cause(
         "ProgramSyntaxError",
@@ -183,7 +190,7 @@ RULES: Final = (
     ),
     Rule(
         "ProgramUsage",
-        EXITED + 2,
+        ABORTED + 2,
         ": error: ",
         r"^\S{1,200}: error: (?:unrecognized arguments|the following arguments are required|"
         r"argument \S|ambiguous option|invalid choice|expected)",
@@ -191,9 +198,38 @@ RULES: Final = (
     ),
     Rule(
         "ProgramUsage",
-        EXITED + 2,
+        ABORTED + 2,
         "Error: No such option",
         examples=("Error: No such option: --epohcs",),
+    ),
+    Rule(
+        "ProgramReportedError",
+        ABORTED + 1,
+        "error: ",
+        r"^(?:\S{1,60}: )?(?:fatal )?error: \S",
+        ("error: config file /etc/train.yaml not found",),
+        unless=("srun: ", "slurmstepd: "),
+    ),
+    Rule(
+        "ProgramReportedError",
+        ABORTED + 1,
+        "ERROR",
+        r"^(?:ERROR|FATAL|CRITICAL)(?: ERROR)?: \S|\b(?:CRITICAL|FATAL)\b.{0,3} \S",
+        ("ERROR: no input files match /data/*.tfrecord",),
+    ),
+    Rule(
+        "ProgramReportedError",
+        ABORTED + 1,
+        "FATAL",
+        r"^\[?FATAL(?: ERROR)?\]?:? \S",
+        ("FATAL: mesh file is empty",),
+    ),
+    Rule(
+        "ProgramReportedError",
+        ABORTED + 1,
+        "Error: ",
+        r"^(?:Fatal )?Error: \S",
+        ("Error: dataset has no training split",),
     ),
     # --- Python's own; everything that ends in Error is read by the log reader itself
     Rule(
