@@ -127,10 +127,11 @@ picture: setup ## Make the README's picture from a real run
 		--cd examples/mlp --title examples/mlp -- \
 		odh run -w 2 -s 2 -- python -m mpi4py train.py --epochs 8
 
-docs: setup ## Write docs/sdk.md, docs/cli.md, docs/compatibility*.md and the tables of docs/rights.md anew, from the code
+docs: setup ## Write docs/sdk.md, docs/cli.md, docs/compatibility*.md, docs/troubleshooting.md and the tables of docs/rights.md anew, from the code
 	$(BIN)/python -m tools.sdkdocs
 	$(BIN)/python -m tools.clidocs
 	$(BIN)/python -m tools.rightsdocs
+	$(BIN)/python -m tools.causedocs
 	$(BIN)/python -m tests.api.intended
 	$(BIN)/python -m tests.api.intended_trainjob
 

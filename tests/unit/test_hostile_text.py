@@ -41,7 +41,9 @@ from mpi_trainer.decide import agent_summary, history, permanent_failures
 from mpi_trainer.decide.history import Attempt, LogTail
 from mpi_trainer.decide.observed import End, Failure, Observed, ObservedPod, Record
 from mpi_trainer.decide.trainjob import status_annotations
-from mpi_trainer.diagnose import pod_waiting, refusals
+from mpi_trainer.diagnose import cause, pod_waiting, refusals
+from mpi_trainer.diagnose.finding import Facts
+from mpi_trainer.diagnose.log_reader import Log, LogReader
 from mpi_trainer.diagnose.pod_waiting import WaitingPod
 from mpi_trainer.kube import errors, requests
 from mpi_trainer.kube.resources import MPIJOBS
@@ -114,6 +116,12 @@ def pending(text: str) -> Any:
     return observed_pod(pod, "w", "worker")
 
 
+def told(text: str) -> Log:
+    reader = LogReader()
+    reader.feed(text)
+    return reader.close()
+
+
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 REQUEST = requests.get(MPIJOBS, "n", "a")
 LISTED = "mpi-agent 1\nlevel full\nended Command 0\n"
@@ -169,6 +177,7 @@ READERS: dict[str, Reader] = {
     ),
     "pod_waiting.absent of half a quota": lambda t: pod_waiting.absent(f"exceeded quota: {t}"),
     "refusals.lines": lambda t: refusals.lines(t),
+    "log_reader.feed": lambda t: cause.findings(told(t), Facts(exit_code=1)),
     "nesting.depth": lambda t: nesting.depth(t.encode()),
     "nesting.pruned": lambda t: nesting.pruned(t.encode(), 5),
     "typed.decode": lambda t: typed.decode(nested_in(t), dict[str, Any]),
@@ -223,6 +232,10 @@ UNITS = (
         " Executable: ",
         "*** reported by process [1,",
         "rank=1 ",
+        "Traceback (most recent call last):\n",
+        "BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n",
+        "ValueError: ",
+        "[proxy:0:1@",
     ),
     *("%s", "{0}", "$(x)", "..", "/", "a-", "A_"),
 )
@@ -358,6 +371,8 @@ PATTERNS = {
     "controller.flags": "the administrator's own words",
     "controller.redact": "redact.tail",
     "controller.statusserver.log_progress": "log_progress.read",
+    "diagnose.log_reader": "log_reader.feed",
+    "diagnose.rank_hosts": "log_reader.feed",
     "diagnose.pod_waiting": "pod_waiting.cause of a scheduler's words",
     "diagnose.rank_lines": "what clients read of their own jobs",
     "diagnose.readings": "log_progress.read",

@@ -40,10 +40,7 @@ _MARK = re.compile(
     rf"(?:{RANK_MARK} ?|\[(?:rank|default)?(?P<torch>\d{{1,7}})\](?:<std(?:out|err)>)?:? ?|"
     r"\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[-+]\d\d:?\d\d) (?:std(?:out|err) [FP] )?){1,2}"
 )
-_EXCEPTION = re.compile(
-    r"^(?P<type>[A-Za-z_][\w.]{0,150}?(?P<last>[A-Z]\w{1,80})|\w{0,80}(?:Error|Exception))"
-    r"(?:: (?P<what>.{0,1500})|:?$)"
-)
+_EXCEPTION = re.compile(r"(?P<type>[A-Za-z_][\w.<>]{0,200})(?:: (?P<what>\S.*)|:?$)")
 _SUFFIXES = ("Error", "Exception", "Interrupt", "Exit", "Failure", "Fault", "Timeout", "NotFound")
 _TRACEBACK = "Traceback (most recent call last)"
 _TRACEBACK_LINES = 400
@@ -77,7 +74,8 @@ class LogReader:
         self._said = 0
         self._quiet = 0
         self._tracebacks = 0
-        self._attentive = 0
+        self._traceback_end = 0
+        self._details_end = 0
         self._recent: deque[Hit] = deque(maxlen=4)
 
     def feed(self, text: str) -> None:
@@ -104,7 +102,10 @@ class LogReader:
             self._said += 1
             self._last.append(line)
         words = line.translate(_LETTERS).split()
-        if self._attentive < self._number and _ANCHORS.isdisjoint(words):
+        if self._tracebacks and self._traceback_end < self._number:
+            self._tracebacks = 0
+        watched = self._tracebacks or self._number <= self._details_end
+        if not watched and _ANCHORS.isdisjoint(words):
             self._quiet += 1
             return
         if not _RANK_WORDS.isdisjoint(words):
@@ -112,13 +113,12 @@ class LogReader:
         line, rank = _unmarked(line, rank)
         if _TRACEBACK in line:
             self._tracebacks += 1
-            self._attentive = self._number + _TRACEBACK_LINES
+            self._traceback_end = self._number + _TRACEBACK_LINES
             return
-        source = self._tracebacks and line.startswith(("    ", '  File "'))
-        if source or self._fill(line):
+        if self._tracebacks and line.startswith(("    ", '  File "')):
             return
-        if not self._find(line, words, rank):
-            self._quiet += self._attentive < self._number
+        if not self._fill(line) and not self._find(line, words, rank) and not self._tracebacks:
+            self._quiet += 1
 
     def close(self) -> Log:
         if self._rest:
@@ -172,7 +172,7 @@ class LogReader:
             self._later.setdefault(hit.cause, deque(maxlen=KEPT)).append(hit)
         if hit.cause in _DETAILS:
             self._recent.append(hit)
-            self._attentive = max(self._attentive, self._number + _DETAIL_LINES)
+            self._details_end = self._number + _DETAIL_LINES
 
 
 def _unmarked(line: str, rank: int | None) -> tuple[str, int | None]:

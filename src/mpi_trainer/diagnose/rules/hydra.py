@@ -7,6 +7,7 @@ from typing import Final
 from mpi_trainer.diagnose.rules.model import (
     ABORTED,
     BAD_TERMINATION,
+    EXCEPTION,
     EXITED,
     FOLLOWS,
     HINT,
@@ -92,6 +93,13 @@ RULES: Final = (
         r"Fatal error in (?:P?MPI_|internal_|PMPI_)(?!Init|Finalize)\w{1,60}: ",
         ("Fatal error in PMPI_Recv: Message truncated, error stack:",),
         despite_success=True,
+    ),
+    Rule(
+        "MpiError",
+        EXCEPTION,
+        "mpi4py.MPI.Exception",
+        r"^mpi4py\.MPI\.Exception: ",
+        ("mpi4py.MPI.Exception: MPI_ERR_TRUNCATE: message truncated",),
     ),
     Rule(
         "MpiInitFailed",

@@ -12,7 +12,7 @@ CAUSES: Final = (
         "A Python module is not installed",
         "The image's Python lacks it, or another Python runs than the one it was installed for.",
         "Install it when the image is built (`pip install NAME`), and check which Python runs: "
-        "`odh mpijob exec NAME -- python -c 'import sys; print(sys.path)'`.",
+        "`odh mpijob exec NAME --worker 0 -- python -c 'import sys; print(sys.path)'`.",
         ("ProgramException",),
     ),
     Cause(

@@ -93,6 +93,13 @@ CAUSES: Final = (
         ("TemporaryDirectoryFull",),
     ),
     Cause(
+        "TemporaryDirectoryUnusable",
+        "MPI cannot make its directory for temporary files",
+        "TMPDIR names a directory that does not exist or may not be written.",
+        "Remove TMPDIR from `env`, or mount an `emptyDir` at the directory that it names.",
+        ("TemporaryDirectoryFull", "TemporaryDirectoryConflict"),
+    ),
+    Cause(
         "OpenFilesLimit",
         "Too many files are open",
         "The process has reached its limit of open files and sockets (ulimit -n).",
@@ -218,10 +225,25 @@ RULES: Final = (
         r"No space left on device",
         ("mkdir /tmp/ompi.n1.1000/pid.7: No space left on device",),
     ),
-    *said(
+    # Below `mkdir was unable to create the desired directory`, which says not why.
+    Rule(
+        "TemporaryDirectoryFull",
+        STARTUP,
+        "No space left on device",
+        r"^\s{1,8}Error:\s{1,8}No space left on device",
+        ("  Error:     No space left on device",),
+    ),
+    Rule(
         "TemporaryDirectoryConflict",
-        SPECIFIC - 1,
-        "A call to mkdir was unable to create the desired directory",
+        STARTUP,
+        "File exists",
+        r"^\s{1,8}Error:\s{1,8}File exists",
+        ("  Error:     File exists",),
+    ),
+    *said(
+        "TemporaryDirectoryUnusable",
+        STARTUP - 1,
+        "mkdir was unable to create the desired directory",
         "unable to create the session directory",
         "session directory could not be created",
         "unable to create session directory",

@@ -86,7 +86,7 @@ CAUSES: Final = (
         "MpiDaemonFailed",
         "The MPI daemon on a worker did not start",
         "mpirun reached the worker, and its daemon ended or could not connect back.",
-        "Run the daemon by hand: `odh mpijob exec NAME -- prted --version` (orted for Open MPI 4), "
+        "Try `odh mpijob exec NAME --worker 0 -- prted --version` (orted for Open MPI 4), "
         "and check /tmp and the network policies of the worker.",
     ),
     Cause(
@@ -211,7 +211,20 @@ RULES: Final = (
         r"daemon \(pid \d{1,9}\) died unexpectedly with status (?P<code>\d{1,5})",
         ("A daemon (pid 1234) died unexpectedly with status 127 while attempting",),
     ),
-    *said("RankNetworkBlocked", SPECIFIC, "unable to reach each other for"),
+    Rule(
+        "NoUsableNetwork",
+        SPECIFIC,
+        "unable to reach each other for",
+        examples=("At least one pair of MPI processes are unable to reach each other for",),
+        instead="RankNetworkBlocked",
+    ),
+    Rule(
+        "NoUsableNetwork",
+        SPECIFIC,
+        "at least one MPI process is unreachable",
+        examples=("MPI_INIT has failed because at least one MPI process is unreachable",),
+        instead="RankNetworkBlocked",
+    ),
     *said("RankNetworkBlocked", FOLLOWS, "Open MPI failed to TCP connect to a peer"),
     Rule(
         "RankNetworkBlocked",
@@ -318,6 +331,14 @@ RULES: Final = (
     Rule(
         BAD_TERMINATION,
         SIGNALLED,
+        "exited on",
+        rf"process rank {RANK} with PID \d{{1,9}} on node {HOST} exited on$",
+        ("prterun noticed that process rank 1 with PID 1622 on node n1 exited on",),
+        despite_success=True,
+    ),
+    Rule(
+        BAD_TERMINATION,
+        SIGNALLED,
         "] Signal: ",
         rf"^\[{HOST}:\d{{1,9}}\] Signal: [A-Za-z ]{{1,40}} \({SIGNAL}\)",
         ("[n1:08985] Signal: Segmentation fault (11)",),
@@ -338,6 +359,7 @@ RULES: Final = (
 )
 
 DETAILS: Final = (
+    Detail(BAD_TERMINATION, "signal ", rf"^signal {SIGNAL} \(", "signal 4 (Illegal instruction)."),
     Detail(
         "WorkerLost",
         "Remote daemon:",

@@ -36,7 +36,7 @@ CAUSES: Final = (
         "SourceUnreachable",
         "A service outside of the job does not answer",
         "The pods have no way to it: no proxy, a network policy, a wrong address, or it is down.",
-        "Try it from a worker (`odh mpijob exec NAME -- curl -sv URL`); set HTTPS_PROXY in `env`, "
+        "Try `odh mpijob exec NAME --worker 0 -- curl -sv URL`; set HTTPS_PROXY in `env`, "
         "or copy the data to a volume.",
         _EXCEPTION,
     ),
