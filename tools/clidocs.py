@@ -16,14 +16,16 @@ from pathlib import Path
 
 import click
 
-from mpi_trainer.cli.app import odh
+from mpi_trainer.cli.app import SHORT, odh
 
 PAGE = Path(__file__).parents[1] / "docs/cli.md"
 HEAD = """# The command line
 
 One program under four names: `odh`, `oai-cli`, `kubectl odh` and `oc odh`. Every command of
 `odh mpijob VERB …` can also be written `odh training VERB mpijob …`, and but for `clone` is there
-for TrainJobs as well: `odh trainjob VERB …`.
+for TrainJobs as well: `odh trainjob VERB …`. The verbs that are used most need no kind: `odh list`,
+`get`, `describe`, `logs`, `wait`, `stop`, `resume` and `delete` reach jobs of any kind by name.
+`ls` is `list`, `rm` is `delete`; `stop` and `cancel` are `suspend`: they keep the job and its logs.
 
 Data goes to standard output, everything else to standard error. Colours appear on terminals only;
 `NO_COLOR` turns them off.
@@ -104,6 +106,8 @@ def _below(
     if not isinstance(command, click.Group) or context.info_name == "training":
         return
     for name in command.list_commands(context):
+        if command is odh and name in SHORT and name != "list":
+            continue  # as `odh mpijob` has it
         inner = command.get_command(context, name)
         assert inner is not None, "a group finds what it lists"
         yield from _below(click.Context(inner, info_name=name, parent=context), inner)

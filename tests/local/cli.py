@@ -115,4 +115,4 @@ def _cleaned(odh: Cli) -> Iterator[Cli]:
                 process.communicate()
         namespaces = {job["namespace"] for job in odh.json("mpijob", "list", "-A")["items"]}
         for namespace in namespaces:
-            odh("mpijob", "delete", "--all", "-n", namespace)
+            odh("mpijob", "delete", "--all", "--yes", "-n", namespace)

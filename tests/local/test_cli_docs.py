@@ -52,10 +52,10 @@ def prepared(odh: Cli, needed: str) -> None:
     state = odh.state("train")
     running = state in ("Created", "Running")
     if needed == "absent" or (needed == "done" and state not in ("gone", "Succeeded")):
-        odh("mpijob", "delete", "--all")
+        odh("mpijob", "delete", "--all", "--yes")
         state, running = "gone", False
     if needed in ("running", "suspended") and not running and state != needed.title():
-        odh("mpijob", "delete", "--all")
+        odh("mpijob", "delete", "--all", "--yes")
         odh.create("train", "6000", "0.1")
         odh("mpijob", "wait", "train", "--for", "Running", "--timeout", "60")
         until("both ranks train", lambda: "rank 1 epoch" in odh("mpijob", "logs", "train").stdout)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
+import pty
+import select
+import subprocess
 from collections.abc import Iterator
 
 import pytest
+import yaml
 
-from tests.local.cli import Cli, cli
+from tests.local.cli import ODH, Cli, cli
 
 
 @pytest.fixture(scope="module")
@@ -35,3 +41,222 @@ def test_logs_of_a_rank_that_is_not_there_are_an_error(odh: Cli) -> None:
     odh("mpijob", "create", "two", "-w", "2", "--mpi", "mpich", "--wait", "--", "echo", "hello")
     refused = odh("mpijob", "logs", "two", "--rank", "9", code=1)
     assert refused.stderr == "error: job two has no rank 9, but ranks 0 to 1\n"
+
+
+@pytest.fixture(scope="module")
+def done(odh: Cli) -> str:
+    words = ("-w", "2", "--mpi", "mpich", "--wait")
+    odh("mpijob", "create", "done", *words, "--", "echo", "hello")
+    return "done"
+
+
+def test_jobs_are_reached_by_short_forms_and_aliases(odh: Cli, done: str) -> None:
+    listed = odh("ls").stdout
+    assert listed.splitlines()[0].split()[:2] == ["KIND", "NAME"]
+    assert done in listed and odh("list").stdout.splitlines()[0] == listed.splitlines()[0]
+    assert odh("get", done, "-o", "yaml").stdout == odh("mpijob", "get", done, "-o", "yaml").stdout
+    assert odh("get", "mpijob", done, "-o", "name").stdout == f"mpijob.kubeflow.org/{done}\n"
+    assert odh("logs", done).stdout == odh("mpijob", "logs", done).stdout
+    odh("mpijob", "create", "waiting", "--suspended", "--", "true")
+    assert odh("resume", "waiting").stdout == "waiting resumed\n"
+    odh("wait", "waiting", "--for", "Finished", "--timeout", "60")
+    ended = odh("stop", "waiting", code=2).stderr
+    assert "has ended and cannot be suspended" in ended
+    assert ended == odh("cancel", "waiting", code=2).stderr
+    assert odh("rm", "waiting").stdout == "waiting deleted\n"
+    assert odh("mpijob", "stop", "waiting", code=2).stderr.startswith("error: there is no job")
+
+
+def test_get_without_a_name_lists(odh: Cli, done: str) -> None:
+    assert done in odh("mpijob", "get").stdout
+    assert odh("mpijob", "get", "-o", "name").stdout == odh("mpijob", "list", "-o", "name").stdout
+    assert done not in odh("mpijob", "get", "--state", "Running").stdout
+
+
+def test_get_shows_the_jobs_that_are_there_and_names_the_others(odh: Cli, done: str) -> None:
+    shown = odh("mpijob", "get", done, "nope", code=2)
+    assert done in shown.stdout and "there is no job default/nope" in shown.stderr
+
+
+def test_names_are_taken_as_they_are_printed(odh: Cli, done: str) -> None:
+    (printed,) = odh("mpijob", "get", done, "-o", "name").stdout.split()
+    assert odh("mpijob", "logs", printed).stdout == odh("mpijob", "logs", done).stdout
+
+
+def test_delete_all_asks(odh: Cli, done: str) -> None:
+    refused = odh("mpijob", "delete", "--all", "-n", "default", code=2)
+    assert "--all needs --yes where nobody can be asked" in refused.stderr
+    assert done in odh("mpijob", "list").stdout
+    odh("mpijob", "create", "other", "-n", "apart", "--suspended", "--", "true")
+    leader, follower = pty.openpty()
+    asked = subprocess.Popen(
+        [ODH, "mpijob", "delete", "--all", "-n", "apart"],
+        env=odh.env, stdin=follower, stdout=subprocess.PIPE, stderr=follower, text=True,
+    )  # fmt: skip
+    os.close(follower)
+    assert b"Delete 1 job in namespace apart?" in _until(leader, b"?")
+    os.write(leader, b"n\n")
+    assert asked.communicate(timeout=60)[0] == "" and asked.returncode == 1
+    os.close(leader)
+    gone = odh("mpijob", "delete", "--all", "-n", "apart", "--yes").stdout
+    assert gone == "mpijob.kubeflow.org/other deleted\n"
+
+
+def _until(leader: int, end: bytes) -> bytes:
+    seen = b""
+    while end not in seen:
+        assert select.select([leader], [], [], 60)[0], seen
+        seen += os.read(leader, 1000)
+    return seen
+
+
+def test_options_stand_in_place_of_yaml(odh: Cli) -> None:
+    words = (
+        "--queue", "team", "--priority-class", "high", "--node-selector", "zone=a",
+        "--toleration", "gpu=yes:NoSchedule", "--toleration", "spot", "--service-account", "robot",
+        "--shm-size", "1Gi", "--pvc", "data:/data:ro", "--env-from-secret", "login",
+        "--env-from-secret", "TOKEN=login:token", "--label", "team=a", "--time-limit", "1h30m",
+        "--launcher-cpu", "1",
+    )  # fmt: skip
+    made = yaml.safe_load(
+        odh("mpijob", "create", "x", *words, "--dry-run", "--", "python", "train.py").stdout
+    )
+    assert made["metadata"]["labels"] == {"team": "a", "kueue.x-k8s.io/queue-name": "team"}
+    assert made["spec"]["runPolicy"]["activeDeadlineSeconds"] == 5400
+    for role in ("Launcher", "Worker"):
+        pod = made["spec"]["mpiReplicaSpecs"][role]["template"]["spec"]
+        assert (pod["priorityClassName"], pod["serviceAccountName"]) == ("high", "robot")
+        assert pod["nodeSelector"] == {"zone": "a"}
+        assert pod["tolerations"] == [
+            {"key": "gpu", "operator": "Equal", "value": "yes", "effect": "NoSchedule"},
+            {"key": "spot", "operator": "Exists"},
+        ]
+        claim, shm = pod["volumes"]
+        assert claim["persistentVolumeClaim"] == {"claimName": "data"}
+        assert shm["emptyDir"] == {"medium": "Memory", "sizeLimit": "1Gi"}
+        (container,) = pod["containers"]
+        assert [m["mountPath"] for m in container["volumeMounts"]] == ["/data", "/dev/shm"]
+        assert container["envFrom"] == [{"secretRef": {"name": "login"}}]
+        assert container["env"][-1]["valueFrom"] == {
+            "secretKeyRef": {"name": "login", "key": "token"}
+        }
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--toleration", "a:Never"), "EFFECT is one of NoSchedule"),
+        (("--pvc", "data"), "is not NAME:PATH"),
+        (("--env-from-secret", "A=b"), "is neither SECRET nor NAME=SECRET:KEY"),
+        (("--time-limit", "soon"), "is not a duration"),
+        (("--node-selector", "=x"), "has no name"),
+    ],
+)
+def test_bad_options_say_what_they_take(odh: Cli, words: tuple[str, ...], said: str) -> None:
+    assert said in odh("mpijob", "create", "x", *words, "--", "true", code=2).stderr
+
+
+def test_a_claim_by_option_is_a_directory_here(odh: Cli) -> None:
+    words = ("--pvc", "data:/data", "--claim", f"data={odh.folder}/claim", "--shm-size", "16Mi")
+    script = "echo kept > /data/out && df -m /dev/shm | tail -1"
+    odh("mpijob", "create", "claims", "-w", "1", "--mpi", "mpich", *words, "--wait", "--as-is",
+        "--", "sh", "-c", script)  # fmt: skip
+    assert (odh.folder / "claim/out").read_text() == "kept\n"
+    assert " 16 " in odh("logs", "claims").stdout
+
+
+def test_a_time_limit_ends_the_job(odh: Cli) -> None:
+    ended = odh(
+        "run", "-w", "1", "--mpi", "mpich", "--time-limit", "2s", "--", "sleep", "60", code=1
+    )
+    assert "active longer than 2 s" in ended.stderr
+
+
+def test_runs_are_kept_in_a_history(odh: Cli) -> None:
+    odh("run", "-w", "2", "--mpi", "mpich", "--", "echo", "with \x1b[31m colour")
+    first = odh.json("history")["items"][0]
+    assert (first["state"], first["ranks"], first["mpi"]) == ("Succeeded", 2, "mpich")
+    assert first["command"] == ["echo", "with \x1b[31m colour"]
+    assert first["folder"] == str(odh.folder)
+    page = odh("history", "--limit", "1").stdout
+    assert len(page.splitlines()) == 2 and "\x1b" not in page
+
+
+@pytest.mark.parametrize(
+    ("command", "said", "hint"),
+    [
+        (("pyhton", "train.py"), "no program `pyhton` is found here", "Did you mean `python`?"),
+        (("python", "nope.py"), "no file nope.py in", "Check its name"),
+        (("python train.py",), "no program `python train.py`", "without quotes"),
+        (("train.py",), "no program `train.py`", "`./train.py`"),
+        (("cd", "x"), "`cd` is a word of the shell", "sh -c"),
+    ],
+)
+def test_a_command_that_cannot_run_is_refused_before_anything_starts(
+    odh: Cli, command: tuple[str, ...], said: str, hint: str
+) -> None:
+    for verb in (("run",), ("mpijob", "create", "typo")):
+        refused = odh(*verb, "-w", "1", "--", *command, code=2)
+        assert said in refused.stderr and hint in refused.stderr
+    assert "typo" not in odh("list", "-A").stdout
+
+
+def test_resources_that_are_not_there_are_warned_about(odh: Cli) -> None:
+    words = ("--gpu", "1", "--cpu", "4000", "--memory", "900Ti", "--suspended")
+    said = odh("mpijob", "create", "large", "-w", "1", *words, "--", "true").stderr
+    assert "warning: the job asks for GPUs, and this machine has none" in said
+    assert "more CPUs than this machine has: 4000" in said
+    assert "more memory than this machine has: 900Ti" in said
+
+
+def test_more_ranks_than_slots_are_warned_about(odh: Cli) -> None:
+    words = ("mpijob", "create", "x", "-w", "2", "--dry-run", "--", "mpirun", "-n", "8")
+    assert "mpirun starts 8 ranks, and the job has 2 slots" in odh(*words, "hostname").stderr
+    assert odh(*words, "--oversubscribe", "hostname").stderr == ""
+
+
+def test_trainjobs_are_listed_and_completed_apart_from_mpijobs(odh: Cli, done: str) -> None:
+    job = {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "TrainJob",
+        "metadata": {"name": "trainer"},
+        "spec": {"runtimeRef": {"name": "mpi-mpich-cpu"}, "suspend": True,
+                 "trainer": {"command": ["mpirun", "-n", "2", "true"], "numNodes": 2}},
+    }  # fmt: skip
+    (odh.folder / "trainjob.yaml").write_text(yaml.safe_dump(job))
+    limits = ("--queue", "team", "--label", "a=b", "--time-limit", "90")
+    made = odh.json("trainjob", "create", "-f", "trainjob.yaml", *limits)
+    assert made["metadata"]["labels"] == {"a": "b", "kueue.x-k8s.io/queue-name": "team"}
+    assert made["spec"]["activeDeadlineSeconds"] == 90
+    wide = odh("trainjob", "list", "-o", "wide", "--state", "Suspended").stdout
+    assert "trainer" in wide and done not in wide
+    assert odh("trainjob", "list", "--state", "Running").stdout == ""
+    for kind, offered, hidden in (("trainjob", "trainer", done), ("mpijob", done, "trainer")):
+        env = {
+            "COMP_WORDS": f"odh {kind} get ",
+            "COMP_CWORD": "3",
+            "_ODH_COMPLETE": "bash_complete",
+        }
+        words = subprocess.run([ODH], env={**odh.env, **env}, capture_output=True, text=True)
+        assert offered in words.stdout and hidden not in words.stdout
+    rendered = odh("render", "-f", "trainjob.yaml").stdout
+    assert "kind: JobSet" in rendered
+
+
+def test_lists_of_kubectl_are_read_from_files_and_standard_input(odh: Cli) -> None:
+    made = yaml.safe_load(odh("mpijob", "create", "x", "-w", "1", "--dry-run", "--", "true").stdout)
+    stored = {"uid": "1-2", "resourceVersion": "7", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    jobs = [{**made, "metadata": {"name": name, **stored}, "status": {}} for name in ("p", "q")]
+    text = yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": jobs, "metadata": {}})
+    (odh.folder / "list.yaml").write_text(text)
+    assert odh("validate", "-f", "list.yaml").stdout == "list.yaml: valid (p, q)\n"
+    shown = subprocess.run(
+        [ODH, "mpijob", "create", "-f", "-", "--dry-run", "-o", "json"],
+        env=odh.env, input=text, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    for item in json.loads(shown.stdout)["items"]:
+        assert set(item["metadata"]) == {"name", "namespace"}
+    jobs[1]["spec"] = {"slotsPerWorker": "many"}
+    (odh.folder / "list.yaml").write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List",
+                                                          "items": jobs}))  # fmt: skip
+    assert "spec.slotsPerWorker: " in odh("validate", "-f", "list.yaml", code=2).stderr

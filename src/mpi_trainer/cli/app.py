@@ -5,12 +5,25 @@ from __future__ import annotations
 import click
 
 from mpi_trainer import __version__
-from mpi_trainer.cli.context import root_options
+from mpi_trainer.cli.context import is_kind, root_options
 from mpi_trainer.cli.lazy import group
 from mpi_trainer.cli.main import INTERRUPTED, USAGE
 
+# Verbs of `odh mpijob`, for jobs of any kind.
+SHORT = {
+    "list": ("all_kinds", "List jobs of every kind, newest first (also `ls`)."),
+    "get": ("mpijob.get", "Show jobs by name, as a table, JSON or YAML."),
+    "describe": ("mpijob.describe", "Show everything that is known of a job."),
+    "logs": ("mpijob.logs", "Print what a job printed, by rank if you like."),
+    "wait": ("mpijob.wait", "Wait until a job has come to a state."),
+    "stop": ("mpijob.change:suspend", "Stop a job's pods but keep the job (also `cancel`)."),
+    "resume": ("mpijob.change:resume", "Let a stopped job run."),
+    "delete": ("mpijob.delete", "Stop jobs and remove everything of them (also `rm`)."),
+}
 VERBS = {
     "run": ("run", "Run a command or a job file with real MPI on this machine."),
+    "history": ("history", "List what `odh run` has run on this machine."),
+    **SHORT,
     "mpijob": ("mpijob", "MPI jobs: submit, follow, stop, repeat."),
     "trainjob": ("trainjob", "TrainJobs, by the same verbs."),
     "training": ("training", "The same by verb and kind: `odh training list mpijob`."),
@@ -24,7 +37,17 @@ VERBS = {
 }
 
 
-@click.group(cls=group(VERBS), context_settings={"help_option_names": ["-h", "--help"]})
+class _Odh(group(VERBS, {"ls": "list", "rm": "delete", "cancel": "stop"})):  # type: ignore[misc]
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        if name in SHORT and name != "list" and rest and is_kind(rest[0]):
+            return name, command, rest[1:]
+        return name, command, rest
+
+
+@click.group(cls=_Odh, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="odh")
 @root_options
 def odh() -> None:

@@ -43,6 +43,8 @@ KIND_GROUPS = {
     "pytorchjob": "kubeflow.org",
     "tfjob": "kubeflow.org",
 }
+SHORT = ("list", "get", "describe", "logs", "wait", "stop", "resume", "delete")
+"""verbs that need no kind before them"""
 _PLUGINS = {"kubectl-odh": "kubectl odh", "oc-odh": "oc odh", "oai-cli": "oai-cli"}
 
 
@@ -221,11 +223,18 @@ def job_kind() -> str:
 
 def typed_kind() -> str:
     """The kind that the command line names; empty where it names none, as `odh run` does."""
-    said = (word.lower().removesuffix("s") for word in sys.argv[1:])
-    return next((word for word in said if word in KIND_GROUPS), "")
+    named = next(filter(is_kind, sys.argv[1:]), "")
+    return named.lower().removesuffix("s")
+
+
+def is_kind(word: str) -> bool:
+    """Whether it names a kind of job, as in `odh get mpijob train`."""
+    return word.lower().removesuffix("s") in KIND_GROUPS
 
 
 def command_line(verb: str, job: str = "", namespace: str = "default") -> str:
     """A command line about a job, to be shown to the user."""
-    words = [program_name(), job_kind(), verb, *([job] if job else [])]
+    kind = typed_kind()
+    short = not kind and verb.split()[0] in SHORT
+    words = [program_name(), *([] if short else [kind or MPIJOB]), verb, *([job] if job else [])]
     return " ".join([*words, *(["-n", namespace] if namespace != "default" else [])])

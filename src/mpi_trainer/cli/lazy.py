@@ -19,11 +19,13 @@ class LazyGroup(click.Group):
     `command`, or the one named after a colon."""
 
     verbs: ClassVar[Verbs] = {}
+    aliases: ClassVar[Mapping[str, str]] = {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.verbs)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        cmd_name = self.aliases.get(cmd_name, cmd_name)
         if cmd_name not in self.verbs:
             return None
         path, _, name = self.verbs[cmd_name][0].partition(":")
@@ -35,6 +37,8 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args:
+            args = [self.aliases.get(args[0], args[0]), *args[1:]]
         if args and args[0] not in self.verbs and not args[0].startswith("-"):
             from mpi_trainer.api.spelling import nearest
 
@@ -48,5 +52,5 @@ class LazyGroup(click.Group):
             formatter.write_dl([(verb, text) for verb, (_, text) in self.verbs.items()])
 
 
-def group(verbs: Verbs) -> type[LazyGroup]:
-    return type("Verbs", (LazyGroup,), {"verbs": verbs})
+def group(verbs: Verbs, aliases: Mapping[str, str] | None = None) -> type[LazyGroup]:
+    return type("Verbs", (LazyGroup,), {"verbs": verbs, "aliases": aliases or {}})

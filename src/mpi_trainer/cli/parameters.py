@@ -7,11 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from mpi_trainer.sdk.job.new import HostMount
 
 if TYPE_CHECKING:
     from mpi_trainer.local.mpi.distributions import Distribution
+
+
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 class Mount(click.ParamType[Any]):
@@ -44,6 +48,63 @@ class Pair(click.ParamType[Any]):
                 self.fail(f"{name} is not set here; give it as {name}=VALUE", param, ctx)
             text = os.environ[name]
         return name, text
+
+
+class ClaimMount(msgspec.Struct, frozen=True):
+    name: str
+    path: str
+    read_only: bool = False
+
+
+class Claim(click.ParamType[Any]):
+    name = "NAME:PATH"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> ClaimMount:
+        claim, _, rest = str(value).partition(":")
+        path, _, mode = rest.partition(":")
+        if not claim or not path.startswith("/") or mode not in ("", "ro", "rw"):
+            self.fail(f"{value!r} is not NAME:PATH or NAME:PATH:ro with an absolute PATH")
+        return ClaimMount(claim, path, mode == "ro")
+
+
+class Toleration(click.ParamType[Any]):
+    """As `kubectl taint` writes taints."""
+
+    name = "KEY[=VALUE][:EFFECT]"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> dict[str, str]:
+        taint, colon, effect = str(value).partition(":")
+        key, equals, text = taint.partition("=")
+        if not key or (colon and effect not in EFFECTS):
+            self.fail(f"{value!r} is not {self.name}; EFFECT is one of {', '.join(EFFECTS)}")
+        made = {"key": key, "operator": "Equal" if equals else "Exists"}
+        return made | ({"value": text} if equals else {}) | ({"effect": effect} if effect else {})
+
+
+class SecretSource(msgspec.Struct, frozen=True):
+    """One key of a Secret as `variable`; without one, all keys under their own names."""
+
+    secret: str
+    variable: str = ""
+    key: str = ""
+
+    def source(self) -> dict[str, Any]:
+        """As a container has it in `env` or `envFrom`."""
+        if not self.variable:
+            return {"secretRef": {"name": self.secret}}
+        place = {"secretKeyRef": {"name": self.secret, "key": self.key}}
+        return {"name": self.variable, "valueFrom": place}
+
+
+class SecretVariable(click.ParamType[Any]):
+    name = "SECRET|NAME=SECRET:KEY"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> SecretSource:
+        variable, equals, place = str(value).rpartition("=")
+        secret, colon, key = place.partition(":")
+        if not secret or bool(equals) != bool(colon) or (equals and not (variable and key)):
+            self.fail(f"{value!r} is neither SECRET nor NAME=SECRET:KEY")
+        return SecretSource(secret, variable, key)
 
 
 class Mpi(click.ParamType[Any]):

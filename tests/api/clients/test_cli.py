@@ -222,7 +222,7 @@ def test_a_verb_touches_no_job_of_another_kind(odh: Odh, admin: Admin) -> None:
         odh("trainjob", "create", "-f", "-", data=json.dumps(_trainjob(name, admin.namespace)))
     hint = odh("mpijob", "describe", "tune", code=2).stderr
     assert "There is a TrainJob of that name" in hint
-    odh("mpijob", "delete", "--all")
+    odh("mpijob", "delete", "--all", "--yes")
     assert admin.get(f"{JOBS}/mpijobs/both") is None
     assert {job["metadata"]["name"] for job in admin.every(f"{TRAIN}/trainjobs")} == {
         "both",

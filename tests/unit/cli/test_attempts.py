@@ -47,7 +47,7 @@ def test_page_has_every_attempt_with_its_last_words() -> None:
     assert row.split()[:1] == ["1"] and "train-worker-1" in row and "exit code 1" in row
     assert "Last words of attempt 1 (train-launcher):" in text
     assert text.count("  [3] boom") == 12
-    assert "more with `odh mpijob logs train --attempt 1`" in text
+    assert "more with `odh logs train --attempt 1`" in text
     assert "Last words of attempt 2: none were kept: it had not started" in text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from mpi_trainer.api import names
@@ -29,10 +30,27 @@ def _warnings(job: MPIJob) -> Warnings:
         rule = "no pod is left to run ranks: no Worker, and the launcher is not one"
         remedy = "add a Worker, or set runLauncherAsWorker: true"
         yield FieldError(SPECS, SUSPICIOUS, rule=rule, remedy=remedy)
+    yield from _ranks(job)
     for name in (LAUNCHER, WORKER):
         spec = (job.spec.mpi_replica_specs or {}).get(name)
         if spec is not None:
             yield from _replica(job, name, spec)
+
+
+def _ranks(job: MPIJob) -> Warnings:
+    """More ranks than slots, where the launcher's own words say how many."""
+    container = next(iter(job.launcher.template.view.spec.containers), None)
+    words = (*(container.command or ()), *(container.args or ())) if container else ()
+    if not words or words[0].rpartition("/")[2] not in ("mpirun", "mpiexec"):
+        return
+    count = next((n for o, n in itertools.pairwise(words[:9]) if o in ("-n", "-np", "--np")), "")
+    slots = (job.workers + bool(job.spec.run_launcher_as_worker)) * job.slots
+    allowed = any("oversubscribe" in word for word in words)
+    ranks = int(count) if count.isascii() and count.isdecimal() and len(count) < 8 else 0
+    if slots and ranks > slots and not allowed:
+        rule = f"mpirun starts {ranks} ranks, and the job has {slots} slots"
+        remedy = "add workers or slotsPerWorker, or allow it with --oversubscribe"
+        yield FieldError((*SPECS, LAUNCHER), SUSPICIOUS, rule=rule, remedy=remedy)
 
 
 def _replica(job: MPIJob, name: str, spec: ReplicaSpec) -> Warnings:

@@ -102,8 +102,13 @@ def moment(time: datetime | None) -> str | None:
 
 
 def full_name(name: str) -> str:
-    kind = context.job_kind()
-    return f"{kind}.{context.KIND_GROUPS[kind]}/{name}"
+    """As kubectl has it; the bare name where no kind was typed."""
+    kind = context.typed_kind()
+    return kind_and_name(kind, name) if kind else name
+
+
+def kind_and_name(kind: str, name: str) -> str:
+    return f"{kind.lower()}.{context.KIND_GROUPS[kind.lower()]}/{name}"
 
 
 def one_line(text: str) -> str:

@@ -1,20 +1,27 @@
-"""`odh training list`: every kind of training job that the cluster has, newest first (AC-17).
+"""`odh list` and `odh training list`: training jobs of every kind, newest first (AC-17).
 
 States are the six words that all kinds share (`sdk.backends.cluster.kinds`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
 import click
 
+from mpi_trainer.cli import context
 from mpi_trainer.cli.context import cluster, run_async
 from mpi_trainer.cli.output import formatting
 from mpi_trainer.cli.output.verbosity import say, verbosity_options
-from mpi_trainer.cli.verbs.mpijob.list import ListFormat, ListOptions, list_options, print_list
+from mpi_trainer.cli.verbs.mpijob.list import (
+    MPIJOBS,
+    ListFormat,
+    ListOptions,
+    list_options,
+    print_list,
+)
 from mpi_trainer.sdk.backends.backend import JobSummary
 from mpi_trainer.sdk.backends.cluster.kinds import KINDS, Kind
 
@@ -27,10 +34,18 @@ KIND: Final = "KIND"
 @verbosity_options
 def command(*, kinds: tuple[str, ...], **given: Any) -> None:
     """List training jobs of every kind, newest first, or of the kinds that are named."""
+    print_jobs(kinds, ListOptions(**given))
+
+
+def print_jobs(kinds: Sequence[str], asked: ListOptions) -> None:
+    """Of these kinds, or of all where none is named."""
     wanted = [_kind(word) for word in kinds] or list(KINDS)
     reported: set[str] = set()
 
     def found(namespace: str | None) -> list[JobSummary]:
+        if not context.on_cluster():
+            meant = [kind.resource.kind for kind in wanted]
+            return [job for job in context.list_jobs(namespace) if job.kind in meant]
         jobs, closed = run_async(cluster(single=True, kinds=wanted).list_readable(namespace))
         unsaid = [kind for kind in closed if kind not in reported]
         if unsaid:
@@ -38,7 +53,7 @@ def command(*, kinds: tuple[str, ...], **given: Any) -> None:
         reported.update(unsaid)
         return list(jobs)
 
-    print_list(found, EVERY_KIND, ListOptions(**given))
+    print_list(found, EVERY_KIND, asked)
 
 
 def _kind(word: str) -> Kind:
@@ -55,13 +70,6 @@ def kind_of(word: str) -> Kind | None:
     return next((k for k in KINDS if plain in (k.resource.kind.lower(), k.resource.plural)), None)
 
 
-def _full_name(job: JobSummary) -> str:
-    """As kubectl takes it."""
-    kind = kind_of(job.kind)
-    group = "" if kind is None else f".{kind.resource.group}"
-    return f"{job.kind.lower()}{group}/{job.key.name}"
-
-
 def _columns(*, wide: bool, everywhere: bool) -> tuple[str, ...]:
     return (KIND, *formatting.columns(wide=wide, everywhere=everywhere))
 
@@ -74,4 +82,4 @@ def _document(jobs: Iterable[JobSummary]) -> dict[str, Any]:
     return {"kind": "List", "items": [{"kind": job.kind, **formatting.data(job)} for job in jobs]}
 
 
-EVERY_KIND = ListFormat(_document, _full_name, _columns, _row)
+EVERY_KIND = ListFormat(_document, MPIJOBS.name, _columns, _row)

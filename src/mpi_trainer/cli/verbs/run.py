@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import sys
+from datetime import UTC, datetime
 from typing import Any
 
 import click
 import msgspec
 
-from mpi_trainer.api.kinds.mpijob import OPEN_MPI, MPIJob
+from mpi_trainer.api.kinds.mpijob import OPEN_MPI, MPIJob, RunPolicy
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.cli import context
 from mpi_trainer.cli.main import FAILED, INTERRUPTED
 from mpi_trainer.cli.output import terminal
 from mpi_trainer.cli.parameters import Mount, Pair
 from mpi_trainer.cli.verbs.mpi import ensure_installed
+from mpi_trainer.cli.verbs.mpijob.options import Span, whole_seconds
 from mpi_trainer.decide import reasons
 from mpi_trainer.diagnose.rank_lines import Line
 from mpi_trainer.local.errors import LocalError
-from mpi_trainer.local.execute import reports
+from mpi_trainer.local.execute import preflight, reports
 from mpi_trainer.local.execute.prepare import LocalRun, prepare, prepare_train
-from mpi_trainer.local.execute.run import run
+from mpi_trainer.local.execute.run import RunPlan, run
 from mpi_trainer.local.execute.settings import LocalSettings, current_settings
+from mpi_trainer.local.jobs import run_history
 from mpi_trainer.local.mpi import distributions
 from mpi_trainer.local.pods.environment import Materials
 from mpi_trainer.sdk.job.new import NewJob, name_for, with_additions
@@ -50,6 +53,7 @@ replace = msgspec.structs.replace
     help="Directory that stands for a PersistentVolumeClaim.",
 )
 @click.option("--name", help="Name of the job.  [default: from the command]")
+@click.option("--time-limit", type=Span(), help="End the job, as failed, after this long.")
 @click.option("--as-is", is_flag=True, help="Do not put `mpirun -n RANKS` before the command.")
 @click.option(
     "--isolation",
@@ -86,22 +90,51 @@ def command(**options: Any) -> int:
     if options["dry_run"]:
         click.echo(_dry(job, options["output"]))
         return 0
-    quiet, output = options["quiet"], options["output"]
     ready = job.run_plan()
     ensure_installed(job.distribution)
-    if not quiet:
-        for note in job.notes:
-            terminal.say(terminal.faint(note))
-    ended = run(ready, _Printer(quiet=quiet, data_elsewhere=output != "text").hear)
-    if output != "text":
-        click.echo(_formatted(msgspec.to_builtins(ended), output))
-    if not quiet:
+    if not options["quiet"]:
+        _say_notes(job)
+    ended = _run(job, ready, options)
+    if options["output"] != "text":
+        click.echo(_formatted(msgspec.to_builtins(ended), options["output"]))
+    if not options["quiet"]:
         _summary(ended)
+    elif ended.stopped:
+        terminal.say("Stopped")
     elif ended.state != "Succeeded":
         terminal.say(f"{ended.state}: {ended.message}")
     if ended.stopped:
         return INTERRUPTED
     return 0 if ended.state == "Succeeded" else FAILED
+
+
+def _say_notes(job: LocalRun) -> None:
+    for note in job.notes:
+        terminal.say(terminal.faint(note))
+    for note in preflight.check_resources(job.job):
+        terminal.say(f"warning: {note}")
+
+
+def _run(job: LocalRun, ready: RunPlan, options: dict[str, Any]) -> reports.JobEnded:
+    """Runs it to its end, and keeps a record of that for `odh history`."""
+    started = datetime.now(UTC)
+    printer = _Printer(quiet=options["quiet"], data_elsewhere=options["output"] != "text")
+    ended = run(ready, printer.hear)
+    launcher = job.layout.launcher
+    run_history.add(
+        run_history.RunRecord(
+            name=job.job.name,
+            command=options["words"] or (launcher.command if launcher else ()),
+            folder=job.settings.cwd,
+            mpi=job.distribution.name,
+            ranks=len(ended.ranks),
+            started=started,
+            seconds=round(ended.seconds, 3),
+            state="Stopped" if ended.stopped else ended.state,
+            message=ended.message,
+        )
+    )
+    return ended
 
 
 def _local_run(options: dict[str, Any]) -> LocalRun:
@@ -115,14 +148,18 @@ def _local_run(options: dict[str, Any]) -> LocalRun:
         raise click.UsageError("the command is empty; is a variable in it not set?")
     chosen = distributions.named(options["mpi"]) if options["mpi"] else None
     if path:
-        given = [o for o in ("workers", "slots", "name") if options[o] is not None]
+        given = [o for o in ("workers", "slots", "name", "time_limit") if options[o] is not None]
         if given:
             raise click.UsageError(
-                f"--{given[0]} cannot be given with -f: it stands in the file; edit it there"
+                f"--{given[0].replace('_', '-')} cannot be given with -f: it stands in the file; "
+                "edit it there"
             )
         return _from_file(path, options)
     if options["runtime"]:
         raise click.UsageError("--runtime is for the TrainJob of a file; give that with -f")
+    settings = _settings(options, Materials())
+    if not options["as_is"]:
+        preflight.check_command(words, settings)
     job = NewJob(
         name=options["name"] or name_for(words),
         command=words,
@@ -133,8 +170,9 @@ def _local_run(options: dict[str, Any]) -> LocalRun:
         mounts=options["mounts"],
         as_is=options["as_is"],
         backoff_limit=0,
+        run_policy=RunPolicy(active_deadline_seconds=whole_seconds(options["time_limit"])),
     ).mpijob()
-    return prepare(job, _settings(options, Materials()))
+    return prepare(job, settings)
 
 
 def _from_file(path: str, options: dict[str, Any]) -> LocalRun:

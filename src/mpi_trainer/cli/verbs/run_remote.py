@@ -13,12 +13,13 @@ from typing import Any
 
 import click
 
-from mpi_trainer.api.kinds.mpijob import OPEN_MPI
+from mpi_trainer.api.kinds.mpijob import OPEN_MPI, RunPolicy
 from mpi_trainer.cli import context
 from mpi_trainer.cli.context import connect, run_async
 from mpi_trainer.cli.main import INTERRUPTED
 from mpi_trainer.cli.output.verbosity import say
 from mpi_trainer.cli.verbs.mpijob.logs import Printer, followed
+from mpi_trainer.cli.verbs.mpijob.options import whole_seconds
 from mpi_trainer.local.mpi import distributions
 from mpi_trainer.sdk.backends.backend import Backend, Key, LogQuery
 from mpi_trainer.sdk.backends.cluster.defaults import IMAGE
@@ -58,6 +59,7 @@ def run(options: dict[str, Any]) -> int:
         env=options["env"],
         as_is=options["as_is"],
         backoff_limit=0,
+        run_policy=RunPolicy(active_deadline_seconds=whole_seconds(options["time_limit"])),
         image=options["image"] or LOCAL_IMAGE,
     ).mpijob()
     backend = connect()

@@ -11,7 +11,7 @@ import click
 
 from mpi_trainer.cli import context
 from mpi_trainer.cli.lazy import LazyGroup
-from mpi_trainer.cli.verbs.mpijob import VERBS
+from mpi_trainer.cli.verbs.mpijob import ALIASES, VERBS
 
 MPIJOBS = ("mpijob", "mpijobs")
 TRAINJOBS = ("trainjob", "trainjobs")
@@ -21,6 +21,7 @@ NOT_FOR_OLDER = ("create", "clone")
 
 class KindAfterVerb(LazyGroup):
     verbs = VERBS
+    aliases = ALIASES
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

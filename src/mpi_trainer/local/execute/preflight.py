@@ -1,4 +1,4 @@
-"""What a job needs of this machine's files, checked before anything starts.
+"""What a job needs of this machine, checked before anything starts: its program, its files.
 
 The error for a missing directory names its field and the command that makes it. Folders within a
 PersistentVolumeClaim are made, as a kubelet makes a subPath. Danger: a directory can still go away
@@ -7,15 +7,27 @@ between this check and the start; then the pod's own error names it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from typing import Final
 
+from mpi_trainer.api import quantities
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.api.kinds.pods import Container, PodSpec
+from mpi_trainer.api.spelling import nearest
+from mpi_trainer.api.validation import resources
+from mpi_trainer.layout.launch import LAUNCHERS
 from mpi_trainer.local.errors import CannotApply, LocalError
+from mpi_trainer.local.execute.settings import LocalSettings
 from mpi_trainer.local.pods import volumes
 from mpi_trainer.local.pods.environment import Materials
 from mpi_trainer.local.pods.volumes import PodVolumes
+
+_PYTHON: Final = re.compile(r"python[0-9.]*")
+_SHELLS_OWN: Final = frozenset({"cd", "source", ".", "export", "set", "ulimit", "alias", "eval"})
 
 
 def check(job: MPIJob, materials: Materials, claims: Mapping[str, str]) -> None:
@@ -28,6 +40,64 @@ def check(job: MPIJob, materials: Materials, claims: Mapping[str, str]) -> None:
         mounted = volumes.pod_volumes(spec, container, materials, claims)
         _check_sources(spec, mounted, claims)
         _check_working_dir(role, container.working_dir, mounted)
+
+
+def check_command(words: Sequence[str], settings: LocalSettings) -> None:
+    """LocalError where a command that was typed cannot run: no such program, or no such script.
+
+    Only what is certain is refused: a program that is started by another one is not looked for.
+    """
+    program, *rest = words
+    if program in _SHELLS_OWN:
+        raise LocalError(
+            f"`{program}` is a word of the shell, and no shell reads this command",
+            f"Give the line to one: `-- sh -c '{program} …'`.",
+        )
+    if program not in LAUNCHERS and not _found(program, settings):
+        raise LocalError(f"no program `{program}` is found here", _program_hint(program, settings))
+    if not _PYTHON.fullmatch(PurePosixPath(program).name):
+        return
+    script = next((word for word in rest if not word.startswith("-")), "")
+    if script.endswith(".py") and rest[0] == script and not Path(settings.cwd, script).exists():
+        raise LocalError(f"no file {script} in {settings.cwd}", "Check its name and the folder.")
+
+
+def _found(program: str, settings: LocalSettings) -> bool:
+    if "/" in program:
+        return Path(settings.cwd, program).exists()
+    return shutil.which(program, path=dict(settings.env).get("PATH")) is not None
+
+
+def _program_hint(program: str, settings: LocalSettings) -> str:
+    if " " in program and shutil.which(program.split()[0]):
+        return f"Give its words without quotes around all of them: `-- {program}`."
+    if Path(settings.cwd, program).exists():
+        return f"Programs of the folder need their path: `./{program}`."
+    folders = dict(settings.env).get("PATH", "").split(":")
+    known = {one.name for folder in folders for one in _entries(Path(folder))}
+    meant = nearest(program, known)
+    return f"Did you mean `{meant}`?" if meant else "Install it, or put its folder on PATH."
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
+
+
+def check_resources(job: MPIJob) -> list[str]:
+    """Notes about CPUs, memory and GPUs that the job asks for and this machine does not have."""
+    container = next(iter(job.worker.template.view.spec.containers), Container())
+    wanted = {**container.resources.requests, **container.resources.limits}
+    notes = []
+    if resources.gpus(container) and not any(Path("/dev").glob("nvidia[0-9]*")):
+        notes.append("the job asks for GPUs, and this machine has none: it runs without")
+    have = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    for name, limit, unit in (("cpu", os.cpu_count() or 1, "CPUs"), ("memory", have, "memory")):
+        if quantities.parse(wanted.get(name, 0)) > limit:
+            notes.append(f"a worker asks for more {unit} than this machine has: {wanted[name]}")
+    return notes
 
 
 def _check_sources(spec: PodSpec, mounted: PodVolumes, claims: Mapping[str, str]) -> None:

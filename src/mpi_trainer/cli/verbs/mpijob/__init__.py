@@ -26,9 +26,11 @@ VERBS = {
     "delete": ("mpijob.delete", "Stop jobs and remove everything of them."),
     "prune": ("mpijob.delete:prune", "Delete jobs that ended long ago."),
 }
+# What people type first who know kubectl, docker or Slurm.
+ALIASES = {"ls": "list", "rm": "delete", "stop": "suspend", "cancel": "suspend"}
 
 
-@click.group(cls=group(VERBS))
+@click.group(cls=group(VERBS, ALIASES))
 def command() -> None:
     """MPI jobs: submit, follow, stop, repeat.
 

@@ -17,6 +17,7 @@ from mpi_trainer.cli.output.verbosity import say, verbosity_options
 from mpi_trainer.cli.parameters import Mount, Mpi, Pair
 from mpi_trainer.cli.verbs.mpijob import options, submit
 from mpi_trainer.cli.verbs.mpijob.overrides import split_command
+from mpi_trainer.cli.verbs.mpijob.pod_options import pod_options, with_pod_options
 from mpi_trainer.sdk.job.new import NewJob, name_for
 from mpi_trainer.sdk.job.specs import LOCAL_IMAGE, ResourceRequirements
 
@@ -40,7 +41,7 @@ OF_COMMANDS = (
 )
 OF_THIS_MACHINE = {
     "mounts": "--mount shows a folder of this machine, which a cluster's nodes do not have; "
-    "put a volume into a job file",
+    "mount a claim with --pvc",
     "claims": "--claim stands for a claim where there is no cluster; a cluster has its own",
 }
 MPI_OF_A_FILE = (
@@ -86,6 +87,7 @@ POLICIES = {"retries": "backoff_limit", "ttl": "ttl_seconds_after_finished"}
     help="Send this folder along: the job works in it, wherever it runs.",
 )  # fmt: skip
 @click.option("--as-is", is_flag=True, help="Do not put `mpirun -n RANKS` before the command.")
+@pod_options
 @options.submission
 @verbosity_options
 def command(**given: Any) -> int:
@@ -94,14 +96,14 @@ def command(**given: Any) -> int:
     \b
     odh mpijob create train --workers 4 --gpu 1 --image IMG --command "python train.py"
     odh mpijob create train -w 4 -- python train.py --epochs 3
-    odh mpijob create -f mpijob.yaml --follow
+    odh mpijob create -f mpijob.yaml --queue team-a --time-limit 4h --follow
 
     A command that does not start ranks by itself runs as `mpirun -n WORKERS×SLOTS COMMAND`.
     Ctrl-C with --follow or --wait leaves the job running.
     """
     file = _file(given) if given["path"] else None
     jobs = _from_file(given, file) if file else [_from_words(given)]
-    jobs = [_with_policies(job, given) for job in jobs]
+    jobs = [_with_policies(with_pod_options(job, given), given) for job in jobs]
     if (given["follow"] or given["wait"]) and len(jobs) != 1:
         raise click.UsageError(f"--follow and --wait need one job; {given['path']} has {len(jobs)}")
     after = submit.AfterSubmit(
@@ -124,11 +126,23 @@ def command(**given: Any) -> int:
     settings = _settings(given, file)
     if given["workdir"]:
         settings = msgspec.structs.replace(settings, cwd=str(Path(given["workdir"]).resolve()))
+    if not file and not given["as_is"]:
+        _check_command(given, settings)
     return submit.submitted(jobs, settings, after)
 
 
+def _check_command(given: dict[str, Any], settings: LocalSettings) -> None:
+    from mpi_trainer.local.execute.preflight import check_command
+
+    check_command(_command(given), settings)
+
+
+def _command(given: dict[str, Any]) -> tuple[str, ...]:
+    return split_command(given["line"]) if given["line"] is not None else given["words"]
+
+
 def _from_words(given: dict[str, Any]) -> MPIJob:
-    command = split_command(given["line"]) if given["line"] is not None else given["words"]
+    command = _command(given)
     if given["line"] is not None and given["words"]:
         raise click.UsageError("give the command once: with --command, or after `--`")
     if not command:
@@ -171,7 +185,7 @@ def _file(given: dict[str, Any]) -> JobFile:
 def _from_file(given: dict[str, Any], file: JobFile) -> list[MPIJob]:
     for warning in file.warnings:
         say(f"warning: {line(warning)}")
-    jobs = [_in_namespace(job, given["namespace"]) for job in file.jobs]
+    jobs = [_in_namespace(job_files.as_new(job), given["namespace"]) for job in file.jobs]
     if given["name"]:
         if len(jobs) != 1:
             raise click.UsageError(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 
 import click
 
 from mpi_trainer.cli.context import connect, run_async
-from mpi_trainer.cli.main import USAGE
+from mpi_trainer.cli.main import FAILED, USAGE
 from mpi_trainer.cli.output import formatting, terminal
 from mpi_trainer.cli.output.errors import worded
 from mpi_trainer.cli.output.verbosity import say, verbosity_options
@@ -22,10 +23,11 @@ AT_ONCE = 8
 @options.names
 @options.namespace
 @click.option("--all", "everything", is_flag=True, help="Every job of the namespace.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask before --all.")
 @click.option("--ignore-not-found", is_flag=True, help="A job that is not there is no error.")
 @verbosity_options
 def command(
-    *, names: tuple[str, ...], namespace: str, everything: bool, ignore_not_found: bool
+    *, names: tuple[str, ...], namespace: str, everything: bool, yes: bool, ignore_not_found: bool
 ) -> int:
     """Stop jobs and remove everything of them: pods, logs, records.
 
@@ -35,13 +37,20 @@ def command(
     \b
     odh mpijob delete train
     odh mpijob delete train-1 train-2 --ignore-not-found
-    odh mpijob delete --all
+    odh mpijob delete --all --yes          without being asked
     """
     if bool(names) == everything:
         raise click.UsageError("give names of jobs, or --all")
     backend = connect()
     keys = [Key(namespace, name) for name in dict.fromkeys(names)]
-    missing = run_async(_delete(backend, keys, namespace if everything else None))
+    if everything:
+        keys = [summary.key for summary in run_async(backend.list(namespace))]
+        if not keys:
+            say(f"no jobs in namespace {namespace}")
+            return 0
+        if not yes and not _confirmed(len(keys), namespace):
+            return FAILED
+    missing = run_async(_delete(backend, keys))
     if not missing or ignore_not_found or everything:
         return 0
     from mpi_trainer.cli.suggestion import suggestion
@@ -52,12 +61,15 @@ def command(
     return USAGE
 
 
-async def _delete(backend: Backend, keys: list[Key], namespace: str | None) -> list[Key]:
+def _confirmed(count: int, namespace: str) -> bool:
+    if not sys.stdin.isatty():
+        raise click.UsageError("--all needs --yes where nobody can be asked")
+    jobs = "1 job" if count == 1 else f"{count} jobs"
+    return click.confirm(f"Delete {jobs} in namespace {namespace}?", err=True)
+
+
+async def _delete(backend: Backend, keys: list[Key]) -> list[Key]:
     """Deletes them a few at a time; those that were not there."""
-    if namespace is not None:
-        keys = [summary.key for summary in await backend.list(namespace)]
-        if not keys:
-            say(f"no jobs in namespace {namespace}")
     turns = asyncio.Semaphore(AT_ONCE)
     missing = []
 

@@ -2,64 +2,106 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 import click
 
+from mpi_trainer.cli import context
 from mpi_trainer.cli.context import connect, run_async
-from mpi_trainer.cli.output import formats
+from mpi_trainer.cli.main import USAGE
+from mpi_trainer.cli.output import formats, terminal
+from mpi_trainer.cli.output.errors import worded
 from mpi_trainer.cli.output.formats import Format
 from mpi_trainer.cli.output.verbosity import verbosity_options
 from mpi_trainer.cli.verbs.mpijob import options
-from mpi_trainer.cli.verbs.mpijob.list import shown
-from mpi_trainer.sdk.backends.backend import Backend, JobSummary, Key
+from mpi_trainer.cli.verbs.mpijob.list import (
+    MPIJOBS,
+    ListOptions,
+    list_options,
+    print_list,
+    shown,
+)
+from mpi_trainer.sdk.backends.backend import Backend, Key
 from mpi_trainer.sdk.backends.views import details_summary
+from mpi_trainer.sdk.errors import JobNotFound
+
+T = TypeVar("T")
 
 
 @click.command("get")
 @options.names
-@options.namespace
-@options.output
-@click.option("-w", "--watch", is_flag=True, help="Show each change until the job has ended.")
-@click.option("--no-headers", is_flag=True, help="Leave the line of headings out.")
+@list_options
 @verbosity_options
-def command(
-    *, names: tuple[str, ...], namespace: str, form: Format, watch: bool, no_headers: bool
-) -> None:
-    """Show jobs by name, as a table, JSON or YAML.
+def command(*, names: tuple[str, ...], **given: Any) -> int:
+    """Show jobs by name, as a table, JSON or YAML; without a name, list them.
 
     \b
+    odh mpijob get                                             as `list` does
     odh mpijob get train
     odh mpijob get train -o yaml                               the whole object
     odh mpijob get train -o jsonpath='{.status.startTime}'     one field of it
     """
+    asked = ListOptions(**given)
     if not names:
-        raise click.UsageError("give the name of a job; `odh mpijob list` shows all")
-    if watch and len(names) != 1:
+        _list(asked)
+        return 0
+    if asked.everywhere or asked.state:
+        raise click.UsageError("--all-namespaces and --state choose among all jobs; give no name")
+    if asked.watch and len(names) != 1:
         raise click.UsageError("--watch follows one job; give one name")
-    keys = [Key(namespace, name) for name in names]
-    if watch:
-        run_async(_watch(connect(), keys[0], form, headers=not no_headers))
-        return
+    keys = [Key(asked.namespace, name) for name in names]
+    form, headers = asked.form, not asked.no_headers
+    if asked.watch:
+        run_async(_watch(connect(), keys[0], form, headers=headers))
+        return 0
     backend = connect(single=True)
     if form.structured:
-        jobs = run_async(_manifests(backend, keys))
-        click.echo(formats.rendered(_one_or_list(jobs), form))
+        jobs, missing = run_async(_found(keys, backend.get))
+        if jobs:
+            click.echo(formats.rendered(_one_or_list([dict(job.manifest) for job in jobs]), form))
     else:
-        found = run_async(_summaries(backend, keys))
-        click.echo(shown(found, form, everywhere=False, headers=not no_headers))
+        found, missing = run_async(_found(keys, backend.summary))
+        if found:
+            click.echo(shown(found, form, everywhere=False, headers=headers))
+    if missing:
+        _report(missing)
+    return USAGE if missing else 0
+
+
+def _report(missing: list[JobNotFound]) -> None:
+    from mpi_trainer.cli.suggestion import suggestion
+
+    for error in missing:
+        terminal.say(worded(error.problem, suggestion(error.problem) or error.hint))
+
+
+def _list(asked: ListOptions) -> None:
+    """Of the kind that was typed; else of every kind."""
+    kind = context.typed_kind()
+    if kind == context.MPIJOB:
+        print_list(context.list_jobs, MPIJOBS, asked)
+        return
+    from mpi_trainer.cli.verbs import all_kinds
+
+    all_kinds.print_jobs([kind] if kind else [], asked)
 
 
 def _one_or_list(jobs: list[dict[str, Any]]) -> dict[str, Any]:
     return jobs[0] if len(jobs) == 1 else {"apiVersion": "v1", "kind": "List", "items": jobs}
 
 
-async def _manifests(backend: Backend, keys: list[Key]) -> list[dict[str, Any]]:
-    return [dict((await backend.get(key)).manifest) for key in keys]
-
-
-async def _summaries(backend: Backend, keys: list[Key]) -> list[JobSummary]:
-    return [await backend.summary(key) for key in keys]
+async def _found(
+    keys: list[Key], get: Callable[[Key], Awaitable[T]]
+) -> tuple[list[T], list[JobNotFound]]:
+    """What `get` has of them, and an error for each that is not there."""
+    jobs, missing = [], []
+    for key in keys:
+        try:
+            jobs.append(await get(key))
+        except JobNotFound as error:
+            missing.append(error)
+    return jobs, missing
 
 
 async def _watch(backend: Backend, key: Key, form: Format, *, headers: bool) -> None:

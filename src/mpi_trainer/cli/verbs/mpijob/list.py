@@ -61,7 +61,7 @@ class ListFormat(NamedTuple):
 
 MPIJOBS = ListFormat(
     document=lambda jobs: {"kind": "MPIJobList", "items": [formatting.data(job) for job in jobs]},
-    name=lambda job: formatting.full_name(job.key.name),
+    name=lambda job: formatting.kind_and_name(job.kind, job.key.name),
     columns=formatting.columns,
     row=formatting.row,
 )

@@ -42,7 +42,8 @@ def _jobs(said: context.Target, kind: str) -> list[JobSummary]:
     from mpi_trainer.cli.context import cluster, list_jobs, run_async
 
     if not context.on_cluster(said):
-        return list_jobs(said.namespace or DEFAULT_NAMESPACE)
+        found = list_jobs(said.namespace or DEFAULT_NAMESPACE)
+        return [job for job in found if kind in ("", job.kind.lower())]
     namespace = said.namespace or context.cluster_config(said).namespace or DEFAULT_NAMESPACE
     from mpi_trainer.cli.verbs import all_kinds
 
@@ -58,7 +59,7 @@ def _kind(ctx: click.Context | None) -> str:
             if word in context.KIND_GROUPS:
                 return word
         ctx = ctx.parent
-    return context.MPIJOB
+    return ""
 
 
 def seconds(text: str) -> float | None:
@@ -83,6 +84,11 @@ class Span(click.ParamType[float]):
         if found is None:
             self.fail(f"{value!r} is not a duration such as 90, 90s, 5m or 1h30m", param, ctx)
         return found
+
+
+def whole_seconds(span: float | None) -> int | None:
+    """As a deadline is written: at least one."""
+    return None if span is None else max(int(span), 1)
 
 
 class Since(click.ParamType[datetime]):
@@ -114,11 +120,28 @@ class Pattern(click.ParamType[str]):
         return str(value)
 
 
-name = click.argument("name", shell_complete=completed_names)
-names = click.argument("names", nargs=-1, metavar="NAME...", shell_complete=completed_names)
-some_names = click.argument(
-    "names", nargs=-1, required=True, metavar="NAME...", shell_complete=completed_names
+def _bare(
+    ctx: click.Context, param: click.Parameter, value: str | tuple[str, ...]
+) -> str | tuple[str, ...]:
+    """Names without `mpijob.kubeflow.org/` before them, which `-o name` prints."""
+    if isinstance(value, tuple):
+        return tuple(map(_bare_name, value))
+    return _bare_name(value)
+
+
+def _bare_name(text: str) -> str:
+    kind, slash, bare = text.rpartition("/")
+    return bare if slash and context.is_kind(kind.partition(".")[0]) else text
+
+
+name = click.argument("name", callback=_bare, shell_complete=completed_names)
+names = click.argument(
+    "names", nargs=-1, metavar="NAME...", callback=_bare, shell_complete=completed_names
 )
+some_names = click.argument(
+    "names", nargs=-1, required=True, metavar="NAME...", callback=_bare,
+    shell_complete=completed_names,
+)  # fmt: skip
 
 
 def namespace(function: F) -> F:

@@ -1,7 +1,6 @@
 """`odh trainjob VERB …`: TrainJobs, by the verbs of MPI jobs.
 
-Jobs of both kinds share one set of names on this machine, so only `create` and, on a cluster,
-`list` differ.
+Jobs of both kinds share one set of names on this machine, so only `create` and `list` differ.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ import click
 
 from mpi_trainer.cli import context
 from mpi_trainer.cli.lazy import group
+from mpi_trainer.cli.verbs.mpijob import ALIASES
 from mpi_trainer.cli.verbs.mpijob import VERBS as OF_MPIJOBS
 
 VERBS = {
@@ -18,12 +18,12 @@ VERBS = {
 }
 
 
-class _OfTrainJobs(group(VERBS)):  # type: ignore[misc]
+class _OfTrainJobs(group(VERBS, ALIASES)):  # type: ignore[misc]
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
-        if name == "list" and context.on_cluster(context.target_with(ctx, args)):
+        if name == "list":
             from mpi_trainer.cli.verbs.all_kinds import command as everything
 
             return name, everything, [context.TRAINJOB, *rest]

@@ -9,6 +9,7 @@ import msgspec
 
 from mpi_trainer.api.errors import line
 from mpi_trainer.api.kinds.trainjob import TrainJob, to_wire
+from mpi_trainer.api.yaml.decode import decode
 from mpi_trainer.api.yaml.load import JobFile
 from mpi_trainer.cli import context, job_files
 from mpi_trainer.cli.context import run_async
@@ -16,6 +17,7 @@ from mpi_trainer.cli.output.verbosity import detail, say, verbosity_options
 from mpi_trainer.cli.parameters import Mpi, Pair
 from mpi_trainer.cli.verbs.mpi import ensure_installed
 from mpi_trainer.cli.verbs.mpijob import options, submit
+from mpi_trainer.cli.verbs.mpijob.pod_options import add_to_metadata, job_options
 from mpi_trainer.local.execute.prepare import prepare_train
 from mpi_trainer.local.execute.settings import current_settings
 from mpi_trainer.local.pods.environment import Materials
@@ -34,6 +36,7 @@ replace = msgspec.structs.replace
     help="Directory that stands for a PersistentVolumeClaim.",
 )  # fmt: skip
 @click.option("--suspended", is_flag=True, help="Create it, but let it wait for `resume`.")
+@job_options
 @options.submission
 @verbosity_options
 def command(**given: Any) -> int:
@@ -95,6 +98,11 @@ def _check_for_a_cluster(given: dict[str, Any], file: JobFile) -> None:
 
 
 def _wanted(job: TrainJob, given: dict[str, Any]) -> TrainJob:
-    where = job.namespace or given["namespace"]
-    job = replace(job, metadata=replace(job.metadata, namespace=where))
-    return replace(job, spec=replace(job.spec, suspend=True)) if given["suspended"] else job
+    wire = to_wire(job_files.as_new(job))
+    wire["metadata"]["namespace"] = job.namespace or given["namespace"]
+    add_to_metadata(wire["metadata"], given)
+    if given["time_limit"] is not None:
+        wire["spec"]["activeDeadlineSeconds"] = options.whole_seconds(given["time_limit"])
+    if given["suspended"]:
+        wire["spec"]["suspend"] = True
+    return decode(TrainJob, wire).value
