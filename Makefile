@@ -90,7 +90,7 @@ e2e: cluster-parts ## Against a real cluster of three nodes; a selection that CI
 	$(BIN)/pytest -q tests/e2e --ignore tests/e2e/full
 
 e2e-full: cluster-parts ## Against a real cluster and beside the Go operators, everything; by hand
-	$(BIN)/python -m tools.cluster build mpi-operator trainer
+	$(BIN)/python -m tools.cluster build mpi-operator trainer metrics-server training-operator
 	CRASHES=all FUZZ=all $(BIN)/pytest -q tests/api tests/e2e
 
 faults: setup ## Every fault on every MPI, live; takes about an hour, by hand

@@ -148,6 +148,21 @@ TRAINER: Final = Component(
     sum="h1:Je+e7zvTLzB4qW09J1fB7pZrqvPtWuGng2NqdN5p5QU=",
     programs={"trainer-controller-manager": "./cmd/trainer-controller-manager"},
 )
+METRICS_SERVER: Final = Component(
+    name="metrics-server",
+    module="sigs.k8s.io/metrics-server",
+    version="v0.9.0",
+    sum="h1:nlqqZ2H0Xfko8eJC/1qaNVVT17hu4rxndkOi22KTZ4w=",
+    programs={"metrics-server": "./cmd/metrics-server"},
+)
+TRAINING_OPERATOR: Final = Component(
+    name="training-operator",
+    module="github.com/kubeflow/training-operator",
+    version="v1.9.3",
+    sum="h1:aaSHqskOtCY8Dn8sVd+l9p5XAczW6O0nYMPjVLAw/lc=",
+    programs={"training-operator": "./cmd/training-operator.v1"},
+)
+"""Kubeflow's older operator, whose PyTorchJobs and TFJobs our clients list, read and delete"""
 
 COMPONENTS: Final = {
     component.name: component
@@ -164,6 +179,8 @@ COMPONENTS: Final = {
         KWOK,
         MPI_OPERATOR,
         TRAINER,
+        METRICS_SERVER,
+        TRAINING_OPERATOR,
     )
 }
 """every component by name, in the order in which a cold machine builds them"""

@@ -28,6 +28,7 @@ _KUEUE_FRAMEWORKS = (
     "jobset.x-k8s.io/jobset",
     "trainer.kubeflow.org/trainjob",
 )
+_RESOLUTION = "--metric-resolution=10s"
 
 
 class Published(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,6 +102,28 @@ def with_our_job_kinds(obj: Object) -> Object:
     return {**obj, "data": {**obj["data"], file: yaml.safe_dump(config)}}
 
 
+def measuring_soon(obj: Object) -> Object:
+    """metrics-server measures as often as it can, and is asked at once whether it is ready."""
+    if obj.get("kind") != "Deployment":
+        return obj
+    pod = obj["spec"]["template"]["spec"]
+    containers = [
+        {
+            **each,
+            "args": [_RESOLUTION if "--metric-resolution" in a else a for a in each["args"]],
+            "readinessProbe": {
+                **each["readinessProbe"],
+                "initialDelaySeconds": 1,
+                "periodSeconds": 1,
+                "failureThreshold": 30,
+            },
+        }
+        for each in pod["containers"]
+    ]
+    template = {**obj["spec"]["template"], "spec": {**pod, "containers": containers}}
+    return {**obj, "spec": {**obj["spec"], "template": template}}
+
+
 def images_of(objects: Iterable[Object]) -> list[str]:
     """The image names that Deployments use."""
     return [
@@ -123,6 +146,12 @@ PUBLISHED: Final = {
         program="kueue",
         directory="config/default",
         changes=(without_registry, with_our_job_kinds),
+    ),
+    "metrics-server": Published(
+        component="metrics-server",
+        program="metrics-server",
+        directory="manifests/base",
+        changes=(without_registry, measuring_soon),
     ),
     "mpi-operator": Published(
         component="mpi-operator",

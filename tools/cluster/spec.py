@@ -19,16 +19,17 @@ from tools.cluster.paths import RUN, clusters_root
 Profile = Literal["api", "kwok", "full"]
 
 PROFILES: Final = ("api", "kwok", "full")
-ADDONS: Final = ("dns", "jobset", "kueue", "netpol", "kwok", "scc")
+ADDONS: Final = ("dns", "jobset", "kueue", "netpol", "kwok", "scc", "metrics-server")
 PEERS: Final = ("mpi-operator", "trainer")
 """the Go controllers that serve the same APIs as ours, for comparison only"""
-_NEEDS_NODES: Final = frozenset({"dns", "jobset", "kueue", "netpol", *PEERS})
+_NEEDS_NODES: Final = frozenset({"dns", "jobset", "kueue", "netpol", "metrics-server", *PEERS})
 _ADDON_COMPONENTS: Final = {
     "dns": c.COREDNS,
     "jobset": c.JOBSET,
     "kueue": c.KUEUE,
     "netpol": c.KUBE_ROUTER,
     "kwok": c.KWOK,
+    "metrics-server": c.METRICS_SERVER,
     "mpi-operator": c.MPI_OPERATOR,
     "trainer": c.TRAINER,
 }

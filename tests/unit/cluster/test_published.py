@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import yaml
 
-from tools.cluster.published import images_of, with_our_job_kinds, without_registry
+from tools.cluster.published import (
+    images_of,
+    measuring_soon,
+    with_our_job_kinds,
+    without_registry,
+)
 
 DEPLOYMENT = {
     "kind": "Deployment",
@@ -44,3 +49,14 @@ def test_kueue_manages_our_job_kinds_and_keeps_its_other_settings() -> None:
 
 def test_images_are_read_from_deployments_only() -> None:
     assert images_of([DEPLOYMENT, CONFIG]) == ["a/b:1"]
+
+
+def test_metrics_server_measures_as_often_as_it_can() -> None:
+    probe = {"initialDelaySeconds": 20, "httpGet": {"path": "/readyz"}}
+    each = {"name": "m", "args": ["--a", "--metric-resolution=15s"], "readinessProbe": probe}
+    deployment = {"kind": "Deployment", "spec": {"template": {"spec": {"containers": [each]}}}}
+    (made,) = measuring_soon(deployment)["spec"]["template"]["spec"]["containers"]
+    assert made["args"] == ["--a", "--metric-resolution=10s"]
+    assert made["readinessProbe"]["initialDelaySeconds"] == 1
+    assert made["readinessProbe"]["httpGet"] == probe["httpGet"]
+    assert measuring_soon(CONFIG) is CONFIG
