@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from mpi_trainer.sdk.backends.backend import JobView, ReplicaCount
+from mpi_trainer.sdk.backends.backend import JobView, Key, ReplicaCount
 from mpi_trainer.sdk.backends.cluster.find import FoundJob
 from mpi_trainer.sdk.backends.cluster.kinds import KINDS, MPIJOB, TRAINJOB, Kind
+from mpi_trainer.sdk.backends.cluster.observed import Meta, Pod
 from mpi_trainer.sdk.backends.views import LONG_AGO, summary
 from mpi_trainer.sdk.errors import JobError
 from openshift_ai_sdk.training import MPIJob
@@ -65,6 +66,46 @@ def _pytorchjob() -> JobView:
     replicas = {"Master": {"replicas": 1}, "Worker": {"replicas": 2}}
     spec = {"runPolicy": {"suspend": True}, "pytorchReplicaSpecs": replicas}
     return PYTORCH.view(stored(spec=spec, status={"replicaStatuses": {"Worker": {"active": 2}}}))
+
+
+def test_every_replica_of_an_older_kind_is_counted_and_its_master_apart() -> None:
+    """AC-17: as the training operator writes it, by types of its own."""
+    replicas = {"Chief": {"replicas": 1}, "PS": {"replicas": 2}, "Worker": {"replicas": 3}}
+    status = {"Chief": {"active": 1}, "PS": {"active": 2}, "Worker": {"active": 1, "failed": 2}}
+    spec = {"tfReplicaSpecs": replicas}
+    view = KINDS[3].view(stored(spec=spec, status={"replicaStatuses": status}))
+    assert view.counts.launcher == ReplicaCount(1, active=1)
+    assert view.counts.workers == ReplicaCount(6, active=4, failed=2)
+    alone = KINDS[3].view(stored(spec={"tfReplicaSpecs": {"Worker": {"replicas": 2}}}))
+    assert alone.counts.launcher == ReplicaCount(0)
+
+
+def test_pods_of_another_kind_s_job_of_the_same_name_are_not_this_job_s() -> None:
+    name, label = Key("team", "train"), "training.kubeflow.org/operator-name"
+    mpi, _, torch, tf = (kind.selector(name) for kind in KINDS)
+    assert mpi.endswith(f",{label}!=pytorchjob-controller,{label}!=tfjob-controller")
+    assert (torch[-22:], tf[-17:]) == ("=pytorchjob-controller", "=tfjob-controller")
+
+
+@pytest.mark.parametrize(
+    ("labels", "role", "numbered"),
+    [
+        ({"replica-type": "master", "job-role": "master"}, "launcher", False),
+        ({"replica-type": "chief", "job-role": "master"}, "launcher", False),
+        ({"replica-type": "worker", "job-role": "master"}, "worker", True),
+        ({"replica-type": "ps"}, "worker", False),
+        ({"job-role": "launcher"}, "launcher", True),
+        ({"job-role": "worker"}, "worker", True),
+        ({}, "worker", True),
+    ],
+)
+def test_the_type_of_a_replica_says_what_a_pod_is(
+    labels: dict[str, str], role: str, numbered: bool
+) -> None:
+    """Where there is no master the operator gives the first worker the role of one."""
+    found = {f"training.kubeflow.org/{name}": value for name, value in labels.items()}
+    pod = Pod(metadata=Meta(labels=found))
+    assert (pod.role, pod.numbered) == (role, numbered)
 
 
 def test_strange_object_is_shown_with_what_is_understood_of_it() -> None:

@@ -64,7 +64,8 @@ class _Filter(msgspec.Struct, frozen=True):
             return False
         if headless and self.role == "launcher":
             return True
-        return pod.role == self.role and (self.index is None or pod.index == self.index)
+        numbered = self.index is None or (pod.numbered and pod.index == self.index)
+        return pod.role == self.role and numbered
 
 
 class _Reader:

@@ -14,9 +14,9 @@ import msgspec
 
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds import trainjob
-from mpi_trainer.api.kinds.labels import LABEL_JOB, LABEL_JOBSET
+from mpi_trainer.api.kinds.labels import LABEL_JOB, LABEL_JOBSET, LABEL_OPERATOR
 from mpi_trainer.api.kinds.meta import ObjectMeta
-from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob, MPIJobStatus
+from mpi_trainer.api.kinds.mpijob import LAUNCHER, MPIJob, MPIJobStatus
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.api.yaml.decode import decode
 from mpi_trainer.decide.trainjob import status_annotations
@@ -42,6 +42,8 @@ class Kind(msgspec.Struct, frozen=True):
     read: Callable[[Object], JobView]
     headless: Callable[[Object], bool]
     """whether no pod speaks for the others, so that the job's lines are those of all"""
+    operator: str = ""
+    """a further selector: pods of other kinds have the same label, and jobs may share a name"""
 
     def view(self, stored: Object) -> JobView:
         """Of an object of this kind, as the server has it; items of a list do not say their kind.
@@ -53,7 +55,7 @@ class Kind(msgspec.Struct, frozen=True):
         return self.read({**typed, **stored, "metadata": meta})
 
     def selector(self, key: Key) -> str:
-        return f"{self.label}={key.name}"
+        return f"{self.label}={key.name}{self.operator}"
 
     def suspended(self, wanted: bool) -> dict[str, Any]:
         """A merge patch."""
@@ -131,18 +133,26 @@ def _time(text: str) -> datetime | None:
 
 
 def _older_kind(data: Object) -> JobView:
-    """Kubeflow's older kinds have MPIJob's status, and their replicas by names of their own."""
+    """Kubeflow's older kinds have MPIJob's status, and their replicas by names of their own. Its
+    workers are all of them: a master computes as they do."""
     policy = (data.get("spec") or {}).get("runPolicy") or {}
-    workers = sum(int((one or {}).get("replicas") or 1) for one in _replicas(data).values())
     meta = decode(ObjectMeta, data.get("metadata") or {}).value
     status = decode(MPIJobStatus, data.get("status") or {}).value
+    wanted = {name: int((one or {}).get("replicas") or 1) for name, one in _replicas(data).items()}
+    first = next((name for name in wanted if name.lower() in _FIRST), LAUNCHER)
+    counts = [replica_count(status, name, number) for name, number in wanted.items()]
     return JobView(
         kind=str(data["kind"]),
         key=Key(meta.namespace, meta.name),
         state=c.state(status.conditions),
         counts=JobCounts(
-            launcher=replica_count(status, LAUNCHER, 1),
-            workers=replica_count(status, WORKER, workers),
+            launcher=replica_count(status, first, wanted.get(first, 0)),
+            workers=ReplicaCount(
+                sum(one.wanted for one in counts),
+                sum(one.active for one in counts),
+                sum(one.succeeded for one in counts),
+                sum(one.failed for one in counts),
+            ),
         ),
         times=JobTimes(
             created=meta.creation_timestamp,
@@ -178,11 +188,23 @@ def _older(kind: str) -> Kind:
         ("spec", "runPolicy", "suspend"),
         _older_kind,
         _headless_older,
+        f",{LABEL_OPERATOR}={_controller(kind)}",
     )
 
 
+def _controller(kind: str) -> str:
+    """What the training operator calls itself on the pods of that kind."""
+    return f"{kind.lower()}-controller"
+
+
+_OLDER: Final = ("PyTorchJob", "TFJob")
 MPIJOB: Final = Kind(
-    MPIJOBS, LABEL_JOB, ("spec", "runPolicy", "suspend"), _mpijob, lambda data: False
+    MPIJOBS,
+    LABEL_JOB,
+    ("spec", "runPolicy", "suspend"),
+    _mpijob,
+    lambda data: False,
+    "".join(f",{LABEL_OPERATOR}!={_controller(kind)}" for kind in _OLDER),
 )
 TRAINJOB: Final = Kind(TRAINJOBS, LABEL_JOBSET, ("spec", "suspend"), _trainjob, _headless_train)
-KINDS: Final = (MPIJOB, TRAINJOB, _older("PyTorchJob"), _older("TFJob"))
+KINDS: Final = (MPIJOB, TRAINJOB, *(_older(kind) for kind in _OLDER))

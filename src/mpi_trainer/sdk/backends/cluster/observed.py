@@ -40,7 +40,7 @@ from mpi_trainer.sdk.backends.backend import (
 )
 from mpi_trainer.sdk.backends.views import LONG_AGO
 
-_ROLES = (LABEL_ROLE, LABEL_REPLICATED_JOB, LABEL_REPLICA_TYPE)
+_ROLES = (LABEL_REPLICA_TYPE, LABEL_ROLE, LABEL_REPLICATED_JOB)
 _FIRST = frozenset({"launcher", "master", "chief"})
 
 
@@ -75,10 +75,16 @@ class Pod(evidence.Pod, frozen=True):
 
     @property
     def role(self) -> Literal["launcher", "worker"]:
-        """By the labels of whichever kind the job is of; a master speaks for its workers too."""
+        """By the first of the labels of whichever kind the job is of; a master speaks for its
+        workers too. The training operator gives a first worker the role of a master."""
         labels = self.metadata.labels
-        first = {labels.get(name, "").lower() for name in _ROLES} & _FIRST
-        return "launcher" if first else "worker"
+        said = next((labels[name] for name in _ROLES if name in labels), "")
+        return "launcher" if said.lower() in _FIRST else "worker"
+
+    @property
+    def numbered(self) -> bool:
+        """Whether its index is that of a worker, and not of a parameter server or an evaluator."""
+        return self.metadata.labels.get(LABEL_REPLICA_TYPE, "worker").lower() == "worker"
 
     @property
     def index(self) -> int:
