@@ -137,7 +137,8 @@ def _too_much(room: QuotaRoom, jobs: str) -> FieldError:
         if fits
         else "ask for less per pod, or have the quota raised"
     )
-    return FieldError(_path(room), FORBIDDEN, rule=_numbers(room, jobs), remedy=remedy)
+    rule = f"quota exceeded: {_numbers(room, jobs)}"
+    return FieldError(_path(room), FORBIDDEN, rule=rule, remedy=remedy)
 
 
 def _not_now(room: QuotaRoom, jobs: str) -> FieldError:

@@ -145,7 +145,7 @@ def test_more_nodes_than_the_quota_are_refused_with_the_numbers(plain_namespace:
         [(("spec", "trainer", "numNodes"), 8), (("spec", "trainer", "resourcesPerNode"), gpus)],
     )
     said = tried(plain_namespace, big)
-    assert "spec.trainer.numNodes: Forbidden: asks for 16 " in said
+    assert "spec.trainer.numNodes: Forbidden: quota exceeded: asks for 16 " in said
     assert "quota `team` allows 8, 0 in use by 0 jobs, 8 left; use at most" in said
     assert "created" in tried(plain_namespace, changed(big, [(("spec", "suspend"), True)]))
 

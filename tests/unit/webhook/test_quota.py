@@ -46,9 +46,9 @@ def quotas(hard: dict[str, str], used: dict[str, str], **spec: Any) -> list[quot
 def test_more_than_the_hard_limit_is_refused_with_all_the_numbers() -> None:
     found = quota.errors(gpus(8, 2), quotas({GPU: "8"}, {GPU: "6"}), 3)
     assert [str(error) for error in found] == [
-        "spec.mpiReplicaSpecs.Worker.replicas: Forbidden: asks for 16 requests.nvidia.com/gpu "
-        "(8 workers x 2); quota `team` allows 8, 6 in use by 3 jobs, 2 left; use at most 4 "
-        "workers, ask for less per worker, or have the quota raised"
+        "spec.mpiReplicaSpecs.Worker.replicas: Forbidden: quota exceeded: asks for 16 "
+        "requests.nvidia.com/gpu (8 workers x 2); quota `team` allows 8, 6 in use by 3 jobs, 2 left; "
+        "use at most 4 workers, ask for less per worker, or have the quota raised"
     ]
     assert not quota.warnings(gpus(8, 2), quotas({GPU: "8"}, {GPU: "6"}), 3)
 
@@ -222,9 +222,9 @@ def test_a_trainjob_is_counted_by_its_nodes() -> None:
     """CTL-4 area 8; an initializer has ended before the nodes begin."""
     found = quota.errors(trained(8, launcher_too=True), quotas({GPU: "8"}, {GPU: "6"}), 3)
     assert [str(error) for error in found] == [
-        "spec.trainer.numNodes: Forbidden: asks for 16 requests.nvidia.com/gpu (launcher 2 + "
-        "7 nodes x 2); quota `team` allows 8, 6 in use by 3 jobs, 2 left; use at most 4 nodes, "
-        "ask for less per node, or have the quota raised"
+        "spec.trainer.numNodes: Forbidden: quota exceeded: asks for 16 "
+        "requests.nvidia.com/gpu (launcher 2 + 7 nodes x 2); quota `team` allows 8, 6 in use by "
+        "3 jobs, 2 left; use at most 4 nodes, ask for less per node, or have the quota raised"
     ]
 
 
@@ -237,7 +237,7 @@ def test_a_job_that_runs_beside_the_nodes_is_counted_with_them() -> None:
 
 def test_what_comes_before_the_nodes_must_have_room_too() -> None:
     (error,) = quota.errors(trained(2, launcher_too=True), quotas({GPU: "5"}, {}), 0)
-    assert str(error).startswith("spec.runtimeRef.name: Forbidden: asks for 6")
+    assert str(error).startswith("spec.runtimeRef.name: Forbidden: quota exceeded: asks for 6")
 
 
 def test_a_trainjob_that_fits_later_or_is_queued_is_not_refused() -> None:
