@@ -285,4 +285,4 @@ def test_more_workers_than_the_quota_are_refused_at_a_change(team: Team, how: st
     )
     said = team.said(team.eve, how, MPIJOBS, grown)
     team.kubectl("delete", "resourcequota", "team")
-    assert "Worker.replicas: Forbidden: asks for 9" in said
+    assert "Worker.replicas: Forbidden: quota exceeded: asks for 9" in said

@@ -12,9 +12,22 @@ from typing import Any
 
 import pytest
 
+from mpi_trainer.api.kinds.runtime import to_wire as runtime_wire
+from mpi_trainer.api.yaml import load
 from mpi_trainer.sdk import event_loop
 from mpi_trainer.sdk.backends.backend import Key
-from openshift_ai_sdk.training import JobError, JobNotFound, TrainingClient, connect
+from openshift_ai_sdk.training import (
+    JobError,
+    JobExists,
+    JobNotFound,
+    RuntimeNotFound,
+    RuntimeRef,
+    TrainingClient,
+    TrainJob,
+    TrainJobClient,
+    TrainJobSpec,
+    connect,
+)
 from tests.api.admin import JOBS, Admin, Object, Refusal
 from tests.api.lab import admin, served
 from tests.api.running import job
@@ -24,6 +37,7 @@ from tools.cluster.spec import Spec
 __all__ = ["admin", "served"]
 
 CRDS = Path(__file__).parents[3] / "manifests/crds"
+RUNTIME = Path(__file__).parents[3] / "src/mpi_trainer/local/runtimes/mpi-openmpi-cpu.yaml"
 TRAIN = "apis/trainer.kubeflow.org/v1alpha1"
 OLDER = "apis/kubeflow.org/v1"
 
@@ -296,3 +310,54 @@ def test_pruning_clears_away_mpijobs_only(client: TrainingClient, admin: Admin) 
 def test_manifest_is_the_kind_s_own(client: TrainingClient, admin: Admin) -> None:
     found = event_loop.run(client.backend.get(Key(admin.namespace, "train"))).manifest
     assert (found["kind"], found["spec"]["trainer"]) == ("TrainJob", {"numNodes": 3})
+
+
+def test_client_for_trainjobs_never_means_an_mpijob_of_the_name(
+    client: TrainingClient, admin: Admin
+) -> None:
+    admin.create(f"{JOBS}/mpijobs", job(name="train"))
+    trains = TrainJobClient(backend=client.backend)
+    assert trains.list().names == ["train"]
+    found = trains.get("train")
+    assert found.spec.trainer is not None and found.spec.trainer.num_nodes == 3
+    admin.patch(f"{TRAIN}/trainjobs/train/status", {"status": {"conditions": [holds("Complete")]}})
+    assert found.wait_for_completion(timeout=60) == "Succeeded" == trains.status("train").state
+    assert client.get_job_status("train").state == "Created"
+    with pytest.raises(JobNotFound, match=f"job {admin.namespace}/mpi not found"):
+        TrainJob.get("mpi", admin.namespace, backend=client.backend)
+    with pytest.raises(JobExists, match="/train already exists"):
+        trains.create(TrainJobSpec(RuntimeRef(name="torch-distributed")), name="train")
+    trains.delete("train")
+    assert admin.get(f"{TRAIN}/trainjobs/train") is None
+    assert admin.get(f"{JOBS}/mpijobs/train") is not None
+
+
+def test_runtimes_of_the_namespace_come_before_the_cluster_s(
+    client: TrainingClient, admin: Admin, every_kind: Spec
+) -> None:
+    with pytest.raises(RuntimeNotFound, match="ClusterTrainingRuntime mine not found"):
+        client.get_runtime("mine")
+    (shipped,) = load.objects(RUNTIME.read_text(), "runtime").runtimes
+    kubectl = Kubectl(every_kind, admin.namespace)
+    common: Object = {**runtime_wire(shipped), "metadata": {"name": "mine"}}
+    own: Object = {**common, "kind": "TrainingRuntime"}
+    own["metadata"] = {"name": "mine", "namespace": admin.namespace}
+    kubectl.apply(common, own)
+    try:
+        listed = [one for one in client.list_runtimes() if one.name == "mine"]
+        assert [one.kind for one in listed] == ["TrainingRuntime", "ClusterTrainingRuntime"]
+        assert client.get_runtime("mine") == listed[0]
+        assert client.get_runtime("mine", kind="ClusterTrainingRuntime") == listed[1]
+        assert (listed[0].framework, listed[0].num_nodes) == ("mpi", 1)
+        trained = client.train(print_number, runtime="mine", num_nodes=2, func_args={"number": 7})
+        stored = admin.get(f"{TRAIN}/trainjobs/{trained.name}")
+        assert stored is not None
+        assert stored["spec"]["runtimeRef"]["kind"] == "TrainingRuntime"
+        words = stored["spec"]["trainer"]["command"]
+        assert words[:3] == ["mpirun", "-n", "2"] and '{"number": 7}' in words[-1]
+    finally:
+        kubectl("delete", "clustertrainingruntime", "mine")
+
+
+def print_number(number: int) -> None:
+    print(number)

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from mpi_trainer.local.errors import LocalError
-from mpi_trainer.local.execute.settings import given_claims, python_environment
+from mpi_trainer.local.execute.settings import current_settings, given_claims, python_environment
 
 
 @pytest.mark.parametrize("variable", ["VIRTUAL_ENV", "CONDA_PREFIX"])
@@ -60,7 +60,9 @@ def test_only_what_programs_need_is_taken() -> None:
     assert env == needed
 
 
-def test_directories_for_claims_are_read_from_one_variable() -> None:
+def test_directories_for_claims_are_read_from_one_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MPI_TRAINER_CLAIMS", "data=/a:models=/m")
+    assert current_settings({"data": "/b"}).claims == {"data": "/b", "models": "/m"}
     assert given_claims("data=/srv/a=b:models=/m:") == {"data": "/srv/a=b", "models": "/m"}
     assert given_claims("") == {}
     with pytest.raises(LocalError, match="'data' is not NAME=DIRECTORY"):

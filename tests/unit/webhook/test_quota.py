@@ -47,8 +47,8 @@ def test_more_than_the_hard_limit_is_refused_with_all_the_numbers() -> None:
     found = quota.errors(gpus(8, 2), quotas({GPU: "8"}, {GPU: "6"}), 3)
     assert [str(error) for error in found] == [
         "spec.mpiReplicaSpecs.Worker.replicas: Forbidden: quota exceeded: asks for 16 "
-        "requests.nvidia.com/gpu (8 workers x 2); quota `team` allows 8, 6 in use by 3 jobs, 2 left; "
-        "use at most 4 workers, ask for less per worker, or have the quota raised"
+        "requests.nvidia.com/gpu (8 workers x 2); quota `team` allows 8, 6 in use by 3 jobs, 2 "
+        "left; use at most 4 workers, ask for less per worker, or have the quota raised"
     ]
     assert not quota.warnings(gpus(8, 2), quotas({GPU: "8"}, {GPU: "6"}), 3)
 

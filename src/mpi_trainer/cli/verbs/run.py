@@ -205,10 +205,9 @@ def _from_file(path: str, options: dict[str, Any]) -> LocalRun:
 
 def _settings(options: dict[str, Any], materials: Materials) -> LocalSettings:
     return replace(
-        current_settings(),
+        current_settings(dict(options["claims"])),
         distribution=options["mpi"],
         isolation=options["isolation"],
-        claims=dict(options["claims"]),
         materials=materials,
     )
 

@@ -44,10 +44,12 @@ class LocalSettings(msgspec.Struct, frozen=True):
     train: SubmittedTrainJob | None = None
 
 
-def current_settings() -> LocalSettings:
-    """The caller's directory and the variables that programs need."""
+def current_settings(claims: Mapping[str, str] | None = None) -> LocalSettings:
+    """The caller's directory and the variables that programs need; `claims` are beside those that
+    the caller's own variable gives."""
     env = tuple(python_environment(os.environ).items())
-    return LocalSettings(cwd=_directory(), env=env, claims=given_claims(os.environ.get(CLAIMS, "")))
+    given = given_claims(os.environ.get(CLAIMS, ""))
+    return LocalSettings(cwd=_directory(), env=env, claims={**given, **(claims or {})})
 
 
 def given_claims(text: str) -> dict[str, str]:

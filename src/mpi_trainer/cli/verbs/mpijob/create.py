@@ -242,8 +242,7 @@ def _settings(given: dict[str, Any], file: JobFile | None) -> LocalSettings:
         {s.metadata.name: s.files for s in (file.secrets if file else ())},
     )
     return msgspec.structs.replace(
-        current_settings(),
+        current_settings(dict(given["claims"])),
         distribution=given["mpi"].name if given["mpi"] else None,
-        claims=dict(given["claims"]),
         materials=materials,
     )

@@ -62,9 +62,8 @@ def command(**given: Any) -> int:
         return submit.train_to_the_cluster(job, others, after)
     runtime = job_files.runtime_for(job, file, given["runtime"])
     settings = replace(
-        current_settings(),
+        current_settings(dict(given["claims"])),
         distribution=given["mpi"].name if given["mpi"] else None,
-        claims=dict(given["claims"]),
         materials=Materials(
             {c.metadata.name: c.files for c in file.config_maps},
             {s.metadata.name: s.files for s in file.secrets},
