@@ -13,7 +13,7 @@ COV := --cov --cov-report=
 BESIDE_LOCAL := tests/api/clients tests/api/admission tests/api/test_policies.py
 
 .PHONY: help setup setup-run cluster-parts demo check lint unit fix test machine clusters sim local api api-beside-local api-beside-e2e api-parts api-oldest e2e e2e-full faults soak \
-	bench cluster cluster-down golden lock picture docs manifests image-digests pod-schema clean
+	bench cluster cluster-down golden wheels lock picture docs manifests image-digests pod-schema clean
 
 help: ## Show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -118,6 +118,10 @@ golden: setup ## Write the goldens anew; read the diff against upstream's facts 
 	$(BIN)/python -m tests.golden.projection
 	$(BIN)/python -m tests.golden.render.objects
 	$(BIN)/python -m tests.golden.trainjob.objects
+
+wheels: setup ## Build the wheels openshift-ai-sdk and mpi-trainer into dist/
+	$(BIN)/python -m hatchling build -t wheel -d $(CURDIR)/dist
+	cd packages/mpi-trainer && $(CURDIR)/$(BIN)/python -m hatchling build -t wheel -d $(CURDIR)/dist
 
 lock: setup ## Lock the requirements anew, with hashes
 	tools/lock.sh
