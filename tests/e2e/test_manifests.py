@@ -74,7 +74,8 @@ def jobs(
         image(directory)
     kubectl = Kubectl(cluster, f"test-manifests-{secrets.token_hex(4)}")
     kubectl.apply(restricted(kubectl.namespace))
-    kubectl("apply", "-f", str(FOLDER / "network-policies.yaml"))
+    for name in ("network-policies", "priority-class"):
+        kubectl("apply", "-f", str(FOLDER / f"{name}.yaml"))
     for name in NAMES:
         kubectl("apply", "-f", str(FOLDER / f"{name}.yaml"))
     # Its workers are looked at after its end.
@@ -82,6 +83,7 @@ def jobs(
     kubectl("patch", "mpijob", "gpu-mpijob", "--type=merge", f"--patch={kept}")
     yield {name: Running(kubectl, name) for name in NAMES}
     kubectl("delete", "namespace", kubectl.namespace, "--wait=false")
+    kubectl("delete", "-f", str(FOLDER / "priority-class.yaml"))
 
 
 def hosts(job: Running) -> list[str]:
@@ -140,3 +142,43 @@ def test_the_restricted_job_is_closed_to_others(
     job.kubectl.apply(pod("stranger", reference, 1, stubborn, restartPolicy="Never"))
     job.kubectl.wait("--for=jsonpath={.status.phase}=Failed", "pod/stranger", seconds=180)
     assert "closed" in job.kubectl("logs", "stranger")
+
+
+def test_the_gang_job_says_what_has_no_effect_without_a_gang_scheduler(
+    jobs: dict[str, Running],
+) -> None:
+    """AC-2, CTL-5: four workers, a queue and a priority class, and they run all the same."""
+    job = jobs["volcano-scheduling"]
+    policy = job.object()["spec"]["runPolicy"]["schedulingPolicy"]
+    assert (policy["queue"], policy["priorityClass"]) == ("default", "mpi-training")
+    assert job.kubectl.get("priorityclass", policy["priorityClass"])["value"] > 0
+    job.until("Succeeded", 300)
+    (said,) = (text for text in job.events() if text.startswith("FieldsWithoutEffect"))
+    assert "minAvailable, priorityClass have no effect" in said
+
+
+@pytest.mark.parametrize("role", ["Launcher", "Worker"])
+def test_pods_of_the_restricted_job_meet_the_restricted_standard_by_themselves(
+    cluster: Spec, role: str
+) -> None:
+    """AC-20: in a namespace where nobody fills in a security context."""
+    admin = Kubectl(cluster)
+    bare = f"test-restricted-{secrets.token_hex(4)}"
+    admin("create", "namespace", bare)
+    admin("label", "namespace", bare, "pod-security.kubernetes.io/enforce=restricted")
+    job = yaml.safe_load((FOLDER / "network-policy-restricted.yaml").read_text())
+    spec = job["spec"]["mpiReplicaSpecs"][role]["template"]["spec"]
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
+    kubectl = Kubectl(cluster, bare)
+    dry = ("create", "--dry-run=server", "-f", "-")
+    try:
+        eventually(
+            "its account",
+            lambda: not kubectl.attempt("get", "serviceaccount", "default").returncode,
+        )
+        kubectl(*dry, data=json.dumps(body))
+        spec["containers"][0].pop("securityContext")
+        refused = kubectl.attempt(*dry, data=json.dumps(body))
+        assert "violates PodSecurity" in refused.stderr
+    finally:
+        admin("delete", "namespace", bare, "--wait=false")
