@@ -41,6 +41,8 @@ GROUPS: Final = {
         "JobState",
         "ReplicaCount",
         "JobMetrics",
+        "PodUsage",
+        "GpuUsage",
         "Progress",
         "LogLine",
         "EventInfo",

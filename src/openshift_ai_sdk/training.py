@@ -47,6 +47,7 @@ from mpi_trainer.sdk.backends.backend import (
     RankInfo,
     ReplicaCount,
 )
+from mpi_trainer.sdk.backends.usage import GpuUsage, PodUsage
 from mpi_trainer.sdk.client.clients import (
     TORCH_DISTRIBUTED,
     AsyncMPIJobClient,
@@ -117,6 +118,7 @@ __all__ = [
     "ClusterUnreachable",
     "Event",
     "EventInfo",
+    "GpuUsage",
     "InvalidJob",
     "JobDetails",
     "JobError",
@@ -136,6 +138,7 @@ __all__ = [
     "NotShippable",
     "PodInfo",
     "PodStatus",
+    "PodUsage",
     "Progress",
     "RankInfo",
     "ReplicaCount",

@@ -53,6 +53,7 @@ from mpi_trainer.layout.agent.python.relay import Padding
 from mpi_trainer.layout.agent.summary import most_ranks, parse
 from mpi_trainer.render.trainjob import snapshots
 from mpi_trainer.runtime import logs, recorder
+from mpi_trainer.sdk.backends.cluster import gpu_metrics
 from mpi_trainer.webhook import review
 from mpi_trainer.webhook.mpijob import judge
 from tests.unit.api.building import CONTAINER, POD, job
@@ -127,6 +128,7 @@ REQUEST = requests.get(MPIJOBS, "n", "a")
 LISTED = "mpi-agent 1\nlevel full\nended Command 0\n"
 
 READERS: dict[str, Reader] = {
+    "gpu_metrics.parse": lambda text: gpu_metrics.parse([f"DCGM_X{{{text}}} 1", text]),
     "redact.tail": lambda t: redact.tail(t, [("PASSWORD", "hunter2"), ("x", t)]),
     "redact.termination_message": redact.termination_message.__wrapped__,
     "secrettext.without_keys": secret_text.without_keys,

@@ -27,6 +27,7 @@ VERBS = {
     "mpijob": ("mpijob", "MPI jobs: submit, follow, stop, repeat."),
     "trainjob": ("trainjob", "TrainJobs, by the same verbs."),
     "training": ("training", "The same by verb and kind: `odh training list mpijob`."),
+    "top": ("mpijob.top", "Show CPU, memory and GPUs that jobs use."),
     "runtime": ("runtime", "Runtimes for TrainJobs: list and describe them."),
     "validate": ("validate", "Check job files without running anything."),
     "render": ("render", "Print the objects that the controller would create for a job."),

@@ -58,6 +58,7 @@ VERBS: dict[str, Act] = {
     "list all": lambda b, k: b.list(None),
     "wait": follow,
     "logs": read,
+    "top": lambda b, k: b.usage([k]),
     "suspend": lambda b, k: b.suspend(k),
     "resume": lambda b, k: b.resume(k),
     "restart": lambda b, k: b.restart(Key(k.namespace, "ended")),

@@ -23,17 +23,19 @@ from mpi_trainer.sdk.backends.backend import (
     PodInfo,
     ReplicaCount,
 )
+from mpi_trainer.sdk.backends.usage import GpuUsage, JobUsage, PodUsage
 from mpi_trainer.sdk.backends.views import mpijob_view
 from mpi_trainer.sdk.job import html, progress_line
 from mpi_trainer.sdk.job.state import (
     JobList,
     JobState,
-    details_metrics,
     details_state,
     job_failure,
+    job_metrics,
     job_state,
 )
 
+KEY = Key("team", "train")
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 HALF = Progress(step=3, total=6, unit="epoch", eta_seconds=12.4, metrics={"loss": 0.25})
 
@@ -80,17 +82,22 @@ def test_failure_names_job_reason_and_message() -> None:
 
 
 def test_metrics_are_the_last_values_and_what_the_pods_use() -> None:
-    pods = tuple(
-        PodInfo(f"w{n}", "worker", n, "Running", True, cpu_seconds=1.5, memory_bytes=2**20)
-        for n in range(2)
-    )
+    pods = tuple(PodInfo(f"w{n}", "worker", n, "Running", True, cpu_seconds=1.5) for n in range(2))
     running = JobDetails(job=job(start_time=NOW), pods=pods, progress=HALF)
-    metrics = details_metrics(running, NOW + timedelta(seconds=5))
+    used = JobUsage(KEY, tuple(PodUsage(f"w{n}", 0.5, 2**20) for n in range(2)), "API", ("late",))
+    metrics = job_metrics(running, used, NOW + timedelta(seconds=5))
     assert (metrics.metrics, metrics.seconds) == ({"loss": 0.25}, 5.0)
-    assert (metrics.cpu_seconds, metrics.memory_bytes) == (3.0, 2 * 2**20)
-    assert details_metrics(JobDetails(job=failed_job()), NOW + timedelta(days=1)).seconds == 90.0
-    nothing = details_metrics(JobDetails(job=job()), NOW)
-    assert (nothing.metrics, nothing.seconds, nothing.cpu_seconds) == ({}, None, None)
+    assert (metrics.cpu_seconds, metrics.cpus, metrics.memory_bytes) == (3.0, 1.0, 2 * 2**20)
+    assert (metrics.pods, metrics.source, metrics.notes) == (used.pods, "API", ("late",))
+
+
+def test_metrics_of_a_job_that_has_ended_are_its_peak_and_how_long_it_ran() -> None:
+    peaks = tuple(PodUsage(f"w{n}", peak_memory_bytes=n * 2**20) for n in range(3))
+    ended = job_metrics(JobDetails(job=failed_job()), JobUsage(KEY, peaks), NOW + timedelta(days=1))
+    assert (ended.seconds, ended.peak_memory_bytes) == (90.0, 2 * 2**20)
+    assert (ended.cpus, ended.memory_bytes) == (None, None)
+    gone = job_metrics(JobDetails(job=job()), None, NOW)
+    assert (gone.metrics, gone.seconds, gone.cpu_seconds, gone.pods) == ({}, None, None, ())
 
 
 @given(st.text(st.characters(codec="utf-8"), min_size=1).map(lambda text: f"<{text}>&'\""))
@@ -103,7 +110,13 @@ def test_nothing_that_a_job_says_becomes_markup(text: str) -> None:
             html.job_card(text, [("MPI", text)], state),
             JobList([summary])._repr_html_(),
             html.metrics_table(
-                details_metrics(JobDetails(job=job(), progress=Progress(metrics={text: 1.0})), NOW)
+                job_metrics(
+                    JobDetails(job=job(), progress=Progress(metrics={text: 1.0})),
+                    JobUsage(
+                        KEY, (PodUsage(text, gpus=(GpuUsage(text, text, 1.0),)),), text, (text,)
+                    ),
+                    NOW,
+                )
             ),
         )
     )

@@ -24,6 +24,7 @@ from mpi_trainer.sdk.errors import JobError
 if TYPE_CHECKING:
     from mpi_trainer.api.kinds.runtime import Runtime
     from mpi_trainer.api.kinds.trainjob import RuntimeRef, TrainJob
+    from mpi_trainer.sdk.backends.usage import JobUsage
 
 
 class Key(msgspec.Struct, frozen=True):
@@ -328,6 +329,12 @@ class Backend(Protocol):
 
     async def stacks(self, key: Key) -> dict[int, str]:
         """A stack dump of every rank that runs, by rank."""
+
+    async def usage(
+        self, keys: Sequence[Key], gpu_metrics: Sequence[str] | None = None
+    ) -> Mapping[Key, JobUsage]:
+        """What the pods of jobs use now; a job that is not there is left out. `gpu_metrics`:
+        where pages of a DCGM exporter are, in place of those that the environment names."""
 
     async def prune(self, namespace: str | None, older_than_seconds: float) -> Sequence[Key]:
         """Deletes jobs that ended at least so long ago; which."""

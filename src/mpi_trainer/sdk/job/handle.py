@@ -30,9 +30,9 @@ from mpi_trainer.sdk.job.progress_line import progress_display
 from mpi_trainer.sdk.job.state import (
     JobMetrics,
     JobState,
-    details_metrics,
     details_state,
     job_failure,
+    job_metrics,
 )
 from mpi_trainer.sdk.synchronous import blocking, iterating
 
@@ -219,8 +219,14 @@ class AsyncOperations(JobHandle):
         return events.job_events(self._place, self.key)
 
     async def get_metrics(self: JobHandle) -> JobMetrics:
-        """How far the job is, the last values it printed (such as loss), and what it uses."""
-        return details_metrics(await self._place.details(self.key), datetime.now(UTC))
+        """How far the job is, the last values it printed (such as loss), and what it uses.
+
+        On a cluster CPU and memory come from its metrics API; GPUs from the pages of a DCGM
+        exporter that the variable MPI_TRAINER_GPU_METRICS names.
+        """
+        details = await self._place.details(self.key)
+        usage = await self._place.usage([self.key])
+        return job_metrics(details, usage.get(self.key), datetime.now(UTC))
 
     async def suspend(self: JobHandle) -> JobState:
         """Ends the job's pods and keeps the job, to be resumed."""

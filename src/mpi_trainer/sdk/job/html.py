@@ -74,9 +74,20 @@ def metrics_table(metrics: JobMetrics) -> str:
         rows.append(("seconds", f"{metrics.seconds:.1f}"))
     if metrics.cpu_seconds is not None:
         rows.append(("CPU seconds", f"{metrics.cpu_seconds:.1f}"))
+    if metrics.cpus is not None:
+        rows.append(("CPUs", f"{metrics.cpus:.2f}"))
     if metrics.memory_bytes is not None:
         rows.append(("memory", f"{metrics.memory_bytes / 2**20:.0f} MiB"))
-    return f"<div>{_bar(metrics.progress)}{_table(('Metric', 'Value'), rows)}</div>"
+    if metrics.peak_memory_bytes is not None:
+        rows.append(("peak memory of a pod", f"{metrics.peak_memory_bytes / 2**20:.0f} MiB"))
+    rows += [
+        (_text(f"GPU {gpu.gpu} of {pod.pod}"), f"{gpu.percent:.0f} %")
+        for pod in metrics.pods
+        for gpu in pod.gpus
+        if gpu.percent is not None
+    ]
+    notes = "".join(f"<div><i>{_text(note)}</i></div>" for note in metrics.notes)
+    return f"<div>{_bar(metrics.progress)}{_table(('Metric', 'Value'), rows)}{notes}</div>"
 
 
 def _pairs(rows: Iterable[tuple[str, str]]) -> str:

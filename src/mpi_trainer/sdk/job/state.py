@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import TypeVar
 
 import msgspec
 
 from mpi_trainer.api.kinds import conditions
 from mpi_trainer.diagnose.progress import Progress
 from mpi_trainer.sdk.backends.backend import JobDetails, JobSummary, JobView, ReplicaCount
+from mpi_trainer.sdk.backends.usage import JobUsage, PodUsage
 from mpi_trainer.sdk.errors import JobFailed
 
 
@@ -63,7 +65,10 @@ class JobMetrics(msgspec.Struct, frozen=True):
     """What a job says of itself and uses.
 
     metrics: the last value of each that the program printed, such as loss. seconds: since it
-    started, or as long as it ran. cpu_seconds and memory_bytes: of all its pods, where they run.
+    started, or as long as it ran. cpus: cores that are busy now; memory_bytes: of all pods, now;
+    peak_memory_bytes: the most of one pod, of a job that has ended; pods: the same by pod, with
+    GPUs where DCGM metrics are known. cpu_seconds: since the start, on this machine. source: who
+    measured. notes: what is not known, why, and what to do about it.
     """
 
     metrics: Mapping[str, float]
@@ -71,6 +76,11 @@ class JobMetrics(msgspec.Struct, frozen=True):
     seconds: float | None = None
     cpu_seconds: float | None = None
     memory_bytes: int | None = None
+    cpus: float | None = None
+    peak_memory_bytes: int | None = None
+    pods: tuple[PodUsage, ...] = ()
+    source: str = ""
+    notes: tuple[str, ...] = ()
 
     def _repr_html_(self) -> str:
         from mpi_trainer.sdk.job.html import metrics_table
@@ -99,19 +109,33 @@ def details_state(details: JobDetails) -> JobState:
     return job_state(details.job, details.progress, details.waits_for)
 
 
-def details_metrics(details: JobDetails, now: datetime) -> JobMetrics:
-    times, pods = details.job.times, details.pods
-    cpu = [pod.cpu_seconds for pod in pods if pod.cpu_seconds is not None]
-    memory = [pod.memory_bytes for pod in pods if pod.memory_bytes is not None]
+def job_metrics(details: JobDetails, usage: JobUsage | None, now: datetime) -> JobMetrics:
+    """`usage` is None where the job has gone meanwhile."""
+    times = details.job.times
+    pods = usage.pods if usage else ()
+    peaks = [pod.peak_memory_bytes for pod in pods if pod.peak_memory_bytes is not None]
     return JobMetrics(
         metrics=dict(details.progress.metrics) if details.progress else {},
         progress=details.progress,
         seconds=((times.completed or now) - times.started).total_seconds()
         if times.started
         else None,
-        cpu_seconds=sum(cpu) if cpu else None,
-        memory_bytes=sum(memory) if memory else None,
+        cpu_seconds=_sum(pod.cpu_seconds for pod in details.pods),
+        memory_bytes=_sum(pod.memory_bytes for pod in pods),
+        cpus=_sum(pod.cpus for pod in pods),
+        peak_memory_bytes=max(peaks, default=None),
+        pods=pods,
+        source=usage.source if usage else "",
+        notes=usage.notes if usage else (),
     )
+
+
+N = TypeVar("N", int, float)
+
+
+def _sum(figures: Iterable[N | None]) -> N | None:
+    known = [figure for figure in figures if figure is not None]
+    return sum(known) if known else None
 
 
 def job_failure(state: JobState) -> JobFailed:

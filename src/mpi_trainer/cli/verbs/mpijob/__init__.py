@@ -21,7 +21,7 @@ VERBS = {
     "clone": ("mpijob.clone", "Submit a copy of a job, with changes."),
     "exec": ("mpijob.exec", "Run a command beside a rank."),
     "cp": ("mpijob.cp", "Copy a file or directory out of a job."),
-    "top": ("mpijob.top", "Show CPU and memory that jobs use."),
+    "top": ("mpijob.top", "Show CPU, memory and GPUs that jobs use."),
     "stack": ("mpijob.stack", "Show where each rank is, for jobs that hang."),
     "delete": ("mpijob.delete", "Stop jobs and remove everything of them."),
     "prune": ("mpijob.delete:prune", "Delete jobs that ended long ago."),

@@ -46,6 +46,7 @@ from mpi_trainer.sdk.backends.cluster import (
     lifecycle,
     namespace_limits,
     observed,
+    usage,
 )
 from mpi_trainer.sdk.backends.cluster.connections import (
     ApiServer,
@@ -57,8 +58,10 @@ from mpi_trainer.sdk.backends.cluster.defaults import IMAGE, for_cluster
 from mpi_trainer.sdk.backends.cluster.details import details
 from mpi_trainer.sdk.backends.cluster.errors import cluster_errors
 from mpi_trainer.sdk.backends.cluster.find import find, page, readable, summaries
+from mpi_trainer.sdk.backends.cluster.gpu_metrics import VARIABLE
 from mpi_trainer.sdk.backends.cluster.kinds import KINDS, MPIJOB, Kind
 from mpi_trainer.sdk.backends.cluster.outages import Say
+from mpi_trainer.sdk.backends.usage import JobUsage
 from mpi_trainer.sdk.code.bundle import bundle
 from mpi_trainer.sdk.errors import JobError
 
@@ -336,6 +339,13 @@ class ClusterBackend:
             for one in await asyncio.gather(*(exec.stacks(server, p) for p in pods)):
                 found |= one
         return dict(sorted(found.items()))
+
+    async def usage(
+        self, keys: Sequence[Key], gpu_metrics: Sequence[str] | None = None
+    ) -> dict[Key, JobUsage]:
+        sources = os.environ.get(VARIABLE, "").split() if gpu_metrics is None else gpu_metrics
+        async with self._connected() as server:
+            return await usage.usage(server, keys, sources)
 
     async def prune(self, namespace: str | None, older_than_seconds: float) -> Sequence[Key]:
         gone = []

@@ -1,4 +1,4 @@
-"""Into a pod that runs: a command with the caller's terminal, a file out of it, ranks' stacks.
+"""Into a pod that runs: a command with the caller's terminal, a file, ranks' stacks, its usage.
 
 All of it is `exec`, for which the API server asks for a right of its own. Words are passed on as
 they are: no shell of ours ever sees text of a user. Danger: a reading of standard input that has
@@ -27,6 +27,7 @@ from mpi_trainer.sdk.errors import JobError
 
 _CHUNK: Final = 1 << 16
 _STACK_SECONDS: Final = 40.0
+_USAGE_SECONDS: Final = 20.0
 # Every rank that has a record of its start and still runs.
 _RANKS: Final = """\
 for record in "$1"/ranks/*.start "$1"/ranks/done/*.start; do
@@ -43,6 +44,47 @@ for record in "$1"/ranks/*.start "$1"/ranks/done/*.start; do
     read -r where <"/proc/$pid/wchan" || where=
     echo "process $pid: in ${where:-user code} (install py-spy in the image for Python stacks)"
 done
+"""
+# CPU time in nanoseconds and the machine's clock twice, then memory and what of it are cached files
+# that the kernel can drop; of this container's control group, of either version.
+_USAGE: Final = """\
+cpu= memory=
+while IFS=: read -r number controllers path; do
+    case ,$controllers, in
+        ,,) set -- cpu.stat memory.current "/sys/fs/cgroup$path" /sys/fs/cgroup ;;
+        *,cpuacct,*) set -- cpuacct.usage - "/sys/fs/cgroup/cpuacct$path" /sys/fs/cgroup/cpuacct \
+            /sys/fs/cgroup/cpu,cpuacct ;;
+        *,memory,*) set -- - memory.usage_in_bytes "/sys/fs/cgroup/memory$path" \
+            /sys/fs/cgroup/memory ;;
+        *) continue ;;
+    esac
+    spent=$1 held=$2
+    shift 2
+    for group; do
+        [ -n "$cpu" ] || [ ! -r "$group/$spent" ] || cpu=$group/$spent
+        [ -n "$memory" ] || [ ! -r "$group/$held" ] || memory=$group/$held
+    done
+done </proc/self/cgroup
+clock() {
+    read -r now rest </proc/uptime
+    echo "clock $now"
+    case $cpu in
+        */cpu.stat)
+            while read -r key value; do
+                [ "$key" != usage_usec ] || echo "cpu ${value}000"
+            done <"$cpu"
+            ;;
+        ?*) read -r value <"$cpu" && echo "cpu $value" ;;
+    esac
+}
+clock
+sleep 1
+clock
+[ -n "$memory" ] || exit 0
+read -r value <"$memory" && echo "memory $value"
+while read -r key value; do
+    case $key in inactive_file | total_inactive_file) echo "$key $value" ;; esac
+done <"${memory%/*}/memory.stat"
 """
 
 
@@ -158,6 +200,38 @@ def _unpack(file: IO[bytes], name: str, destination: Path) -> None:
     ):
         archive.extractall(folder, filter="data")
         Path(folder, name).replace(target)
+
+
+async def usage(server: ApiServer, pod: Pod) -> tuple[float | None, int | None]:
+    """Busy cores during a second, and bytes of memory without droppable files, as the kubelet
+    counts it; None where the container cannot tell."""
+    meta = pod.metadata
+    words = ("/bin/sh", "-c", _USAGE)
+    done = await remote.run(
+        server.streams,
+        meta.namespace,
+        meta.name,
+        words,
+        container=pod.container,
+        seconds=_USAGE_SECONDS,
+    )
+    return usage_from(done.stdout.decode(errors="replace"))
+
+
+def usage_from(said: str) -> tuple[float | None, int | None]:
+    """The two figures that a container's answer stands for."""
+    found: dict[str, list[float]] = {}
+    for line in said.splitlines()[:100]:
+        key, _, value = line.partition(" ")
+        if len(value) <= 20 and value.replace(".", "", 1).isdecimal():
+            found.setdefault(key, []).append(float(value))
+    clock, cpu = found.get("clock", []), found.get("cpu", [])
+    cpus = None
+    if len(clock) == 2 and len(cpu) == 2 and clock[1] > clock[0]:
+        cpus = max(cpu[1] - cpu[0], 0.0) / 1e9 / (clock[1] - clock[0])
+    memory = found.get("memory")
+    dropped = found.get("total_inactive_file") or found.get("inactive_file") or [0.0]
+    return cpus, None if not memory else max(int(memory[0] - dropped[0]), 0)
 
 
 async def ranks(server: ApiServer, pod: Pod) -> tuple[int, ...]:

@@ -36,6 +36,7 @@ from mpi_trainer.sdk.backends.backend import (
     Key,
     LogLine,
     LogQuery,
+    PodInfo,
     QueueInfo,
 )
 from mpi_trainer.sdk.backends.local import job_logs
@@ -50,6 +51,7 @@ from mpi_trainer.sdk.backends.local.observed import (
     summary,
     view,
 )
+from mpi_trainer.sdk.backends.usage import JobUsage, between
 from mpi_trainer.sdk.backends.views import details_summary
 from mpi_trainer.sdk.errors import JobError, JobExists, JobNotFound, RuntimeNotFound, VolumeNotFound
 
@@ -60,6 +62,7 @@ replace = msgspec.structs.replace
 
 LOOK_SECONDS = 0.05
 LIST_SECONDS = 0.5
+USAGE_SECONDS = 0.5
 
 
 class LocalBackend:
@@ -135,6 +138,24 @@ class LocalBackend:
             attempts=state.attempts,
             missing=state.missing.words(),
         )
+
+    async def usage(
+        self, keys: Sequence[Key], gpu_metrics: Sequence[str] | None = None
+    ) -> dict[Key, JobUsage]:
+        first = {key: pods for key in keys if (pods := await self._pods(key)) is not None}
+        if any(pod.cpu_seconds is not None for pods in first.values() for pod in pods):
+            await asyncio.sleep(USAGE_SECONDS)
+        return {
+            key: between(key, pods, await self._pods(key) or (), USAGE_SECONDS, self.name)
+            for key, pods in first.items()
+        }
+
+    async def _pods(self, key: Key) -> tuple[PodInfo, ...] | None:
+        """None where the job is not there."""
+        try:
+            return (await self.details(key)).pods
+        except JobNotFound:
+            return None
 
     async def summary(self, key: Key) -> JobSummary:
         return details_summary(self.details_now(key))
