@@ -135,9 +135,9 @@ def test_volume_without_exactly_one_source_is_refused(mount: VolumeMount) -> Non
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"name": "d"}, "volume_mounts[1].mountPath: must be a text"),
-        ({"mountPath": "/d"}, "volume_mounts[1].name: must be a text"),
-        ({"name": "d", "mountPath": 7}, "volume_mounts[1].mountPath: must be a text"),
+        ({"name": "d"}, "volume_mounts[1].mountPath: must be a non-empty string"),
+        ({"mountPath": "/d"}, "volume_mounts[1].name: must be a non-empty string"),
+        ({"name": "d", "mountPath": 7}, "volume_mounts[1].mountPath: must be a non-empty string"),
         ({"name": "d", "mountpath": "/d"}, "unknown key 'mountpath'; did you mean `mountPath`?"),
         ({"name": "d", "mountPath": "/d", "x" * 9999: 1}, "it may have name, mountPath"),
         ({"name": "d", "mountPath": "/d", "readOnly": "no"}, "volume_mounts[1]: Expected `bool`"),

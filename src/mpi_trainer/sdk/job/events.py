@@ -38,7 +38,7 @@ async def until_finished(
         now = f"it is {last.state}" if last else "nothing was heard of it"
         raise JobTimeout(
             f"job {key} has not ended within {seconds:g} seconds; {now}",
-            "It runs on: wait again, or end it with delete().",
+            "It keeps running: wait again, or stop it with delete().",
         ) from error
     if last is None or not last.finished:
         raise job_gone(key)

@@ -95,7 +95,7 @@ class Job(JobHandle):
     ) -> None:
         if isinstance(command, str):
             raise ValueError(
-                f"command must be a list of words, not the text {command!r}; write for example "
+                f"command must be a list of strings, not the string {command!r}; write for example "
                 f"{command.split()!r}"
             )
         mounts = named_mounts(volume_mounts)

@@ -99,7 +99,7 @@ def _named_mount(given: Mapping[str, Any], place: str) -> VolumeMount:
             raise ValueError(f"{place}: unknown key {str(key)[:60]!r}; {remedy}")
     for key in ("name", "mountPath"):
         if not isinstance(given.get(key), str) or not given[key]:
-            raise ValueError(f"{place}.{key}: must be a text that is not empty")
+            raise ValueError(f"{place}.{key}: must be a non-empty string")
     try:
         return msgspec.convert({_KEYS[key]: value for key, value in given.items()}, VolumeMount)
     except msgspec.ValidationError as error:

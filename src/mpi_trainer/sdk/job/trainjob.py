@@ -112,8 +112,8 @@ class TrainJobBase(JobHandle):
         for field, words in (("command", command), ("args", args)):
             if isinstance(words, str):
                 raise ValueError(
-                    f"{field} must be a list of words, not the text {words!r}; write for example "
-                    f"{words.split()!r}"
+                    f"{field} must be a list of strings, not the string {words!r}; "
+                    f"write for example {words.split()!r}"
                 )
         needs = amounts(resources or ResourceRequirements())
         trainer = Trainer(

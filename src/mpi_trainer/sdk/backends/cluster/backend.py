@@ -164,7 +164,7 @@ class ClusterBackend:
             shipped = await lifecycle.shipped(server, original, placed.metadata.annotations)
             if not shipped:
                 raise JobError(
-                    f"the code that was sent along with job {original} is gone",
+                    f"the code of job {original} is gone",
                     "Submit it from the folder: `odh mpijob create --workdir`.",
                 )
             return await lifecycle.create_with_code(server, key, code.renamed(placed), shipped)
@@ -281,7 +281,7 @@ class ClusterBackend:
             try:
                 return await asyncio.shield(work)
             except asyncio.CancelledError:
-                self._say(f"making {key} again; until it is there it is kept in {kept}")
+                self._say(f"recreating {key}; until then it is kept in {kept}")
                 await work
                 raise
 
@@ -399,4 +399,4 @@ async def _running(server: ApiServer, key: Key, name: str) -> observed.Pod:
         if name in (pod.name, f"{key.name}-{pod.role}"):
             return pod
     running = ", ".join(p.name for p in pods) or "none"
-    raise JobError(f"pod {name} does not run", f"Pods that run: {running}.")
+    raise JobError(f"pod {name} is not running", f"Running pods: {running}.")

@@ -69,7 +69,7 @@ def translated(error: KubeError, key: Key | None = None) -> JobError:
             str(error).partition(": ")[2] or str(error),
             "Check the network and the server's address in your kubeconfig.",
         )
-    return JobError(str(error), "Try again; if it stays, look at the API server's own log.")
+    return JobError(str(error), "Try again; if it persists, look at the API server's log.")
 
 
 def _answered(error: ApiError, key: Key | None) -> JobError:
@@ -83,7 +83,11 @@ def _answered(error: ApiError, key: Key | None) -> JobError:
         case Forbidden():
             made = _forbidden(error)
         case Unauthorized():
-            made = _refused("the cluster does not accept your login: it is expired", error, _LOGIN)
+            made = _refused(
+                "unauthorized: the cluster does not accept your login; it may have expired",
+                error,
+                _LOGIN,
+            )
         case NotFound():
             made = _missing(error, key)
         case Invalid():
@@ -132,7 +136,7 @@ def _missing(error: NotFound, key: Key | None) -> JobError:
     if kind in _RUNTIMES:
         return RuntimeNotFound(
             f"{_RUNTIMES[kind]} {error.details['name']} not found on the cluster",
-            "See which there are: `odh runtime list`.",
+            "List them with `odh runtime list`.",
         )
     if key is not None:
         return no_job(key)
@@ -151,7 +155,7 @@ def _kind(path: str) -> str:
 def no_job(key: Key) -> JobNotFound:
     return JobNotFound(
         f"job {key} not found on the cluster",
-        f"See which there are: `odh mpijob list -n {key.namespace}`.",
+        f"List jobs with `odh mpijob list -n {key.namespace}`.",
     )
 
 

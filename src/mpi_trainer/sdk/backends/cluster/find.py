@@ -132,7 +132,9 @@ async def _page(server: ApiServer, kind: Kind, namespace: str, limit: int, token
     try:
         found: dict[str, Any] = await server.call(request)
     except Gone as error:
-        raise JobError("the list has changed since its last page", "Begin it again.") from error
+        raise JobError(
+            "the list has changed since its last page", "Start again at the first page."
+        ) from error
     jobs = tuple(observed.view_summary(kind.view(item)) for item in found.get("items") or ())
     return JobPage(jobs, str(found["metadata"].get("continue") or ""))
 

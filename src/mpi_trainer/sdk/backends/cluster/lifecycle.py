@@ -280,18 +280,20 @@ async def replace_job(
     server: ApiServer, key: Key, found: FoundJob, shipped: Mapping[str, str], kept: Path
 ) -> JobView:
     """The job deleted and made again; `kept` holds it meanwhile, and stays where that fails."""
-    hint = f"It is kept in {kept}; make it with `kubectl create -f {kept}`."
+    hint = f"It is kept in {kept}; create it with `kubectl create -f {kept}`."
     try:
         await delete(server, found.kind.resource, key, found.uid)
     except (Unreachable, ServerFault) as error:
-        raise JobError(f"job {key} may be deleted and is not made again: {error}", hint) from error
+        raise JobError(
+            f"job {key} may have been deleted and was not recreated: {error}", hint
+        ) from error
     except KubeError:
         await asyncio.to_thread(kept.unlink)  # the server has refused, so it is still there
         raise
     try:
         made = await recreate(server, key, found, shipped)
     except (KubeError, TimeoutError) as error:
-        problem = f"job {key} is deleted and could not be made again: {error or 'no answer'}"
+        problem = f"job {key} was deleted and could not be recreated: {error or 'no answer'}"
         raise JobError(problem, hint) from error
     await asyncio.to_thread(kept.unlink)
     return made

@@ -360,7 +360,7 @@ def _running_pod(folder: JobDir, key: Key, name: str) -> PodState:
         if pod.name == name and pod.pid and pod.phase == "Running":
             return pod
     running = ", ".join(p.name for p in pods if p.phase == "Running") or "none"
-    raise JobError(f"pod {name} does not run", f"Pods that run: {running}.")
+    raise JobError(f"pod {name} is not running", f"Running pods: {running}.")
 
 
 def _kept(job: MPIJob, settings: LocalSettings, path: str) -> Path:

@@ -54,7 +54,7 @@ def find(key: Key) -> JobDir:
 
 def job_not_found(key: Key) -> JobNotFound:
     return JobNotFound(
-        f"job {key} not found on this machine", "See which there are: `odh mpijob list -A`."
+        f"job {key} not found on this machine", "List jobs with `odh mpijob list -A`."
     )
 
 
