@@ -19,6 +19,7 @@ from mpi_trainer.api.kinds.annotations import RESTARTS
 from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus
 from mpi_trainer.api.kinds.runtime import CLUSTER, NAMESPACED, Runtime
 from mpi_trainer.api.kinds.trainjob import RuntimeRef, TrainJob
+from mpi_trainer.api.spelling import nearest
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.execute.settings import CLAIMS, LocalSettings, current_settings
 from mpi_trainer.local.jobs import shipped_runtimes, store
@@ -295,9 +296,11 @@ class LocalBackend:
     async def runtime(self, ref: RuntimeRef, namespace: str) -> Runtime:
         found = None if ref.kind == NAMESPACED else shipped_runtimes.runtime(ref.name)
         if found is None:
+            known = shipped_runtimes.names()
+            meant = nearest(ref.name, known)
             raise RuntimeNotFound(
                 f"{ref.kind or CLUSTER} {ref.name} not found on this machine",
-                f"Use one of {', '.join(shipped_runtimes.names())}.",
+                f"Did you mean {meant}?" if meant else f"Use one of {', '.join(known)}.",
             )
         return found
 
