@@ -151,6 +151,19 @@ def test_copy_is_a_job_of_its_own_like_the_original(backend: Backend) -> None:
     asyncio.run(copy())
 
 
+def test_usage_of_a_job_without_pods_says_so_and_one_that_is_not_there_is_left_out(
+    backend: Backend,
+) -> None:
+    async def used() -> None:
+        await backend.create(mpijob(backend, "idle"))
+        idle, absent = key(backend, "idle"), key(backend, "absent")
+        found = await backend.usage([idle, absent])
+        assert [*found] == [idle]
+        assert (found[idle].pods, found[idle].notes) == ((), (f"no pod of {idle} runs",))
+
+    asyncio.run(used())
+
+
 def test_what_a_new_job_can_choose_from(backend: Backend) -> None:
     async def ask() -> None:
         runtimes = await backend.runtimes(backend.namespace)

@@ -23,6 +23,7 @@ from tests.backend_contract import (
     test_jobs_are_watched_from_what_is_there_over_what_comes_to_what_goes,
     test_one_job_is_watched_until_it_is_gone,
     test_pages_hold_every_job_once_and_what_the_list_says_of_it,
+    test_usage_of_a_job_without_pods_says_so_and_one_that_is_not_there_is_left_out,
     test_what_a_new_job_can_choose_from,
 )
 from tests.cluster import Kubectl, eventually
@@ -36,6 +37,7 @@ __all__ = [
     "test_jobs_are_watched_from_what_is_there_over_what_comes_to_what_goes",
     "test_one_job_is_watched_until_it_is_gone",
     "test_pages_hold_every_job_once_and_what_the_list_says_of_it",
+    "test_usage_of_a_job_without_pods_says_so_and_one_that_is_not_there_is_left_out",
     "test_what_a_new_job_can_choose_from",
 ]
 

@@ -55,7 +55,12 @@ def between(
         PodUsage(pod.name, _rate(before.get(pod.name), pod.cpu_seconds, seconds), pod.memory_bytes)
         for pod in second
     )
-    return JobUsage(key, tuple(pod for pod in pods if pod.known), source)
+    known = tuple(pod for pod in pods if pod.known)
+    return JobUsage(key, known, source) if known else nothing_runs(key)
+
+
+def nothing_runs(key: Key) -> JobUsage:
+    return JobUsage(key, notes=(f"no pod of {key} runs",))
 
 
 def _rate(before: float | None, after: float | None, seconds: float) -> float | None:

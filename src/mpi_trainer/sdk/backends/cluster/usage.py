@@ -27,7 +27,7 @@ from mpi_trainer.sdk.backends.cluster.find import FoundJob, find
 from mpi_trainer.sdk.backends.cluster.job_logs import pods_of
 from mpi_trainer.sdk.backends.cluster.kinds import Kind
 from mpi_trainer.sdk.backends.cluster.observed import Meta, Pod
-from mpi_trainer.sdk.backends.usage import JobUsage, PodUsage, with_gpus
+from mpi_trainer.sdk.backends.usage import JobUsage, PodUsage, nothing_runs, with_gpus
 
 POD_METRICS: Final = Resource("metrics.k8s.io", "v1beta1", "pods", "PodMetrics")
 API: Final = "metrics API"
@@ -179,4 +179,4 @@ def _ended(key: Key, pods: Sequence[Pod]) -> JobUsage:
     ended = launchers[-1].main.state.terminated if launchers else None
     hosts = parse(ended.message).hosts if ended else ()
     used = tuple(PodUsage(h.pod, peak_memory_bytes=h.peak) for h in hosts if h.peak is not None)
-    return JobUsage(key, used, SUMMARY if used else "", () if used else (f"no pod of {key} runs",))
+    return JobUsage(key, used, SUMMARY) if used else nothing_runs(key)
