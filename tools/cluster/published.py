@@ -28,7 +28,6 @@ _KUEUE_FRAMEWORKS = (
     "jobset.x-k8s.io/jobset",
     "trainer.kubeflow.org/trainjob",
 )
-_RESOLUTION = "--metric-resolution=10s"
 
 
 class Published(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,22 +101,14 @@ def with_our_job_kinds(obj: Object) -> Object:
     return {**obj, "data": {**obj["data"], file: yaml.safe_dump(config)}}
 
 
-def measuring_soon(obj: Object) -> Object:
-    """metrics-server measures as often as it can, and is asked at once whether it is ready."""
+def asked_at_once(obj: Object) -> Object:
+    """metrics-server's Deployment, which counts as ready 20 s after its start at the earliest."""
     if obj.get("kind") != "Deployment":
         return obj
+    often = {"initialDelaySeconds": 1, "periodSeconds": 1, "failureThreshold": 30}
     pod = obj["spec"]["template"]["spec"]
     containers = [
-        {
-            **each,
-            "args": [_RESOLUTION if "--metric-resolution" in a else a for a in each["args"]],
-            "readinessProbe": {
-                **each["readinessProbe"],
-                "initialDelaySeconds": 1,
-                "periodSeconds": 1,
-                "failureThreshold": 30,
-            },
-        }
+        {**each, "readinessProbe": {**each["readinessProbe"], **often}}
         for each in pod["containers"]
     ]
     template = {**obj["spec"]["template"], "spec": {**pod, "containers": containers}}
@@ -151,7 +142,7 @@ PUBLISHED: Final = {
         component="metrics-server",
         program="metrics-server",
         directory="manifests/base",
-        changes=(without_registry, measuring_soon),
+        changes=(without_registry, asked_at_once),
     ),
     "mpi-operator": Published(
         component="mpi-operator",

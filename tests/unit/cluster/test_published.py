@@ -5,8 +5,8 @@ from __future__ import annotations
 import yaml
 
 from tools.cluster.published import (
+    asked_at_once,
     images_of,
-    measuring_soon,
     with_our_job_kinds,
     without_registry,
 )
@@ -51,12 +51,11 @@ def test_images_are_read_from_deployments_only() -> None:
     assert images_of([DEPLOYMENT, CONFIG]) == ["a/b:1"]
 
 
-def test_metrics_server_measures_as_often_as_it_can() -> None:
+def test_metrics_server_is_asked_at_once_whether_it_is_ready() -> None:
     probe = {"initialDelaySeconds": 20, "httpGet": {"path": "/readyz"}}
-    each = {"name": "m", "args": ["--a", "--metric-resolution=15s"], "readinessProbe": probe}
+    each = {"name": "m", "args": ["--a"], "readinessProbe": probe}
     deployment = {"kind": "Deployment", "spec": {"template": {"spec": {"containers": [each]}}}}
-    (made,) = measuring_soon(deployment)["spec"]["template"]["spec"]["containers"]
-    assert made["args"] == ["--a", "--metric-resolution=10s"]
+    (made,) = asked_at_once(deployment)["spec"]["template"]["spec"]["containers"]
     assert made["readinessProbe"]["initialDelaySeconds"] == 1
-    assert made["readinessProbe"]["httpGet"] == probe["httpGet"]
-    assert measuring_soon(CONFIG) is CONFIG
+    assert (made["args"], made["readinessProbe"]["httpGet"]) == (["--a"], probe["httpGet"])
+    assert asked_at_once(CONFIG) is CONFIG
