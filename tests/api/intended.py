@@ -109,6 +109,11 @@ ALWAYS: Final = (
         ),
     ),
     Intended(
+        "Pods say their role by a second label, `training.kubeflow.org/replica-type`.",
+        "Kubeflow's other jobs have it: one selector then finds the workers of jobs of every kind.",
+        pods("metadata.labels.training.kubeflow.org/replica-type", ABSENT, ANY),
+    ),
+    Intended(
         "The launcher's pod template has no owner reference.",
         "The Job controller ignores it; the pod belongs to the Job.",
         (Place("Launcher", "metadata.ownerReferences", ANY, ABSENT),),

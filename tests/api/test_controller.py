@@ -251,24 +251,35 @@ def test_metrics_count_each_job_once(
     here = f'{{namespace="{admin.namespace}"}}'
     submit(admin, job(1, "good"))
     submit(admin, job(1, "bad", backoffLimit=0))
+    submit(admin, job(1, "held", suspend=True))
     until(admin, "Running", "good")
     until(admin, "Running", "bad")
+    until(admin, "Suspended", "held")
+    running = f"training_operator_mpijob_running_total{here}"
+    queued = f"training_operator_mpijob_queued_total{here}"
+    eventually(
+        "two run, one waits",
+        lambda: [controller.metric(running), controller.metric(queued)] == [2.0, 1.0],
+    )
     for pod in admin.pods("launcher"):
         kubelet.exit(pod, 0 if "good" in pod["metadata"]["name"] else 3)
     until(admin, "Succeeded", "good")
     until(admin, "Failed", "bad")
     for name, value in (
-        (f"training_operator_mpijob_created_total{here}", 2.0),
-        (f"training_operator_mpijob_running_total{here}", 2.0),
+        (f"training_operator_mpijob_created_total{here}", 3.0),
         (f"training_operator_mpijob_succeeded_total{here}", 1.0),
         (f"training_operator_mpijob_failed_total{here}", 1.0),
         (f"training_operator_mpijob_duration_seconds_count{here}", 2.0),
         (f"training_operator_mpijob_time_to_running_seconds_count{here}", 2.0),
-        ("mpi_operator_jobs_created_total", 2.0),
+        ("mpi_operator_jobs_created_total", 3.0),
         ("mpi_operator_jobs_successful_total", 1.0),
         ("mpi_operator_jobs_failed_total", 1.0),
     ):
         assert controller.metric(name) == value, name
+    eventually("none runs", lambda: controller.metric(running) == 0.0)
+    for state in ("Succeeded", "Failed", "Suspended"):
+        labels = f'{{namespace="{admin.namespace}",state="{state}"}}'
+        assert controller.metric(f"training_operator_mpijobs{labels}") == 1.0, state
     info = f'mpi_operator_job_info{{launcher="good-launcher",namespace="{admin.namespace}"}}'
     assert controller.metric(info) == 1.0
     admin.delete(f"{JOBS}/mpijobs/good")

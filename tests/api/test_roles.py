@@ -150,6 +150,37 @@ def test_whoever_is_known_may_read_the_runtimes_of_all_namespaces(
     assert not someone.may("list", "trainingruntimes", namespace.namespace)
 
 
+def test_the_runtime_editor_writes_runtimes_of_all_namespaces_and_nothing_else(
+    installed: Kubectl, namespace: Kubectl
+) -> None:
+    """Not by reviews but by doing."""
+    runtimes = "/apis/trainer.kubeflow.org/v1alpha1/clustertrainingruntimes"
+    editor = account(namespace, "editor")
+    runtime = {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "ClusterTrainingRuntime",
+        "metadata": {"name": f"of-{namespace.namespace}"},
+        "spec": {"template": {"spec": {"replicatedJobs": []}}},
+    }
+    one = f"{runtimes}/of-{namespace.namespace}"
+    eventually("they are read", lambda: editor.request("GET", runtimes)[0] == 200)
+    assert editor.request("POST", runtimes, runtime)[0] == 403
+    subject = f"{namespace.namespace}:editor"
+    namespace(
+        "create", "clusterrolebinding", f"editor-{namespace.namespace}",
+        "--clusterrole=mpi-trainer-runtime-editor", f"--serviceaccount={subject}",
+    )  # fmt: skip
+    try:
+        eventually("created", lambda: editor.request("POST", runtimes, runtime)[0] == 201)
+        changed = {"metadata": {"labels": {"team": "a"}}}
+        assert editor.request("PATCH", one, changed)[0] == 200
+        assert editor.request("DELETE", one)[0] == 200
+        for resource in ("trainjobs", "trainingruntimes", "mpijobs", "secrets", "pods"):
+            assert not editor.may("create", resource, namespace.namespace), resource
+    finally:
+        namespace("delete", "clusterrolebinding", f"editor-{namespace.namespace}")
+
+
 def test_a_user_runs_suspends_and_reads_but_sees_no_secret(
     installed: Kubectl, namespace: Kubectl
 ) -> None:

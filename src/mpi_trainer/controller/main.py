@@ -96,6 +96,7 @@ async def _run(flags: Flags) -> int:
             concurrency=WriteConcurrency(),
             scripts=_scripts(flags, writer, metrics),
             endpoint=_endpoint(flags, chain),
+            leading=lambda: elector is None or elector.leading,
         )
         manager = Manager(_parts(flags, shared, elector, flags.trainjobs and not lacking))
         warmup.run()

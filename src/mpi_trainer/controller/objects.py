@@ -67,7 +67,8 @@ class StoredJob(Partial, frozen=True, gc=False):
     """A job as it is stored, not decoded yet; `stored_job` says what is kept of it.
 
     `finished`: it has ended, for sure, and most of its spec is left out. So it is where the spec
-    is too large; `spec_size` is what it was.
+    is too large; `spec_size` is what it was. `state` is one word for where it stands, "" where its
+    status cannot be read.
     """
 
     metadata: Meta = Meta()
@@ -75,6 +76,7 @@ class StoredJob(Partial, frozen=True, gc=False):
     status: msgspec.Raw = _NOTHING
     finished: bool = False
     spec_size: int = 0
+    state: str = ""
 
 
 class Answer(Partial, frozen=True, gc=False):

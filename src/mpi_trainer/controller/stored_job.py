@@ -14,7 +14,17 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from mpi_trainer.api import bounds
-from mpi_trainer.api.kinds.annotations import ATTEMPTS, OPENSHIFT_AI, TRAINJOB_KNOWN, ours
+from mpi_trainer.api.kinds.annotations import ATTEMPTS, OPENSHIFT_AI, PHASE, TRAINJOB_KNOWN, ours
+from mpi_trainer.api.kinds.conditions import (
+    CREATED,
+    FAILED,
+    RESTARTING,
+    RUNNING,
+    SUCCEEDED,
+    SUSPENDED,
+    TRUE,
+)
+from mpi_trainer.api.kinds.trainjob import COMPLETE
 from mpi_trainer.api.yaml import typed
 from mpi_trainer.controller.objects import StoredJob
 from mpi_trainer.runtime.partial import Meta, Partial
@@ -23,6 +33,9 @@ replace = msgspec.structs.replace
 
 _LONGEST_OPTION: Final = 32
 """characters that are read of an annotation of OpenShift AI"""
+ENDS: Final = (SUCCEEDED, FAILED)
+_MPIJOB_STATES: Final = (FAILED, SUCCEEDED, SUSPENDED, RESTARTING, RUNNING)
+_TRAINJOB_STATES: Final = {FAILED: FAILED, COMPLETE: SUCCEEDED, SUSPENDED: SUSPENDED}
 
 
 class _Condition(Partial, frozen=True, gc=False):
@@ -54,14 +67,16 @@ class _Spec(Partial, frozen=True, gc=False):
     runtime_ref: _RuntimeRef | None = None
 
 
-def _kept(*ends: str) -> Callable[[StoredJob], StoredJob]:
-    """`ends` are the conditions of which one is true of every job that has ended."""
+def _kept(state_of: Callable[[StoredJob, frozenset[str]], str]) -> Callable[[StoredJob], StoredJob]:
+    """`state_of` says where a job stands, by the conditions that hold."""
 
     def keep(job: StoredJob) -> StoredJob:
+        state = ""
         try:
             conditions = typed.decode(job.status, _Status).conditions
-            if any(one.status == "True" and one.type in ends for one in conditions):
-                return _ended(job)
+            state = state_of(job, frozenset(c.type for c in conditions if c.status == TRUE))
+            if state in ENDS:
+                return _ended(job, state)
         except msgspec.ValidationError:
             pass
         size = memoryview(job.spec).nbytes
@@ -71,17 +86,32 @@ def _kept(*ends: str) -> Callable[[StoredJob], StoredJob]:
             spec=job.spec.copy() if size <= bounds.SPEC_BYTES else _trimmed(job.spec),
             status=job.status.copy(),
             spec_size=size,
+            state=state,
         )
 
     return keep
 
 
-def _ended(job: StoredJob) -> StoredJob:
+def _mpijob_state(_: StoredJob, holds: frozenset[str]) -> str:
+    return next((state for state in _MPIJOB_STATES if state in holds), CREATED)
+
+
+def _trainjob_state(job: StoredJob, holds: frozenset[str]) -> str:
+    """The public status does not say that it runs; our annotation does."""
+    for condition, state in _TRAINJOB_STATES.items():
+        if condition in holds:
+            return state
+    running = job.metadata.annotations.get(PHASE) == RUNNING
+    return RUNNING if running else CREATED
+
+
+def _ended(job: StoredJob, state: str) -> StoredJob:
     return StoredJob(
         metadata=_known(job.metadata),
         spec=msgspec.Raw(msgspec.json.encode(typed.decode(job.spec, _Spec))),
         status=job.status.copy(),
         finished=True,
+        state=state,
     )
 
 
@@ -111,5 +141,5 @@ def _bounded(meta: Meta) -> Meta:
     return replace(meta, annotations={**kept, **options})
 
 
-kept_mpijob: Final = _kept("Succeeded", "Failed")
-kept_trainjob: Final = _kept("Complete", "Failed")
+kept_mpijob: Final = _kept(_mpijob_state)
+kept_trainjob: Final = _kept(_trainjob_state)

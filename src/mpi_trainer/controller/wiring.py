@@ -30,6 +30,7 @@ class Shared(msgspec.Struct, frozen=True):
     concurrency: WriteConcurrency
     scripts: AgentScripts
     endpoint: Endpoint | None = None
+    leading: Callable[[], bool] = lambda: True
 
 
 class Loop(NamedTuple):

@@ -10,6 +10,7 @@ from mpi_trainer.api.kinds.labels import (
     LABEL_INDEX,
     LABEL_JOB,
     LABEL_OPERATOR,
+    LABEL_REPLICA_TYPE,
     LABEL_ROLE,
     MPI_OPERATOR,
 )
@@ -70,5 +71,10 @@ def _topology(job: MPIJob, domain: str) -> Topology:
 
 
 def _labels(job: MPIJob, role: str, index: int | None) -> dict[str, str]:
-    labels = {LABEL_OPERATOR: MPI_OPERATOR, LABEL_JOB: job.name, LABEL_ROLE: role}
+    labels = {
+        LABEL_OPERATOR: MPI_OPERATOR,
+        LABEL_JOB: job.name,
+        LABEL_ROLE: role,
+        LABEL_REPLICA_TYPE: role,
+    }
     return labels if index is None else {**labels, LABEL_INDEX: str(index)}

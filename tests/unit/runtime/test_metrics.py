@@ -6,8 +6,16 @@ import asyncio
 
 import pytest
 
-from mpi_trainer.runtime.job_metrics import MPIJobMetrics
+from mpi_trainer.controller.objects import StoredJob
+from mpi_trainer.runtime.job_metrics import (
+    DURATIONS,
+    STARTS,
+    MPIJobMetrics,
+    PresentJobs,
+    PresentMPIJobs,
+)
 from mpi_trainer.runtime.metrics import Metrics
+from mpi_trainer.runtime.partial import Meta
 from mpi_trainer.runtime.workers import DONE, Result, Workers
 from mpi_trainer.runtime.workqueue import WorkQueue
 from tests.unit.runtime.fake_time import run_in_fake_time
@@ -100,16 +108,65 @@ def test_jobs_are_counted_under_both_families_of_names() -> None:
     metrics = Metrics()
     jobs = MPIJobMetrics(metrics.registry)
     jobs.created("team")
-    jobs.queued("team")
     jobs.running("team", 1.5)
     jobs.succeeded("team", 60)
     jobs.failed("team")
     jobs.launcher("team", "train-launcher")
+    metrics.registry.register(PresentMPIJobs([stored("team", "Running")], lambda: True))
     assert set(JOBS) <= shown(metrics)
     value = metrics.registry.get_sample_value
     assert value("mpi_operator_jobs_successful_total") == 1
     assert value("training_operator_mpijob_succeeded_total", {"namespace": "team"}) == 1
     assert value("training_operator_mpijob_duration_seconds_sum", {"namespace": "team"}) == 60
+
+
+def stored(namespace: str, state: str) -> StoredJob:
+    return StoredJob(metadata=Meta(name="a", namespace=namespace), state=state)
+
+
+def test_running_and_queued_are_present_numbers_and_follow_the_store() -> None:
+    metrics, jobs = (
+        Metrics(),
+        [
+            stored("a", "Running"),
+            stored("a", "Running"),
+            stored("a", "Suspended"),
+            stored("a", "Created"),
+            stored("a", "Succeeded"),
+            stored("b", "Failed"),
+            stored("b", ""),
+        ],
+    )
+    metrics.registry.register(PresentMPIJobs(jobs, lambda: True))
+    value = metrics.registry.get_sample_value
+    prefix = "training_operator_mpijob"
+    assert value(f"{prefix}_running_total", {"namespace": "a"}) == 2
+    assert value(f"{prefix}_queued_total", {"namespace": "a"}) == 2
+    assert value(f"{prefix}_running_total", {"namespace": "b"}) == 0
+    assert value(f"{prefix}s", {"namespace": "a", "state": "Succeeded"}) == 1
+    assert value(f"{prefix}s", {"namespace": "b", "state": "Unknown"}) == 1
+    assert b"# TYPE training_operator_mpijob_running_total gauge" in metrics.text()
+    jobs.clear()
+    assert value(f"{prefix}_running_total", {"namespace": "a"}) is None, "no series is left behind"
+
+
+def test_only_the_replica_that_leads_says_how_many_jobs_there_are() -> None:
+    metrics, leads = Metrics(), [False]
+    jobs = PresentJobs(
+        "kubeflow_trainer_trainjobs", "TrainJob", [stored("a", "Running")], lambda: leads[0]
+    )
+    metrics.registry.register(jobs)
+    where = {"namespace": "a", "state": "Running"}
+    assert metrics.registry.get_sample_value("kubeflow_trainer_trainjobs", where) is None
+    leads[0] = True
+    assert metrics.registry.get_sample_value("kubeflow_trainer_trainjobs", where) == 1
+
+
+def test_durations_tell_ten_minutes_and_two_hours_apart_from_the_rest() -> None:
+    """CTL-12."""
+    for buckets in (DURATIONS, STARTS):
+        assert {600.0, 7200.0} <= set(buckets)
+        assert list(buckets) == sorted(buckets)
 
 
 def test_a_deleted_job_leaves_no_series() -> None:

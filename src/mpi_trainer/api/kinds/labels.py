@@ -18,10 +18,10 @@ LABEL_JOB = f"{TRAINING_PREFIX}job-name"
 LABEL_ROLE = f"{TRAINING_PREFIX}job-role"
 LABEL_INDEX = f"{TRAINING_PREFIX}replica-index"
 LABEL_REPLICA_TYPE = f"{TRAINING_PREFIX}replica-type"
-"""the role of a pod of the other jobs of Kubeflow's training operator"""
+"""the role of a pod in every job of Kubeflow's training operator; MPIJobs have both"""
 MPI_OPERATOR = "mpi-operator"
 """value of LABEL_OPERATOR, by which the pods and Jobs of MPIJobs are watched"""
-MPIJOB_POD_LABELS = (LABEL_OPERATOR, LABEL_JOB, LABEL_ROLE, LABEL_INDEX)
+MPIJOB_POD_LABELS = (LABEL_OPERATOR, LABEL_JOB, LABEL_ROLE, LABEL_REPLICA_TYPE, LABEL_INDEX)
 """the controller sets these, whatever a template says"""
 
 LABEL_TRAINJOB = f"{DOMAIN}/trainjob"

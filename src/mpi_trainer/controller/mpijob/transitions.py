@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus
-from mpi_trainer.decide import reasons
 from mpi_trainer.layout.hosts import launcher_name
 from mpi_trainer.runtime.job_metrics import MPIJobMetrics
 
@@ -14,11 +13,11 @@ def count_transitions(metrics: MPIJobMetrics, job: MPIJob, new: MPIJobStatus) ->
     old, where = job.status, job.namespace
     if _begins(old, new, c.CREATED):
         metrics.created(where)
-    if _begins(old, new, c.SUSPENDED) or (_waits(new) and not _waits(old)):
-        metrics.queued(where)
     if _begins(old, new, c.RUNNING):
         metrics.launcher(where, launcher_name(job.name))
-        metrics.running(where, None if _was_held_up(old) else _since_creation(job, new))
+        seconds = None if _was_held_up(old) else _since_creation(job, new)
+        if seconds is not None:
+            metrics.running(where, seconds)
     if _begins(old, new, c.RESTARTING):
         metrics.restarted(where)
     if _begins(old, new, c.SUCCEEDED):
@@ -29,11 +28,6 @@ def count_transitions(metrics: MPIJobMetrics, job: MPIJob, new: MPIJobStatus) ->
 
 def _begins(old: MPIJobStatus, new: MPIJobStatus, kind: str) -> bool:
     return c.holds(new.conditions, kind) and not c.holds(old.conditions, kind)
-
-
-def _waits(status: MPIJobStatus) -> bool:
-    running = c.find(status.conditions, c.RUNNING)
-    return running is not None and running.reason == reasons.WAITING
 
 
 def _was_held_up(old: MPIJobStatus) -> bool:

@@ -23,7 +23,7 @@ from mpi_trainer.controller.pod_logs import PodLogs
 from mpi_trainer.controller.wiring import Loop, Shared, workers_of
 from mpi_trainer.kube.resources import JOBS, MPIJOBS, PODS, Resource
 from mpi_trainer.runtime.freshness import Freshness
-from mpi_trainer.runtime.job_metrics import MPIJobMetrics
+from mpi_trainer.runtime.job_metrics import MPIJobMetrics, PresentMPIJobs
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.reflector import Reflector
 
@@ -35,6 +35,7 @@ def loop(flags: Flags, shared: Shared, stores: Stores) -> Loop:
     freshness: Freshness[Key, Resource] = Freshness(
         {MPIJOBS: stores.mpijobs, PODS: stores.pods, JOBS: stores.jobs}, time.monotonic
     )
+    shared.metrics.registry.register(PresentMPIJobs(stores.mpijobs, shared.leading))
     memories = JobMemories()
     dependents = Dependents(shared.writer, memories, shared.scripts)
     reconciler = Reconciler(
