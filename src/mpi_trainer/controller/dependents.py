@@ -27,6 +27,7 @@ from mpi_trainer.kube.errors import Conflict, KubeError, NotFound
 from mpi_trainer.kube.resources import CONFIGMAPS, SECRETS, Resource
 from mpi_trainer.render.secrets import Part
 from mpi_trainer.runtime import key_pairs
+from mpi_trainer.runtime.key_pairs import ECDSA, KeyType
 from mpi_trainer.runtime.partial import Key, Meta, Partial
 
 Object = dict[str, Any]
@@ -72,12 +73,18 @@ class Dependents:
     """Remembers which jobs' dependents exist, so that not every pass asks; for jobs of `kind`."""
 
     def __init__(
-        self, client: Client, memories: JobMemories, scripts: AgentScripts, kind: str = KIND
+        self,
+        client: Client,
+        memories: JobMemories,
+        scripts: AgentScripts,
+        kind: str = KIND,
+        key_type: KeyType = ECDSA,
     ) -> None:
         self._client = client
         self._scripts = scripts
         self._memories = memories
         self._kind = kind
+        self._key_type: KeyType = key_type
         self._began: datetime | None = None
         # The uids of jobs whose key must be deleted. They outlive `memories`, which a job that has
         # ended is dropped from.
@@ -169,7 +176,7 @@ class Dependents:
     async def _secret(self, owner: Meta, wanted: WantedDependents) -> None:
         if self._made(owner.uid).secret or wanted.secret is None:
             return
-        parts = await asyncio.to_thread(_key_parts, wanted.parts)
+        parts = await asyncio.to_thread(_key_parts, wanted.parts, self._key_type)
         secret = wanted.secret(parts)
         mine = self._mine(SECRETS, owner, secret)
         found, new = await get_or_create(self._client, *mine)
@@ -201,15 +208,15 @@ class Dependents:
         await get_or_create(self._client, *mine)
 
 
-def _key_parts(wanted: frozenset[Part]) -> dict[Part, str]:
+def _key_parts(wanted: frozenset[Part], kind: KeyType) -> dict[Part, str]:
     """One pair opens the workers; the other, where asked for, proves that they are the job's. Flux
     has one pair of its own kind."""
     if "curve-private" in wanted:
         curve = key_pairs.generate_curve()
         return {"curve-private": curve.private, "curve-public": curve.public}
-    pair = key_pairs.generate_ssh()
+    pair = key_pairs.generate_ssh(kind)
     parts: dict[Part, str] = {"private": pair.private.decode(), "public": pair.public}
     if wanted & {"host-private", "host-public"}:
-        host = key_pairs.generate_ssh()
+        host = key_pairs.generate_ssh(kind)
         parts |= {"host-private": host.private.decode(), "host-public": host.public}
     return parts

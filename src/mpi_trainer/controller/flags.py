@@ -13,7 +13,9 @@ from collections.abc import Sequence
 
 import msgspec
 
+from mpi_trainer.api.validation.worker_limits import MOST_WORKERS, most_from_flag
 from mpi_trainer.runtime import metrics_server
+from mpi_trainer.runtime.key_pairs import ECDSA, RSA, KeyType
 
 WITHOUT_EFFECT = (
     "threadiness",
@@ -57,6 +59,8 @@ class Flags(msgspec.Struct, frozen=True):
     schedule_timeout: int = 300
     scripts_keep: float = 600.0
     log_tail: bool = True
+    max_workers: int = MOST_WORKERS
+    ssh_key_type: KeyType = ECDSA
     log_level: str = "info"
     beside_upstream: bool = False
     trainjobs: bool = True
@@ -89,6 +93,8 @@ def parse(arguments: Sequence[str]) -> Flags:
         schedule_timeout=given.schedule_timeout_default,
         scripts_keep=given.agent_scripts_keep,
         log_tail=given.log_tail,
+        max_workers=given.max_workers_per_job,
+        ssh_key_type=given.ssh_key_type,
         log_level=given.log_level,
         beside_upstream=given.beside_upstream,
         trainjobs=given.trainjobs,
@@ -161,6 +167,12 @@ def _how(top: argparse.ArgumentParser) -> None:
         help="for jobs without scheduleTimeoutSeconds (300); 0: none")  # fmt: skip
     add("--agent-scripts-keep", type=_seconds, default=600.0, metavar="S",
         help="in a namespace without running jobs (600)")  # fmt: skip
+    add("--max-workers-per-job", type=most_from_flag, default=MOST_WORKERS, metavar="N",
+        help=f"a new job with more workers or nodes fails ({MOST_WORKERS}); set the webhook's flag "
+        "alike")  # fmt: skip
+    add("--ssh-key-type", default=ECDSA, choices=(ECDSA, RSA),
+        help=f"of the key pairs that are made for jobs ({ECDSA}); {RSA} takes about a second "
+        "of a processor for each")  # fmt: skip
     add("--log-tail", type=_switch, nargs="?", const=True, default=True,
         help="show the end of a failed launcher's log in status and events (on)")  # fmt: skip
     add("--log-level", default="info", choices=("debug", "info", "warning", "error"))

@@ -14,7 +14,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from mpi_trainer.api import bounds
-from mpi_trainer.api.kinds.annotations import ATTEMPTS, OPENSHIFT_AI, PHASE, TRAINJOB_KNOWN, ours
+from mpi_trainer.api.kinds.annotations import ATTEMPTS, KNOWN, OPENSHIFT_AI, PHASE, ours
 from mpi_trainer.api.kinds.conditions import (
     CREATED,
     FAILED,
@@ -134,7 +134,7 @@ def _bounded(meta: Meta) -> Meta:
     read, and of each no more than shows that it is too long."""
     kept = ours(meta.annotations)
     if sum(map(len, kept)) + sum(map(len, kept.values())) > bounds.OUR_ANNOTATIONS:
-        kept = {n: kept[n][: bounds.RECORD + 1] for n in TRAINJOB_KNOWN if n in kept}
+        kept = {n: kept[n][: bounds.RECORD + 1] for n in KNOWN if n in kept}
     options = {
         n: meta.annotations[n][:_LONGEST_OPTION] for n in OPENSHIFT_AI if n in meta.annotations
     }

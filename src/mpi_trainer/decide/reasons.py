@@ -31,6 +31,7 @@ RETRIED_TRAINJOB = "PodFailed"
 RESUMED_TRAINJOB = "Resumed"
 WORLDS_OF_ONE = "WorldsOfOne"
 BACKOFF_LIMIT = "BackoffLimitExceeded"
+FAILURE_POLICY = "PodFailurePolicy"
 DEADLINE = "DeadlineExceeded"
 SCHEDULING_TIMEOUT = "SchedulingTimeout"
 IMAGE_INVALID = INVALID_IMAGE_NAME
@@ -62,7 +63,10 @@ OF_AGENT = frozenset(
 PERMANENT = (IMAGE_INVALID, NO_PROGRAM, BAD_ARGUMENTS, "NoSsh")
 
 # Ends that no further attempt could mend: they are the job's own, not an attempt's.
-FINAL = (DEADLINE, SCHEDULING_TIMEOUT, INVALID, NAME_TAKEN, REFUSED, BACKOFF_LIMIT, *PERMANENT)
+FINAL = (
+    *(DEADLINE, SCHEDULING_TIMEOUT, INVALID, NAME_TAKEN, REFUSED, BACKOFF_LIMIT, FAILURE_POLICY),
+    *PERMANENT,
+)
 
 
 class DecidedEvent(msgspec.Struct, frozen=True):

@@ -1,5 +1,5 @@
-"""Key pairs of jobs: ECDSA P-521 for SSH, as FIPS allows and every OpenSSH reads (AC-19), and CURVE
-(X25519 in Z85) for ZeroMQ, which Flux uses.
+"""Key pairs of jobs: ECDSA P-521 or RSA 4096 for SSH, which FIPS allows and every OpenSSH reads
+(AC-19), and CURVE (X25519 in Z85) for ZeroMQ, which Flux uses.
 
 The private part exists only in the returned value: it is never printed (`repr` hides it) and never
 passed on a command line.
@@ -7,8 +7,11 @@ passed on a command line.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal
 
+KeyType = Literal["ecdsa-p521", "rsa-4096"]
+ECDSA: Final = "ecdsa-p521"
+RSA: Final = "rsa-4096"
 _DIGITS: Final = (
     "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 )
@@ -27,12 +30,17 @@ class KeyPair:
         return f"KeyPair({self.public[:32]}…)"
 
 
-def generate_ssh() -> KeyPair:
+def generate_ssh(kind: KeyType = ECDSA) -> KeyPair:
+    """RSA takes a processor for about a second, in which other threads run."""
     # Imported here because it is large and most processes that know keys never make one.
     from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-    key = ec.generate_private_key(ec.SECP521R1())
+    key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+    if kind == RSA:
+        key = rsa.generate_private_key(public_exponent=65537, key_size=4096)
+    else:
+        key = ec.generate_private_key(ec.SECP521R1())
     private = key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.OpenSSH,

@@ -19,6 +19,7 @@ from mpi_trainer.api import bounds
 from mpi_trainer.api.errors import FORBIDDEN, FieldError
 from mpi_trainer.api.kinds.annotations import DOMAIN
 from mpi_trainer.api.kinds.labels import LABEL_OPERATOR, MPI_OPERATOR, TRAINING_PREFIX
+from mpi_trainer.api.validation.worker_limits import DEFAULT, WorkerLimits
 from mpi_trainer.api.yaml import nesting, typed
 from mpi_trainer.runtime.off_loop import OffLoop
 from mpi_trainer.webhook import review
@@ -47,13 +48,19 @@ class Endpoints:
     """`kueue`: whether Kueue is installed; `controller`: the user that makes jobs' children."""
 
     def __init__(
-        self, server: ServerChecks, domain: str, kueue: Callable[[], bool], controller: str
+        self,
+        server: ServerChecks,
+        domain: str,
+        kueue: Callable[[], bool],
+        controller: str,
+        limits: WorkerLimits = DEFAULT,
     ) -> None:
         self._server = server
         self._mpijob_checks = MPIJobChecks(server, domain)
-        self._trainjob_checks = TrainJobChecks(server)
+        self._trainjob_checks = TrainJobChecks(server, limits)
         self._kueue = kueue
         self._controller = controller
+        self._limits = limits
         self._off_loop = OffLoop()
 
     async def mutate_mpijob(self, request: review.AdmissionRequest) -> dict[str, Any]:
@@ -61,7 +68,7 @@ class Endpoints:
         return review.allowed(request, patch=patch)
 
     async def validate_mpijob(self, request: review.AdmissionRequest) -> dict[str, Any]:
-        verdict = await self._result(request, mpijob.judge, request)
+        verdict = await self._result(request, mpijob.judge, request, self._limits)
         errors, warnings = verdict.errors, verdict.warnings
         if not errors and verdict.needed != NeededChecks():
             checks = self._mpijob_checks.result(verdict.job, verdict.needed, request)
@@ -86,7 +93,10 @@ class Endpoints:
         verdict = await self._result(request, trainjob.judge_runtime, request)
         claims, user = verdict.needed.claims, request.user_info
         errors, _ = await self._server.rights(claims, request.namespace, user)
-        return _response(request, (*verdict.errors, *errors), verdict.warnings)
+        errors, warnings = (*verdict.errors, *errors), verdict.warnings
+        if verdict.needed.users and not errors:
+            warnings = (*warnings, *await self._trainjob_checks.runtime_warnings(request))
+        return _response(request, errors, warnings)
 
     async def validate_child(self, request: review.AdmissionRequest) -> dict[str, Any]:
         """Our labels admit a pod to a job's network and Service: only its controller sets them.

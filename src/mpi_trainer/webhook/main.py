@@ -19,6 +19,12 @@ from pathlib import Path
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
+from mpi_trainer.api.validation.worker_limits import (
+    MOST_WORKERS,
+    WARNED_ABOVE,
+    WorkerLimits,
+    most_from_flag,
+)
 from mpi_trainer.kube import config
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import KubeError, NotFound
@@ -94,7 +100,10 @@ async def _serve(flags: argparse.Namespace) -> None:
         )
         background = [tasks.create_task(renewal), tasks.create_task(kueue.run())]
         checks = ServerChecks(client, flags.ask_seconds)
-        endpoints = Endpoints(checks, flags.cluster_domain, lambda: kueue.installed, flags.maker)
+        workers = WorkerLimits(flags.warn_workers_per_job, flags.max_workers_per_job)
+        endpoints = Endpoints(
+            checks, flags.cluster_domain, lambda: kueue.installed, flags.maker, workers
+        )
         served = app(endpoints)
         served.middlewares.append(middleware(metrics.registry))
         if flags.client_ca:
@@ -168,6 +177,10 @@ def _flags() -> argparse.ArgumentParser:
     )
     add("--maker", default="", help="user name of the controller, the only one to make our pods")
     add("--cluster-domain", default="", help="domain of the cluster's DNS, as the controller's")
+    add("--warn-workers-per-job", type=int, default=WARNED_ABOVE, metavar="N",
+        help="a job with more workers or nodes is admitted with a warning; 0: none")  # fmt: skip
+    add("--max-workers-per-job", type=most_from_flag, default=MOST_WORKERS, metavar="N",
+        help="a job with more is refused; set the controller's flag alike")  # fmt: skip
     add("--ask-seconds", type=float, default=SECONDS, help="longest wait for the API server")
     add("--grace-seconds", type=float, default=5.0, help="how long to serve on after SIGTERM")
     add("--log-level", default="INFO", help="DEBUG, INFO, WARNING or ERROR")

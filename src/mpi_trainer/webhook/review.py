@@ -80,12 +80,14 @@ class Review(ApiValue, frozen=True):
 
 class NeededChecks(msgspec.Struct, frozen=True):
     """Whether the user has a right to the `claims`; whether the quotas have room for `demand`, and
-    with `quota_left` whether they have it now; whether the cluster would take the `pods`."""
+    with `quota_left` whether they have it now; whether the cluster would take the `pods`; which
+    jobs are the `users` of a runtime that changes."""
 
     claims: tuple[RightClaim, ...] = ()
     demand: JobDemand | None = None
     quota_left: bool = True
     pods: bool = False
+    users: bool = False
 
 
 class AdmissionVerdict(msgspec.Struct, Generic[J], frozen=True):

@@ -9,8 +9,9 @@ bounded too.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -18,7 +19,7 @@ from mpi_trainer.api.errors import FORBIDDEN, FieldError
 from mpi_trainer.api.kinds.labels import LABEL_JOB, LABEL_TRAINJOB, without_reserved
 from mpi_trainer.api.kinds.meta import ApiValue
 from mpi_trainer.api.yaml import typed
-from mpi_trainer.kube import requests
+from mpi_trainer.kube import lists, requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import ApiError, Forbidden, Invalid, KubeError
 from mpi_trainer.kube.resources import (
@@ -29,6 +30,7 @@ from mpi_trainer.kube.resources import (
     RESOURCE_QUOTAS,
     SUBJECT_ACCESS_REVIEWS,
     TRAINJOBS,
+    Resource,
 )
 from mpi_trainer.runtime.off_loop import OffLoop
 from mpi_trainer.runtime.partial import Meta, Partial
@@ -43,12 +45,13 @@ UNANSWERED = "Not checked"
 MOST_RIGHTS = 20
 MOST_ERRORS = 20
 MOST_PAGES = 10
-"""of 500 pods each, that are read to count the jobs that use a quota"""
+"""of 500 objects each, that are read to count the jobs that use a quota or a runtime"""
 _JOB_LABELS = (LABEL_JOB, LABEL_TRAINJOB)
 
 CheckResult = tuple[tuple[FieldError, ...], tuple[FieldError, ...]]
 """errors and warnings"""
 Object = dict[str, Any]
+T = TypeVar("T")
 
 
 class AccessReviewStatus(ApiValue, frozen=True):
@@ -200,6 +203,18 @@ class ServerChecks:
             if not token:
                 return len(jobs), False
         return len(jobs), True
+
+    async def pages(
+        self, resource: Resource, kind: type[T], namespace: str
+    ) -> AsyncGenerator[tuple[T, ...], None]:
+        """The first `MOST_PAGES` of a collection; without a namespace, of all of them."""
+        count = 0
+        async with aclosing(lists.pages(self._client, resource, kind, namespace=namespace)) as all_:
+            async for page in all_:
+                yield page.items
+                count += 1
+                if count == MOST_PAGES:
+                    return
 
     async def pod_refusal(self, namespace: str, pod: Object) -> str:
         """Why the API server would not take such a pod; empty where it would, or would later."""

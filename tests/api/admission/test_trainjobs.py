@@ -28,6 +28,13 @@ from tests.unit.api.traincases import (
 )
 from tests.unit.api.trainers import patch, plain, runtime, train_job
 
+COMPLETE = {
+    "type": "Complete",
+    "status": "True",
+    "reason": "JobsCompleted",
+    "message": "",
+    "lastTransitionTime": "2026-11-16T12:00:00Z",
+}
 DENIED = re.compile(r"(?=Error from server|The TrainJob |The ClusterTrainingRuntime |error: )")
 
 
@@ -191,6 +198,37 @@ def test_job_outlives_its_runtime(plain_namespace: Kubectl) -> None:
     plain_namespace("delete", "trainingruntime", "near")
     for change in ({"spec": {"suspend": True}}, {"metadata": {"labels": {"a": "b"}}}):
         plain_namespace("patch", "trainjob", "case-1", "--type=merge", "-p", json.dumps(change))
+
+
+def test_editing_a_runtime_in_use_warns_and_is_done(plain_namespace: Kubectl) -> None:
+    """CTL-13"""
+
+    def edited(image: str) -> str:
+        made = stored("in-use", plain())
+        pod = made["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
+        pod["spec"]["containers"][0]["image"] = image
+        answer = plain_namespace.attempt("apply", "-f", "-", data=json.dumps(made))
+        assert not answer.returncode, answer.stderr
+        return answer.stdout + answer.stderr
+
+    try:
+        assert "Warning" not in edited("a"), "it is new"
+        assert "Warning" not in edited("b"), "nobody uses it"
+        job = changed(train_job(), [(("spec", "runtimeRef", "name"), "in-use")])
+        del job["metadata"]["namespace"]
+        plain_namespace("create", "-f", "-", data=json.dumps(job))
+        said = edited("c")
+        assert "this runtime is in use: by 1 TrainJob in 1 namespace" in said
+        assert "they keep the version that they began with" in said
+        assert "Warning" not in edited("c"), "nothing has changed"
+        ended = {"conditions": [COMPLETE]}
+        plain_namespace(
+            "patch", "trainjob", job["metadata"]["name"], "--subresource=status", "--type=merge",
+            "-p", json.dumps({"status": ended}),
+        )  # fmt: skip
+        assert "Warning" not in edited("d"), "its only user has ended"
+    finally:
+        plain_namespace.attempt("delete", "clustertrainingruntime", "in-use", "--wait=false")
 
 
 def test_user_without_the_right_gets_no_other_account(plain_namespace: Kubectl) -> None:

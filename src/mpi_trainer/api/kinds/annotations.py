@@ -18,6 +18,8 @@ SSH = f"{DOMAIN}/ssh"
 NETWORK_POLICY = f"{DOMAIN}/network-policy"
 LOG_TAIL = f"{DOMAIN}/log-tail"
 """whether the ends of a job's logs may stand in its status, events and annotations"""
+POD_FAILURE_POLICY = f"{DOMAIN}/pod-failure-policy"
+"""which failures of an MPIJob end it, and which cost nothing of its budget: see `failure_policy`"""
 TTL = f"{DOMAIN}/ttl-seconds-after-finished"
 """a TrainJob is deleted so long after its end; on the job or its runtime"""
 SCHEDULE_TIMEOUT = f"{DOMAIN}/schedule-timeout-seconds"
@@ -92,8 +94,10 @@ def bound(name: str) -> str:
 TRAINJOB_STATUS = (PHASE, START_TIME, COMPLETION_TIME, CAUSE, PLACEMENT)
 ONE_RUN = frozenset({RECORD, ATTEMPTS, *TRAINJOB_STATUS})
 """what the controller has recorded of one run of a job; a job made anew must not have it"""
-MPIJOB_KNOWN = (*CHOICES, *(bound(name) for name in BOUNDS), RECORD, ATTEMPTS, RESTARTS, CODE)
-TRAINJOB_KNOWN = (*MPIJOB_KNOWN, TTL, CLEAN, SCHEDULE_TIMEOUT, *TRAINJOB_STATUS)
+_OF_BOTH = (*CHOICES, *(bound(name) for name in BOUNDS), RECORD, ATTEMPTS, RESTARTS, CODE)
+MPIJOB_KNOWN = (*_OF_BOTH, POD_FAILURE_POLICY)
+TRAINJOB_KNOWN = (*_OF_BOTH, TTL, CLEAN, SCHEDULE_TIMEOUT, *TRAINJOB_STATUS)
+KNOWN = (*TRAINJOB_KNOWN, POD_FAILURE_POLICY)
 
 
 def ours(given: Mapping[str, str]) -> dict[str, str]:

@@ -47,9 +47,9 @@ from mpi_trainer.api.validation import (
     runtime_patches,
     security,
     volumes,
+    worker_limits,
 )
 from mpi_trainer.api.validation import runtime as runtimes
-from mpi_trainer.api.validation.replicas import MOST_WORKERS
 from mpi_trainer.api.validation.volumes import CONFIG_FOLDER, AddedVolumes
 
 REF: Path = ("spec", "runtimeRef")
@@ -89,7 +89,7 @@ def errors(job: TrainJob, runtime: Runtime) -> tuple[FieldError, ...]:
         return tuple(unsound)
     together = effective(job, runtime)
     return (
-        *_size(job, together),
+        *worker_limits.trainjob_errors(job, together.pods, worker_limits.DEFAULT),
         *_sources(job, together),
         *runtime_patches.compatibility_errors(job.spec.runtime_patches, runtime.jobset),
         *_reserved(job, together),
@@ -123,14 +123,6 @@ def _at_runtime_ref(error: FieldError) -> FieldError:
     """An error of the runtime, as an error of the job."""
     rule = f"the runtime cannot be used: {error.field}: {error.rule}"
     return replace(error, path=(*REF, "name"), rule=rule)
-
-
-def _size(job: TrainJob, together: Effective) -> rules.Errors:
-    if together.pods > MOST_WORKERS:
-        rule = f"makes {together.pods} pods, and a job has at most {MOST_WORKERS}"
-        given = job.trainer.num_nodes
-        path = (*TRAINER_FIELDS, "numNodes") if given is not None else (*REF, "name")
-        yield FieldError(path, INVALID, given or job.spec.runtime_ref.name, rule, "use fewer nodes")
 
 
 def _sources(job: TrainJob, together: Effective) -> rules.Errors:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mpi_trainer.api.errors import INVALID, UNKNOWN, FieldError, Path
+from mpi_trainer.api.kinds import failure_policy
 from mpi_trainer.api.kinds.annotations import (
     BOUNDS,
     CHOICES,
@@ -17,6 +18,7 @@ from mpi_trainer.api.kinds.annotations import (
     DOMAIN,
     LONGEST_SECONDS,
     MPIJOB_KNOWN,
+    POD_FAILURE_POLICY,
     SCHEDULE_TIMEOUT,
     TTL,
     bound,
@@ -41,6 +43,8 @@ def errors(given: Mapping[str, str], known: Sequence[str] = MPIJOB_KNOWN) -> rul
             yield from rules.one_of(where, value, CHOICES[key])
         elif key == CLEAN:
             yield from rules.one_of(where, value, CLEAN_CHOICES)
+        elif key == POD_FAILURE_POLICY:
+            yield from failure_policy.errors(where, value)
         elif key == TTL and not (value.isascii() and value.isdecimal()):
             rule = "must be whole seconds"
             yield FieldError(where, INVALID, value, rule, 'write for example `"3600"`')

@@ -11,12 +11,11 @@ from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec
 from mpi_trainer.api.kinds.pods import PodTemplate, TemplateView
 from mpi_trainer.api.spelling import nearest
 from mpi_trainer.api.validation import containers, resources, rules, security, volumes
+from mpi_trainer.api.validation.worker_limits import MOST_WORKERS
 from mpi_trainer.api.yaml.decode import decode
 
 SPECS = ("spec", "mpiReplicaSpecs")
 RESTART_POLICIES = (NEVER, ON_FAILURE)
-MOST_WORKERS = 10_000
-"""every one costs memory wherever a job is read: without a bound one job could stop them all"""
 
 _ROLES = (LAUNCHER, WORKER)
 

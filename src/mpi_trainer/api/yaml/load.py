@@ -35,7 +35,7 @@ from mpi_trainer.api.kinds.identity import ANY_FILE, MPIJOB_FILE, Kinds
 from mpi_trainer.api.kinds.mpijob import KIND, MPIJob
 from mpi_trainer.api.kinds.runtime import Runtime, serves
 from mpi_trainer.api.kinds.trainjob import TrainJob
-from mpi_trainer.api.validation import compatibility, mpijob_warnings, size
+from mpi_trainer.api.validation import compatibility, mpijob_warnings, size, worker_limits
 from mpi_trainer.api.validation import mpijob as mpijob_rules
 from mpi_trainer.api.validation import runtime as runtime_rules
 from mpi_trainer.api.validation import trainjob as trainjob_rules
@@ -193,9 +193,16 @@ def _read(document: Document, kinds: Kinds) -> LoadedObject:
     return LoadedObject(
         found.value,
         _located(document, found.errors),
-        _located(document, found.warnings),
+        _located(document, (*found.warnings, *_many_workers(found.value))),
         document.position(("metadata", "name")),
     )
+
+
+def _many_workers(value: object) -> Iterable[FieldError]:
+    """By the usual limit; a cluster's own is for its admission to say."""
+    if isinstance(value, MPIJob):
+        return worker_limits.mpijob_warnings(value)
+    return worker_limits.trainjob_warnings(value) if isinstance(value, TrainJob) else ()
 
 
 def _judged_with_runtimes(

@@ -15,7 +15,8 @@ from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.labels import LABEL_JOB
 from mpi_trainer.api.kinds.mpijob import KIND, MPIJob
-from mpi_trainer.api.validation import gang_scheduling
+from mpi_trainer.api.validation import gang_scheduling, worker_limits
+from mpi_trainer.api.validation.worker_limits import DEFAULT, WorkerLimits
 from mpi_trainer.controller.agent_scripts import AgentScripts, ScriptsUser
 from mpi_trainer.controller.children import NameTaken, NameWait, Predecessor, name_taken_text
 from mpi_trainer.controller.decoded_jobs import DecodedJobs, Loaded
@@ -89,6 +90,7 @@ class Tools(msgspec.Struct, frozen=True):
     metrics: MPIJobMetrics
     concurrency: WriteConcurrency
     domain: str = ""
+    limits: WorkerLimits = DEFAULT
     clock: Clock = utc_now
     off_loop: OffLoop = msgspec.field(default_factory=OffLoop)
 
@@ -258,6 +260,10 @@ class Reconciler:
         if loaded.errors:
             text = f"Found validation errors: {joined_errors(loaded.errors)}"
             return Rejection(reasons.INVALID, shortened(text))
+        if not loaded.job.status.conditions:
+            wrong = tuple(worker_limits.mpijob_errors(loaded.job, self._tools.limits))
+            if wrong:
+                return Rejection(reasons.INVALID, joined_errors(wrong))
         return self._noted(loaded.job.metadata.uid).rejection
 
     def _record_invalid(self, loaded: Loaded[MPIJob]) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from mpi_trainer.api.kinds.labels import LABEL_OPERATOR, MPI_OPERATOR
 from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.api.validation.worker_limits import WorkerLimits
 from mpi_trainer.api.yaml import load
 from mpi_trainer.controller import stored_job, stored_pods
 from mpi_trainer.controller.decoded_jobs import DecodedJobs, with_schedule_timeout
@@ -37,7 +38,7 @@ def loop(flags: Flags, shared: Shared, stores: Stores) -> Loop:
     )
     shared.metrics.registry.register(PresentMPIJobs(stores.mpijobs, shared.leading))
     memories = JobMemories()
-    dependents = Dependents(shared.writer, memories, shared.scripts)
+    dependents = Dependents(shared.writer, memories, shared.scripts, key_type=flags.ssh_key_type)
     reconciler = Reconciler(
         stores,
         Tools(
@@ -53,6 +54,7 @@ def loop(flags: Flags, shared: Shared, stores: Stores) -> Loop:
             metrics=MPIJobMetrics(shared.metrics.registry),
             concurrency=shared.concurrency,
             domain=flags.cluster_domain,
+            limits=WorkerLimits(most=flags.max_workers),
         ),
     )
     queue, workers = workers_of(NAME, reconciler.reconcile, freshness.fresh, shared, flags.workers)

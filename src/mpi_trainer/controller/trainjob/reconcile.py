@@ -19,7 +19,8 @@ from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.kinds.labels import LABEL_TRAINJOB
 from mpi_trainer.api.kinds.runtime import CLUSTER, MPI, Runtime
 from mpi_trainer.api.kinds.trainjob import FAILED, KIND, TrainJob
-from mpi_trainer.api.validation import compatibility
+from mpi_trainer.api.validation import compatibility, worker_limits
+from mpi_trainer.api.validation.worker_limits import DEFAULT, WorkerLimits
 from mpi_trainer.controller.agent_scripts import AgentScripts, ScriptsUser
 from mpi_trainer.controller.children import NameTaken, NameWait, Predecessor, name_taken_text
 from mpi_trainer.controller.decoded_jobs import DecodedJobs, Loaded
@@ -118,6 +119,7 @@ class Tools(msgspec.Struct, frozen=True):
     facts: Facts = Facts()
     only: frozenset[str] = frozenset()
     schedule_timeout: int = 0
+    limits: WorkerLimits = DEFAULT
     clock: Clock = utc_now
     off_loop: OffLoop = msgspec.field(default_factory=OffLoop)
 
@@ -238,7 +240,7 @@ class Reconciler:
         self, job: TrainJob, job_set: ObservedJobSet | None, plan: _Plan, now: datetime
     ) -> TrainJobDecision:
         noted = self._noted(job.metadata.uid)
-        rejection = plan.rejection or noted.rejection
+        rejection = plan.rejection or noted.rejection or self._over_limit(job, plan)
         if rejection is not None and job_set is None:
             return refused(job, rejection.reason, rejection.message, now)
         if plan.rejection is not None:
@@ -263,6 +265,11 @@ class Reconciler:
             everything = replace(_with_pods(everything, own, effective), all_pods=True)
         decision = decide(job, effective, everything, now)
         return await self._with_attempts(job, effective, job_set, own, decision, now)
+
+    def _over_limit(self, job: TrainJob, plan: _Plan) -> Rejection | None:
+        pods = 0 if plan.desired is None else plan.desired.effective.pods
+        wrong = tuple(worker_limits.trainjob_errors(job, pods, self._tools.limits))
+        return Rejection(reasons.INVALID, joined_errors(wrong)) if wrong else None
 
     async def _own(
         self, job: TrainJob, job_set: ObservedJobSet | None, pods: Iterable[Pod]

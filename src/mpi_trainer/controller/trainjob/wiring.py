@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from mpi_trainer.api.kinds.labels import LABEL_TRAINJOB
 from mpi_trainer.api.kinds.trainjob import KIND, TrainJob
+from mpi_trainer.api.validation.worker_limits import WorkerLimits
 from mpi_trainer.api.yaml import load
 from mpi_trainer.controller import stored_job, stored_pods
 from mpi_trainer.controller.decoded_jobs import DecodedJobs
@@ -44,7 +45,7 @@ def loop(flags: Flags, shared: Shared, stores: Stores) -> Loop:
     shared.metrics.registry.register(present)
     memories = JobMemories()
     client, writer = shared.client, shared.writer
-    dependents = Dependents(writer, memories, shared.scripts, KIND)
+    dependents = Dependents(writer, memories, shared.scripts, KIND, flags.ssh_key_type)
     runtimes = Runtimes(writer, memories)
     all_pods, pod_owners = AllPods(client), PodOwners(client, memories)
     logs = PodLogs(client)
@@ -67,6 +68,7 @@ def loop(flags: Flags, shared: Shared, stores: Stores) -> Loop:
             facts=Facts(domain=flags.cluster_domain, endpoint=shared.endpoint),
             only=frozenset(flags.runtimes),
             schedule_timeout=flags.schedule_timeout,
+            limits=WorkerLimits(most=flags.max_workers),
         ),
     )
     queue, workers = workers_of(NAME, reconciler.reconcile, freshness.fresh, shared, flags.workers)

@@ -14,7 +14,8 @@ from datetime import datetime
 import msgspec
 
 from mpi_trainer.api.kinds import conditions as c
-from mpi_trainer.api.kinds import pod_status
+from mpi_trainer.api.kinds import failure_policy, pod_status
+from mpi_trainer.api.kinds.annotations import POD_FAILURE_POLICY
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.decide import cause_text, permanent_failures, reasons
 from mpi_trainer.decide.mpijob import backoff, elastic, takeover
@@ -137,6 +138,25 @@ def with_failure(record: Record, failure: Failure, now: datetime) -> Record:
         failures=failures,
         retry_at=now + backoff.delay(len(failures)),
     )
+
+
+def without_failure(record: Record, now: datetime) -> Record:
+    """The record with the next attempt named and nothing counted; it rests the longer the more
+    attempts there were."""
+    rest = backoff.delay(record.attempt)
+    return Record(attempt=record.attempt + 1, failures=record.failures, retry_at=now + rest)
+
+
+def policy_action(job: MPIJob, observed: Observed, failure: Failure) -> failure_policy.Action:
+    """What the job's podFailurePolicy says of the pod that failed; a failure that would be the same
+    again is not ignored."""
+    if failure.reason in reasons.PERMANENT:
+        return failure_policy.COUNT
+    policy = failure_policy.read(job.metadata.annotations.get(POD_FAILURE_POLICY, ""))
+    pod = next((p for p in observed.pods if p.name == failure.pod), None)
+    if pod is None:
+        return failure_policy.COUNT
+    return policy.action(None if pod.end is None else pod.end.code, pod.disrupted)
 
 
 def with_last_failure(record: Record, failure: Failure) -> Record:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from mpi_trainer.api.kinds import conditions as c
-from mpi_trainer.api.kinds import pod_status
+from mpi_trainer.api.kinds import failure_policy, pod_status
 from mpi_trainer.api.kinds.managers import MPI_OPERATOR
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.decide import deadline, permanent_failures, reasons, success
@@ -131,6 +131,12 @@ def _timeout(builder: StatusBuilder, observed: Observed) -> Failure | None:
 def _attempt_failed(builder: StatusBuilder, observed: Observed, failure: Failure) -> MPIJobDecision:
     """An attempt is over: recorded now, acted upon in the next pass."""
     job, limit = builder.job, backoff.limit(builder.job)
+    action = attempts.policy_action(job, observed, failure)
+    if action == failure_policy.IGNORE:
+        return _ignored(builder, observed, failure)
+    if action == failure_policy.FAIL_JOB:
+        text = f"{failure.message.rstrip('.')}. By the job's podFailurePolicy it is not retried."
+        failure = replace(failure, reason=reasons.FAILURE_POLICY, message=text)
     if failure.reason in reasons.PERMANENT:
         failure = permanent_failures.explained(failure, retries=limit > 0)
     updated = builder.attempt_failed(failure)
@@ -138,6 +144,14 @@ def _attempt_failed(builder: StatusBuilder, observed: Observed, failure: Failure
         return _job_failed(builder if limit == 0 else updated, observed, failure)
     record = attempts.with_failure(observed.record, failure, builder.now)
     return _ended(updated.restarting(record, limit), observed, record)
+
+
+def _ignored(builder: StatusBuilder, observed: Observed, failure: Failure) -> MPIJobDecision:
+    """The next attempt follows, and nothing is counted."""
+    text = f"{failure.message.rstrip('.')}. By the job's podFailurePolicy it is not counted."
+    record = attempts.without_failure(observed.record, builder.now)
+    updated = builder.attempt_failed(replace(failure, message=text))
+    return _ended(updated.restarting(record, backoff.limit(builder.job)), observed, record)
 
 
 def _job_failed(builder: StatusBuilder, observed: Observed, failure: Failure) -> MPIJobDecision:

@@ -18,7 +18,8 @@ from mpi_trainer.api.kinds.labels import LABEL_VALIDATION
 from mpi_trainer.api.kinds.managers import MULTIKUEUE
 from mpi_trainer.api.kinds.runtime import Runtime
 from mpi_trainer.api.kinds.trainjob import TrainJob
-from mpi_trainer.api.validation import compatibility
+from mpi_trainer.api.validation import compatibility, worker_limits
+from mpi_trainer.api.validation.worker_limits import DEFAULT, WorkerLimits
 from mpi_trainer.api.yaml import load
 from mpi_trainer.webhook.borrowed_rights import value_at
 from mpi_trainer.webhook.equality import same
@@ -76,13 +77,18 @@ def judge(request: AdmissionRequest) -> Verdict:
     return Verdict(job if asked else None, errors, found.warnings, before=before.value)
 
 
-def judge_with_runtime(job: TrainJob, runtime: Runtime, before: TrainJob | None) -> Verdict:
+def judge_with_runtime(
+    job: TrainJob, runtime: Runtime, before: TrainJob | None, limits: WorkerLimits = DEFAULT
+) -> Verdict:
     """Of a job that runs on another cluster only its claims are checked here."""
-    errors = compatibility.errors(job, runtime)
+    errors = tuple(compatibility.errors(job, runtime))
+    whole = effective(job, runtime)
+    if before is None and not errors:
+        errors = tuple(worker_limits.trainjob_errors(job, whole.pods, limits))
     if errors:
         return Verdict(job, errors)
     added = borrowed_rights.added_claims(job, runtime, before)
-    demand = trainjob_demand(job, effective(job, runtime))
+    demand = trainjob_demand(job, whole)
     was = before and trainjob_demand(before, effective(before, runtime))
     here = job.spec.managed_by != MULTIKUEUE
     needed = NeededChecks(
@@ -90,7 +96,10 @@ def judge_with_runtime(job: TrainJob, runtime: Runtime, before: TrainJob | None)
         demand=demand if here and was != demand else None,
         pods=here and added.new_program,
     )
-    return Verdict(job, (), tuple(compatibility.warnings(job, runtime)), needed, before)
+    warnings = [*compatibility.warnings(job, runtime)]
+    if before is None:
+        warnings += worker_limits.trainjob_warnings(job, limits)
+    return Verdict(job, (), tuple(warnings), needed, before)
 
 
 def judge_runtime(request: AdmissionRequest) -> Verdict:
@@ -100,7 +109,8 @@ def judge_runtime(request: AdmissionRequest) -> Verdict:
     meta = new.get("metadata") or {}
     if meta.get("deletionTimestamp") or (old is not None and _judged(old) == _judged(new)):
         return Verdict()
-    needed = NeededChecks(borrowed_rights.runtime_claims(old, new))
+    edited = old is not None and not same(old.get("spec"), new.get("spec"))
+    needed = NeededChecks(borrowed_rights.runtime_claims(old, new), users=edited)
     if value_at(meta, "labels", LABEL_VALIDATION) == "disabled":
         return Verdict(needed=needed)
     found = load.runtime(new)

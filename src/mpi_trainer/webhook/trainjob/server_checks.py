@@ -12,28 +12,54 @@ import functools
 from typing import Any
 
 from mpi_trainer.api.effective.combine import effective
-from mpi_trainer.api.errors import FORBIDDEN, INVALID, FieldError, InvalidJob
+from mpi_trainer.api.errors import FORBIDDEN, INVALID, SUSPICIOUS, FieldError, InvalidJob
+from mpi_trainer.api.kinds.conditions import TRUE
+from mpi_trainer.api.kinds.pod_status import Condition, condition
 from mpi_trainer.api.kinds.runtime import CLUSTER, MPI, Runtime
-from mpi_trainer.api.kinds.trainjob import TrainJob
+from mpi_trainer.api.kinds.trainjob import COMPLETE, FAILED, RuntimeRef, TrainJob
 from mpi_trainer.api.validation import compatibility
+from mpi_trainer.api.validation.worker_limits import DEFAULT, WorkerLimits
 from mpi_trainer.api.yaml import load
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.errors import KubeError, NotFound
-from mpi_trainer.kube.resources import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
+from mpi_trainer.kube.resources import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES, TRAINJOBS
 from mpi_trainer.layout.trainjob import layout
 from mpi_trainer.render.trainjob import children as render
 from mpi_trainer.runtime.off_loop import LONG
+from mpi_trainer.runtime.partial import Meta, Partial
 from mpi_trainer.webhook import refusals
 from mpi_trainer.webhook.resource_demand import RUNTIME
-from mpi_trainer.webhook.review import RequestUser
+from mpi_trainer.webhook.review import AdmissionRequest, RequestUser
 from mpi_trainer.webhook.server_checks import CheckResult, Object, ServerChecks
 from mpi_trainer.webhook.trainjob.changes import patches_changed
 from mpi_trainer.webhook.trainjob.judge import judge_with_runtime
 
 
+class RuntimeUserSpec(Partial, frozen=True):
+    runtime_ref: RuntimeRef = RuntimeRef()
+
+
+class RuntimeUserStatus(Partial, frozen=True):
+    conditions: tuple[Condition, ...] = ()
+
+
+class RuntimeUser(Partial, frozen=True):
+    """A TrainJob, as far as it says which runtime it uses."""
+
+    metadata: Meta = Meta()
+    spec: RuntimeUserSpec = RuntimeUserSpec()
+    status: RuntimeUserStatus = RuntimeUserStatus()
+
+    def uses(self, kind: str, name: str) -> bool:
+        ref, conditions = self.spec.runtime_ref, self.status.conditions
+        ended = any(condition(conditions, one, TRUE) for one in (COMPLETE, FAILED))
+        return not ended and (ref.kind or CLUSTER, ref.name) == (kind, name)
+
+
 class TrainJobChecks:
-    def __init__(self, server: ServerChecks) -> None:
+    def __init__(self, server: ServerChecks, limits: WorkerLimits = DEFAULT) -> None:
         self._server = server
+        self._limits = limits
 
     async def result(
         self, job: TrainJob, user: RequestUser, before: TrainJob | None = None
@@ -53,13 +79,35 @@ class TrainJobChecks:
             return (self._unread(job),) if patched else (), ()
         server, namespace = self._server, job.namespace
         judged = await server.off_loop.run(
-            namespace, LONG, judge_with_runtime, job, runtime, before
+            namespace, LONG, judge_with_runtime, job, runtime, before, self._limits
         )
         if judged.errors:
             return judged.errors if patched else (), ()
         pods = functools.partial(self._pods, job, runtime)
         errors, warnings = await server.result(judged.needed, namespace, user, pods)
         return errors, (*warnings, *judged.warnings)
+
+    async def runtime_warnings(self, request: AdmissionRequest) -> tuple[FieldError, ...]:
+        """That jobs under way use the runtime, and go on with what they began with (CTL-13).
+
+        Of very many TrainJobs only the first are read. Without an answer in time nothing is said:
+        the edit is right all the same.
+        """
+        users: list[RuntimeUser] = []
+        try:
+            async with asyncio.timeout(self._server.seconds):
+                async for page in self._server.pages(TRAINJOBS, RuntimeUser, request.namespace):
+                    users += (one for one in page if one.uses(request.kind.kind, request.name))
+        except (TimeoutError, KubeError):
+            return ()
+        if not users:
+            return ()
+        count = f"{len(users)} TrainJob{'s' * (len(users) > 1)}"
+        spaces = len({one.metadata.namespace for one in users})
+        where = f"in {spaces} namespace{'s' * (spaces > 1)}" if not request.namespace else "here"
+        rule = f"this runtime is in use: by {count} {where}, of those that were looked at"
+        remedy = "they keep the version that they began with, and new jobs get this one"
+        return (FieldError(("spec",), SUSPICIOUS, rule=rule, remedy=remedy),)
 
     def _unread(self, job: TrainJob) -> FieldError:
         seconds = self._server.seconds
