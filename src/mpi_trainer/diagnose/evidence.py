@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
@@ -71,9 +72,17 @@ class Event(ApiValue, frozen=True):
     message: str = ""
 
 
+class PodSet(ApiValue, frozen=True):
+    """`template` is as the job's user wrote it."""
+
+    name: str = ""
+    template: Mapping[str, Any] = {}
+
+
 class _WorkloadSpec(ApiValue, frozen=True):
     queue_name: str = ""
     active: bool = True
+    pod_sets: tuple[PodSet, ...] = ()
 
 
 class _Admission(ApiValue, frozen=True):

@@ -40,13 +40,13 @@ from mpi_trainer.webhook.metrics import middleware
 from mpi_trainer.webhook.server_checks import SECONDS, ServerChecks
 
 _KUEUE = Request("GET", "/apis/kueue.x-k8s.io", timeout=5.0, tries=1)
-_PROBE_SECONDS = 60.0
+_PROBE_SECONDS = 20.0
 
 log = logging.getLogger(__name__)
 
 
 class KueueProbe:
-    """Whether Kueue is installed, asked every minute."""
+    """Whether Kueue is installed, asked every 20 seconds."""
 
     def __init__(self, client: Client) -> None:
         self._client = client

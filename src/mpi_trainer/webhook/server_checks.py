@@ -9,9 +9,8 @@ bounded too.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import aclosing
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -19,7 +18,7 @@ from mpi_trainer.api.errors import FORBIDDEN, FieldError
 from mpi_trainer.api.kinds.labels import LABEL_JOB, LABEL_TRAINJOB, without_reserved
 from mpi_trainer.api.kinds.meta import ApiValue
 from mpi_trainer.api.yaml import typed
-from mpi_trainer.kube import lists, requests
+from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import ApiError, Forbidden, Invalid, KubeError
 from mpi_trainer.kube.resources import (
@@ -74,11 +73,11 @@ class PageMeta(Partial, frozen=True):
     continue_: str = msgspec.field(default="", name="continue")
 
 
-class MetadataPage(Partial, frozen=True):
-    """Of metadata alone, where the API server writes an empty list as null."""
+class Page(Partial, Generic[T], frozen=True):
+    """Of metadata alone the API server writes an empty list as null."""
 
     metadata: PageMeta = PageMeta()
-    items: tuple[ExistingObject, ...] | None = None
+    items: tuple[T, ...] | None = None
 
 
 class ServerChecks:
@@ -197,24 +196,25 @@ class ServerChecks:
         token = ""
         for _ in range(MOST_PAGES):
             asked = requests.list_page(PODS, namespace, labels=label, continue_=token)
-            page: MetadataPage = await self.call_once(requests.brief_list(asked), MetadataPage)
+            page = await self.call_once(requests.brief_list(asked), Page[ExistingObject])
             jobs.update(pod.metadata.labels.get(label, "") for pod in page.items or ())
             token = page.metadata.continue_
             if not token:
                 return len(jobs), False
         return len(jobs), True
 
-    async def pages(
-        self, resource: Resource, kind: type[T], namespace: str
-    ) -> AsyncGenerator[tuple[T, ...], None]:
-        """The first `MOST_PAGES` of a collection; without a namespace, of all of them."""
-        count = 0
-        async with aclosing(lists.pages(self._client, resource, kind, namespace=namespace)) as all_:
-            async for page in all_:
-                yield page.items
-                count += 1
-                if count == MOST_PAGES:
-                    return
+    async def first(self, resource: Resource, kind: type[T], namespace: str) -> list[T]:
+        """What the first `MOST_PAGES` of a collection hold; without a namespace, of all of them."""
+        found: list[T] = []
+        token = ""
+        for _ in range(MOST_PAGES):
+            asked = requests.list_page(resource, namespace, continue_=token)
+            page = await self.call_once(asked, Page[kind])  # type: ignore[valid-type]
+            found += page.items or ()
+            token = page.metadata.continue_
+            if not token:
+                break
+        return found
 
     async def pod_refusal(self, namespace: str, pod: Object) -> str:
         """Why the API server would not take such a pod; empty where it would, or would later."""

@@ -8,8 +8,30 @@ from typing import Any
 
 from tests.api.admission.cases import REFUSED, ROLES, TAKEN, Change, job
 from tests.api.admission.serving import Server, quota
-from tests.cluster import Kubectl
+from tests.cluster import Kubectl, eventually
 
+QUEUES: dict[str, Any] = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {
+        "name": "localqueues.kueue.x-k8s.io",
+        "annotations": {"api-approved.kubernetes.io": "https://github.com/kubernetes/enhancements"},
+    },
+    "spec": {
+        "group": "kueue.x-k8s.io",
+        "scope": "Namespaced",
+        "names": {"plural": "localqueues", "singular": "localqueue", "kind": "LocalQueue"},
+        "versions": [
+            {
+                "name": "v1beta2",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object"}},
+            }
+        ],
+    },
+}
+"""enough of Kueue for the API server to know its group"""
 DENIED = re.compile(r"(?=Error from server)")
 
 
@@ -138,6 +160,31 @@ def test_defaults_are_in_the_stored_job_and_the_queue_label_only_with_kueue(
     stored = namespace.get("mpijob", "plain")
     assert stored["spec"]["mpiReplicaSpecs"]["Launcher"]["restartPolicy"] == "OnFailure"
     assert "kueue.x-k8s.io/queue-name" not in stored["metadata"].get("labels", {})
+
+
+def test_the_queue_of_the_scheduling_policy_becomes_the_label_that_kueue_reads(
+    webhook: Server, namespace: Kubectl
+) -> None:
+    """AC-12: Kueue's own label, where the API server knows Kueue's kinds."""
+
+    def labels(*changes: Any) -> dict[str, str]:
+        queued = job("queued", (("spec", "runPolicy", "schedulingPolicy", "queue"), "q"), *changes)
+        made = namespace(
+            "create", "--dry-run=server", "-o", "json", "-f", "-", data=json.dumps(queued)
+        )
+        found: dict[str, str] = json.loads(made)["metadata"].get("labels", {})
+        return found
+
+    name = "kueue.x-k8s.io/queue-name"
+    namespace.apply(QUEUES)
+    try:
+        eventually("the webhook knows of Kueue", lambda: labels() == {name: "q"}, 60)
+        own = (("metadata", "labels"), {"team": "a"})
+        assert labels(own) == {"team": "a", name: "q"}
+        chosen = (("metadata", "labels"), {name: "another"})
+        assert labels(chosen) == {name: "another"}, "a label that is there wins"
+    finally:
+        namespace("delete", "crd", QUEUES["metadata"]["name"], "--wait=false")
 
 
 def test_manager_of_a_job_is_fixed_and_a_running_jobs_template_too(

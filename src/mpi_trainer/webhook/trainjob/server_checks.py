@@ -93,13 +93,12 @@ class TrainJobChecks:
         Of very many TrainJobs only the first are read. Without an answer in time nothing is said:
         the edit is right all the same.
         """
-        users: list[RuntimeUser] = []
         try:
             async with asyncio.timeout(self._server.seconds):
-                async for page in self._server.pages(TRAINJOBS, RuntimeUser, request.namespace):
-                    users += (one for one in page if one.uses(request.kind.kind, request.name))
+                jobs = await self._server.first(TRAINJOBS, RuntimeUser, request.namespace)
         except (TimeoutError, KubeError):
             return ()
+        users = [one for one in jobs if one.uses(request.kind.kind, request.name)]
         if not users:
             return ()
         count = f"{len(users)} TrainJob{'s' * (len(users) > 1)}"

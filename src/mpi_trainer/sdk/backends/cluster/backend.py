@@ -159,6 +159,7 @@ class ClusterBackend:
     async def copy(self, job: MPIJob, original: Key) -> JobView:
         """Submits a copy; code that was shipped with the original goes with it too."""
         async with self._submitting(job) as (server, key, placed):
+            placed = await lifecycle.copy_without_admission(server, placed, original)
             if CODE not in placed.metadata.annotations:
                 return await lifecycle.create(server, key, placed)
             shipped = await lifecycle.shipped(server, original, placed.metadata.annotations)
@@ -272,7 +273,7 @@ class ClusterBackend:
             if await self._emptied(key):
                 return await self.resume(key)
         async with self._connected(key) as server:
-            found = await find(server, key)
+            found = await lifecycle.without_admission(server, await find(server, key))
             shipped = await lifecycle.shipped(server, key, found.view.annotations)
             await lifecycle.check_successor(server, found)
             # Whoever is interrupted in the middle must not have lost the job.

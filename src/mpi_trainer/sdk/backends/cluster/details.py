@@ -120,7 +120,7 @@ async def _evidence(server: ApiServer, key: Key, job: JobView) -> Evidence:
         _listed(server, EVENTS, Event, space, fields="type=Warning"),
         _listed(server, RESOURCE_QUOTAS, Quota, space),
         _listed(server, NODES, Node),
-        _workloads(server, space, f"{LABEL_WORKLOAD_JOB_UID}={uid}") if queue else _none(),
+        workloads_of(server, space, uid) if queue else _none(),
     )
     names = {key.name, *(pod.name for pod in pods)}
     return Evidence(
@@ -137,8 +137,9 @@ async def _evidence(server: ApiServer, key: Key, job: JobView) -> Evidence:
     )
 
 
-async def _workloads(server: ApiServer, namespace: str, labels: str) -> tuple[Workload, ...]:
-    """By whichever version this Kueue speaks."""
+async def workloads_of(server: ApiServer, namespace: str, uid: str) -> tuple[Workload, ...]:
+    """Kueue's of the job with this uid, by whichever version this Kueue speaks."""
+    labels = f"{LABEL_WORKLOAD_JOB_UID}={uid}"
     for resource in WORKLOADS:
         found = await _listed(server, resource, Workload, namespace, labels)
         if found:

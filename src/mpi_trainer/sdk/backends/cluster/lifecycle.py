@@ -19,11 +19,13 @@ from typing import Any, Final
 
 import msgspec
 
-from mpi_trainer.api.kinds import mpijob, trainjob
+from mpi_trainer.api.kinds import kueue, mpijob, trainjob
 from mpi_trainer.api.kinds.annotations import CODE, ONE_RUN, RESTARTS
+from mpi_trainer.api.kinds.labels import LABEL_QUEUE
 from mpi_trainer.api.kinds.managers import KUEUE
 from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus
 from mpi_trainer.api.kinds.trainjob import TrainJob
+from mpi_trainer.api.yaml.decode import decode
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.errors import (
     AlreadyExists,
@@ -45,7 +47,8 @@ from mpi_trainer.sdk.backends.backend import JobView, Key
 from mpi_trainer.sdk.backends.cluster import choices, code, namespace_limits
 from mpi_trainer.sdk.backends.cluster.connections import ApiServer
 from mpi_trainer.sdk.backends.cluster.defaults import with_ranks
-from mpi_trainer.sdk.backends.cluster.find import FoundJob
+from mpi_trainer.sdk.backends.cluster.details import workloads_of
+from mpi_trainer.sdk.backends.cluster.find import FoundJob, find
 from mpi_trainer.sdk.backends.cluster.kinds import MPIJOB, TRAINJOB, Kind
 from mpi_trainer.sdk.errors import JobError
 
@@ -217,6 +220,34 @@ async def _recreated(
         if notes.get(RESTARTS) != body["metadata"]["annotations"][RESTARTS]:
             raise
     return made
+
+
+async def without_admission(server: ApiServer, found: FoundJob) -> FoundJob:
+    """The job without what Kueue wrote into its templates as it admitted it."""
+    if found.kind is not MPIJOB or LABEL_QUEUE not in found.view.labels:
+        return found
+    spec = kueue.without_admission(found.data["spec"], await _templates_before(server, found))
+    return FoundJob(found.kind, {**found.data, "spec": spec})
+
+
+async def copy_without_admission(server: ApiServer, job: MPIJob, original: Key) -> MPIJob:
+    """A copy of the job `original`, likewise; what differs from it is left as it is."""
+    if LABEL_QUEUE not in job.metadata.labels:
+        return job
+    try:
+        found = await find(server, original)
+    except JobError:
+        return job
+    wire, before = mpijob.to_wire(job), await _templates_before(server, found)
+    wire["spec"] = kueue.without_admission(wire["spec"], before, found.data["spec"])
+    return decode(MPIJob, wire).value
+
+
+async def _templates_before(server: ApiServer, found: FoundJob) -> dict[str, Mapping[str, Any]]:
+    """The job's pod templates as Kueue found them; none where Kueue or the right to ask is not
+    there."""
+    workloads = await workloads_of(server, found.view.namespace, found.uid)
+    return {one.name: one.template for one in workloads[0].spec.pod_sets} if workloads else {}
 
 
 def successor(key: Key, found: FoundJob) -> dict[str, Any]:
