@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,6 +31,7 @@ READ = (
     "print('rank', r, len(d), hashlib.md5(d).hexdigest(), flush=True)"
 )
 hydra = pytest.mark.parametrize("mpi", [name for name in CHOSEN if "openmpi" not in name])
+with_openmpi4 = pytest.mark.parametrize("mpi", sorted({*CHOSEN, "openmpi4"}))
 NOTHING = hashlib.md5(b"").hexdigest()
 
 
@@ -60,13 +62,33 @@ def test_every_line_of_every_rank_arrives_in_order(mpi: str) -> None:
     expect_all(odh(mpi, sys.executable, "-c", MANY.format(LINES)))
 
 
-@mpis
+@with_openmpi4
 def test_every_line_of_a_few_bytes_arrives(mpi: str) -> None:
     """Open MPI 4 by itself drops a third of them where it marks them: see decision 37."""
     program = RANK + f"for i in range({LINES}): sys.stdout.write('123456789'[: i % 10] + '\\n')"
     printed = odh(mpi, sys.executable, "-c", program)
     for rank in (0, 1):
         assert of_rank(printed, rank) == [b"123456789"[: i % 10] for i in range(LINES)]
+
+
+@pytest.mark.parametrize("python", ["python3*", "none"])
+def test_without_python_open_mpi_4_marks_no_rank_and_loses_no_byte(python: str) -> None:
+    """In the launcher's image; here its programs are linked into a folder, with and without it."""
+    script = f"""
+mkdir /tmp/bin
+for file in /usr/bin/* /bin/*; do
+    case $file in */{python}) ;; *) ln -sf $file /tmp/bin ;; esac
+done
+real=$(PATH=${{PATH#*:}} command -v mpirun)
+PATH=${{PATH%%:*}}:${{real%/*}}:/tmp/bin
+mpirun -n 2 seq {LINES}
+"""
+    printed = odh("openmpi4", "sh", "-c", script)
+    wrote = b"".join(b"%d\n" % i for i in range(1, LINES + 1))
+    if python == "none":
+        assert [of_rank(printed, rank) for rank in (0, 1)] == [wrote.split()] * 2
+    else:
+        assert Counter(printed) == Counter(wrote * 2)
 
 
 @mpis
@@ -197,7 +219,7 @@ TORN = (
 )
 
 
-@mpis
+@with_openmpi4
 def test_lines_that_ranks_write_in_pieces_come_out_of_mpirun_whole(mpi: str) -> None:
     """As on a cluster, where a job's own command asks for no marks: what a script reads from mpirun
     holds none, every byte, and no line of one rank within another's."""
