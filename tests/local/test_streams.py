@@ -229,6 +229,7 @@ def test_lines_that_ranks_write_in_pieces_come_out_of_mpirun_whole(mpi: str) -> 
     out, err = (base64.b64decode(one).split(b"\n") for one in printed)
     torn = [b"<%d %d %d>" % (r, i, r) for r in (0, 1) for i in range(100)]
     long = [bytes(set(range(256)) - {10}), b"x" * 300_000, *[b""] * 8999] * 2
+    err = [line for line in err if b"Warning: setpgid(" not in line]  # of Open MPI 5, by chance
     assert sorted(err) == sorted([*torn, b""])
     assert out.pop() == b"no endno end"
     assert sorted(out) == sorted([*torn, *long])

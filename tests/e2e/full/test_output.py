@@ -45,18 +45,29 @@ from mpi4py import MPI
 for number in range({SHORT}):
     print(str(number % 1000)[: number % 4])
 """
-BINARY = """\
+BINARY = f"""\
 import sys
 from mpi4py import MPI
-size = int(sys.argv[1]) if MPI.COMM_WORLD.rank == 0 else 100
-for text in (b"x" * size, bytes({*range(256)} - {10})):
+rank = MPI.COMM_WORLD.rank
+for number in range({LINES}):
+    print("rank", rank, "line", number)
+sys.stdout.flush()
+size = int(sys.argv[1]) if rank == 0 else 100
+for text in (b"x" * size, bytes({{*range(256)}} - {{10}})):
     with open(1, "wb", closefd=False) as out:
         out.write(text + b"\\n")
 """
 CHECK = """\
 import hashlib, sys
+nexts = [0, 0]
 for line in sys.stdin.buffer.read().split(b"\\n"):
-    print("captured", len(line), hashlib.md5(line).hexdigest())
+    words = line.split()
+    if words[:1] == [b"rank"]:
+        assert words[2:] == [b"line", b"%d" % nexts[int(words[1])]], line
+        nexts[int(words[1])] += 1
+    else:
+        print("captured", len(line), hashlib.md5(line).hexdigest())
+print("counted", nexts)
 """
 pytestmark = pytest.mark.timeout(500, func_only=True)
 
@@ -97,9 +108,9 @@ def test_every_byte_of_every_rank_arrives(
 def test_short_lines_are_told_by_rank_and_what_a_script_captures_is_unchanged(
     restricted_home: Kubectl, cluster: Spec, image: Callable[[str], str], directory: str
 ) -> None:
-    """Ranks are marked as clients ask for it; a line of 10 MB and every byte there is are counted
-    inside the pod, where no kubelet cuts them. Open MPI 5 computes over a line with the square of
-    its length: for minutes, on a machine that is busy."""
+    """Ranks are marked as clients ask for it; many lines, one of 10 MB and every byte there is are
+    counted inside the pod, where no kubelet cuts them. Open MPI 5 computes over a line with the
+    square of its length: for minutes, on a machine that is busy."""
     size = HUGE // 5 if directory == "mpi-openmpi5" and LINES <= 40_000 else HUGE
     name = f"marked-{directory}"
     option = {"MPI_TRAINER_TAG_OPTION": implementation(PLACES[directory]).tag_option}
@@ -124,3 +135,4 @@ def test_short_lines_are_told_by_rank_and_what_a_script_captures_is_unchanged(
     wrote = [b"x" * size, b"x" * 100, *[bytes({*range(256)} - {10})] * 2, b""]
     told = [f"captured {len(one)} {hashlib.md5(one).hexdigest()}" for one in wrote]
     assert sorted(line for line in printed if line.startswith("captured")) == sorted(told)
+    assert f"counted [{LINES}, {LINES}]" in printed
