@@ -118,7 +118,10 @@ def test_it_ignores_what_ends_the_rank_and_closes_what_is_the_ranks(
     monkeypatch.setattr(os, "setsid", lambda: done.append("setsid"))
     monkeypatch.setattr(os, "fork", lambda: done.append("fork"))
     monkeypatch.setattr(relay, "_close", closed.append)
-    monkeypatch.setattr(signal, "signal", lambda number, _: done.append(number.name))
+    monkeypatch.setattr(
+        f"{relay.__name__}.signal.signal",
+        lambda number, _: done.append(signal.Signals(number).name),
+    )
     monkeypatch.setattr(relay, "copy", lambda *_: done.append("copy"))
     relay.detach(copier.streams, *copier.pipes)
     ignored = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGPIPE"]

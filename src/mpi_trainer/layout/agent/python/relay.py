@@ -20,13 +20,17 @@ little of that: every rank waits for its import.
 """
 
 # ruff: noqa: PTH123, PTH208
-# pathlib would cost every rank ten milliseconds.
+# pathlib and signal would cost every rank ten milliseconds each.
 
 import os
 import select
-import signal
 import sys
 import termios
+
+try:
+    import _signal as signal  # type: ignore[import-not-found]
+except ImportError:
+    import signal
 
 SHORT = 32
 READ = 1 << 16
