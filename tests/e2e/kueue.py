@@ -22,6 +22,8 @@ from tools.cluster.spec import Spec
 API = "kueue.x-k8s.io/v1beta2"
 QUEUE = "lq"
 PATIENCE = 120
+FLAVOR = {"kubernetes.io/os": "linux"}
+"""a node selector that Kueue writes into whatever it admits"""
 WAIT = "until [ -e /tmp/go ]; do sleep 0.2; done; hostname"
 ACCOUNT = "runner"
 COMMAND = ["mpirun", "-n", "2", "sh", "-c", WAIT]
@@ -109,7 +111,7 @@ def queue(shipped_runtimes: tuple[str, ...], cluster: Spec) -> Iterator[Kubectl]
     kubectl.apply(
         restricted(kubectl.namespace),
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT}},
-        _kueue("ResourceFlavor", word),
+        _kueue("ResourceFlavor", word, nodeLabels=FLAVOR),
         _kueue(
             "ClusterQueue",
             word,
@@ -138,6 +140,12 @@ def open_queue(queue: Kubectl) -> None:
     """From now on Kueue admits what fits."""
     word = queue.namespace.rpartition("-")[2]
     queue("patch", "clusterqueue", word, "--type=merge", '--patch={"spec":{"stopPolicy":"None"}}')
+
+
+def hold_queue(queue: Kubectl) -> None:
+    """From now on Kueue admits nothing."""
+    word = queue.namespace.rpartition("-")[2]
+    queue("patch", "clusterqueue", word, "--type=merge", '--patch={"spec":{"stopPolicy":"Hold"}}')
 
 
 def submitted(queue: Kubectl, kind: str, name: str, priority: str) -> Queued:
