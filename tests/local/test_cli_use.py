@@ -7,6 +7,7 @@ import os
 import pty
 import select
 import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -64,7 +65,9 @@ def test_jobs_are_reached_by_short_forms_and_aliases(odh: Cli, done: str) -> Non
     assert "has ended and cannot be suspended" in ended
     assert ended == odh("cancel", "waiting", code=2).stderr
     assert odh("rm", "waiting").stdout == "waiting deleted\n"
-    assert odh("mpijob", "stop", "waiting", code=2).stderr.startswith("error: there is no job")
+    assert odh("mpijob", "stop", "waiting", code=2).stderr.startswith(
+        "error: job default/waiting not found"
+    )
 
 
 def test_get_without_a_name_lists(odh: Cli, done: str) -> None:
@@ -75,7 +78,7 @@ def test_get_without_a_name_lists(odh: Cli, done: str) -> None:
 
 def test_get_shows_the_jobs_that_are_there_and_names_the_others(odh: Cli, done: str) -> None:
     shown = odh("mpijob", "get", done, "nope", code=2)
-    assert done in shown.stdout and "there is no job default/nope" in shown.stderr
+    assert done in shown.stdout and "job default/nope not found" in shown.stderr
 
 
 def test_names_are_taken_as_they_are_printed(odh: Cli, done: str) -> None:
@@ -260,3 +263,106 @@ def test_lists_of_kubectl_are_read_from_files_and_standard_input(odh: Cli) -> No
     (odh.folder / "list.yaml").write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List",
                                                           "items": jobs}))  # fmt: skip
     assert "spec.slotsPerWorker: " in odh("validate", "-f", "list.yaml", code=2).stderr
+
+
+SPEAKING = """
+import logging, sys, time
+from mpi4py import MPI
+logging.basicConfig(level=logging.INFO, stream=sys.stdout)
+rank = MPI.COMM_WORLD.rank
+logging.info("rank %s begins", rank)
+if rank == 1:
+    logging.warning("slow disk")
+    try:
+        raise ValueError("no such column")
+    except ValueError:
+        logging.exception("cannot read")
+MPI.COMM_WORLD.Barrier()
+"""
+
+
+@pytest.fixture(scope="module")
+def speaking(odh: Cli) -> str:
+    (odh.folder / "speaking.py").write_text(SPEAKING)
+    words = ("-w", "2", "--mpi", "mpich", "--wait")
+    odh("mpijob", "create", "speaking", *words, "--", "python", "speaking.py")
+    return "speaking"
+
+
+def test_logs_of_all_pods_have_pod_names_and_begin_with_the_launcher(
+    odh: Cli, speaking: str
+) -> None:
+    """AC-9."""
+    lines = odh("logs", speaking, "--all-pods").stdout.splitlines()
+    pods = list(dict.fromkeys(line.split()[0] for line in lines))
+    launcher, *workers = (f"[pod/speaking-{one}]" for one in ("launcher", "worker-0", "worker-1"))
+    assert pods[0] == launcher and set(pods[1:]) == set(workers)
+    assert any(line.startswith(f"{launcher} [1] INFO:root:rank 1 begins") for line in lines)
+    one = odh("logs", speaking, "--pod", "speaking-worker-0").stdout
+    assert one == odh("logs", speaking, "--worker", "0").stdout
+    refused = odh("logs", speaking, "--pod", "nope", code=2).stderr
+    assert "has no pod nope" in refused and "speaking-launcher" in refused
+
+
+def test_logs_are_filtered_by_level_and_by_time(odh: Cli, speaking: str) -> None:
+    """AC-9: level; since and until."""
+    errors = odh("logs", speaking, "--level", "error").stdout
+    assert "cannot read" in errors and "slow disk" not in errors
+    assert "  File " in errors and "ValueError: no such column" in errors
+    assert "slow disk" in odh("logs", speaking, "--level", "warning").stdout
+    whole = [json.loads(line) for line in odh("logs", speaking, "-o", "json").stdout.splitlines()]
+    middle = whole[len(whole) // 2]["time"]
+    early = odh("logs", speaking, "--until", middle, "-o", "json").stdout.splitlines()
+    late = odh("logs", speaking, "--since", middle, "-o", "json").stdout.splitlines()
+    assert len(early) + len(late) >= len(whole)
+    assert odh("logs", speaking, "--until", "1h").stdout == ""
+    assert all(json.loads(line)["time"] <= middle for line in early)
+    assert all(json.loads(line)["time"] >= middle for line in late)
+    both = odh("logs", speaking, "--until", "1m", "--follow", code=2).stderr
+    assert "--until has no meaning with --follow" in both
+
+
+READING = """
+from datetime import UTC, datetime
+from openshift_ai_sdk.training import MPIJob
+job = MPIJob.get("speaking")
+pods = [line.pod for line in job.logs(all_pods=True)]
+assert pods[0] == "speaking-launcher" and len(set(pods)) == 3, pods
+assert {line.pod for line in job.logs(pod="speaking-worker-1")} == {"speaking-worker-1"}
+errors = [line.text for line in job.logs(level="error")]
+assert "ValueError: no such column" in errors and not any("slow" in one for one in errors)
+assert list(job.logs(until=datetime(2020, 1, 1, tzinfo=UTC))) == []
+print("read")
+"""
+
+
+def test_the_sdk_chooses_lines_by_pod_level_and_time_too(odh: Cli, speaking: str) -> None:
+    """AC-9."""
+    env = {**odh.env, "MPI_TRAINER_BACKEND": "local"}
+    ended = subprocess.run(
+        [sys.executable, "-c", READING], env=env, capture_output=True, text=True, check=False
+    )
+    assert ended.stdout == "read\n", ended.stderr
+
+
+def test_cp_from_an_ended_job_says_what_to_do(odh: Cli, speaking: str) -> None:
+    odh("mpijob", "cp", f"{speaking}:speaking.py", "copied.py")
+    assert (odh.folder / "copied.py").read_text() == SPEAKING
+    never = odh("mpijob", "cp", f"{speaking}:nope.pt", "x", code=2).stderr
+    assert never.startswith(f"error: no file {odh.folder}/nope.pt")
+    gone = odh("mpijob", "cp", f"{speaking}:/tmp/model.pt", "x", code=2).stderr
+    assert "was on the pod's own disk" in gone and "Let the job write to a volume" in gone
+
+
+def test_resume_of_a_job_that_is_not_suspended_says_so(odh: Cli) -> None:
+    odh.create("busy", "6000", "0.1")
+    said = odh("resume", "busy")
+    assert said.stdout == "" and "busy is not suspended; it is" in said.stderr
+    odh("rm", "busy")
+
+
+def test_a_backend_that_does_not_exist_is_refused(odh: Cli) -> None:
+    env = {**odh.env, "MPI_TRAINER_BACKEND": "clustr"}
+    ended = subprocess.run([ODH, "list"], env=env, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert "MPI_TRAINER_BACKEND is 'clustr'; set it to local or cluster" in ended.stderr

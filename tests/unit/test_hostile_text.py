@@ -373,6 +373,7 @@ PATTERNS = {
     "controller.flags": "the administrator's own words",
     "controller.redact": "redact.tail",
     "controller.statusserver.log_progress": "log_progress.read",
+    "diagnose.log_levels": "what clients read of their own jobs",
     "diagnose.log_reader": "log_reader.feed",
     "diagnose.rank_hosts": "log_reader.feed",
     "diagnose.pod_waiting": "pod_waiting.cause of a scheduler's words",

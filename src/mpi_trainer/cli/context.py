@@ -126,6 +126,8 @@ def on_cluster(target: Target | None = None, environ: Mapping[str, str] = os.env
     if target.context or target.kubeconfig or target.as_user:
         return True
     chosen = environ.get(CHOICE, "")
+    if chosen not in ("", LOCAL, CLUSTER):
+        raise click.UsageError(f"{CHOICE} is {chosen!r}; set it to {LOCAL} or {CLUSTER}")
     return chosen == CLUSTER if chosen else configured(environ)
 
 

@@ -66,7 +66,9 @@ def misused(error: click.ClickException) -> str:
     text = error.format_message().removesuffix(".")
     context = error.ctx if isinstance(error, click.UsageError) else None
     help_of = context.command_path if context else "odh"
-    return worded(text[:1].lower() + text[1:], f"See `{help_of} --help`.")
+    if not text[:2].isupper():  # not the name of a variable
+        text = text[:1].lower() + text[1:]
+    return worded(text, f"See `{help_of} --help`.")
 
 
 def report(error: Exception) -> int:

@@ -103,6 +103,13 @@ def writers(train: SubmittedTrainJob, worker: int | None) -> tuple[str, ...]:
     return first
 
 
+def pods(train: SubmittedTrainJob) -> tuple[str, ...]:
+    """The names of all pods, the launcher's or the first node's first."""
+    job, given = values(train)
+    roles = _roles(arranged(job, given))
+    return tuple(dict.fromkeys(name for one in roles for name in hostnames(job, one)))
+
+
 def not_applied(train: SubmittedTrainJob) -> list[str]:
     """The fields of its pods that do nothing here; under a shipped runtime, the job's own only."""
     job, given = values(train)

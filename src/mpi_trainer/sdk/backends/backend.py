@@ -131,6 +131,15 @@ class JobView(msgspec.Struct, frozen=True):
         return current.message if current else ""
 
     @property
+    def last_reconcile_time(self) -> datetime | None:
+        """When its controller last looked at it, where its API says so."""
+        text = (self.manifest.get("status") or {}).get("lastReconcileTime")
+        try:
+            return datetime.fromisoformat(text) if isinstance(text, str) else None
+        except ValueError:
+            return None
+
+    @property
     def _metadata(self) -> Mapping[str, Any]:
         return self.manifest.get("metadata") or {}
 
@@ -225,8 +234,9 @@ class LogLine(msgspec.Struct, frozen=True):
 
 
 class LogQuery(msgspec.Struct, frozen=True):
-    """Which lines. Launcher and ranks by default; a worker's own lines (its sshd) on request. Of
-    every attempt, or of one."""
+    """Which lines. Launcher and ranks by default; a worker's own lines (its sshd), those of the
+    pod of a name or of all pods on request. Of every attempt, or of one. `level` is the least one
+    that is taken (`diagnose.log_levels`)."""
 
     rank: int | None = None
     worker: int | None = None
@@ -236,6 +246,10 @@ class LogQuery(msgspec.Struct, frozen=True):
     tail: int | None = None
     grep: str | None = None
     attempt: int | None = None
+    until: datetime | None = None
+    level: str = ""
+    pod: str = ""
+    all_pods: bool = False
 
     def pattern(self) -> re.Pattern[str] | None:
         """What `grep` looks for; a JobError where it is not a regular expression."""

@@ -162,8 +162,12 @@ class AsyncMPIJobClient(Client):
         follow: bool = False,
         tail: int | None = None,
         since: datetime | None = None,
+        until: datetime | None = None,
         grep: str | None = None,
+        level: str = "",
         attempt: int | None = None,
+        pod: str = "",
+        all_pods: bool = False,
     ) -> AsyncIterator[LogLine]:
         """The lines that the job wrote, each with its rank, pod and time.
 
@@ -171,7 +175,17 @@ class AsyncMPIJobClient(Client):
         """
         job = self._followed(name, namespace)
         return job.logs(
-            worker_index, rank, follow, tail=tail, since=since, grep=grep, attempt=attempt
+            worker_index,
+            rank,
+            follow,
+            tail=tail,
+            since=since,
+            until=until,
+            grep=grep,
+            level=level,
+            attempt=attempt,
+            pod=pod,
+            all_pods=all_pods,
         )
 
     async def metrics(self: Client, name: str, namespace: str | None = None) -> JobMetrics:

@@ -182,8 +182,12 @@ class AsyncOperations(JobHandle):
         *,
         tail: int | None = None,
         since: datetime | None = None,
+        until: datetime | None = None,
         grep: str | None = None,
+        level: str = "",
         attempt: int | None = None,
+        pod: str = "",
+        all_pods: bool = False,
     ) -> AsyncIterator[LogLine]:
         """The lines that the job wrote, each with its rank, pod and time.
 
@@ -193,9 +197,13 @@ class AsyncOperations(JobHandle):
             follow: Go on until the job has ended.
             tail: Only the last so many lines of what is there already.
             since: Only lines from then on.
+            until: Only lines up to then.
             grep: Only lines in which this regular expression is found.
+            level: Only lines that are at least so serious: debug, info, warning or error.
             attempt: Only this attempt's lines, counted from 1; on a cluster the last ones of an
                 attempt whose pods are gone.
+            pod: Only what the pod of this name wrote.
+            all_pods: What every pod wrote, the launcher's lines first.
         """
         query = LogQuery(
             rank=rank,
@@ -205,6 +213,10 @@ class AsyncOperations(JobHandle):
             tail=tail,
             grep=grep,
             attempt=attempt,
+            until=until,
+            level=level,
+            pod=pod,
+            all_pods=all_pods,
         )
         return self._place.logs(self.key, query)
 

@@ -19,8 +19,9 @@ class JobState(msgspec.Struct, frozen=True):
     """A job at one moment.
 
     state: Created, Running, Restarting, Suspended, Succeeded or Failed; reason and message say
-    why. waits_for: what a job that does not run yet is waiting for. progress: how far the
-    program says it is, where it prints that.
+    why. last_reconcile_time: when its controller last looked at it. waits_for: what a job that
+    does not run yet is waiting for. progress: how far the program says it is, where it prints
+    that.
     """
 
     name: str
@@ -35,6 +36,7 @@ class JobState(msgspec.Struct, frozen=True):
     workers: ReplicaCount = ReplicaCount(0)
     progress: Progress | None = None
     waits_for: str = ""
+    last_reconcile_time: datetime | None = None
 
     @property
     def finished(self) -> bool:
@@ -102,6 +104,7 @@ def job_state(job: JobView, progress: Progress | None = None, waits_for: str = "
         workers=job.counts.workers,
         progress=progress,
         waits_for=waits_for,
+        last_reconcile_time=job.last_reconcile_time,
     )
 
 

@@ -10,14 +10,17 @@ from typing import Any
 import click
 
 from mpi_trainer.api.kinds import conditions
+from mpi_trainer.api.kinds.labels import LABEL_QUEUE
+from mpi_trainer.cli import context
 from mpi_trainer.cli.context import connect, run_async
 from mpi_trainer.cli.output import formatting
-from mpi_trainer.cli.output.verbosity import verbosity_options
+from mpi_trainer.cli.output.verbosity import say, verbosity_options
 from mpi_trainer.cli.verbs.mpijob import following, options
 from mpi_trainer.cli.verbs.mpijob.wait import until
 from mpi_trainer.sdk.backends.backend import Backend, JobView, Key
 from mpi_trainer.sdk.errors import JobError
 
+RESUMED = "resumed"
 Change = Callable[[Backend, Key], Coroutine[Any, Any, JobView]]
 
 
@@ -53,7 +56,7 @@ def resume(*, names: tuple[str, ...], namespace: str, wait: bool, timeout: float
     odh mpijob resume train
     """
     aim = conditions.RUNNING if wait else ""
-    return _changed("resumed", names, namespace, lambda b, key: b.resume(key), (aim, timeout))
+    return _changed(RESUMED, names, namespace, lambda b, key: b.resume(key), (aim, timeout))
 
 
 @click.command("restart")
@@ -86,7 +89,12 @@ def _changed(
         for key in keys:
             # One that cannot be changed does not keep the others.
             try:
+                before = await backend.get(key)
+                if done == RESUMED and not before.suspend and not before.finished:
+                    say(f"{key.name} is not suspended; it is {before.state}")
+                    continue
                 await change(backend, key)
+                _note_queue(before, done)
             except JobError as error:
                 failed.append(error)
             else:
@@ -102,6 +110,13 @@ def _changed(
         return max(codes, default=0)
 
     return run_async(work())
+
+
+def _note_queue(job: JobView, done: str) -> None:
+    queue = job.labels.get(LABEL_QUEUE, "") if context.on_cluster() else ""
+    if done == RESUMED and queue:
+        more = context.command_line("describe", job.name, job.namespace)
+        say(f"{job.name} is in the queue {queue}: Kueue decides when it runs; see `{more}`")
 
 
 async def _settled(backend: Backend, key: Key, aim: str) -> int:

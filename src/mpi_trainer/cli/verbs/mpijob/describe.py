@@ -108,10 +108,12 @@ def _facts(details: JobDetails, now: datetime) -> Iterator[tuple[str, str]]:
     yield "Created", formatting.moment(times.created) or ""
     yield "Started", formatting.moment(times.started) or ""
     yield "Completed", formatting.moment(times.completed) or ""
+    yield "Reconciled", formatting.moment(job.last_reconcile_time) or ""
     if times.started:
         yield "Duration", formatting.between(times.started, times.completed or now)
     yield "MPI", job.implementation
-    yield "Workers", f"{job.workers}, {job.slots} slots each"
+    slots = "1 slot" if job.slots == 1 else f"{job.slots} slots"
+    yield "Workers", f"{job.workers}, {slots} each"
     yield "Image", job.image
     yield "Command", shlex.join([_one_line(str(word)) for word in job.command])
     yield "Progress", formatting.progress_words(details.progress)

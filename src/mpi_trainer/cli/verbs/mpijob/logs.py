@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable
-from datetime import datetime
+from typing import Any
 
 import click
 import msgspec
@@ -13,11 +13,12 @@ import msgspec
 from mpi_trainer.api.kinds import conditions
 from mpi_trainer.cli import context
 from mpi_trainer.cli.context import connect, run_async
-from mpi_trainer.cli.main import FAILED
+from mpi_trainer.cli.main import FAILED, INTERRUPTED
 from mpi_trainer.cli.output import terminal
 from mpi_trainer.cli.output.errors import worded
 from mpi_trainer.cli.output.verbosity import say, verbosity_options
 from mpi_trainer.cli.verbs.mpijob import following, options
+from mpi_trainer.diagnose.log_levels import LEVELS
 from mpi_trainer.sdk.backends.backend import Backend, JobDetails, Key, LogLine, LogQuery
 
 FLUSH_SECONDS = 0.1
@@ -30,27 +31,23 @@ FLUSH_SECONDS = 0.1
 @click.option("--worker", type=click.IntRange(0), help="A worker's own lines (its sshd).")
 @click.option("--launcher", is_flag=True, help="Only the launcher's pod (mpirun and its ranks).")
 @click.option("-f", "--follow", is_flag=True, help="Go on until the job has ended.")
-@click.option("--since", type=options.Since(), help="Only lines after this: 10m, or a time.")
+@click.option("--all-pods", is_flag=True, help="Every pod's lines, with its name; launcher first.")
+@click.option("--pod", default="", metavar="NAME", help="Only the pod of this name.")
+@click.option("--since", type=options.Since(), help="Only lines after this: 10m ago, or a time.")
+@click.option("--until", type=options.Since(), help="Only lines up to this: 5m ago, or a time.")
+@click.option(
+    "--level", type=click.Choice(LEVELS, case_sensitive=False),
+    help="Only lines at least so serious, by their own words.",
+)  # fmt: skip
 @click.option("--tail", type=click.IntRange(0), help="Only so many lines from the end.")
 @click.option("--grep", type=options.Pattern(), help="Only lines that match.")
 @click.option("--attempt", type=click.IntRange(1), help="Only this attempt, counted from 1.")
 @click.option("--timestamps", is_flag=True, help="Put the time before each line.")
+@click.option("--prefix", is_flag=True, help="Put the pod's name before each line.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
 @verbosity_options
-def command(  # noqa: PLR0913 - one parameter for each option
-    *,
-    name: str,
-    namespace: str,
-    rank: int | None,
-    worker: int | None,
-    launcher: bool,
-    follow: bool,
-    since: datetime | None,
-    tail: int | None,
-    grep: str | None,
-    attempt: int | None,
-    timestamps: bool,
-    output: str,
+def command(
+    *, name: str, namespace: str, timestamps: bool, prefix: bool, output: str, **chosen: Any
 ) -> int:
     """Print what a job printed, by rank if you like.
 
@@ -60,20 +57,34 @@ def command(  # noqa: PLR0913 - one parameter for each option
     odh mpijob logs train --rank 1 --tail 20      the last lines of one rank
     odh mpijob logs train --grep 'loss' -o json   for a program
     odh mpijob logs train --attempt 1             what the first of several attempts printed
+    odh mpijob logs train --all-pods              launcher and workers, each line with its pod
+    odh mpijob logs train --level warning         warnings and errors, with their tracebacks
 
     On a cluster the pods of an attempt go when the next one begins; its last lines stay.
     With --follow the exit code is the job's: 0 succeeded, 1 failed.
     """
-    if worker is not None and (rank is not None or launcher):
-        raise click.UsageError("--worker excludes --rank and --launcher; give one of them")
+    query = LogQuery(**{**chosen, "level": chosen["level"] or ""})
+    _check(query)
     key = Key(namespace, name)
-    query = LogQuery(rank, worker, launcher, follow, since, tail, grep, attempt)
-    printer = Printer(json=output == "json", timestamps=timestamps)
+    printer = Printer(json=output == "json", timestamps=timestamps, prefix=prefix or query.all_pods)
     backend = connect()
     try:
         return run_async(followed(backend, key, query, printer))
     except KeyboardInterrupt:
-        return following.left(key, "logs --follow") if follow else 130
+        return following.left(key, "logs --follow") if query.follow else INTERRUPTED
+
+
+def _check(query: LogQuery) -> None:
+    """Options that exclude each other."""
+    if query.worker is not None and (query.rank is not None or query.launcher):
+        raise click.UsageError("--worker excludes --rank and --launcher; give one of them")
+    places = (query.all_pods, query.pod, query.launcher, query.worker is not None)
+    if sum(map(bool, places)) > 1:
+        raise click.UsageError(
+            "--all-pods, --pod, --launcher and --worker exclude each other; give one of them"
+        )
+    if query.until is not None and query.follow:
+        raise click.UsageError("--until has no meaning with --follow; give one of them")
 
 
 async def followed(backend: Backend, key: Key, query: LogQuery, printer: Printer) -> int:
@@ -141,7 +152,10 @@ def _why_silent(seen: JobDetails, query: LogQuery) -> str:
     if ended is not None and ended.silence:
         return f"none of the lines of attempt {ended.attempt} were kept: {ended.silence}"
     over = seen.job.finished
-    if query != LogQuery(worker=query.worker, launcher=query.launcher):
+    whole = LogQuery(
+        worker=query.worker, launcher=query.launcher, pod=query.pod, all_pods=query.all_pods
+    )
+    if query != whole:
         return f"no line is like that; {seen.job.name} is {state}"
     if over and role not in {p.role for p in seen.pods}:
         more = context.command_line("describe", seen.job.name, seen.job.namespace)
@@ -152,10 +166,13 @@ def _why_silent(seen: JobDetails, query: LogQuery) -> str:
 class Printer:
     """Bytes straight to standard output: a million lines must not wait for a terminal's sake."""
 
-    def __init__(self, *, json: bool = False, timestamps: bool = False) -> None:
+    def __init__(
+        self, *, json: bool = False, timestamps: bool = False, prefix: bool = False
+    ) -> None:
         self._out = sys.stdout.buffer
         self._json = json
         self._timestamps = timestamps
+        self._prefix = prefix
         self._at_once = sys.stdout.isatty()
 
     def print(self, line: LogLine) -> None:
@@ -167,7 +184,8 @@ class Printer:
             text = msgspec.json.encode(line)
         else:
             time = f"{line.time.isoformat(timespec='milliseconds')} " if self._timestamps else ""
-            text = f"{time}{self._rank(line.rank)}{line.text}".encode(errors="replace")
+            pod = f"[pod/{line.pod}] " if self._prefix else ""
+            text = f"{time}{pod}{self._rank(line.rank)}{line.text}".encode(errors="replace")
         self._out.write(text + b"\n")
         if self._at_once:
             self._out.flush()

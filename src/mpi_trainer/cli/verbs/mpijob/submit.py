@@ -79,6 +79,8 @@ def to_the_cluster(jobs: list[MPIJob], others: list[dict[str, Any]], after: Afte
     backend = cluster(single=True)
     jobs = [checked(job, after) for job in jobs]
     _attach(backend, others)
+    for text in dict.fromkeys(text for job in jobs for text in run_async(backend.missing(job))):
+        say(f"warning: {text}")
     # The name is the server's where the job has only the beginning of one.
     stored = _sent(jobs, lambda job: run_async(backend.submit(job)), after)
     return _afterwards(connect, stored, after)

@@ -46,6 +46,7 @@ from mpi_trainer.sdk.backends.cluster import (
     lifecycle,
     namespace_limits,
     observed,
+    prerequisites,
     usage,
 )
 from mpi_trainer.sdk.backends.cluster.connections import (
@@ -61,6 +62,7 @@ from mpi_trainer.sdk.backends.cluster.find import find, page, readable, summarie
 from mpi_trainer.sdk.backends.cluster.gpu_metrics import VARIABLE
 from mpi_trainer.sdk.backends.cluster.kinds import KINDS, MPIJOB, Kind
 from mpi_trainer.sdk.backends.cluster.outages import Say
+from mpi_trainer.sdk.backends.log_store import LogStore, configured_log_store, stored_lines
 from mpi_trainer.sdk.backends.usage import JobUsage
 from mpi_trainer.sdk.code.bundle import bundle
 from mpi_trainer.sdk.errors import JobError
@@ -85,9 +87,11 @@ class ClusterBackend:
         say: Say = _on_stderr,
         kinds: tuple[Kind, ...] = KINDS,
         open_client: OpenClient = streaming,
+        log_store: LogStore | None = None,
     ) -> None:
         self.config = config
         self._say = say
+        self._log_store = log_store
         self._open_client = open_client
         self._connections = Connections(config, say, kinds, open_client)
         # Other kinds have other owners' habits: theirs are cleared away only where they are named.
@@ -142,6 +146,11 @@ class ClusterBackend:
             else:
                 asked = lifecycle.create_trainjob(server, key, job, dry_run=True)
             return await lifecycle.refusals(asked)
+
+    async def missing(self, job: MPIJob) -> Sequence[str]:
+        """What the job names and the cluster does not have, a sentence for each."""
+        async with self._submitting(job) as (server, _, placed):
+            return await prerequisites.missing(server, placed)
 
     async def adjusted(self, job: MPIJob) -> namespace_limits.AdjustedJob:
         """The job with what its namespace demands of every container, and notes about that."""
@@ -243,6 +252,15 @@ class ClusterBackend:
     async def logs(self, key: Key, query: LogQuery) -> AsyncGenerator[LogLine, None]:
         async with self._connected(key) as server:
             job = await find(server, key)
+            store = None if query.follow else self._log_store or configured_log_store()
+            if store is not None and not await job_logs.speaks(server, key, job, query):
+                stored = False
+                async with aclosing(stored_lines(store, job.view, query)) as kept:
+                    async for line in kept:
+                        stored = True
+                        yield line
+                if stored:
+                    return
             async with aclosing(job_logs.lines(server, key, job, query)) as lines:
                 async for line in lines:
                     yield line
@@ -319,8 +337,8 @@ class ClusterBackend:
             pod = next((p for p in pods if alike or p.role == "launcher"), None)
             if pod is None:
                 raise JobError(
-                    f"{path} was the pod's own: no launcher of job {key} runs",
-                    "Let the job write to a volume, or copy while it runs.",
+                    f"cannot copy {path}: no launcher of job {key} runs",
+                    exec.copy_hint(found.view, path),
                 )
             await exec.fetch(server, pod, path, Path(destination))
 

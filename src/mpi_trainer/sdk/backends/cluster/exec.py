@@ -21,6 +21,7 @@ from typing import IO, Final
 from mpi_trainer.kube import exec as remote
 from mpi_trainer.kube import requests
 from mpi_trainer.layout.agent.paths import SCRATCH
+from mpi_trainer.sdk.backends.backend import JobView
 from mpi_trainer.sdk.backends.cluster.connections import ApiServer
 from mpi_trainer.sdk.backends.cluster.observed import Pod
 from mpi_trainer.sdk.errors import JobError
@@ -175,6 +176,31 @@ async def fetch(server: ApiServer, pod: Pod, path: str, destination: Path) -> No
                 "Name a place in a folder that exists and does not hold it yet; links that lead "
                 "out of a folder are not copied.",
             ) from error
+
+
+def copy_hint(job: JobView, path: str) -> str:
+    """What to do about a file of a job whose pods are gone."""
+    spec = job.manifest.get("spec") or {}
+    launcher = (spec.get("mpiReplicaSpecs") or {}).get("Launcher") or {}
+    pod = (launcher.get("template") or {}).get("spec") or {}
+    claims = {
+        volume["name"]: (volume.get("persistentVolumeClaim") or {}).get("claimName")
+        for volume in pod.get("volumes") or ()
+    }
+    mounts = [m for one in pod.get("containers") or () for m in one.get("volumeMounts") or ()]
+    for mount in mounts:
+        where, claim = PurePosixPath(mount["mountPath"]), claims.get(mount["name"])
+        if claim and PurePosixPath(path).is_relative_to(where):
+            words = f"--image {job.image} --pvc {claim}:{where} --as-is -- sleep 1h"
+            return (
+                f"It is on the claim {claim}: mount that in another job, "
+                f"`odh mpijob create copy -w 1 {words}`, and copy from there, "
+                f"`odh mpijob cp copy:{path} DEST`."
+            )
+    return (
+        "What a pod wrote to its own disk is gone with it. Let the job write to a claim (`odh "
+        "mpijob create --pvc NAME:PATH`), or copy while it runs."
+    )
 
 
 async def _into(

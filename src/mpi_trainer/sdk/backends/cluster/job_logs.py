@@ -9,7 +9,6 @@ before which others are missing says why.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
@@ -33,6 +32,7 @@ from mpi_trainer.sdk.backends.cluster.find import FoundJob
 from mpi_trainer.sdk.backends.cluster.kinds import Kind
 from mpi_trainer.sdk.backends.cluster.log_position import LogEntry
 from mpi_trainer.sdk.backends.cluster.pod_logs import PodLog
+from mpi_trainer.sdk.backends.log_filter import LineFilter
 from mpi_trainer.sdk.job.attempts import AttemptMarks
 
 FIRST_LOOK: Final = 0.25
@@ -47,21 +47,20 @@ MISSING: Final = (
 class _Filter(msgspec.Struct, frozen=True):
     role: str
     index: int | None
-    rank: int | None
+    pod: str
+    all_pods: bool
     since: datetime | None
-    pattern: re.Pattern[str] | None
-    attempt: int | None = None
+    attempt: int | None
+    lines: LineFilter
 
     def takes(self, line: LogLine) -> bool:
-        return (
-            (self.rank is None or line.rank == self.rank)
-            and (self.since is None or line.time >= self.since)
-            and (self.pattern is None or self.pattern.search(line.text) is not None)
-        )
+        return self.lines.takes(line.pod, line.rank, line.time.timestamp(), line.text)
 
     def reads(self, pod: observed.Pod, attempt: int, headless: bool) -> bool:
         if self.attempt not in (None, attempt):
             return False
+        if self.all_pods or self.pod:
+            return self.pod in ("", pod.name)
         if headless and self.role == "launcher":
             return True
         numbered = self.index is None or (pod.numbered and pod.index == self.index)
@@ -69,7 +68,8 @@ class _Filter(msgspec.Struct, frozen=True):
 
 
 class _Reader:
-    """One pod's log as lines with ranks; `mark` goes before the first of them."""
+    """One pod's log as lines with ranks; `mark` goes before the first of them. `place` is its own
+    among the pods of an attempt: the launcher is first."""
 
     silent = False
 
@@ -78,6 +78,7 @@ class _Reader:
         since = wanted.since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if wanted.since else ""
         self.log = PodLog(server, pod, since)
         self._pod = pod
+        self.place = -1 if pod.role == "launcher" else pod.index
         self.attempt = speaker.attempt
         self._stream = RankLines(pod.name, pod.role, "stdout")
         self._wanted = wanted
@@ -124,6 +125,8 @@ class _Reader:
 
 class _Kept:
     """The last lines of an attempt whose pod is gone."""
+
+    place = -1
 
     def __init__(self, one: Attempt, wanted: _Filter, mark: str) -> None:
         self.attempt = one.attempt
@@ -188,6 +191,13 @@ async def lines(
     async with aclosing(_followed(server, key, job, wanted, readers)) as later:
         async for line in later:
             yield line
+
+
+async def speaks(server: ApiServer, key: Key, job: FoundJob, query: LogQuery) -> bool:
+    """Whether a pod is there whose lines the query asks for."""
+    wanted, headless = _filter(query), job.kind.headless(job.data)
+    pods = numbered_pods(await pods_of(server, key, job.kind), history.read(job.view.annotations))
+    return any(wanted.reads(one.pod, one.attempt, headless) for one in pods)
 
 
 async def _followed(
@@ -280,14 +290,14 @@ async def _new(
         for speaker in speakers
         if speaker.pod.metadata.uid not in readers
     }
-    if wanted.role == "launcher":
+    if wanted.role == "launcher" and not wanted.pod:
         known = {one.attempt for one in (*speakers, *readers.values())}
         fresh |= {
             f"attempt {one.attempt}": _Kept(one, wanted, marks.kept(one))
             for one in ended
             if one.attempt not in known and wanted.attempt in (None, one.attempt)
         }
-    made = dict(sorted(fresh.items(), key=lambda item: item[1].attempt))
+    made = dict(sorted(fresh.items(), key=lambda item: (item[1].attempt, item[1].place)))
     readers |= made
     _hand_on(made.values())
     return list(made.values())
@@ -323,10 +333,11 @@ def _filter(query: LogQuery) -> _Filter:
     return _Filter(
         role="worker" if worker else "launcher",
         index=query.worker if worker else None,
-        rank=query.rank,
+        pod=query.pod,
+        all_pods=query.all_pods,
         since=query.since,
-        pattern=query.pattern(),
         attempt=query.attempt,
+        lines=LineFilter(query),
     )
 
 

@@ -385,10 +385,13 @@ def _kept(job: MPIJob, settings: LocalSettings, path: str) -> Path:
                 if source is None:
                     break
                 return Path(source, mount.sub_path, inner.relative_to(mount.mount_path))
-    if Path(path).exists() and not path.startswith(("/tmp/", "/run/", "/dev/")):
+    own = path.startswith(("/tmp/", "/run/", "/dev/")) and not path.startswith(f"{settings.cwd}/")
+    if Path(path).exists() and not own:
         return Path(path)
+    if not own:
+        raise LocalError(f"no file {path}", f"See what is there: `ls {Path(path).parent}`.")
     raise LocalError(
-        f"{path} was the pod's own and is gone with it",
+        f"{path} was on the pod's own disk, which is gone with it",
         "Let the job write to a volume or to its working directory, or copy while it runs.",
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections import deque
 from collections.abc import AsyncGenerator, Iterator
 from datetime import UTC, datetime
@@ -13,10 +12,13 @@ import msgspec
 from mpi_trainer.api.kinds import conditions
 from mpi_trainer.decide.mpijob import backoff
 from mpi_trainer.layout.hosts import launcher_name, worker_name
+from mpi_trainer.local.execute.settings import SubmittedTrainJob
 from mpi_trainer.local.jobs import logfile, store
 from mpi_trainer.local.jobs.jobdir import Damaged, JobDir
 from mpi_trainer.sdk.backends.backend import Key, LogLine, LogQuery
 from mpi_trainer.sdk.backends.local.observed import find, readable
+from mpi_trainer.sdk.backends.log_filter import LineFilter
+from mpi_trainer.sdk.errors import JobError
 from mpi_trainer.sdk.job.attempts import AttemptMarks
 
 replace = msgspec.structs.replace
@@ -34,7 +36,7 @@ async def lines(key: Key, query: LogQuery) -> AsyncGenerator[LogLine, None]:
     marks = _AttemptMarks(folder)
     try:
         over = not query.follow
-        found = _tail(_lines(reader, wanted), query.tail)
+        found = _tail(_pod_by_pod(folder, reader, query, wanted), query.tail)
         while True:
             for count, line in enumerate(found, 1):
                 yield marks.marked(line)
@@ -63,29 +65,34 @@ def _over(folder: JobDir, made: datetime) -> bool:
 
 class _Filter(msgspec.Struct, frozen=True):
     pods: tuple[str, ...]
-    rank: int | None
-    since: float
-    pattern: re.Pattern[str] | None
     attempt: int | None
+    lines: LineFilter
 
     def takes(self, entry: logfile.LogEntry) -> bool:
         return (
             entry.pod in self.pods
             and self.attempt in (None, entry.attempt)
-            and (self.rank is None or entry.rank == self.rank)
-            and entry.time >= self.since
-            and (self.pattern is None or self.pattern.search(entry.text) is not None)
+            and self.lines.takes(entry.pod, entry.rank, entry.time, entry.text)
         )
 
 
 def _filter(query: LogQuery, key: Key) -> _Filter:
-    return _Filter(
-        pods=_writers(query, key),
-        rank=query.rank,
-        since=query.since.timestamp() if query.since else 0.0,
-        pattern=query.pattern(),
-        attempt=query.attempt,
-    )
+    return _Filter(_writers(query, key), query.attempt, LineFilter(query))
+
+
+def _pod_by_pod(
+    folder: JobDir, reader: logfile.LogReader, query: LogQuery, wanted: _Filter
+) -> Iterator[LogLine]:
+    """What is there already: of all pods one after the other, the launcher's first."""
+    if not query.all_pods or query.follow:
+        yield from _lines(reader, wanted)
+        return
+    for pod in wanted.pods:
+        once = logfile.LogReader(folder.path)
+        try:
+            yield from _lines(once, replace(wanted, pods=(pod,)))
+        finally:
+            once.close()
 
 
 class _AttemptMarks:
@@ -111,11 +118,30 @@ def _writers(query: LogQuery, key: Key) -> tuple[str, ...]:
     worker = None if query.launcher else query.worker
     with readable(key):
         train = find(key).settings().train
+    if query.all_pods or query.pod:
+        return _named(query.pod, key, _pods(key, train))
     if train is not None:
         from mpi_trainer.local.jobs import trainjob  # runtimes and policies: few jobs need them
 
         return trainjob.writers(train, worker)
     return (launcher_name(key.name) if worker is None else worker_name(key.name, worker),)
+
+
+def _pods(key: Key, train: SubmittedTrainJob | None) -> tuple[str, ...]:
+    """Every pod of the job, the launcher first."""
+    if train is not None:
+        from mpi_trainer.local.jobs import trainjob
+
+        return trainjob.pods(train)
+    with readable(key):
+        workers = find(key).job().workers
+    return (launcher_name(key.name), *(worker_name(key.name, n) for n in range(workers)))
+
+
+def _named(pod: str, key: Key, pods: tuple[str, ...]) -> tuple[str, ...]:
+    if pod and pod not in pods:
+        raise JobError(f"job {key.name} has no pod {pod}", f"Its pods are {', '.join(pods)}.")
+    return (pod,) if pod else pods
 
 
 def _lines(reader: logfile.LogReader, wanted: _Filter) -> Iterator[LogLine]:
