@@ -40,6 +40,7 @@ GROUPS: Final = {
     "What is said of a job": (
         "JobState",
         "ReplicaCount",
+        "Finding",
         "JobMetrics",
         "PodUsage",
         "GpuUsage",

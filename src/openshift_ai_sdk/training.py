@@ -37,6 +37,7 @@ from collections.abc import Callable, Mapping
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.kinds.mpijob import RunPolicy, SchedulingPolicy
 from mpi_trainer.api.kinds.trainjob import RuntimeRef, Trainer, TrainJobSpec, TrainJobStatus
+from mpi_trainer.diagnose.finding import Finding
 from mpi_trainer.diagnose.progress import Progress
 from mpi_trainer.sdk.backends.backend import (
     EventInfo,
@@ -118,6 +119,7 @@ __all__ = [
     "ClusterUnreachable",
     "Event",
     "EventInfo",
+    "Finding",
     "GpuUsage",
     "InvalidJob",
     "JobDetails",

@@ -302,6 +302,7 @@ def test_a_taken_name_is_refused_and_the_job_is_unharmed(odh: Cli, done: str) ->
     [
         ("get",),
         ("describe",),
+        ("explain",),
         ("logs",),
         ("wait",),
         ("watch",),

@@ -14,6 +14,7 @@ SHORT = {
     "list": ("all_kinds", "List jobs of every kind, newest first (also `ls`)."),
     "get": ("mpijob.get", "Show jobs by name, as a table, JSON or YAML."),
     "describe": ("mpijob.describe", "Show everything that is known of a job."),
+    "explain": ("mpijob.explain", "Say why a job failed, and what to do."),
     "logs": ("mpijob.logs", "Print what a job printed, by rank if you like."),
     "wait": ("mpijob.wait", "Wait until a job has come to a state."),
     "stop": ("mpijob.change:suspend", "Stop a job's pods but keep the job (also `cancel`)."),

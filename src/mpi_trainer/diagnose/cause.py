@@ -9,11 +9,13 @@ it lost something.
 
 from __future__ import annotations
 
+import re
 import signal as signals
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 from mpi_trainer.api import bounds
+from mpi_trainer.diagnose.evidence import Pod
 from mpi_trainer.diagnose.finding import Confidence, Facts, Finding, Hit
 from mpi_trainer.diagnose.log_reader import Log
 from mpi_trainer.diagnose.rank_hosts import RankHosts
@@ -27,6 +29,7 @@ from mpi_trainer.diagnose.rules.model import (
     HINT,
     KILLED,
     LOST,
+    MPI_ERROR,
     PROOF,
     SIGNALLED,
     SPECIFIC,
@@ -37,9 +40,31 @@ MOST: Final = 5
 _LONGEST_LINE = 300
 _MANY_QUIET_LINES = 200
 _HANDLED = 50
+# More than that a rank ended, and less than what its program says.
+_SEEN = SIGNALLED + 3
 _NEVER_SHOWN = (*BOILERPLATE, *NOISE)
 # Seconds in which mpirun cannot have learnt from a daemon that a rank was told to end.
 _AT_ONCE = 0.1
+# What the reason of a failed job proves. Agents see who left or stands still, and not why.
+_BY_VERDICT: Final = {
+    "WorldsOfOne": ("MpiLibraryMismatch", PROOF),
+    "DeadlineExceeded": ("TimeLimit", PROOF),
+    "MPIJobEvicted": ("Evicted", PROOF),
+    "SchedulingTimeout": ("NoNodeFits", PROOF),
+    "InvalidImageName": ("ImagePullFailed", PROOF),
+    "NoSsh": ("SshServerFailed", PROOF),
+    "ProgramNotFound": ("ProgramNotFound", STARTUP),
+    "WorkersMissing": ("WorkerUnreachable", _SEEN),
+    "Unreachable": ("WorkerUnreachable", _SEEN),
+    "WorkerLost": ("WorkerLost", _SEEN),
+    "DaemonLost": ("WorkerLost", _SEEN),
+    "DaemonFailed": ("MpiDaemonFailed", _SEEN),
+    "RankLeft": ("RankExitedEarly", _SEEN),
+    "RankStuck": ("NoProgress", _SEEN),
+    "StartStuck": ("NoProgress", _SEEN),
+    "MpirunStuck": ("NoProgress", _SEEN),
+}
+_WHO = re.compile(r"\b[Rr]ank (?P<rank>\d{1,7}) on (?P<host>[a-z0-9][-a-z0-9.]{0,252})")
 # What Hydra prints as an exit code where a signal has ended the rank.
 _SMALL_SIGNALS = frozenset({4, 6, 7, 8, 9, 11, 15})
 _ENDED_BY_MPI = frozenset({"RankKilled", "RankTerminated"})
@@ -75,7 +100,7 @@ def findings(log: Log, facts: Facts) -> tuple[Finding, ...]:
     made += [
         _finding(name, of, hits, log, others=())
         for name, of in ordered[1:]
-        if of[0].weight >= SIGNALLED and name not in broader(first_name)
+        if of[0].weight >= MPI_ERROR and name not in broader(first_name)
     ]
     return tuple(made[:MOST])
 
@@ -121,19 +146,10 @@ def _resolved(hit: Hit) -> Hit:
 def _proofs(facts: Facts) -> Iterator[Hit]:
     """What Kubernetes and the agent know without reading anybody's words."""
     for pod in facts.pods:
-        for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
-            for state in (status.state, status.last_state):
-                ended = state.terminated.reason if state.terminated is not None else ""
-                waits = state.waiting.reason if state.waiting is not None else ""
-                cause = BY_REASON.get(ended or waits)
-                if cause is not None:
-                    yield Hit(cause, PROOF, f"{pod.name}: {ended or waits}", host=pod.name)
-        for condition in pod.status.conditions:
-            taken = condition.type == "DisruptionTarget" and condition.status == "True"
-            cause = BY_REASON.get(condition.reason) if taken else None
-            if cause is not None:
-                line = f"{pod.name}: {condition.reason}: {condition.message[: bounds.MESSAGE]}"
-                yield Hit(cause, PROOF, line, host=pod.name)
+        for reason, message in _reasons(pod):
+            if reason in BY_REASON:
+                line = f"{pod.name}: {reason}" + (f": {message}" if message else "")
+                yield Hit(BY_REASON[reason], PROOF, line[: bounds.MESSAGE], host=pod.name)
     for event in facts.events:
         cause = BY_REASON.get(event.reason) if event.type == "Warning" else None
         if "exceeded quota" in event.message[: bounds.MESSAGE]:
@@ -141,26 +157,49 @@ def _proofs(facts: Facts) -> Iterator[Hit]:
         if cause is not None:
             line = f"{event.reason}: {event.message[: bounds.MESSAGE]}"
             yield Hit(cause, STARTUP, line, host=event.involved_object.name)
+    yield from _verdict(facts)
     yield from _agent_proofs(facts)
+
+
+def _reasons(pod: Pod) -> Iterator[tuple[str, str]]:
+    """Why a pod was taken away, and why its containers wait or ended."""
+    yield pod.status.reason, ""
+    for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
+        for state in (status.state, status.last_state):
+            if state.terminated is not None:
+                yield state.terminated.reason, ""
+            if state.waiting is not None:
+                yield state.waiting.reason, state.waiting.message
+    taken = pod.condition("DisruptionTarget", "True")
+    if taken is not None:
+        yield taken.reason, taken.message
+
+
+def _verdict(facts: Facts) -> Iterator[Hit]:
+    cause, weight = _BY_VERDICT.get(facts.reason, ("", 0))
+    if cause:
+        message = facts.message[: bounds.MESSAGE]
+        who = _WHO.search(message)
+        rank, host = (int(who["rank"]), who["host"].rstrip(".")) if who else (None, "")
+        yield Hit(cause, weight, message, rank=rank, host=host, despite_success=True)
 
 
 def _agent_proofs(facts: Facts) -> Iterator[Hit]:
     summary = facts.summary
     for raised in summary.raised:
         yield Hit("ProgramException", SPECIFIC - 8, raised.what, rank=raised.rank, host=raised.pod)
-    for order, bad in enumerate(summary.bad):
+    for bad in summary.bad:
         if bad.oom and bad.signal is not None:
             cause, weight = "OutOfMemory", PROOF
         elif bad.signal is not None:
             cause = BY_SIGNAL.get(bad.signal, "RankKilled")
-            weight = (KILLED if cause in _ENDED_BY_MPI else SIGNALLED) + 1
+            weight = KILLED if cause in _ENDED_BY_MPI else SIGNALLED + 1
         else:
             cause, weight = "RankExitedNonZero", EXITED + 1
         line = f"rank {bad.rank} on {bad.pod}: {_end(bad.signal, bad.status)}"
-        yield Hit(
-            cause, weight - order if order else weight, line, rank=bad.rank, host=bad.pod,
-            signal=bad.signal, code=bad.status,
-        )  # fmt: skip
+        hit = Hit(cause, weight, line, rank=bad.rank, host=bad.pod)
+        hit.signal, hit.code = bad.signal, bad.status
+        yield hit
     for lost in summary.down:
         yield Hit("WorkerLost", LOST + 4, f"{lost} does not answer", host=lost)
     if summary.foreign:
@@ -239,6 +278,9 @@ def _unexplained(log: Log, facts: Facts, hints: Iterable[Hit] = ()) -> Finding:
     """No rule found anything: what the end itself says."""
     name = _by_end(log, facts)
     ranks, hosts = _where(name, list(hints), list(hints), log.hosts)
+    who = _WHO.search(facts.message[: bounds.MESSAGE])
+    if who is not None and not ranks and not hosts:
+        ranks, hosts = (int(who["rank"]),), (who["host"].rstrip("."),)
     cause = CATALOGUE[name]
     last = next((line for line in map(_shown, reversed(log.last)) if line), "")
     means = _end(facts.signal, facts.exit_code) if facts.ended else "it was still running"

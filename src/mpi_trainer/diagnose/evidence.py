@@ -60,13 +60,13 @@ class Pod(ApiValue, frozen=True):
         return condition(self.status.conditions, kind, status)
 
 
-class _About(ApiValue, frozen=True):
+class ObjectName(ApiValue, frozen=True):
     kind: str = ""
     name: str = ""
 
 
 class Event(ApiValue, frozen=True):
-    involved_object: _About = _About()
+    involved_object: ObjectName = ObjectName()
     type: str = ""
     reason: str = ""
     message: str = ""

@@ -37,21 +37,23 @@ class Facts(msgspec.Struct, frozen=True):
 
     `exit_code` and `signal` are mpirun's; `ended` is False of a job that was still there when
     somebody gave it up. `seconds` is how long mpirun took to end after the fault, where somebody
-    knows when that was. `summary` is the agent's, `hosts` the worker of each rank where the layout
-    of the job is known.
+    knows when that was. `reason` and `message` are why the job's status says it failed, `summary`
+    is the agent's, `hosts` the worker of each rank where the layout of the job is known.
     """
 
     exit_code: int | None = None
     signal: int | None = None
     ended: bool = True
     seconds: float | None = None
+    reason: str = ""
+    message: str = ""
     summary: Summary = Summary()
     pods: tuple[Pod, ...] = ()
     events: tuple[Event, ...] = ()
     hosts: tuple[tuple[int, str], ...] = ()
 
 
-class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
+class Finding(msgspec.Struct, frozen=True):
     """Why a job failed, or one thing that went wrong.
 
     `line` is the one that shows it, as it was printed, and `followed` what others said because of
@@ -69,8 +71,8 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
     followed: tuple[str, ...] = ()
     instead: str = ""
 
-    def text(self) -> str:
-        """One paragraph: what, where, the line, the remedy."""
+    def where(self) -> str:
+        """`ranks 1, 2 on worker-1`; empty where neither is known."""
         where = []
         if self.ranks:
             few = ", ".join(str(rank) for rank in self.ranks[:4])
@@ -79,6 +81,11 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.hosts:
             more = f" and {len(self.hosts) - 3} more" if len(self.hosts) > 3 else ""
             where.append(f"on {', '.join(self.hosts[:3])}{more}")
-        place = f" ({' '.join(where)})" if where else ""
+        return " ".join(where)
+
+    def text(self) -> str:
+        """One paragraph: what, where, the line, the remedy."""
+        where = self.where()
+        place = f" ({where})" if where else ""
         shown = f": {self.line}" if self.line else ""
         return f"{self.title}{place}{shown}\n{self.remedy}"

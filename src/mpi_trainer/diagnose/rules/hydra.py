@@ -75,6 +75,16 @@ RULES: Final = (
         despite_success=True,
     ),
     Rule(
+        "MpiAbort",
+        ABORTED - 1,
+        "has ended all ranks by MPI_Abort(",
+        rf"rank {RANK} on {HOST} has ended all ranks by MPI_Abort\((?P<code>\d{{1,10}})",
+        (
+            "Launcher a-launcher ended with exit code 3: rank 1 on n1 has ended all ranks by "
+            "MPI_Abort(3)",
+        ),
+    ),
+    Rule(
         "MpiError",
         MPI_ERROR,
         "Fatal error in ",

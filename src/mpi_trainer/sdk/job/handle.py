@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.api.kinds.trainjob import TrainJob
+from mpi_trainer.diagnose.finding import Finding
 from mpi_trainer.sdk import event_loop
 from mpi_trainer.sdk.backends.backend import (
     Backend,
@@ -26,6 +27,7 @@ from mpi_trainer.sdk.backends.backend import (
 )
 from mpi_trainer.sdk.client.connect import connect
 from mpi_trainer.sdk.job import events
+from mpi_trainer.sdk.job.explain import explained
 from mpi_trainer.sdk.job.progress_line import progress_display
 from mpi_trainer.sdk.job.state import (
     JobMetrics,
@@ -107,6 +109,12 @@ class AsyncOperations(JobHandle):
     async def describe(self: JobHandle) -> JobDetails:
         """Everything that is known of the job: pods, ranks, events, conditions."""
         return await self._place.details(self.key)
+
+    async def explain(self: JobHandle) -> tuple[Finding, ...]:
+        """Why the job failed, the most likely cause first: rank, host, the line that shows it, and
+        what to do. Nothing where it succeeded, or runs without a sign of failure.
+        """
+        return await explained(self._place, self.key)
 
     async def wait_for_completion(
         self: JobHandle,
@@ -267,6 +275,7 @@ class Operations(JobHandle):
         return event_loop.run(_status(self))
 
     describe = blocking(AsyncOperations.describe)
+    explain = blocking(AsyncOperations.explain)
     wait_for_completion = blocking(AsyncOperations.wait_for_completion)
     wait = blocking(AsyncOperations.wait)
     watch = iterating(AsyncOperations.watch)

@@ -12,6 +12,7 @@ VERBS = {
     "list": ("mpijob.list", "List jobs, newest first."),
     "get": ("mpijob.get", "Show jobs by name, as a table, JSON or YAML."),
     "describe": ("mpijob.describe", "Show everything that is known of a job."),
+    "explain": ("mpijob.explain", "Say why a job failed, and what to do."),
     "logs": ("mpijob.logs", "Print what a job printed, by rank if you like."),
     "wait": ("mpijob.wait", "Wait until a job has come to a state."),
     "watch": ("mpijob.watch", "A live view: state, progress, ranks, last lines."),
