@@ -44,7 +44,10 @@ UNANSWERED = "Not checked"
 MOST_RIGHTS = 20
 MOST_ERRORS = 20
 MOST_PAGES = 10
-"""of 500 objects each, that are read to count the jobs that use a quota or a runtime"""
+"""of 500 pods' metadata each, that are read to count the jobs that use a quota"""
+WHOLE_PAGE = 20
+MOST_WHOLE_PAGES = 25
+"""of whole objects, each of which may be as large as etcd takes"""
 _JOB_LABELS = (LABEL_JOB, LABEL_TRAINJOB)
 
 CheckResult = tuple[tuple[FieldError, ...], tuple[FieldError, ...]]
@@ -87,6 +90,7 @@ class ServerChecks:
         self._client = client
         self.seconds = seconds
         self.off_loop = OffLoop()
+        self._whole_pages = asyncio.Lock()
 
     async def call_once(self, request: requests.Request, kind: Any) -> Any:
         return await self._client.call(msgspec.structs.replace(request, tries=1), kind)
@@ -204,12 +208,16 @@ class ServerChecks:
         return len(jobs), True
 
     async def first(self, resource: Resource, kind: type[T], namespace: str) -> list[T]:
-        """What the first `MOST_PAGES` of a collection hold; without a namespace, of all of them."""
+        """What the first `MOST_WHOLE_PAGES` of a collection hold; without a namespace, of all.
+
+        One page at a time, whoever asks: users choose how large their objects are.
+        """
         found: list[T] = []
         token = ""
-        for _ in range(MOST_PAGES):
-            asked = requests.list_page(resource, namespace, continue_=token)
-            page = await self.call_once(asked, Page[kind])  # type: ignore[valid-type]
+        for _ in range(MOST_WHOLE_PAGES):
+            asked = requests.list_page(resource, namespace, limit=WHOLE_PAGE, continue_=token)
+            async with self._whole_pages:
+                page = await self.call_once(asked, Page[kind])  # type: ignore[valid-type]
             found += page.items or ()
             token = page.metadata.continue_
             if not token:
