@@ -42,6 +42,7 @@ _MARK = re.compile(
 )
 _EXCEPTION = re.compile(r"(?P<type>[A-Za-z_][\w.<>]{0,200})(?:: (?P<what>\S.*)|:?$)")
 _SUFFIXES = ("Error", "Exception", "Interrupt", "Exit", "Failure", "Fault", "Timeout", "NotFound")
+_LONGEST_RANK = 7  # digits
 _TRACEBACK = "Traceback (most recent call last)"
 _TRACEBACK_LINES = 400
 _DETAIL_LINES = 40
@@ -183,7 +184,8 @@ def _unmarked(line: str, rank: int | None) -> tuple[str, int | None]:
     if mark is None:
         return line, rank
     number = mark["rank"] or mark["torch"]
-    return line[mark.end() :], int(number) if number and rank is None else rank
+    known = rank is not None or not number or len(number) > _LONGEST_RANK
+    return line[mark.end() :], rank if known else int(number)
 
 
 def _matched(one: _Compiled, line: str) -> Hit | None:

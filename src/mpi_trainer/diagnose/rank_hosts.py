@@ -8,6 +8,9 @@ number at the end of a host's name only where no pair that is known contradicts 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+
+import msgspec
 
 from mpi_trainer.api import bounds
 
@@ -30,11 +33,24 @@ _ORDINAL = re.compile(r"(?P<number>\d{1,7})$")
 _NO_HOST = re.compile(r"(?:cuda|gpu|cpu|device|dev|step|epoch|localhost)[-_.\d]*$")
 
 
+class _Pairs(msgspec.Struct, frozen=True):
+    """All pairs as questions need them. `one_each`: whether each host seems to have one rank;
+    `ordinal`: whether each pair is a rank and the number at the end of its host's name; `left`: the
+    one rank that no pair names."""
+
+    ranks: Mapping[str, tuple[int, ...]]
+    proxies: Mapping[str, tuple[int, ...]]
+    one_each: bool
+    ordinal: bool
+    left: int | None
+
+
 class RankHosts:
     def __init__(self, known: tuple[tuple[int, str], ...] = ()) -> None:
         self._hosts: dict[int, str] = dict(known[: bounds.RANKS])
         self._proxies: dict[int, str] = {}
         self._seen: set[int] = set()
+        self._pairs: _Pairs | None = None  # made by the first question after a line
         self.size = 0
 
     def __bool__(self) -> bool:
@@ -47,6 +63,7 @@ class RankHosts:
 
     def read(self, line: str) -> None:
         """A line with the word rank, or of a daemon."""
+        self._pairs = None
         for found in _SIZE.finditer(line):
             self.size = max(self.size, min(int(found["size"]), bounds.RANKS))
             if len(self._seen) < bounds.RANKS:
@@ -73,40 +90,49 @@ class RankHosts:
         if rank in self._hosts:
             return self._hosts[rank]
         proxied = self._proxies.get(rank, "")
-        return proxied if proxied and self._one_each() else ""
+        return proxied if proxied and self._known().one_each else ""
 
     def ranks(self, host: str) -> tuple[int, ...]:
         """The ranks of a host; one of several may be all that is known."""
-        found = sorted(rank for rank, where in self._hosts.items() if _same(where, host))
+        pairs, short = self._known(), _short(host)
+        found = pairs.ranks.get(short, ())
         if found or not host:
-            return tuple(found)
-        if self._one_each():
-            proxies = [n for n, where in self._proxies.items() if _same(where, host)]
-            if proxies:
-                return tuple(proxies)
-        left = set(range(self.size)) - set(self._hosts) - set(self._proxies)
-        if len(left) == 1 and self._one_each():
-            return tuple(left)
-        return self._by_ordinal(host)
-
-    def _one_each(self) -> bool:
-        """Whether each host seems to have one rank."""
-        return all(number < self.size for number in self._proxies) and len(
-            set(self._hosts.values())
-        ) == len(self._hosts)
-
-    def _by_ordinal(self, host: str) -> tuple[int, ...]:
-        """`worker-1` has rank 1 where every pair that is known is so."""
-        pairs = [*self._hosts.items(), *self._proxies.items()]
+            return found
+        if pairs.one_each and short in pairs.proxies:
+            return pairs.proxies[short]
+        if pairs.one_each and pairs.left is not None:
+            return (pairs.left,)
+        # `worker-1` has rank 1 where every pair that is known is so.
         number = _number(host)
-        agree = all(_number(where) == rank for rank, where in pairs)
-        return (number,) if number is not None and pairs and agree and number < self.size else ()
+        return (number,) if pairs.ordinal and number is not None and number < self.size else ()
+
+    def _known(self) -> _Pairs:
+        if self._pairs is None:
+            hosts, proxies = self._hosts, self._proxies
+            both = [*hosts.items(), *proxies.items()]
+            left = set(range(self.size)) - set(hosts) - set(proxies)
+            self._pairs = _Pairs(
+                ranks=_by_host(dict(sorted(hosts.items()))),
+                proxies=_by_host(proxies),
+                one_each=all(number < self.size for number in proxies)
+                and len(set(hosts.values())) == len(hosts),
+                ordinal=bool(both) and all(_number(where) == rank for rank, where in both),
+                left=min(left) if len(left) == 1 else None,
+            )
+        return self._pairs
 
 
 def _number(host: str) -> int | None:
-    found = _ORDINAL.search(host.partition(".")[0])
+    found = _ORDINAL.search(_short(host))
     return int(found["number"]) if found else None
 
 
-def _same(one: str, other: str) -> bool:
-    return one.partition(".")[0] == other.partition(".")[0]
+def _by_host(pairs: Mapping[int, str]) -> dict[str, tuple[int, ...]]:
+    found: dict[str, list[int]] = {}
+    for rank, where in pairs.items():
+        found.setdefault(_short(where), []).append(rank)
+    return {where: tuple(ranks) for where, ranks in found.items()}
+
+
+def _short(host: str) -> str:
+    return host.partition(".")[0]

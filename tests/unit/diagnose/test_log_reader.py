@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 import tracemalloc
 
 import pytest
 
+from mpi_trainer.api import bounds
 from mpi_trainer.diagnose.log_reader import KEPT, LONGEST, LogReader
 from mpi_trainer.diagnose.rank_hosts import RankHosts
 from tools import causedocs
@@ -47,6 +49,10 @@ def test_warnings_levels_and_prose_are_no_exceptions() -> None:
         assert fed(f"Traceback (most recent call last):\n{line}\n") == []
 
 
+def test_a_rank_of_a_thousand_digits_is_none() -> None:
+    assert fed(f"[1,{'9' * 1000}]<stderr>:CUDA out of memory\n") == [("GpuOutOfMemory", None)]
+
+
 def test_memory_is_bounded_whatever_is_printed() -> None:
     """S-2."""
     reader = LogReader()
@@ -71,6 +77,21 @@ def test_a_host_is_believed_where_it_looks_like_one() -> None:
         hosts.read(line)
     assert [hosts.host(rank) for rank in range(4)] == ["", "", "", "n-3"]
     assert hosts.ranks("n-3.train.svc") == (3,)
+
+
+def test_of_very_many_ranks_every_host_is_looked_up_at_once() -> None:
+    """S-2: a finding names a hundred hosts."""
+    hosts = RankHosts(tuple((rank, f"n-{rank // 2}") for rank in range(bounds.RANKS)))
+
+    def seconds(asked: range) -> float:
+        began = time.process_time()
+        for n in asked:
+            assert hosts.ranks(f"unknown-{n}") == ()
+        return time.process_time() - began
+
+    first = seconds(range(1))
+    assert seconds(range(100)) < max(first, 0.05)
+    assert hosts.ranks("n-7") == (14, 15)
 
 
 def test_an_ordinal_is_a_rank_only_where_no_pair_contradicts_it() -> None:

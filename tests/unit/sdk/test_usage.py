@@ -57,6 +57,13 @@ def test_a_container_that_cannot_tell_gives_no_figure(said: str) -> None:
     assert usage_from(said) == (None, None)
 
 
+@pytest.mark.parametrize("figure", ["1e305", "nan", "inf", "-1", "1e16"])
+def test_a_figure_that_no_gpu_has_is_left_out(figure: str) -> None:
+    line = f'DCGM_FI_DEV_FB_USED{{UUID="a",namespace="team",pod="p"}} {figure}'
+    busy = 'DCGM_FI_DEV_GPU_UTIL{UUID="a",namespace="team",pod="p"} 5'
+    assert parse([f"{line}\n{busy}\n"]) == {("team", "p"): (GpuUsage("a", percent=5.0),)}
+
+
 def test_gpus_are_those_of_the_pod_that_the_exporter_names() -> None:
     gpu = GpuUsage("GPU-a", "NVIDIA H200", 87.0, 1024 * MEBIBYTE, 4096 * MEBIBYTE)
     assert parse([PAGE]) == {("team", "train-worker-0"): (gpu,)}

@@ -53,7 +53,7 @@ def records() -> list[RunRecord]:
         with os.fdopen(open_unlinked(_path(), os.O_RDONLY), "rb") as file:
             lines = file.read(2 * LARGEST).splitlines()
         for line in lines:
-            with suppress(msgspec.DecodeError):
+            with suppress(msgspec.DecodeError, UnicodeDecodeError):
                 found.append(msgspec.json.decode(line, type=RunRecord))
     return found
 
@@ -62,6 +62,7 @@ def _halve(path: Path) -> None:
     """Keeps the newer lines; whoever appends meanwhile may lose one."""
     newer = path.read_bytes()[-LARGEST // 2 :].partition(b"\n")[2]
     fresh = path.with_suffix(f".{os.getpid()}")
+    fresh.unlink(missing_ok=True)  # of one that was killed here
     with os.fdopen(open_unlinked(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
         file.write(newer)
     fresh.replace(path)
@@ -70,11 +71,21 @@ def _halve(path: Path) -> None:
 def _shortened(record: RunRecord) -> RunRecord:
     room, words = LONGEST, []
     for word in record.command:
-        words.append(word[:room])
+        words.append(_text(word[:room]))
         room -= len(word)
         if room <= 0:
             break
-    return msgspec.structs.replace(record, command=tuple(words), message=record.message[:LONGEST])
+    return msgspec.structs.replace(
+        record,
+        command=tuple(words),
+        folder=_text(record.folder),
+        message=_text(record.message[:LONGEST]),
+    )
+
+
+def _text(word: str) -> str:
+    """Without what JSON has no bytes for: arguments and paths need not be UTF-8."""
+    return word.encode(errors="replace").decode()
 
 
 def _path() -> Path:

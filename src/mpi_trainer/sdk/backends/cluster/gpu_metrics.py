@@ -8,7 +8,6 @@ and in linear time; lines that are not DCGM's are passed over.
 from __future__ import annotations
 
 import asyncio
-import math
 import re
 import urllib.request
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,6 +26,7 @@ LONGEST_PAGE: Final = 32 * MEBIBYTE
 SECONDS: Final = 10.0
 _LINE: Final = re.compile(r"(DCGM_\w{1,80})\{([^\n]{1,4096})\} ([^ \n]{1,40})")
 _LABEL: Final = re.compile(r'(\w{1,80})="((?:[^"\\]|\\.)*)",?')
+_LARGEST: Final = 1e15
 _BUSY: Final = "DCGM_FI_DEV_GPU_UTIL"
 _ACTIVE: Final = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
 _USED: Final = "DCGM_FI_DEV_FB_USED"
@@ -128,7 +128,7 @@ def _number(text: str) -> float | None:
         value = float(text)
     except ValueError:
         return None
-    return value if math.isfinite(value) and value >= 0 else None
+    return value if 0 <= value <= _LARGEST else None
 
 
 def _usage(gpu: str, model: str, figures: Mapping[str, float]) -> GpuUsage:
