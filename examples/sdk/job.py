@@ -3,6 +3,7 @@
 Jobs run on the cluster that kubectl would use, else on this machine. The volume is
 a PersistentVolumeClaim of the namespace; on this machine say which directory stands for it:
 
+    mkdir -p /tmp/data && seq 100 > /tmp/data/numbers.txt
     export MPI_TRAINER_BACKEND=local MPI_TRAINER_CLAIMS=training-data=/tmp/data
     python job.py --workers 2 --cpu 0.5 --memory 256Mi --gpu 0
 """

@@ -191,7 +191,9 @@ def test_runs_are_kept_in_a_history(odh: Cli) -> None:
         (("pyhton", "train.py"), "no program `pyhton` is found here", "Did you mean `python`?"),
         (("python", "nope.py"), "no file nope.py in", "Check its name"),
         (("python train.py",), "no program `python train.py`", "without quotes"),
-        (("train.py",), "no program `train.py`", "`./train.py`"),
+        (("train.py",), "no program `train.py`", "`-- python train.py`"),
+        (("./train.py",), "./train.py is not an executable file", "`-- python ./train.py`"),
+        (("/usr/lib",), "/usr/lib is not an executable file", "check the path"),
         (("cd", "x"), "`cd` is a word of the shell", "sh -c"),
     ],
 )

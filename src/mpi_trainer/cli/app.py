@@ -11,7 +11,7 @@ from mpi_trainer.cli.main import INTERRUPTED, USAGE
 
 # Verbs of `odh mpijob`, for jobs of any kind.
 SHORT = {
-    "list": ("all_kinds", "List jobs of every kind, newest first (also `ls`)."),
+    "list": ("all_kinds", "List jobs of every kind, newest first (also `ls`, `ps`)."),
     "get": ("mpijob.get", "Show jobs by name, as a table, JSON or YAML."),
     "describe": ("mpijob.describe", "Show everything that is known of a job."),
     "explain": ("mpijob.explain", "Say why a job failed, and what to do."),
@@ -39,10 +39,27 @@ VERBS = {
 }
 
 
-class _Odh(group(VERBS, {"ls": "list", "rm": "delete", "cancel": "stop"})):  # type: ignore[misc]
+ALIASES = {"ls": "list", "ps": "list", "rm": "delete", "cancel": "stop"}
+# What kubectl and others have at the top, and `odh` has below a kind.
+CREATE = ("apply", "submit")
+
+
+class _Odh(group(VERBS, ALIASES)):  # type: ignore[misc]
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args == ["version"]:
+            args = ["--version"]
+        rest: list[str] = super().parse_args(ctx, args)
+        return rest
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in {*VERBS, *ALIASES} and not ctx.resilient_parsing:
+            from mpi_trainer.cli.verbs.mpijob import VERBS as OF_A_KIND
+
+            verb = "create" if args[0] in CREATE else args[0]
+            if verb in OF_A_KIND:
+                ctx.fail(f"No such command '{args[0]}'; did you mean `mpijob {verb}`?")
         name, command, rest = super().resolve_command(ctx, args)
         if name in SHORT and name != "list" and rest and is_kind(rest[0]):
             return name, command, rest[1:]

@@ -21,6 +21,11 @@ class LazyGroup(click.Group):
     verbs: ClassVar[Verbs] = {}
     aliases: ClassVar[Mapping[str, str]] = {}
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args[:1] == ["help"]:
+            args = [*args[1:], "--help"]
+        return super().parse_args(ctx, args)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.verbs)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from mpi_trainer.api.errors import ExplainedError, InvalidJob
+from mpi_trainer.api.spelling import nearest
 from mpi_trainer.cli.main import FAILED
 from mpi_trainer.kube.errors import ApiError, KubeError
 from mpi_trainer.local.errors import LocalError
@@ -20,6 +21,14 @@ _OF_THE_MACHINE = frozenset(
     {
         *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM),
         *(errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN),
+    }
+)
+
+# How mpirun, torchrun and Slurm are given the number of ranks.
+_RANKS = frozenset(
+    {
+        *("-n", "--n", "--np", "-c", "-N", "--ntasks", "--ntasks-per-node", "--nodes"),
+        *("--nnodes", "--nproc", "--nproc-per-node", "--nproc_per_node", "--ppn", "--ranks"),
     }
 )
 
@@ -63,12 +72,42 @@ def _refused(error: K8sApiException) -> str:
 
 def misused(error: click.ClickException) -> str:
     """The words for a command line that makes no sense."""
-    text = error.format_message().removesuffix(".")
     context = error.ctx if isinstance(error, click.UsageError) else None
-    help_of = context.command_path if context else "odh"
+    if isinstance(error, click.NoSuchOption):
+        return _unknown_option(error)
+    if type(error) is click.BadParameter and error.param is not None:
+        number = error.param.type
+        if isinstance(number, click.IntRange):
+            error = click.BadParameter(_expected(number), error.ctx, error.param)
+    text = error.format_message().removesuffix(".")
     if not text[:2].isupper():  # not the name of a variable
         text = text[:1].lower() + text[1:]
-    return worded(text, f"See `{help_of} --help`.")
+    return worded(text, _see_help(context))
+
+
+def _expected(number: click.IntRange) -> str:
+    if number.max is None:
+        return f"must be a whole number, {number.min} or more"
+    return f"must be a whole number from {number.min} to {number.max}"
+
+
+def _unknown_option(error: click.NoSuchOption) -> str:
+    options = _options(error.ctx)
+    problem = f"no such option '{error.option_name}'"
+    meant = nearest(error.option_name, options)
+    if meant:
+        problem += f"; did you mean `{meant}`?"
+    elif error.option_name in _RANKS and "--slots" in options:
+        return worded(problem, "The number of ranks is workers times slots: `-w 4 -s 2` starts 8.")
+    return worded(problem, _see_help(error.ctx))
+
+
+def _options(context: click.Context | None) -> set[str]:
+    return {name for each in context.command.params for name in each.opts} if context else set()
+
+
+def _see_help(context: click.Context | None) -> str:
+    return f"See `{context.command_path if context else 'odh'} --help`."
 
 
 def report(error: Exception) -> int:

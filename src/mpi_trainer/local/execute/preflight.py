@@ -55,6 +55,8 @@ def check_command(words: Sequence[str], settings: LocalSettings) -> None:
         )
     if program not in LAUNCHERS and not _found(program, settings):
         raise LocalError(f"no program `{program}` is found here", _program_hint(program, settings))
+    if "/" in program and not _executable(Path(settings.cwd, program)):
+        raise LocalError(f"{program} is not an executable file", _executable_hint(program))
     if not _PYTHON.fullmatch(PurePosixPath(program).name):
         return
     script = next((word for word in rest if not word.startswith("-")), "")
@@ -71,12 +73,25 @@ def _found(program: str, settings: LocalSettings) -> bool:
 def _program_hint(program: str, settings: LocalSettings) -> str:
     if " " in program and shutil.which(program.split()[0]):
         return f"Give its words without quotes around all of them: `-- {program}`."
-    if Path(settings.cwd, program).exists():
+    here = Path(settings.cwd, program)
+    if program.endswith(".py") and not _executable(here):
+        return _executable_hint(program)
+    if here.exists():
         return f"Programs of the folder need their path: `./{program}`."
     folders = dict(settings.env).get("PATH", "").split(":")
     known = {one.name for folder in folders for one in _entries(Path(folder))}
     meant = nearest(program, known)
     return f"Did you mean `{meant}`?" if meant else "Install it, or put its folder on PATH."
+
+
+def _executable(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)
+
+
+def _executable_hint(program: str) -> str:
+    if program.endswith(".py"):
+        return f"Run a script with its interpreter: `-- python {program}`."
+    return f"Make it executable with `chmod +x {program}`, or check the path."
 
 
 def _entries(folder: Path) -> list[Path]:
