@@ -43,7 +43,7 @@ KIND_GROUPS = {
     "pytorchjob": "kubeflow.org",
     "tfjob": "kubeflow.org",
 }
-SHORT = ("list", "get", "describe", "logs", "wait", "stop", "resume", "delete")
+SHORT = ("list", "get", "describe", "explain", "logs", "wait", "stop", "resume", "delete")
 """verbs that need no kind before them"""
 _PLUGINS = {"kubectl-odh": "kubectl odh", "oc-odh": "oc odh", "oai-cli": "oai-cli"}
 

@@ -8,7 +8,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from mpi_trainer.cli.app import odh
+from mpi_trainer.cli import context
+from mpi_trainer.cli.app import SHORT, odh
 from mpi_trainer.cli.output.errors import explained, misused
 
 
@@ -66,3 +67,7 @@ def test_a_number_out_of_its_range_is_told_with_the_range(number: str) -> None:
     said = _refused("run", "-w", number, "--", "true")
     assert "'-w' / '--workers': must be a whole number from 1 to 256\n" in said
     assert "must be a whole number, 1 or more\n" in _refused("history", "--limit", "0")
+
+
+def test_commands_are_suggested_in_their_short_form_where_there_is_one() -> None:
+    assert tuple(SHORT) == context.SHORT
