@@ -332,7 +332,7 @@ def test_a_job_of_another_namespace_is_found(odh: Cli, done: str) -> None:
     "words",
     [
         ("mpijob", "lst"),
-        ("mpijob", "get"),
+        ("mpijob", "get", "x", "-A"),
         ("mpijob", "list", "-o", "xml"),
         ("mpijob", "list", "-o", "jsonpath={..x}"),
         ("mpijob", "create", "x"),

@@ -34,7 +34,7 @@ VERBS = {
     "render": ("render", "Print the objects that the controller would create for a job."),
     "diff": ("diff", "Say what applying a job file would change on the cluster."),
     "mpi": ("mpi", "Install and list the MPI builds for local runs."),
-    "doctor": ("doctor", "Say what works here, what is missing, and what mends it."),
+    "doctor": ("doctor", "Say what works here, what is missing, and how to fix it."),
     "completion": ("completion", "Print the shell's completion for this program."),
 }
 

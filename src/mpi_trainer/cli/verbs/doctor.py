@@ -38,7 +38,7 @@ class Check(msgspec.Struct, frozen=True):
 @options.namespace
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
 def command(namespace: str, output: str) -> int:
-    """Say what works here, what is missing, and what mends it.
+    """Say what works here, what is missing, and how to fix it.
 
     Where a cluster is configured it is examined with your own rights: login, kinds, admission,
     rights, runtimes, queues, quotas, names. `--backend local` examines this machine.

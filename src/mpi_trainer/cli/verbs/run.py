@@ -37,7 +37,7 @@ replace = msgspec.structs.replace
 @click.option("-f", "--file", "path", metavar="FILE", help="Run the job in FILE (`-`: stdin).")
 @click.option("--runtime", metavar="FILE", help="Runtime of a TrainJob.  [default: by its name]")
 @click.option("-w", "--workers", type=click.IntRange(1, 256), help="Worker pods.  [default: 2]")
-@click.option("-s", "--slots", type=click.IntRange(1, 256), help="Ranks a worker.  [default: 1]")
+@click.option("-s", "--slots", type=click.IntRange(1, 256), help="Ranks per worker.  [default: 1]")
 @click.option(
     "--mpi",
     type=click.Choice([d.name for d in distributions.DISTRIBUTIONS]),

@@ -26,7 +26,7 @@ class _Setting(Pair):
 @click.argument("newname")
 @options.namespace
 @click.option("-w", "--workers", type=click.IntRange(1), help="Worker pods.")
-@click.option("-s", "--slots", type=click.IntRange(1), help="Ranks a worker.")
+@click.option("-s", "--slots", type=click.IntRange(1), help="Ranks per worker.")
 @click.option("--image", help="Image of launcher and workers.")
 @click.option("--command", "line", metavar="LINE", help="Another command, as one quoted word.")
 @click.option("-e", "--env", type=Pair("variable"), multiple=True, help="Set a variable.")

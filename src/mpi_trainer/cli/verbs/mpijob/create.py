@@ -59,10 +59,12 @@ POLICIES = {"retries": "backoff_limit", "ttl": "ttl_seconds_after_finished"}
 @click.option("--command", "line", metavar="LINE", help="The command, as one quoted word.")
 @click.option("--image", help="Image of launcher and workers; on this machine none is needed.")
 @click.option("-w", "--workers", type=click.IntRange(1), help="Worker pods.  [default: 2]")
-@click.option("-s", "--slots", type=click.IntRange(1), help="Ranks a worker.  [default: its GPUs]")
-@click.option("--gpu", type=click.IntRange(0), help="GPUs a worker.")
-@click.option("--cpu", metavar="QUANTITY", help="CPUs a worker, such as 4 or 500m.")
-@click.option("--memory", metavar="QUANTITY", help="Memory a worker, such as 8Gi.")
+@click.option(
+    "-s", "--slots", type=click.IntRange(1), help="Ranks per worker.  [default: its GPUs]"
+)
+@click.option("--gpu", type=click.IntRange(0), help="GPUs per worker.")
+@click.option("--cpu", metavar="QUANTITY", help="CPUs per worker, such as 4 or 500m.")
+@click.option("--memory", metavar="QUANTITY", help="Memory per worker, such as 8Gi.")
 @click.option("--launcher-cpu", metavar="QUANTITY", help="CPUs of the launcher.")
 @click.option("--launcher-memory", metavar="QUANTITY", help="Memory of the launcher.")
 @click.option(
