@@ -180,6 +180,9 @@ READERS: dict[str, Reader] = {
     "pod_waiting.absent of half a quota": lambda t: pod_waiting.absent(f"exceeded quota: {t}"),
     "refusals.lines": lambda t: refusals.lines(t),
     "log_reader.feed": lambda t: cause.findings(told(t), Facts(exit_code=1)),
+    "cause.findings of a status": lambda t: cause.findings(
+        told("x"), Facts(exit_code=1, reason="RankLeft", message=t)
+    ),
     "nesting.depth": lambda t: nesting.depth(t.encode()),
     "nesting.pruned": lambda t: nesting.pruned(t.encode(), 5),
     "typed.decode": lambda t: typed.decode(nested_in(t), dict[str, Any]),
@@ -374,6 +377,7 @@ PATTERNS = {
     "controller.redact": "redact.tail",
     "controller.statusserver.log_progress": "log_progress.read",
     "diagnose.log_levels": "what clients read of their own jobs",
+    "diagnose.cause": "cause.findings of a status",
     "diagnose.log_reader": "log_reader.feed",
     "diagnose.rank_hosts": "log_reader.feed",
     "diagnose.pod_waiting": "pod_waiting.cause of a scheduler's words",
