@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from mpi_trainer.api import bounds
+
 LEVELS: Final = ("debug", "info", "warning", "error")
 """least serious first"""
 _WORDS: Final = {
@@ -49,6 +51,8 @@ class LevelFilter:
     def takes(self, source: object, text: str) -> bool:
         """`source` is whose line it is: the lines of several ranks are mixed."""
         if not text[:1].isspace():
+            if len(self._before) >= bounds.RANKS:  # a program can print the mark of any rank
+                self._before.clear()
             self._before[source] = level(text)
         found = self._before.get(source)
         return found is not None and found >= self._least

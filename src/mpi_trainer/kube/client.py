@@ -128,6 +128,19 @@ class Client:
                     raise
                 await asyncio.sleep(wait)
 
+    async def beginning(self, request: Request, most: int) -> bytes:
+        """The first `most` bytes of an answer that a pod behind the API server may have written.
+
+        Not repeated; what has not come within the request's time is not waited for.
+        """
+        body = bytearray()
+        async with self._stream(request) as answer, asyncio.timeout(request.timeout):
+            async for piece in answer.content.iter_any():
+                body += piece
+                if len(body) >= most:
+                    break
+        return bytes(body[:most])
+
     def decode(self, request: Request, body: bytes, kind: Any) -> Any:
         """An answer as a value."""
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mpi_trainer.api import bounds
 from mpi_trainer.diagnose.log_levels import LevelFilter, level
 
 
@@ -44,3 +45,12 @@ def test_indented_lines_belong_to_the_line_before_of_their_rank() -> None:
     ]
     for rank, text, taken in said:
         assert wanted.takes(rank, text) is taken, text
+
+
+def test_marks_of_any_number_of_ranks_take_bounded_memory() -> None:
+    """A program can print the mark of a rank that there is not."""
+    wanted = LevelFilter("error")
+    for rank in range(bounds.RANKS + 100):
+        wanted.takes(rank, "ERROR x")
+    assert wanted.takes(bounds.RANKS + 99, "  more of it")
+    assert len(wanted._before) <= bounds.RANKS

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 import urllib.request
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -54,7 +55,7 @@ async def _page(server: ApiServer, source: str) -> tuple[str, str]:
     try:
         if source.startswith("/"):
             request = Request("GET", source, timeout=SECONDS, tries=1)
-            body = (await server.client.fetch(request))[:LONGEST_PAGE]
+            body = await server.streams.beginning(request, LONGEST_PAGE)
         elif source.startswith(("http://", "https://")):
             body = await asyncio.to_thread(_fetched, source)
         else:
@@ -78,9 +79,14 @@ def _fetched(address: str) -> bytes:
         urllib.request.HTTPErrorProcessor(),
     ):
         opener.add_handler(handler)
+    # The opener's own limit is for each piece, so that a page could come for ever.
+    body, ends = bytearray(), time.monotonic() + SECONDS
     with opener.open(address, timeout=SECONDS) as answer:
-        body: bytes = answer.read(LONGEST_PAGE)
-    return body
+        while len(body) < LONGEST_PAGE and (piece := answer.read1()):
+            body += piece
+            if time.monotonic() > ends:
+                raise TimeoutError(f"not all of it came within {SECONDS:g} s")
+    return bytes(body[:LONGEST_PAGE])
 
 
 def parse(pages: Iterable[str]) -> Gpus:

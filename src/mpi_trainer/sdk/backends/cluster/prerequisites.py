@@ -1,7 +1,8 @@
 """What a job names and its cluster does not have, asked before it is submitted.
 
 Each is a warning and no error: it may come later, and then the job runs. What the caller may not
-see is left out. Nothing is asked that the job does not name.
+see is left out, and so is what cannot be a name: the API server says what is wrong with it. Nothing
+is asked that the job does not name.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 from mpi_trainer.api.kinds.labels import LABEL_QUEUE
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.api.kinds.pods import PodSpec
+from mpi_trainer.api.names import dns1123_subdomain
 from mpi_trainer.api.validation.resources import is_device
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.errors import KubeError, NotFound
@@ -24,7 +26,9 @@ async def missing(server: ApiServer, job: MPIJob) -> list[str]:
     """A sentence for each."""
     found = []
     for resource, name in dict.fromkeys(_named(job)):
-        if not await _exists(server, (resource,), job.namespace, name):
+        if dns1123_subdomain(name) is None and not await _exists(
+            server, (resource,), job.namespace, name
+        ):
             found.append(
                 f"{resource.kind} {name} is not found in namespace {job.namespace}: "
                 "the pods wait until it is there"
