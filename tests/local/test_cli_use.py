@@ -188,13 +188,13 @@ def test_runs_are_kept_in_a_history(odh: Cli) -> None:
 @pytest.mark.parametrize(
     ("command", "said", "hint"),
     [
-        (("pyhton", "train.py"), "no program `pyhton` is found here", "Did you mean `python`?"),
+        (("pyhton", "train.py"), "program `pyhton` not found", "Did you mean `python`?"),
         (("python", "nope.py"), "no file nope.py in", "Check its name"),
-        (("python train.py",), "no program `python train.py`", "without quotes"),
-        (("train.py",), "no program `train.py`", "`-- python train.py`"),
+        (("python train.py",), "program `python train.py` not found", "without quotes"),
+        (("train.py",), "program `train.py` not found", "`-- python train.py`"),
         (("./train.py",), "./train.py is not an executable file", "`-- python ./train.py`"),
         (("/usr/lib",), "/usr/lib is not an executable file", "check the path"),
-        (("cd", "x"), "`cd` is a word of the shell", "sh -c"),
+        (("cd", "x"), "`cd` is a shell built-in", "sh -c"),
     ],
 )
 def test_a_command_that_cannot_run_is_refused_before_anything_starts(

@@ -13,13 +13,13 @@ from mpi_trainer.cli.main import INTERRUPTED, USAGE
 SHORT = {
     "list": ("all_kinds", "List jobs of every kind, newest first (also `ls`, `ps`)."),
     "get": ("mpijob.get", "Show jobs by name, as a table, JSON or YAML."),
-    "describe": ("mpijob.describe", "Show everything that is known of a job."),
+    "describe": ("mpijob.describe", "Show the details of a job."),
     "explain": ("mpijob.explain", "Say why a job failed, and what to do."),
-    "logs": ("mpijob.logs", "Print what a job printed, by rank if you like."),
-    "wait": ("mpijob.wait", "Wait until a job has come to a state."),
+    "logs": ("mpijob.logs", "Print the logs of a job, of all ranks or of one."),
+    "wait": ("mpijob.wait", "Wait until a job reaches a state."),
     "stop": ("mpijob.change:suspend", "Stop a job's pods but keep the job (also `cancel`)."),
     "resume": ("mpijob.change:resume", "Let a stopped job run."),
-    "delete": ("mpijob.delete", "Stop jobs and remove everything of them (also `rm`)."),
+    "delete": ("mpijob.delete", "Stop jobs and delete them, with their logs (also `rm`)."),
 }
 VERBS = {
     "run": ("run", "Run a command or a job file with real MPI on this machine."),

@@ -49,7 +49,7 @@ def _replica(job: MPIJob, name: str, spec: ReplicaSpec) -> rules.Errors:
         remedy = "set replicas to the number of worker pods"
         yield from rules.at_least(path, spec.replicas, 1, remedy)
         if spec.replicas > MOST_WORKERS:
-            rule = f"must be at most {MOST_WORKERS}: the names of more fit no ConfigMap"
+            rule = f"must be at most {MOST_WORKERS}: a ConfigMap has no room for more host names"
             yield FieldError(path, INVALID, spec.replicas, rule, "use fewer, larger workers")
     path = (*SPECS, name, "restartPolicy")
     yield from rules.one_of(path, spec.restart_policy, RESTART_POLICIES)

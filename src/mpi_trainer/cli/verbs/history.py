@@ -17,7 +17,7 @@ COLUMNS = ("AGE", "STATE", "DURATION", "RANKS", "MPI", "FOLDER", "COMMAND")
 
 
 @click.command("history")
-@click.option("--limit", type=click.IntRange(1), default=20, help="At most so many.")
+@click.option("--limit", type=click.IntRange(1), default=20, help="At most this many.")
 @options.data_output
 def command(*, limit: int, form: Format) -> None:
     """List what `odh run` has run on this machine, newest first.
@@ -34,7 +34,7 @@ def command(*, limit: int, form: Format) -> None:
         now = datetime.now(UTC)
         click.echo(terminal.table(COLUMNS, [_row(record, now) for record in found]))
     else:
-        terminal.say("nothing was run here yet; try `odh run -w 2 -- hostname`")
+        terminal.say("no runs yet; try `odh run -w 2 -- hostname`")
 
 
 def _row(record: run_history.RunRecord, now: datetime) -> tuple[str, ...]:

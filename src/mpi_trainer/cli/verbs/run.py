@@ -151,8 +151,7 @@ def _local_run(options: dict[str, Any]) -> LocalRun:
         given = [o for o in ("workers", "slots", "name", "time_limit") if options[o] is not None]
         if given:
             raise click.UsageError(
-                f"--{given[0].replace('_', '-')} cannot be given with -f: it stands in the file; "
-                "edit it there"
+                f"--{given[0].replace('_', '-')} cannot be used with -f: change it in the file"
             )
         return _from_file(path, options)
     if options["runtime"]:

@@ -50,11 +50,11 @@ def check_command(words: Sequence[str], settings: LocalSettings) -> None:
     program, *rest = words
     if program in _SHELLS_OWN:
         raise LocalError(
-            f"`{program}` is a word of the shell, and no shell reads this command",
-            f"Give the line to one: `-- sh -c '{program} …'`.",
+            f"`{program}` is a shell built-in, and this command is not run by a shell",
+            f"Use a shell: `-- sh -c '{program} …'`.",
         )
     if program not in LAUNCHERS and not _found(program, settings):
-        raise LocalError(f"no program `{program}` is found here", _program_hint(program, settings))
+        raise LocalError(f"program `{program}` not found", _program_hint(program, settings))
     if "/" in program and not _executable(Path(settings.cwd, program)):
         raise LocalError(f"{program} is not an executable file", _executable_hint(program))
     if not _PYTHON.fullmatch(PurePosixPath(program).name):

@@ -11,10 +11,10 @@ VERBS = {
     "create": ("mpijob.create", "Submit a job from a command or a file."),
     "list": ("mpijob.list", "List jobs, newest first."),
     "get": ("mpijob.get", "Show jobs by name, as a table, JSON or YAML."),
-    "describe": ("mpijob.describe", "Show everything that is known of a job."),
+    "describe": ("mpijob.describe", "Show the details of a job."),
     "explain": ("mpijob.explain", "Say why a job failed, and what to do."),
-    "logs": ("mpijob.logs", "Print what a job printed, by rank if you like."),
-    "wait": ("mpijob.wait", "Wait until a job has come to a state."),
+    "logs": ("mpijob.logs", "Print the logs of a job, of all ranks or of one."),
+    "wait": ("mpijob.wait", "Wait until a job reaches a state."),
     "watch": ("mpijob.watch", "A live view: state, progress, ranks, last lines."),
     "suspend": ("mpijob.change:suspend", "Stop a job's pods but keep the job."),
     "resume": ("mpijob.change:resume", "Let a suspended job run."),
@@ -24,7 +24,7 @@ VERBS = {
     "cp": ("mpijob.cp", "Copy a file or directory out of a job."),
     "top": ("mpijob.top", "Show CPU, memory and GPUs that jobs use."),
     "stack": ("mpijob.stack", "Show where each rank is, for jobs that hang."),
-    "delete": ("mpijob.delete", "Stop jobs and remove everything of them."),
+    "delete": ("mpijob.delete", "Stop jobs and delete them, with their logs."),
     "prune": ("mpijob.delete:prune", "Delete jobs that ended long ago."),
 }
 # What people type first who know kubectl, docker or Slurm.
@@ -35,6 +35,6 @@ ALIASES = {"ls": "list", "rm": "delete", "stop": "suspend", "cancel": "suspend"}
 def command() -> None:
     """MPI jobs: submit, follow, stop, repeat.
 
-    A job belongs to nobody's terminal: it goes on when this program ends, and any terminal can
-    follow, suspend or delete it.
+    Jobs run in the background: they keep running when this command ends, and can be followed,
+    suspended or deleted from any terminal.
     """

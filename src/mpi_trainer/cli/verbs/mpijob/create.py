@@ -93,7 +93,7 @@ POLICIES = {"retries": "backoff_limit", "ttl": "ttl_seconds_after_finished"}
 @options.submission
 @verbosity_options
 def command(**given: Any) -> int:
-    """Submit a job from a command or a file; it goes on when this program ends.
+    """Submit a job from a command or a file; it keeps running when this command ends.
 
     \b
     odh mpijob create train --workers 4 --gpu 1 --image IMG --command "python train.py"
@@ -178,7 +178,7 @@ def _file(given: dict[str, Any]) -> JobFile:
     if alien or given["words"]:
         what = "a command" if not alien or alien == ["line"] else f"--{alien[0].replace('_', '-')}"
         raise click.UsageError(
-            f"{what} cannot be given with -f: it stands in the file. Edit it there, or submit and "
+            f"{what} cannot be used with -f: change it in the file, or submit and "
             "change a copy with `clone`"
         )
     return job_files.read(given["path"])

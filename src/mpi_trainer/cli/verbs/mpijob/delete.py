@@ -29,7 +29,7 @@ AT_ONCE = 8
 def command(
     *, names: tuple[str, ...], namespace: str, everything: bool, yes: bool, ignore_not_found: bool
 ) -> int:
-    """Stop jobs and remove everything of them: pods, logs, records.
+    """Stop jobs and delete everything that belongs to them: pods, logs, records.
 
     Returns when nothing is left. Files that a job wrote to its working directory, to mounts and
     to claims stay.

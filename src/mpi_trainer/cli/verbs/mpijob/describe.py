@@ -31,7 +31,7 @@ WORDS = 12
 @options.data_output
 @verbosity_options
 def command(*, name: str, namespace: str, form: Format) -> None:
-    """Show everything that is known of a job: state, attempts, pods, ranks, events.
+    """Show the details of a job: state, attempts, pods, ranks, events.
 
     \b
     odh mpijob describe train

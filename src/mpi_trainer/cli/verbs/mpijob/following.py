@@ -99,7 +99,7 @@ def report_end(job: JobView) -> int:
 def left(key: Key, verb: str) -> int:
     """After Ctrl-C: the job goes on, and this is how to come back."""
     terminal.say(
-        f"\njob {key.name} goes on without you; come back with "
+        f"\njob {key.name} keeps running; follow it with "
         f"`{context.command_line(verb, key.name, key.namespace)}`, "
         f"stop it with `{context.command_line('delete', key.name, key.namespace)}`"
     )
@@ -119,7 +119,8 @@ async def within(seconds: float | None, work: Callable[[], Awaitable[T]], key: K
     except TimeoutError as error:
         if isinstance(error, JobTimeout):
             raise
+        took = formatting.duration(seconds or 0)
         raise JobTimeout(
-            f"job {key.name} was not {aim} within {formatting.duration(seconds or 0)}; it goes on",
+            f"timed out after {took}: job {key.name} is not {aim} yet, and keeps running",
             f"Look at it with `{context.command_line('describe', key.name, key.namespace)}`.",
         ) from error

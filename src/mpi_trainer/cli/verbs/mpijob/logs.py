@@ -37,9 +37,9 @@ FLUSH_SECONDS = 0.1
 @click.option("--until", type=options.Since(), help="Only lines up to this: 5m ago, or a time.")
 @click.option(
     "--level", type=click.Choice(LEVELS, case_sensitive=False),
-    help="Only lines at least so serious, by their own words.",
+    help="Only lines of this level or above.",
 )  # fmt: skip
-@click.option("--tail", type=click.IntRange(0), help="Only so many lines from the end.")
+@click.option("--tail", type=click.IntRange(0), help="Only this many lines from the end.")
 @click.option("--grep", type=options.Pattern(), help="Only lines that match.")
 @click.option("--attempt", type=click.IntRange(1), help="Only this attempt, counted from 1.")
 @click.option("--timestamps", is_flag=True, help="Put the time before each line.")
@@ -49,7 +49,7 @@ FLUSH_SECONDS = 0.1
 def command(
     *, name: str, namespace: str, timestamps: bool, prefix: bool, output: str, **chosen: Any
 ) -> int:
-    """Print what a job printed, by rank if you like.
+    """Print the logs of a job, of all ranks or of one.
 
     \b
     odh mpijob logs train                         everything so far
@@ -156,7 +156,7 @@ def _why_silent(seen: JobDetails, query: LogQuery) -> str:
         worker=query.worker, launcher=query.launcher, pod=query.pod, all_pods=query.all_pods
     )
     if query != whole:
-        return f"no line is like that; {seen.job.name} is {state}"
+        return f"no lines match; {seen.job.name} is {state}"
     if over and role not in {p.role for p in seen.pods}:
         more = context.command_line("describe", seen.job.name, seen.job.namespace)
         return f"its pods are gone, and what they printed with them; `{more}` says how it ended"

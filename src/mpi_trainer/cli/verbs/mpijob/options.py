@@ -105,7 +105,7 @@ class Since(click.ParamType[datetime]):
                 return datetime.now(UTC) - timedelta(seconds=span)
             found = datetime.fromisoformat(str(value))
         except (ValueError, OverflowError):
-            self.fail(f"{value!r} is neither 10m nor 2026-11-15T12:00:00Z", param, ctx)
+            self.fail(f"{value!r} is neither like 10m nor like 2026-11-15T12:00:00Z", param, ctx)
         return found if found.tzinfo else found.astimezone()
 
 

@@ -60,9 +60,9 @@ def command(
         if form.structured:
             click.echo(formats.rendered(_data(used), form))
         elif pods or watch:
-            screen.draw(_table(pods) if pods else "nothing runs")
+            screen.draw(_table(pods) if pods else "no jobs are running")
         elif not used:
-            say("nothing runs")
+            say("no jobs are running")
         if not watch:
             for note in dict.fromkeys(note for one in used for note in one.notes):
                 say(terminal.inert(note))

@@ -27,7 +27,7 @@ AIMS = (*conditions.STATES, FINISHED, DELETED)
 @options.timeout
 @verbosity_options
 def command(*, name: str, namespace: str, aim: str, timeout: float | None) -> int:
-    """Wait until a job has come to a state.
+    """Wait until a job reaches a state.
 
     \b
     odh mpijob wait train                               until it has succeeded

@@ -40,7 +40,7 @@ replace = msgspec.structs.replace
 @options.submission
 @verbosity_options
 def command(**given: Any) -> int:
-    """Submit a TrainJob from a file; it goes on when this program ends.
+    """Submit a TrainJob from a file; it keeps running when this command ends.
 
     \b
     odh trainjob create -f trainjob.yaml --follow
