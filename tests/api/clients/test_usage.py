@@ -140,7 +140,7 @@ def test_odh_top_shows_every_job_that_runs_and_says_which_pods_come_later(
     assert f"3 of 3 pods of {admin.namespace}/late are not measured yet" in shown.stderr
     named = odh.json("mpijob", "top", "pi")
     assert {item["pod"] for item in named["items"]} == {p for p in rows if p.startswith("pi-")}
-    assert "there is no job" in odh("top", "nope", code=2).stderr
+    assert "not found" in odh("top", "nope", code=2).stderr
 
 
 def test_a_cluster_without_a_metrics_api_says_so_and_what_helps(admin: Admin) -> None:
