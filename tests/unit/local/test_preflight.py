@@ -11,6 +11,7 @@ from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob, MPIJobSpec, R
 from mpi_trainer.api.kinds.pods import PodTemplate
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.execute import preflight
+from mpi_trainer.local.execute.settings import current_settings
 from mpi_trainer.local.pods.environment import Materials
 
 CLAIM = {"persistentVolumeClaim": {"claimName": "data"}}
@@ -60,3 +61,12 @@ def test_a_working_directory_in_a_volume_is_left_to_the_pod(path: str) -> None:
 
 def test_a_working_directory_that_exists_is_fine(tmp_path: Path) -> None:
     check(None, workingDir=str(tmp_path))
+
+
+@pytest.mark.parametrize("long", ["nope " + "x" * 300, "x" * 300 + ".py", "y" * 5000, "n/" * 3000])
+def test_a_command_in_quotes_that_is_longer_than_any_name_is_no_program(long: str) -> None:
+    with pytest.raises(LocalError, match="no program"):
+        preflight.check_command((long,), current_settings())
+    script = f"{long}.py"
+    with pytest.raises(LocalError, match="no file"):
+        preflight.check_command(("python3", script), current_settings())

@@ -60,13 +60,18 @@ def check_command(words: Sequence[str], settings: LocalSettings) -> None:
     if not _PYTHON.fullmatch(PurePosixPath(program).name):
         return
     script = next((word for word in rest if not word.startswith("-")), "")
-    if script.endswith(".py") and rest[0] == script and not Path(settings.cwd, script).exists():
+    if script.endswith(".py") and rest[0] == script and not _exists(script, settings):
         raise LocalError(f"no file {script} in {settings.cwd}", "Check its name and the folder.")
+
+
+def _exists(path: str, settings: LocalSettings) -> bool:
+    # A whole command in quotes may be longer than any name: `Path.exists` would raise.
+    return os.path.exists(Path(settings.cwd, path))  # noqa: PTH110
 
 
 def _found(program: str, settings: LocalSettings) -> bool:
     if "/" in program:
-        return Path(settings.cwd, program).exists()
+        return _exists(program, settings)
     return shutil.which(program, path=dict(settings.env).get("PATH")) is not None
 
 
@@ -76,7 +81,7 @@ def _program_hint(program: str, settings: LocalSettings) -> str:
     here = Path(settings.cwd, program)
     if program.endswith(".py") and not _executable(here):
         return _executable_hint(program)
-    if here.exists():
+    if _exists(program, settings):
         return f"Programs of the folder need their path: `./{program}`."
     folders = dict(settings.env).get("PATH", "").split(":")
     known = {one.name for folder in folders for one in _entries(Path(folder))}
@@ -85,7 +90,7 @@ def _program_hint(program: str, settings: LocalSettings) -> str:
 
 
 def _executable(path: Path) -> bool:
-    return path.is_file() and os.access(path, os.X_OK)
+    return os.path.isfile(path) and os.access(path, os.X_OK)  # noqa: PTH113
 
 
 def _executable_hint(program: str) -> str:
