@@ -64,3 +64,9 @@ def binary_text(number: Decimal) -> str:
             if not int(number) % 1024**power:
                 return f"{int(number) // 1024**power}{suffix}"
     return decimal_text(number)
+
+
+def resource_text(resource: str, amount: Decimal) -> str:
+    """As people write an amount of this resource: memory in powers of 1024."""
+    sized = resource.endswith(("memory", "ephemeral-storage"))
+    return binary_text(amount) if sized else decimal_text(amount)

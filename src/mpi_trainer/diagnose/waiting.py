@@ -13,6 +13,7 @@ from decimal import Decimal
 from mpi_trainer.api import quantities
 from mpi_trainer.api.kinds import pod_status
 from mpi_trainer.api.kinds.pod_status import DetailedContainerStatus
+from mpi_trainer.api.quantities import resource_text
 from mpi_trainer.diagnose.evidence import Amounts, Evidence, Pod, Workload
 from mpi_trainer.diagnose.pod_waiting import WaitingPod, absent, cause, sentence, short
 
@@ -155,7 +156,9 @@ def _largest(pod: Pod, evidence: Evidence) -> str:
             if not node.spec.unschedulable
         ]
         if have and max(have) < amount:
-            return f"; the largest node has {_text(name, max(have))} {name}, so it never can"
+            return (
+                f"; the largest node has {resource_text(name, max(have))} {name}, so it never can"
+            )
     return ""
 
 
@@ -163,7 +166,7 @@ def _requests(pod: Pod) -> str:
     amounts = _amounts(pod)
     ordered = [name for name in _SHOWN if name in amounts]
     ordered += [name for name in amounts if name not in _SHOWN]
-    return ", ".join(f"{_text(name, amounts[name])} {name}" for name in ordered)
+    return ", ".join(f"{resource_text(name, amounts[name])} {name}" for name in ordered)
 
 
 def _amounts(pod: Pod) -> dict[str, Decimal]:
@@ -176,8 +179,3 @@ def _amounts(pod: Pod) -> dict[str, Decimal]:
 
 def _requested(pod: Pod) -> Iterable[Amounts]:
     return [{**c.resources.limits, **c.resources.requests} for c in pod.spec.containers]
-
-
-def _text(resource: str, amount: Decimal) -> str:
-    sized = resource.endswith(("memory", "ephemeral-storage"))
-    return quantities.binary_text(amount) if sized else quantities.decimal_text(amount)

@@ -16,6 +16,7 @@ import msgspec
 from mpi_trainer.api import quantities
 from mpi_trainer.api.errors import FORBIDDEN, FieldError
 from mpi_trainer.api.kinds.meta import ApiValue, ObjectMeta
+from mpi_trainer.api.quantities import resource_text
 from mpi_trainer.webhook.resource_demand import JobDemand, RoleDemand
 
 SHORT = "Not enough left"
@@ -161,19 +162,14 @@ def _numbers(room: QuotaRoom, jobs: str) -> str:
     name = room.resource
     shares = " + ".join(_share(room, d) for d in room.asked if d.each[name])
     return (
-        f"asks for {_text(name, room.wanted)} {name} ({shares}); quota `{room.quota}` allows "
-        f"{_text(name, room.hard)}, {_text(name, room.used)} in use by {jobs}, "
-        f"{_text(name, room.left)} left"
+        f"asks for {resource_text(name, room.wanted)} {name} ({shares}); quota `{room.quota}` "
+        f"allows {resource_text(name, room.hard)}, {resource_text(name, room.used)} in use "
+        f"by {jobs}, {resource_text(name, room.left)} left"
     )
 
 
 def _share(room: QuotaRoom, demand: RoleDemand) -> str:
-    each = _text(room.resource, demand.each[room.resource])
+    each = resource_text(room.resource, demand.each[room.resource])
     if demand.many:
         return f"{room.job.counted(demand.pods)} x {each}"
     return f"{demand.role} {each}" if demand.pods == 1 else f"{demand.role} {demand.pods} x {each}"
-
-
-def _text(resource: str, amount: Decimal) -> str:
-    sized = resource.endswith(("memory", "ephemeral-storage"))
-    return quantities.binary_text(amount) if sized else quantities.decimal_text(amount)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpi_trainer.api.quantities import binary_text, decimal_text, is_whole, parse
+from mpi_trainer.api.quantities import binary_text, decimal_text, is_whole, parse, resource_text
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,11 @@ def test_decimal_text_has_no_fraction(value: str, text: str) -> None:
 )
 def test_binary_text_uses_powers_of_1024_where_they_fit(value: int | Decimal, text: str) -> None:
     assert binary_text(Decimal(value)) == text
+
+
+def test_an_amount_is_written_as_people_write_that_resource() -> None:
+    assert resource_text("requests.memory", Decimal(2**30)) == "1Gi"
+    assert resource_text("cpu", Decimal("0.5")) == "500m"
 
 
 def test_text_finer_than_nano_is_refused() -> None:

@@ -96,3 +96,8 @@ def test_function_is_started_as_its_runtime_starts_ranks(
     command = with_program(job._placed(), job._program, found).trainer.command or ()
     assert command[:-1] == begin
     assert "def work(number: int)" in command[-1] and "[7]" in command[-1]
+
+
+def test_a_state_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ValueError, match="state: 'Runing' is not one of Created, Running"):
+        TrainJobClient(backend=HERE).list(state="Runing")

@@ -75,3 +75,9 @@ def reserved_errors(
 def is_reserved_error(error: FieldError) -> bool:
     """No reason to stop a job that was admitted before the rule."""
     return error.problem == FORBIDDEN and error.rule.startswith(_RULE)
+
+
+def restart_attempt(labels: Mapping[str, str]) -> int:
+    """How often JobSet had started the job anew when it made this pod."""
+    text = labels.get(LABEL_RESTART_ATTEMPT, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 8 else 0

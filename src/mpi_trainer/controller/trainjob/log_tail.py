@@ -17,7 +17,7 @@ import msgspec
 from mpi_trainer.api.effective.combine import LAUNCHER, NODE, TRAINER, Effective
 from mpi_trainer.api.effective.overrides import NODE_CONTAINER
 from mpi_trainer.api.kinds.annotations import ATTEMPTS
-from mpi_trainer.api.kinds.labels import LABEL_REPLICATED_JOB, LABEL_RESTART_ATTEMPT
+from mpi_trainer.api.kinds.labels import LABEL_REPLICATED_JOB, restart_attempt
 from mpi_trainer.api.kinds.runtime import MPI
 from mpi_trainer.api.kinds.trainjob import COMPLETE, TrainJob
 from mpi_trainer.controller import log_tail
@@ -189,7 +189,7 @@ def _number(known: History) -> int:
 
 def _numbered(pod: Pod, known: History) -> int:
     """By the JobSet's restarts, among which it does not count that it was resumed."""
-    return 1 + _restarts(pod) + len(_held(known))
+    return 1 + restart_attempt(pod.metadata.labels) + len(_held(known))
 
 
 def _held(known: History) -> list[Attempt]:
@@ -200,11 +200,6 @@ def _held(known: History) -> list[Attempt]:
 def _resumed(known: History) -> datetime:
     """No pod of after the last suspension is older; the logs of older ones are stored."""
     return max((one.ended for one in _held(known) if one.ended), default=_LONG_AGO)
-
-
-def _restarts(pod: Pod) -> int:
-    text = pod.metadata.labels.get(LABEL_RESTART_ATTEMPT, "")
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 8 else 0
 
 
 def _environment(effective: Effective) -> Environment:

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from mpi_trainer.api.kinds import trainjob as api
+from mpi_trainer.api.kinds.conditions import STATES
 from mpi_trainer.api.kinds.trainjob import KIND, TrainJobSpec
 from mpi_trainer.sdk.backends.backend import Backend, EventInfo, JobDetails, LogLine
 from mpi_trainer.sdk.client.connect import connect
@@ -116,7 +117,13 @@ class AsyncMPIJobClient(Client):
         all_namespaces: bool = False,
         state: str | None = None,
     ) -> JobList:
-        """Jobs, newest first; with `state` only those in it, such as `Running`."""
+        """Jobs, newest first; with `state` only those in it, such as `Running`.
+
+        Raises:
+            ValueError: There is no such state.
+        """
+        if state not in (None, *STATES):
+            raise ValueError(f"state: {state!r} is not one of {', '.join(STATES)}")
         found = await self._jobs.list(None if all_namespaces else namespace or self.namespace)
         return JobList(job for job in found if state in (None, job.state))
 

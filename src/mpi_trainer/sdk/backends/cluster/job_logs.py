@@ -18,7 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from mpi_trainer.api.kinds.annotations import ATTEMPT
-from mpi_trainer.api.kinds.labels import LABEL_RESTART_ATTEMPT
+from mpi_trainer.api.kinds.labels import restart_attempt
 from mpi_trainer.decide import history
 from mpi_trainer.decide.history import Attempt, History
 from mpi_trainer.diagnose.rank_lines import Line, RankLines
@@ -362,11 +362,6 @@ def numbered_pods(pods: Iterable[observed.Pod], ended: History) -> list[Numbered
             number = remembered.get(pod.name) or last + 1
             last = max(last, number)
         else:
-            number = _restarts(pod) + 1
+            number = restart_attempt(pod.metadata.labels) + 1
         found.append(NumberedPod(pod, number))
     return sorted(found, key=lambda one: one.attempt)
-
-
-def _restarts(pod: observed.Pod) -> int:
-    text = pod.metadata.labels.get(LABEL_RESTART_ATTEMPT, "")
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 8 else 0
