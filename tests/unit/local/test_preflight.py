@@ -65,7 +65,7 @@ def test_a_working_directory_that_exists_is_fine(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("long", ["nope " + "x" * 300, "x" * 300 + ".py", "y" * 5000, "n/" * 3000])
 def test_a_command_in_quotes_that_is_longer_than_any_name_is_no_program(long: str) -> None:
-    with pytest.raises(LocalError, match="no program"):
+    with pytest.raises(LocalError, match="not found"):
         preflight.check_command((long,), current_settings())
     script = f"{long}.py"
     with pytest.raises(LocalError, match="no file"):
