@@ -13,7 +13,7 @@ from mpi_trainer.kube import exec as kube_exec
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.config import Config
-from mpi_trainer.kube.errors import ApiError, Forbidden, Unreachable
+from mpi_trainer.kube.errors import ApiError, Forbidden, Garbled, Unreachable
 
 Act = Callable[[web.WebSocketResponse], Awaitable[None]]
 GOOD = {"metadata": {}, "status": "Success"}
@@ -154,5 +154,20 @@ def test_an_error_of_the_caller_stays_its_own() -> None:
         with pytest.raises(PermissionError):
             async with kube_exec.session(client, request):
                 raise PermissionError("a file of the caller")
+
+    play(act, script)
+
+
+def test_a_command_that_prints_without_end_is_left() -> None:
+    """`odh top` enters pods of others, whose image has any /bin/sh."""
+
+    async def act(socket: web.WebSocketResponse) -> None:
+        for _ in range(2 * kube_exec.MOST_OUTPUT // 65536):
+            await socket.send_bytes(b"\x01" + b"y" * 65536)
+        await finish(socket, GOOD)
+
+    async def script(client: Client) -> None:
+        with pytest.raises(Garbled, match="printed more than 16 MiB"):
+            await kube_exec.run(client, "n", "p", ["/bin/sh"])
 
     play(act, script)

@@ -17,7 +17,7 @@ import msgspec
 
 from mpi_trainer.api.yaml import typed
 from mpi_trainer.kube import requests
-from mpi_trainer.kube.errors import Status, Unreachable, from_status
+from mpi_trainer.kube.errors import Garbled, Status, Unreachable, from_status
 from mpi_trainer.kube.requests import Request
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from mpi_trainer.kube.client import Client
 
 PROTOCOLS: Final = ("v5.channel.k8s.io", "v4.channel.k8s.io")
+MOST_OUTPUT: Final = 16 << 20
+"""bytes of a command that `run` runs"""
 _STDIN, _STDOUT, _STDERR, _END, _RESIZE, _CLOSE = 0, 1, 2, 3, 4, 255
 
 
@@ -100,9 +102,11 @@ async def run(  # noqa: PLR0913 - which container, what, and how long
     stdin: bytes = b"",
     seconds: float = 60.0,
 ) -> Done:
-    """Run a command to its end; `Unreachable` if that takes longer than `seconds`."""
+    """Run a command to its end; `Unreachable` if that takes longer than `seconds`, `Garbled` if it
+    prints more than `MOST_OUTPUT`: whoever made the image chose what its programs do."""
     request = requests.execute(namespace, pod, command, container, stdin=bool(stdin))
     parts: dict[str, list[bytes]] = {"stdout": [], "stderr": []}
+    size = 0
     try:
         async with asyncio.timeout(seconds), session(client, request) as running:
             if stdin:
@@ -110,6 +114,10 @@ async def run(  # noqa: PLR0913 - which container, what, and how long
                 await running.end_input()
             async for chunk in running.output():
                 parts[chunk.stream].append(chunk.data)
+                size += len(chunk.data)
+                if size > MOST_OUTPUT:
+                    why = f"{command[0]} printed more than {MOST_OUTPUT >> 20} MiB"
+                    raise Garbled(request, why)
     except TimeoutError:
         why = f"{command[0]} did not end in {seconds:g} s"
         raise Unreachable(request, "time-out", why) from None
