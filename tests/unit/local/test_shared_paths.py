@@ -15,7 +15,6 @@ from mpi_trainer.local.mpi.distributions import Distribution
 from mpi_trainer.local.pods.pod import PodMount
 from mpi_trainer.local.pods.shared_paths import shared_paths
 
-
 OWN = frozenset(shared_paths("/", (), (), ()))
 """what the Python of these tests needs, where it lies below /tmp itself"""
 
