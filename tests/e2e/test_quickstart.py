@@ -58,7 +58,7 @@ def run(words: list[str], env: dict[str, str]) -> str:
 
 
 def test_a_newcomer_runs_the_first_job_by_the_command_line(newcomer: dict[str, str]) -> None:
-    first, second = shell_blocks(PAGE)
+    first, second = shell_blocks(PAGE, "By the command line")
     began = time.monotonic()
     said = {line: run(shlex.split(line), newcomer) for line in first.splitlines()}
     took = time.monotonic() - began
