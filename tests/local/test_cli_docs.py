@@ -87,6 +87,8 @@ def test_other_examples_work(odh: Cli, line: str) -> None:
     """As they stand; where a shell is not installed, its completion is printed at least."""
     if line.startswith("odh trainjob create"):
         prepared(odh, "absent")
+    if line.startswith("odh top"):
+        prepared(odh, "running")
     shell = next((s for s in ("zsh", "fish") if f"completion {s}" in line), "bash")
     if shutil.which(shell) is None:
         shell, line = "bash", f"odh completion {shell}"
