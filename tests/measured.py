@@ -16,8 +16,10 @@ CONFIG: Final = Path(__file__).parents[1] / "pyproject.toml"
 FILES: Final = frozenset(
     {
         "tests/local/test_cli.py",
+        "tests/local/test_cli_use.py",
         "tests/local/test_docs.py",
         "tests/api/clients/test_cli.py",
+        "tests/api/clients/test_cli_use.py",
         "tests/api/clients/test_diff.py",
         "tests/api/test_controller.py",
         "tests/api/test_trainjob.py",

@@ -111,5 +111,6 @@ def test_jobs_of_the_public_operator_go_on_under_the_drop_in_overlay(
     assert {pod["metadata"]["uid"] for pod in admin.pods()} == before
     assert admin.job("finished")["status"]["conditions"] == ended["conditions"]
     kept = yaml.safe_load((tmp_path / BACKUP).read_text())["items"]
-    specs = {one["metadata"]["name"]: one["spec"] for one in kept}
+    ours = (one for one in kept if one["metadata"]["namespace"] == admin.namespace)
+    specs = {one["metadata"]["name"]: one["spec"] for one in ours}
     assert specs["pi"] == admin.job("pi")["spec"]

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from tests.local.cli import ODH, Cli, cli
+from tests.local.odh import until
 
 
 @pytest.fixture(scope="module")
@@ -233,7 +234,8 @@ def test_trainjobs_are_listed_and_completed_apart_from_mpijobs(odh: Cli, done: s
     made = odh.json("trainjob", "create", "-f", "trainjob.yaml", *limits)
     assert made["metadata"]["labels"] == {"a": "b", "kueue.x-k8s.io/queue-name": "team"}
     assert made["spec"]["activeDeadlineSeconds"] == 90
-    wide = odh("trainjob", "list", "-o", "wide", "--state", "Suspended").stdout
+    listed = ("trainjob", "list", "-o", "wide", "--state", "Suspended")
+    wide = until("it is suspended", lambda: odh(*listed).stdout)
     assert "trainer" in wide and done not in wide
     assert odh("trainjob", "list", "--state", "Running").stdout == ""
     for kind, offered, hidden in (("trainjob", "trainer", done), ("mpijob", done, "trainer")):
@@ -241,6 +243,7 @@ def test_trainjobs_are_listed_and_completed_apart_from_mpijobs(odh: Cli, done: s
             "COMP_WORDS": f"odh {kind} get ",
             "COMP_CWORD": "3",
             "_ODH_COMPLETE": "bash_complete",
+            "COVERAGE_PROCESS_START": "",  # it gives up after a moment
         }
         words = subprocess.run([ODH], env={**odh.env, **env}, capture_output=True, text=True)
         assert offered in words.stdout and hidden not in words.stdout
