@@ -64,17 +64,19 @@ def jobs_of_this_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
 def test_program_of_the_specification_runs_as_it_is(tmp_path: Path) -> None:
     """Issue: `examples/sdk/job.py`; `tests/e2e/test_sdk.py` runs it on a cluster."""
     data = sdkexample.write_numbers(tmp_path / "data")
-    few = ("--workers", "2", "--cpu", "0.25", "--memory", "128Mi", "--gpu", "0")
+    nobodys = f"test-{os.getpid()}"  # a namespace where no claim of this name can be
+    sizes = ("--workers", "2", "--cpu", "0.25", "--memory", "128Mi", "--gpu", "0")
+    few = (*sizes, "--namespace", nobodys)
     unknown = sdkexample.run_example(*few)
     assert unknown.returncode == 1
     assert "volume training-data not found" in unknown.stderr
     assert "MPI_TRAINER_CLAIMS=training-data=/path/to/it" in unknown.stderr
-    assert TrainingClient().list_jobs() == ()
+    assert TrainingClient().list_jobs(all_namespaces=True) == ()
     sdkexample.demand_success(
         sdkexample.run_example(*few, MPI_TRAINER_CLAIMS=f"training-data={data}"), workers=2
     )
     again = sdkexample.run_example(*few, MPI_TRAINER_CLAIMS=f"training-data={data}")
-    assert "job default/example already exists" in again.stderr
+    assert f"job {nobodys}/example already exists" in again.stderr
 
 
 def test_failed_job_is_a_word_and_a_wait_that_is_over_a_timeout() -> None:

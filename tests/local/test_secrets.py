@@ -56,13 +56,21 @@ def job(state: Path, token: str) -> str:
 def files(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
     """Regular files below the pod's own folders."""
     for own in OWN:
-        for folder, _, names in os.walk(root / own):
+        for folder, below, names in os.walk(root / own):
+            below[:] = [name for name in below if not of_the_machine(Path(folder, name), root)]
             for name in names:
                 path = Path(folder, name)
                 with suppress(OSError):
                     status = path.lstat()
                     if stat.S_ISREG(status.st_mode) and status.st_size < 1 << 20:
                         yield path, status
+
+
+def of_the_machine(path: Path, root: Path) -> bool:
+    """Whether it is the machine's own, seen in the pod under its own name, as the home is."""
+    with suppress(OSError):
+        return os.path.samestat(path.lstat(), Path("/", path.relative_to(root)).lstat())
+    return False
 
 
 def open_to_others(path: Path, root: Path) -> bool:

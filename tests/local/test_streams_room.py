@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 from mpi_trainer.layout.agent import scripts
 
@@ -18,18 +19,18 @@ for _ in range(400):
     time.sleep(0.005)
 """
 INSIDE = """
-mount -t tmpfs -o size=16m tmpfs /tmp && mkdir /tmp/launch || exit
-export MPI_TRAINER_SCRATCH=/tmp MPI_TRAINER_STREAMS=x
-printf '%s' "$1" >/tmp/streams
-/bin/sh /tmp/streams run "$2" -c "$3" | { sleep 4; wc -c; }
+mount -t tmpfs -o size=16m tmpfs "$1" && mkdir "$1/launch" || exit
+export MPI_TRAINER_SCRATCH="$1" MPI_TRAINER_STREAMS=x
+printf '%s' "$2" >"$1/streams"
+/bin/sh "$1/streams" run "$3" -c "$4" | { sleep 4; wc -c; }
 """
 
 
-def test_slow_reader_of_a_pod_with_little_room_loses_nothing() -> None:
+def test_slow_reader_of_a_pod_with_little_room_loses_nothing(tmp_path: Path) -> None:
     """A file that was full before it was too large lost whatever came then."""
-    words = ["sh", "-c", INSIDE, "sh", scripts.text("streams"), sys.executable, FLOOD]
+    given = (str(tmp_path), scripts.text("streams"), sys.executable, FLOOD)
     done = subprocess.run(
-        ["unshare", "--user", "--map-root-user", "--mount", *words],
+        ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", INSIDE, "sh", *given],
         capture_output=True,
         text=True,
         timeout=120,
