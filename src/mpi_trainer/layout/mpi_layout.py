@@ -13,8 +13,9 @@ from collections.abc import Mapping
 import msgspec
 
 from mpi_trainer.api.kinds.pods import PodTemplate
-from mpi_trainer.layout.agent import Choice, files, paths, settings
-from mpi_trainer.layout.agent.choice import container
+from mpi_trainer.layout.agent import paths
+from mpi_trainer.layout.agent.choice import Choice, container, settings
+from mpi_trainer.layout.agent.scripts import files
 from mpi_trainer.layout.agent.scripts import hosts as hosts_file
 from mpi_trainer.layout.agent.scripts import names as names_script
 from mpi_trainer.layout.hosts import HOSTFILE

@@ -16,7 +16,8 @@ from mpi_trainer.api.kinds.labels import (
 )
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.layout import hosts as names
-from mpi_trainer.layout.agent import Choice, choice, paths
+from mpi_trainer.layout.agent import paths
+from mpi_trainer.layout.agent.choice import Choice, choice
 from mpi_trainer.layout.model import File, Layout, Pairs
 from mpi_trainer.layout.mpi_layout import (
     ROOT_SSH,

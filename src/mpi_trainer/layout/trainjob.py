@@ -14,7 +14,7 @@ from mpi_trainer.api.effective.overrides import NODE_CONTAINER
 from mpi_trainer.api.kinds.labels import LABEL_TRAINJOB
 from mpi_trainer.api.kinds.pods import PodTemplate
 from mpi_trainer.api.kinds.trainjob import TrainJob
-from mpi_trainer.layout.agent import Choice, choice
+from mpi_trainer.layout.agent.choice import Choice, choice
 from mpi_trainer.layout.hosts import host_name
 from mpi_trainer.layout.model import Host, Layout
 from mpi_trainer.layout.mpi_layout import Role, Topology, TopologyPod, mpi_layout, upstream_keys

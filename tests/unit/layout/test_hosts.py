@@ -14,7 +14,7 @@ from mpi_trainer.api.defaults import mpijob_with_defaults
 from mpi_trainer.api.kinds.labels import LABEL_INDEX
 from mpi_trainer.api.kinds.meta import ObjectMeta
 from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob, MPIJobSpec, ReplicaSpec
-from mpi_trainer.layout.agent import Choice
+from mpi_trainer.layout.agent.choice import Choice
 from mpi_trainer.layout.hosts import discover_hosts, discovery
 from mpi_trainer.layout.mpi import REGISTRY
 from mpi_trainer.layout.mpijob import NO_GPU, layout

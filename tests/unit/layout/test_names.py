@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from mpi_trainer.api.kinds.pods import PodTemplate
-from mpi_trainer.layout.agent import choice, scripts
+from mpi_trainer.layout.agent import scripts
+from mpi_trainer.layout.agent.choice import choice
 
 NOBODY = "nobody-has-this-name.invalid"
 

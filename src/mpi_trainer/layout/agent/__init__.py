@@ -4,10 +4,3 @@ A few POSIX sh scripts, delivered as files of the Layout, do for every MPI and a
 cannot: an sshd for a user without a name, waiting for workers, heartbeats, and the truth about
 every rank. They need a shell, the usual small programs and OpenSSH, and nothing else.
 """
-
-from __future__ import annotations
-
-from mpi_trainer.layout.agent.choice import AgentSettings, Choice, Level, Ssh, choice, settings
-from mpi_trainer.layout.agent.scripts import files
-
-__all__ = ["AgentSettings", "Choice", "Level", "Ssh", "choice", "files", "settings"]

@@ -22,7 +22,7 @@ from mpi_trainer.api.kinds.runtime import Runtime
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.api.validation import compatibility
 from mpi_trainer.api.validation import mpijob as mpijob_rules
-from mpi_trainer.layout.agent import Choice
+from mpi_trainer.layout.agent.choice import Choice
 from mpi_trainer.layout.agent.paths import FOLDER as AGENT_FOLDER
 from mpi_trainer.layout.model import Layout, PodLayout
 from mpi_trainer.layout.mpijob import choose, layout

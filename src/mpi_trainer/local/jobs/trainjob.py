@@ -33,8 +33,7 @@ from mpi_trainer.api.kinds.runtime import FLUX, MPI, Runtime
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.api.yaml.decode import decode
 from mpi_trainer.layout import policies
-from mpi_trainer.layout.agent import Choice
-from mpi_trainer.layout.agent.choice import container
+from mpi_trainer.layout.agent.choice import Choice, container
 from mpi_trainer.layout.model import Layout, Pairs, PodLayout
 from mpi_trainer.layout.trainjob import hostnames
 from mpi_trainer.layout.trainjob import layout as layout_of

@@ -11,7 +11,6 @@ import os
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from importlib.metadata import entry_points
 from typing import Final, Protocol
 
 from mpi_trainer.sdk.backends.backend import JobView, LogLine, LogQuery
@@ -51,6 +50,8 @@ def configured_log_store(environ: Mapping[str, str] = os.environ) -> LogStore | 
     name = environ.get(CHOICE, "")
     if not name:
         return None
+    from importlib.metadata import entry_points
+
     for entry in entry_points(group=GROUP, name=name):
         made: LogStore = entry.load()()
         return made

@@ -10,10 +10,8 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-import urllib.request
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
-from urllib.error import URLError
 
 import msgspec
 
@@ -64,19 +62,23 @@ async def _page(server: ApiServer, source: str) -> tuple[str, str]:
                 "example http://HOST:9400/metrics"
             )
     except (KubeError, OSError, ValueError) as error:
+        from urllib.error import URLError
+
         why = error.reason if type(error) is URLError else error
         return "", f"GPU metrics of {source} cannot be read: {why}"
     return body.decode(errors="replace"), ""
 
 
 def _fetched(address: str) -> bytes:
+    from urllib import request
+
     # Only these two: the standard opener would read files of this machine as well.
-    opener = urllib.request.OpenerDirector()
+    opener = request.OpenerDirector()
     for handler in (
-        urllib.request.HTTPHandler(),
-        urllib.request.HTTPSHandler(),
-        urllib.request.HTTPDefaultErrorHandler(),
-        urllib.request.HTTPErrorProcessor(),
+        request.HTTPHandler(),
+        request.HTTPSHandler(),
+        request.HTTPDefaultErrorHandler(),
+        request.HTTPErrorProcessor(),
     ):
         opener.add_handler(handler)
     # The opener's own limit is for each piece, so that a page could come for ever.
