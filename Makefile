@@ -102,6 +102,7 @@ soak: setup ## Many runs and kills in a row; takes about an hour, by hand
 	for round in 1 2 3 4 5; do \
 		KILLS=30 $(BIN)/pytest -q tests/local/test_store.py || exit 1; done
 	RUNS=20 $(BIN)/pytest -q tests/local/test_run.py -k in_a_row
+	LINES=1000000 $(BIN)/pytest -q tests/local/test_logs_at_scale.py
 
 # Where nodes cannot run, nothing is built for them; the tests then say why they are skipped.
 cluster-parts: setup
