@@ -62,6 +62,8 @@ def test_verbs_options_and_formats_are_completed(odh: Cli) -> None:
     assert offered(odh, "bash", "odh", "mpijob", "sus") == ["plain,suspend"]
     assert "plain,--follow" in offered(odh, "bash", "odh", "mpijob", "logs", "--fo")
     assert offered(odh, "bash", "odh", "mpijob", "list", "-o", "y") == ["plain,yaml"]
+    assert offered(odh, "bash", "odh", "list", "-o", "cu") == ["plain,custom-columns="]
+    assert offered(odh, "bash", "odh", "trainjob", "list", "--sort-by", "d") == ["plain,duration"]
 
 
 def test_a_broken_store_completes_to_nothing_without_complaint(odh: Cli) -> None:

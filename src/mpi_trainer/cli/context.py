@@ -21,7 +21,7 @@ from mpi_trainer.sdk.client.connect import CHOICE, configured
 if TYPE_CHECKING:
     from mpi_trainer.kube.config import Config
     from mpi_trainer.local.execute.settings import LocalSettings
-    from mpi_trainer.sdk.backends.backend import Backend, JobSummary
+    from mpi_trainer.sdk.backends.backend import Backend, JobQuery, JobSummary
     from mpi_trainer.sdk.backends.cluster.backend import ClusterBackend
     from mpi_trainer.sdk.backends.cluster.kinds import Kind
 
@@ -194,9 +194,11 @@ def cluster(*, single: bool = False, kinds: Sequence[Kind] = ()) -> ClusterBacke
     return ClusterBackend(cluster_config(), say, meant, client)
 
 
-def list_jobs(namespace: str | None) -> list[JobSummary]:
+def list_jobs(namespace: str | None, query: JobQuery | None = None) -> list[JobSummary]:
     """The jobs now, newest first."""
-    return list(run_async(connect(single=True).list(namespace)))
+    from mpi_trainer.sdk.backends.backend import ALL_JOBS
+
+    return list(run_async(connect(single=True).list(namespace, query or ALL_JOBS)))
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:

@@ -6,6 +6,7 @@ The kubelet is played, and a proxy answers for its logs.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -66,6 +67,49 @@ def test_logs_of_all_pods_by_name_level_and_attempt(
         "error: job train has no attempt 9, but only attempt 1\n"
     )
     odh("rm", "train")
+
+
+def test_a_list_shows_how_far_running_jobs_are(
+    odh: Odh, admin: Admin, kubelet: Kubelet, controller: Controller, proxy: LogProxy
+) -> None:
+    """W-9: from the last lines of their launchers, bounded in number, size and time."""
+    proxy.says = lambda pod: "2026-11-18T06:00:00.000000000Z [0] epoch 3/12 loss 0.5\n"
+    odh("mpijob", "create", "train", "--label", "team=a", *RUN)
+    odh("mpijob", "create", "idle", "--suspended", *RUN)
+    eventually("it runs", lambda: admin.holds("Running", "train"))
+    proxy.asked.clear()
+    rows = {line.split()[0]: line for line in odh("mpijob", "list").stdout.splitlines()}
+    assert "25% epoch 3/12" in rows["train"]
+    assert rows["idle"].split()[3] == "-"
+    (asked,) = proxy.asked
+    assert int(asked["limitBytes"]) <= 64 * 1024 and int(asked["tailLines"]) <= 200
+    assert "25% epoch 3/12" in odh("list").stdout
+    assert "25% epoch 3/12" in odh("get", "train").stdout
+    (item,) = odh.json("mpijob", "list", "-l", "team=a")["items"]
+    assert item["progress"]["fraction"] == 0.25 and item["metadata"]["name"] == "train"
+    proxy.asked.clear()
+    odh("mpijob", "list", "-o", "name")
+    assert not proxy.asked
+    proxy.says = lambda pod: None  # a node that does not answer
+    began = time.monotonic()
+    assert "train" in odh("mpijob", "list").stdout
+    assert time.monotonic() - began < 10
+    odh("rm", "train", "idle")
+
+
+def test_lists_are_selected_sorted_and_cut_into_columns(odh: Odh, admin: Admin) -> None:
+    for name, team in (("b", "x"), ("a", "x"), ("c", "y")):
+        odh("mpijob", "create", name, "--suspended", "--label", f"team={team}", *RUN)
+    for words in (("mpijob", "list"), ("list",), ("get",)):
+        names = odh(*words, "-l", "team in (x)", "--sort-by", "name", "-o", "name").stdout
+        assert [line.rpartition("/")[2] for line in names.split()] == ["a", "b"]
+    columns = "-o", "custom-columns=NAME:.metadata.name,TEAM:.metadata.labels.team,S:.state"
+    table = odh("mpijob", "list", "-l", "team!=x", *columns).stdout.splitlines()
+    assert [line.split() for line in table] == [["NAME", "TEAM", "S"], ["c", "y", "Created"]]
+    by_path = odh("list", "--sort-by", ".metadata.labels.team", "-o", "name").stdout.split()
+    assert by_path[-1].endswith("/c")
+    assert odh("mpijob", "get", "a", *columns, "--no-headers").stdout.split()[:2] == ["a", "x"]
+    odh("rm", "a", "b", "c")
 
 
 STORE = """

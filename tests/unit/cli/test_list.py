@@ -121,6 +121,91 @@ def test_names_and_data_are_those_of_the_table() -> None:
     assert [item["name"] for item in items] == names
 
 
+def labelled(job: JobDir, **labels: str) -> None:
+    stored = job.job()
+    meta = msgspec.structs.replace(stored.metadata, labels=labels)
+    job.write_job(msgspec.structs.replace(stored, metadata=meta))
+
+
+def named(*words: str) -> list[str]:
+    return [name.rpartition("/")[2] for name in printed(*words, "-o", "name").split()]
+
+
+@pytest.mark.parametrize("verb", ["mpijob list", "list", "mpijob get", "training list"])
+def test_labels_choose_jobs(jobs: list[JobDir], verb: str) -> None:
+    labelled(jobs[1], team="a")
+    labelled(jobs[2], team="b")
+    words = verb.split()
+    assert named(*words, "-l", "team=a") == ["job-1"]
+    assert named(*words, "--selector", "team in (a,b)") == ["job-2", "job-1"]
+    assert len(named(*words, "-l", "team!=a")) == len(STATES) - 1
+    none = CliRunner().invoke(odh, [*words, "-l", "team=c"])
+    assert (none.exit_code, none.stderr) == (0, "no jobs match in namespace default\n")
+
+
+def test_a_damaged_job_has_no_labels(jobs: list[JobDir]) -> None:
+    labelled(jobs[1], team="a")
+    (jobs[0].path / "job.json").write_bytes(b"{")
+    assert named("mpijob", "list", "-l", "team") == ["job-1"]
+    items = json.loads(printed("mpijob", "list", "-o", "json"))["items"]
+    assert {item["name"] for item in items} >= {"job-0", "job-1"}
+
+
+@pytest.mark.usefixtures("jobs")
+def test_lists_are_sorted_smallest_first() -> None:
+    by_age = [f"job-{i}" for i in reversed(range(len(STATES)))]
+    assert named("mpijob", "list") == named("mpijob", "list", "--sort-by", "age") == by_age
+    for field in ("name", "created", "workers", ".metadata.name", "{.workers}"):
+        assert named("mpijob", "list", "--sort-by", field) == by_age[::-1]
+    states = [row[1] for row in rows("mpijob", "list", "--sort-by", "state")]
+    assert states == sorted(STATES)
+    lengths = [row[-1] for row in rows("mpijob", "list", "--sort-by", "duration")]
+    assert lengths[-1] == "-" and lengths[0] != "-"
+
+
+@pytest.mark.usefixtures("jobs")
+def test_columns_are_chosen_by_paths() -> None:
+    columns = "custom-columns=NAME:.metadata.name,W:.spec.mpiReplicaSpecs.Worker.replicas,X:.spec.x"
+    lines = printed("mpijob", "list", "--sort-by", "name", "-o", columns).splitlines()
+    assert lines[0].split() == ["NAME", "W", "X"]
+    assert lines[1].split() == ["job-0", "2", "<none>"]
+    state = printed("mpijob", "get", "job-1", "-o", "custom-columns=S:.state", "--no-headers")
+    assert state == f"{STATES[1]}\n"
+
+
+@pytest.mark.usefixtures("jobs")
+def test_items_of_a_list_have_the_shape_that_get_prints() -> None:
+    path = "{.items[*].metadata.name}"
+    assert printed("mpijob", "list", "-o", f"jsonpath={path}").split() == [
+        f"job-{i}" for i in reversed(range(len(STATES)))
+    ]
+    listed = json.loads(printed("mpijob", "list", "-o", "json"))
+    assert (listed["apiVersion"], listed["kind"]) == ("v1", "List")
+    one = json.loads(printed("mpijob", "get", "job-1", "-o", "json"))
+    item = next(item for item in listed["items"] if item["name"] == "job-1")
+    assert one.items() <= item.items()
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("-l team=a=b", "the label value `a=b` must be letters"),
+        ("-l team>1", "'team>1' is not a label selector; write KEY=VALUE"),
+        ("--sort-by sate", "'sate' is not one of name, age, created, state, duration"),
+        ("--sort-by .metdata.name", "did you mean `.metadata`?"),
+        ("--sort-by .items[?(@.x)]", "is not understood"),
+        ("-o custom-columns=NAME", "'NAME' is not HEADER:PATH"),
+        ("-o custom-columns=N:.name,", "'' is not HEADER:PATH"),
+        ("-o custom-columns=N:.nme", "did you mean `.name`?"),
+        ("-o custom-columns", "custom-columns=HEADER:PATH,..."),
+    ],
+)
+def test_wrong_selectors_orders_and_columns_are_explained(words: str, why: str) -> None:
+    ended = CliRunner().invoke(odh, ["mpijob", "list", *words.split()])
+    assert ended.exit_code == 2
+    assert why in ended.stderr
+
+
 @pytest.mark.usefixtures("jobs")
 def test_get_keeps_the_order_of_the_names() -> None:
     found = rows("mpijob", "get", "job-5", "job-1")

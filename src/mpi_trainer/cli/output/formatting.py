@@ -65,7 +65,8 @@ def metric_words(progress: Progress | None) -> str:
 
 
 def data(job: JobSummary) -> dict[str, Any]:
-    """A list's item. Times as RFC 3339; what is not known is left out."""
+    """A list's item: the object as its API has it, and beside that what the table shows. Times as
+    RFC 3339; what is not known is left out."""
     facts: dict[str, Any] = {
         "name": job.key.name,
         "namespace": job.key.namespace,
@@ -80,7 +81,8 @@ def data(job: JobSummary) -> dict[str, Any]:
         "implementation": job.implementation,
         "progress": progress_data(job.progress),
     }
-    return {key: value for key, value in facts.items() if value not in (None, "")}
+    known = {key: value for key, value in facts.items() if value not in (None, "")}
+    return {**(job.manifest or {}), **known}
 
 
 def progress_data(progress: Progress | None) -> dict[str, Any] | None:

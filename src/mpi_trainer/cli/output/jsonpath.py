@@ -30,6 +30,12 @@ class Path:
     def __init__(self, text: str) -> None:
         self._steps = tuple(_steps(text))
 
+    @property
+    def field(self) -> str:
+        """The field of the object that it begins with; empty where it begins with none."""
+        first = self._steps[0] if self._steps else None
+        return first if isinstance(first, str) else ""
+
     def values(self, data: Any) -> list[Any]:
         """Everything the path leads to; nothing where a field is missing."""
         found = [data]
@@ -46,7 +52,7 @@ class Template:
 
     def filled(self, data: Any) -> str:
         return "".join(
-            part if isinstance(part, str) else " ".join(map(_shown, part.values(data)))
+            part if isinstance(part, str) else " ".join(map(shown, part.values(data)))
             for part in self._parts
         )
 
@@ -115,7 +121,7 @@ def _followed(value: Any, step: str | int | None) -> list[Any]:
     return [value[step]] if isinstance(value, dict) and step in value else []
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

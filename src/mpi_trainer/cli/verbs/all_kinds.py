@@ -5,7 +5,7 @@ States are the six words that all kinds share (`sdk.backends.cluster.kinds`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ from mpi_trainer.cli.verbs.mpijob.list import (
     list_options,
     print_list,
 )
-from mpi_trainer.sdk.backends.backend import JobSummary
+from mpi_trainer.sdk.backends.backend import JobQuery, JobSummary
 from mpi_trainer.sdk.backends.cluster.kinds import KINDS, Kind
 
 KIND: Final = "KIND"
@@ -42,11 +42,12 @@ def print_jobs(kinds: Sequence[str], asked: ListOptions) -> None:
     wanted = [_kind(word) for word in kinds] or list(KINDS)
     reported: set[str] = set()
 
-    def found(namespace: str | None) -> list[JobSummary]:
+    def found(namespace: str | None, query: JobQuery) -> list[JobSummary]:
         if not context.on_cluster():
             meant = [kind.resource.kind for kind in wanted]
-            return [job for job in context.list_jobs(namespace) if job.kind in meant]
-        jobs, closed = run_async(cluster(single=True, kinds=wanted).list_readable(namespace))
+            return [job for job in context.list_jobs(namespace, query) if job.kind in meant]
+        backend = cluster(single=True, kinds=wanted)
+        jobs, closed = run_async(backend.list_readable(namespace, query))
         unsaid = [kind for kind in closed if kind not in reported]
         if unsaid:
             say(f"not shown, because you may not list them: {', '.join(unsaid)}")
@@ -78,8 +79,8 @@ def _row(job: JobSummary, now: datetime, *, wide: bool, everywhere: bool) -> tup
     return (job.kind, *formatting.row(job, now, wide=wide, everywhere=everywhere))
 
 
-def _document(jobs: Iterable[JobSummary]) -> dict[str, Any]:
-    return {"kind": "List", "items": [{"kind": job.kind, **formatting.data(job)} for job in jobs]}
+def _item(job: JobSummary) -> dict[str, Any]:
+    return {"kind": job.kind, **formatting.data(job)}
 
 
-EVERY_KIND = ListFormat(_document, MPIJOBS.name, _columns, _row)
+EVERY_KIND = ListFormat(_item, MPIJOBS.name, _columns, _row)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import msgspec
 
@@ -159,6 +159,20 @@ class JobSummary(msgspec.Struct, frozen=True):
     implementation: str = ""
     progress: Progress | None = None
     kind: str = "MPIJob"
+    manifest: Mapping[str, Any] | None = None
+    """the whole object, only where `JobQuery.manifests` asked for it"""
+
+
+class JobQuery(msgspec.Struct, frozen=True):
+    """Which jobs of a list, and how much of each. `labels` is a label selector as kubectl writes
+    it. `progress` asks for it also where it costs requests of its own."""
+
+    labels: str = ""
+    manifests: bool = False
+    progress: bool = False
+
+
+ALL_JOBS: Final = JobQuery()
 
 
 class JobPage(msgspec.Struct, frozen=True):
@@ -305,7 +319,9 @@ class Backend(Protocol):
     async def summary(self, key: Key) -> JobSummary:
         """What a table shows of one job."""
 
-    async def list(self, namespace: str | None = None) -> Sequence[JobSummary]:
+    async def list(
+        self, namespace: str | None = None, query: JobQuery = ALL_JOBS
+    ) -> Sequence[JobSummary]:
         """Newest first; of every namespace where none is named."""
 
     async def list_page(

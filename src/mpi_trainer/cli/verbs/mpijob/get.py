@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import click
+from msgspec.structs import replace
 
 from mpi_trainer.cli import context
 from mpi_trainer.cli.context import connect, run_async
@@ -22,7 +23,7 @@ from mpi_trainer.cli.verbs.mpijob.list import (
     print_list,
     shown,
 )
-from mpi_trainer.sdk.backends.backend import Backend, Key
+from mpi_trainer.sdk.backends.backend import Backend, JobSummary, Key
 from mpi_trainer.sdk.backends.views import details_summary
 from mpi_trainer.sdk.errors import JobNotFound
 
@@ -46,8 +47,12 @@ def command(*, names: tuple[str, ...], **given: Any) -> int:
     if not names:
         _list(asked)
         return 0
-    if asked.everywhere or asked.state:
-        raise click.UsageError("--all-namespaces and --state choose among all jobs; give no name")
+    if asked.everywhere or asked.state or asked.selector:
+        raise click.UsageError(
+            "--all-namespaces, --state and --selector choose among all jobs; give no name"
+        )
+    if asked.sort_by is not None:
+        raise click.UsageError("--sort-by is for lists; named jobs come in the order of the names")
     if asked.watch and len(names) != 1:
         raise click.UsageError("--watch follows one job; give one name")
     keys = [Key(asked.namespace, name) for name in names]
@@ -61,12 +66,22 @@ def command(*, names: tuple[str, ...], **given: Any) -> int:
         if jobs:
             click.echo(formats.rendered(_one_or_list([dict(job.manifest) for job in jobs]), form))
     else:
-        found, missing = run_async(_found(keys, backend.summary))
+        found, missing = run_async(_found(keys, _summaries(backend, form)))
         if found:
             click.echo(shown(found, form, everywhere=False, headers=headers))
     if missing:
         _report(missing)
     return USAGE if missing else 0
+
+
+def _summaries(backend: Backend, form: Format) -> Callable[[Key], Awaitable[JobSummary]]:
+    """What a table shows of a job, with the whole object where columns are chosen from it."""
+
+    async def whole(key: Key) -> JobSummary:
+        job = await backend.get(key)
+        return replace(await backend.summary(key), manifest=job.manifest)
+
+    return whole if form.whole else backend.summary
 
 
 def _report(missing: list[JobNotFound]) -> None:
@@ -109,6 +124,6 @@ async def _watch(backend: Backend, key: Key, form: Format, *, headers: bool) -> 
         if form.structured:
             click.echo(formats.rendered(dict(job.manifest), form))
         else:
-            found = details_summary(await backend.details(key))
+            found = replace(details_summary(await backend.details(key)), manifest=job.manifest)
             click.echo(shown([found], form, everywhere=False, headers=headers))
         headers = False

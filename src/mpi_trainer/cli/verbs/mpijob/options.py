@@ -109,6 +109,21 @@ class Since(click.ParamType[datetime]):
         return found if found.tzinfo else found.astimezone()
 
 
+class LabelSelector(click.ParamType[str]):
+    """As kubectl writes it; the text, where it is one."""
+
+    name = "SELECTOR"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        from mpi_trainer.api.label_selector import BadSelector, parse
+
+        try:
+            parse(str(value))
+        except BadSelector as error:
+            self.fail(str(error), param, ctx)
+        return str(value)
+
+
 class Pattern(click.ParamType[str]):
     name = "REGEX"
 
@@ -157,8 +172,8 @@ every_namespace = click.option(
     "-A", "--all-namespaces", "everywhere", is_flag=True, help="Jobs of every namespace."
 )
 output = click.option(
-    "-o", "--output", "form", type=FormatType(), default=Format(), show_default=False,
-    help="json, yaml, wide, name or jsonpath=EXPRESSION.",
+    "-o", "--output", "form", type=FormatType(columns=True), default=Format(), show_default=False,
+    help="json, yaml, wide, name, jsonpath=EXPRESSION or custom-columns=HEADER:PATH,...",
 )  # fmt: skip
 data_output = click.option(
     "-o", "--output", "form", type=FormatType(("json", "yaml")), default=Format(),

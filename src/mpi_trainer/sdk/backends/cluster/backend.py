@@ -27,9 +27,11 @@ from mpi_trainer.kube import requests
 from mpi_trainer.kube.config import Config
 from mpi_trainer.sdk.backends import views
 from mpi_trainer.sdk.backends.backend import (
+    ALL_JOBS,
     JobChange,
     JobDetails,
     JobPage,
+    JobQuery,
     JobSummary,
     JobView,
     Key,
@@ -62,6 +64,7 @@ from mpi_trainer.sdk.backends.cluster.find import find, page, readable, summarie
 from mpi_trainer.sdk.backends.cluster.gpu_metrics import VARIABLE
 from mpi_trainer.sdk.backends.cluster.kinds import KINDS, MPIJOB, Kind
 from mpi_trainer.sdk.backends.cluster.outages import Say
+from mpi_trainer.sdk.backends.cluster.progress import with_progress
 from mpi_trainer.sdk.backends.log_store import LogStore, configured_log_store, stored_lines
 from mpi_trainer.sdk.backends.usage import JobUsage
 from mpi_trainer.sdk.code.bundle import bundle
@@ -202,23 +205,30 @@ class ClusterBackend:
             return await details(server, key, await find(server, key))
 
     async def summary(self, key: Key) -> JobSummary:
-        """Of an MPIJob its object says enough; other kinds need what is around theirs."""
+        """Of an MPIJob its object and log say enough; other kinds need what is around theirs."""
         async with self._connected(key) as server:
             found = await find(server, key)
             if found.kind is MPIJOB:
-                return views.summary(found.view)
+                jobs = await with_progress(server, key.namespace, [views.summary(found.view)])
+                return jobs[0]
             return views.details_summary(await details(server, key, found))
 
-    async def list(self, namespace: str | None = None) -> Sequence[JobSummary]:
+    async def list(
+        self, namespace: str | None = None, query: JobQuery = ALL_JOBS
+    ) -> Sequence[JobSummary]:
         async with self._connected() as server:
-            return await summaries(server, namespace or "")
+            found = await summaries(server, namespace or "", query)
+            return await with_progress(server, namespace or "", found) if query.progress else found
 
     async def list_readable(
-        self, namespace: str | None = None
+        self, namespace: str | None = None, query: JobQuery = ALL_JOBS
     ) -> tuple[Sequence[JobSummary], tuple[str, ...]]:
         """Jobs as `list` has them, and the kinds of which we may not list any."""
         async with self._connected() as server:
-            return await readable(server, namespace or "")
+            found, denied = await readable(server, namespace or "", query)
+            if query.progress:
+                found = await with_progress(server, namespace or "", found)
+            return found, denied
 
     async def list_page(
         self, namespace: str | None = None, limit: int = 500, token: str = ""

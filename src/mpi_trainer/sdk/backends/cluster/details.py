@@ -2,7 +2,6 @@
 
 What the caller may not see (pods, events, logs, nodes) or what this cluster does not have is left
 out: a job's own state is worth having alone, and an answer why it waits is then only less exact.
-Progress is read from the end of the launcher's log, where programs print it.
 """
 
 from __future__ import annotations
@@ -15,12 +14,9 @@ from mpi_trainer.api.kinds.labels import LABEL_QUEUE, LABEL_WORKLOAD_JOB_UID
 from mpi_trainer.decide import history
 from mpi_trainer.decide.trainjob import status_annotations
 from mpi_trainer.diagnose.evidence import Event, Evidence, Node, Pod, Quota, Workload
-from mpi_trainer.diagnose.progress import Progress, Tracker
-from mpi_trainer.diagnose.rank_lines import RankLines
 from mpi_trainer.diagnose.waiting import why
-from mpi_trainer.kube import lists, requests
+from mpi_trainer.kube import lists
 from mpi_trainer.kube.errors import Forbidden, KubeError
-from mpi_trainer.kube.requests import LogOptions
 from mpi_trainer.kube.resources import EVENTS, NODES, PODS, RESOURCE_QUOTAS, Resource
 from mpi_trainer.sdk.backends.backend import EventInfo, JobDetails, JobView, Key
 from mpi_trainer.sdk.backends.cluster import observed
@@ -28,11 +24,10 @@ from mpi_trainer.sdk.backends.cluster.connections import ApiServer
 from mpi_trainer.sdk.backends.cluster.find import FoundJob
 from mpi_trainer.sdk.backends.cluster.job_logs import pods_of
 from mpi_trainer.sdk.backends.cluster.kinds import MPIJOB, Kind
-from mpi_trainer.sdk.backends.cluster.log_position import LogPosition
+from mpi_trainer.sdk.backends.cluster.progress import progress
 
 T = TypeVar("T")
 
-LINES: Final = 200
 WORKLOADS: Final = tuple(
     Resource("kueue.x-k8s.io", version, "workloads", "Workload")
     for version in ("v1beta2", "v1beta1")
@@ -49,7 +44,7 @@ async def details(server: ApiServer, key: Key, found: FoundJob) -> JobDetails:
         ),
         ranks=observed.rank_infos(pods),
         events=events,
-        progress=await _progress(server, pods),
+        progress=await progress(server, pods) or observed.reported_progress(job.manifest),
         waits_for=await _waits_for(server, key, job) if kind is MPIJOB else _cause(job),
         attempts=history.read(job.annotations),
     )
@@ -83,27 +78,6 @@ async def _events(server: ApiServer, key: Key, uid: str) -> tuple[EventInfo, ...
     except Forbidden:
         return ()
     return observed.event_infos(page.items)
-
-
-async def _progress(server: ApiServer, pods: tuple[observed.Pod, ...]) -> Progress | None:
-    """What the newest launcher says; a log that cannot be had just now is no error."""
-    launchers = [p for p in pods if p.role == "launcher" and p.status.phase != "Pending"]
-    if not launchers:
-        return None
-    newest = max(launchers, key=lambda p: (p.attempt, p.metadata.creation_timestamp))
-    options = LogOptions(container=newest.container, timestamps=True, tail=LINES)
-    request = requests.logs(newest.metadata.namespace, newest.name, options)
-    try:
-        text = await server.client.fetch(request)
-    except KubeError:
-        return None
-    tracker, place = Tracker(), LogPosition()
-    stream = RankLines(newest.name, "launcher", "stdout")
-    for line in text.split(b"\n"):
-        entry = place.take(line) if line else None
-        for one in stream.feed(entry.text + b"\n") if entry else ():
-            tracker.see(entry.time.timestamp() if entry else 0.0, one.text)
-    return tracker.progress
 
 
 def _is_waiting(job: JobView) -> bool:

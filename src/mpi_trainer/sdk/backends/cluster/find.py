@@ -19,7 +19,14 @@ from mpi_trainer.api.yaml.decode import decode
 from mpi_trainer.decide.mpijob import backoff
 from mpi_trainer.kube import lists, requests
 from mpi_trainer.kube.errors import ApiError, Forbidden, Gone, NotFound
-from mpi_trainer.sdk.backends.backend import JobPage, JobSummary, JobView, Key
+from mpi_trainer.sdk.backends.backend import (
+    ALL_JOBS,
+    JobPage,
+    JobQuery,
+    JobSummary,
+    JobView,
+    Key,
+)
 from mpi_trainer.sdk.backends.cluster import observed
 from mpi_trainer.sdk.backends.cluster.connections import ApiServer
 from mpi_trainer.sdk.backends.cluster.kinds import MPIJOB, Kind
@@ -72,28 +79,34 @@ async def _get(server: ApiServer, key: Key, kind: Kind) -> FoundJob:
     return FoundJob(kind, await server.call(requests.get(kind.resource, key.namespace, key.name)))
 
 
-async def summaries(server: ApiServer, namespace: str) -> list[JobSummary]:
+async def summaries(
+    server: ApiServer, namespace: str, query: JobQuery = ALL_JOBS
+) -> list[JobSummary]:
     """Newest first; the answer about the first kind where nothing can be listed."""
-    parts = await _parts(server, namespace)
+    parts = await _parts(server, namespace, query)
     found = _jobs(parts)
     if not found and isinstance(parts[0], ApiError):
         raise parts[0]
     return found
 
 
-async def readable(server: ApiServer, namespace: str) -> tuple[list[JobSummary], tuple[str, ...]]:
+async def readable(
+    server: ApiServer, namespace: str, query: JobQuery = ALL_JOBS
+) -> tuple[list[JobSummary], tuple[str, ...]]:
     """Newest first, and the kinds that may not be listed."""
-    parts = await _parts(server, namespace)
+    parts = await _parts(server, namespace, query)
     denied = [isinstance(part, Forbidden) for part in parts]
     return _jobs(parts), tuple(k.resource.plural for k in compress(server.served, denied))
 
 
-async def _parts(server: ApiServer, namespace: str) -> list[list[JobSummary] | ApiError]:
+async def _parts(
+    server: ApiServer, namespace: str, query: JobQuery
+) -> list[list[JobSummary] | ApiError]:
     """The jobs of each kind, or why there are none to be had."""
 
     async def part(kind: Kind) -> list[JobSummary] | ApiError:
         try:
-            return await _list(server, kind, namespace)
+            return await _list(server, kind, namespace, query)
         except _PASSED_OVER as error:
             return error
 
@@ -139,13 +152,19 @@ async def _page(server: ApiServer, kind: Kind, namespace: str, limit: int, token
     return JobPage(jobs, str(found["metadata"].get("continue") or ""))
 
 
-async def _list(server: ApiServer, kind: Kind, namespace: str) -> list[JobSummary]:
+async def _list(server: ApiServer, kind: Kind, namespace: str, query: JobQuery) -> list[JobSummary]:
     async def once(shape: Any) -> lists.Page[Any]:
-        return await lists.list_all(server.client, kind.resource, shape, namespace=namespace)
+        return await lists.list_all(
+            server.client, kind.resource, shape, namespace=namespace, labels=query.labels
+        )
 
-    if kind is MPIJOB:
+    if kind is MPIJOB and not query.manifests:
         page = await server.outages.retried(lambda: once(observed.Listed), again=True)
         return [observed.summary(job) for job in page.items]
     whole = await server.outages.retried(lambda: once(dict[str, Any]), again=True)
-    items: Sequence[dict[str, Any]] = whole.items
-    return [observed.view_summary(kind.view(item)) for item in items]
+    views = [kind.view(item) for item in whole.items]
+    jobs = [observed.view_summary(view) for view in views]
+    if not query.manifests:
+        return jobs
+    pairs = zip(jobs, views, strict=True)
+    return [msgspec.structs.replace(job, manifest=view.manifest) for job, view in pairs]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds import pod_status
@@ -25,9 +25,12 @@ from mpi_trainer.api.kinds.labels import (
 from mpi_trainer.api.kinds.meta import ApiValue
 from mpi_trainer.api.kinds.mpijob import OPEN_MPI, WORKER, MPIJobStatus
 from mpi_trainer.api.kinds.pod_status import DetailedContainerStatus, Terminated
+from mpi_trainer.api.kinds.trainjob import TrainerStatus
+from mpi_trainer.api.yaml.decode import decode
 from mpi_trainer.decide import agent_summary, reasons
 from mpi_trainer.decide.observed import End
 from mpi_trainer.diagnose import evidence
+from mpi_trainer.diagnose.progress import Progress
 from mpi_trainer.layout.agent.summary import Summary, parse
 from mpi_trainer.sdk.backends import views
 from mpi_trainer.sdk.backends.backend import (
@@ -159,7 +162,25 @@ def summary(found: Listed) -> JobSummary:
 
 
 def view_summary(job: JobView) -> JobSummary:
-    return views.summary(job, waits_for=waits_for(job.conditions))
+    return views.summary(job, reported_progress(job.manifest), waits_for(job.conditions))
+
+
+def reported_progress(manifest: Mapping[str, Any]) -> Progress | None:
+    """What a TrainJob's status says of its progress, where its program or controller reports it."""
+    status = manifest.get("status") or {}
+    if not status.get("trainerStatus"):
+        return None
+    said = decode(TrainerStatus, status["trainerStatus"]).value
+    if said.progress_percentage is None:
+        return None
+    left = said.estimated_remaining_seconds
+    return Progress(
+        step=said.progress_percentage,
+        total=100,
+        unit="%",
+        eta_seconds=None if left is None else float(left),
+        at=said.last_updated_time.timestamp() if said.last_updated_time else 0.0,
+    )
 
 
 def waits_for(conditions: Conditions) -> str:

@@ -28,10 +28,12 @@ from mpi_trainer.local.mpi import distributions
 from mpi_trainer.local.paths import claims_dir
 from mpi_trainer.local.pods import access
 from mpi_trainer.sdk.backends.backend import (
+    ALL_JOBS,
     EventInfo,
     JobChange,
     JobDetails,
     JobPage,
+    JobQuery,
     JobSummary,
     JobView,
     Key,
@@ -42,6 +44,7 @@ from mpi_trainer.sdk.backends.backend import (
 )
 from mpi_trainer.sdk.backends.local import job_logs
 from mpi_trainer.sdk.backends.local.observed import (
+    chosen,
     find,
     job_not_found,
     job_view,
@@ -161,12 +164,18 @@ class LocalBackend:
     async def summary(self, key: Key) -> JobSummary:
         return details_summary(self.details_now(key))
 
-    async def list(self, namespace: str | None = None) -> Sequence[JobSummary]:
-        return self.list_now(namespace)
+    async def list(
+        self, namespace: str | None = None, query: JobQuery = ALL_JOBS
+    ) -> Sequence[JobSummary]:
+        return self.list_now(namespace, query)
 
-    def list_now(self, namespace: str | None = None) -> Sequence[JobSummary]:
+    def list_now(
+        self, namespace: str | None = None, query: JobQuery = ALL_JOBS
+    ) -> Sequence[JobSummary]:
         with local_errors():
             found = [summary(folder, state) for folder, state in store.states(namespace)]
+        if query.labels or query.manifests:
+            found = list(chosen(found, query))
         if self._kind:
             found = [job for job in found if job.kind == self._kind]
         return sorted(found, key=lambda job: job.created, reverse=True)

@@ -3,18 +3,23 @@ protocol and with the errors of `sdk/errors.py`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from typing import Any
 
+import msgspec
+
+from mpi_trainer.api import label_selector
 from mpi_trainer.api.kinds import conditions
 from mpi_trainer.api.kinds.mpijob import MPIJob, to_wire
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.execute.settings import SubmittedTrainJob
 from mpi_trainer.local.jobs import store
 from mpi_trainer.local.jobs.jobdir import Damaged, JobDir, JobState, PodState
+from mpi_trainer.local.paths import jobs_dir
 from mpi_trainer.local.pods import access
-from mpi_trainer.sdk.backends.backend import JobSummary, JobView, Key, PodInfo, RankInfo
+from mpi_trainer.sdk.backends.backend import JobQuery, JobSummary, JobView, Key, PodInfo, RankInfo
 from mpi_trainer.sdk.backends.views import mpijob_view
 from mpi_trainer.sdk.errors import JobError, JobNotFound
 
@@ -95,6 +100,26 @@ def summary(folder: JobDir, state: JobState | Damaged) -> JobSummary:
         progress=state.progress,
         kind=state.kind,
     )
+
+
+def chosen(jobs: Iterable[JobSummary], query: JobQuery) -> Iterator[JobSummary]:
+    """Those that have the labels, with their manifests where these are wanted. A directory that
+    is damaged or gone has neither."""
+    selector = _selector(query.labels)
+    for job in jobs:
+        manifest: Mapping[str, Any] = {}
+        with suppress(JobError):
+            manifest = view(JobDir(jobs_dir() / job.key.namespace / job.key.name), job.key).manifest
+        labels = (manifest.get("metadata") or {}).get("labels") or {}
+        if selector.matches(labels):
+            yield msgspec.structs.replace(job, manifest=manifest) if query.manifests else job
+
+
+def _selector(text: str) -> label_selector.Selector:
+    try:
+        return label_selector.parse(text)
+    except label_selector.BadSelector as error:
+        raise JobError(f"invalid label selector: {error}") from error
 
 
 def pod_info(pod: PodState) -> PodInfo:
