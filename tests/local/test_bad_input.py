@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -222,6 +223,26 @@ def test_an_mpi_that_cannot_be_fetched_is_explained(tmp_path: Path, data: dict[s
 def test_a_data_folder_that_cannot_be_written_is_explained(data: dict[str, str]) -> None:
     env = {**data, "XDG_DATA_HOME": "/proc/no-such"}
     demand(run("run", "--mpi", "mpich", "--", "true", env=env), "/proc/no-such", "XDG_DATA_HOME")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small disk")
+def test_a_full_disk_is_not_blamed_on_the_network(tmp_path: Path) -> None:
+    """L-4."""
+    small = tmp_path / "small"
+    small.mkdir()
+    script = 'mount -t tmpfs -o size=3m none "$1" && exec "$0" mpi install mpich'
+    ended = subprocess.run(
+        ("unshare", "--mount", "sh", "-c", script, str(ODH), str(small)),
+        env={**os.environ, "XDG_DATA_HOME": str(small)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert ended.returncode == 2, ended.stderr
+    assert "No space left on device" in ended.stderr
+    assert f"Free space in {small}/mpi-trainer/mpi and" in ended.stderr
+    assert "network" not in ended.stderr
 
 
 def in_machine_without(hidden: str, shown: Path) -> tuple[str, ...]:

@@ -106,6 +106,10 @@ class ObservedPod(msgspec.Struct, frozen=True):
         )
 
 
+UNRECORDED = "killed or lost"
+"""how a rank ended that left no record: killed with its wrapper, or lost with its host"""
+
+
 class ObservedRank(msgspec.Struct, frozen=True):
     """One rank, as its wrapper reported it. `end` is None while it runs, or when it was lost.
 

@@ -25,8 +25,11 @@ _MARK = re.compile(RANK_MARK.encode())
 _NOISE = re.compile(rb"plm:(?:ssh|rsh): Warning: setpgid\(.*\) failed in parent")
 # The agent's events, which have their own place; what is before one goes on after it.
 _EVENT = re.compile(rb"mpi-agent\| \d+ \S+ [a-z]+ [^\n]*\n")
-# Open MPI 5 closes a stream with a mark that nothing follows, and the agent may speak next.
-_SPOKEN = re.compile(rb"(?m)^(?:%b ?)+(?=mpi-agent: )" % RANK_MARK.replace("?P<rank>", "").encode())
+# Open MPI 5 closes a stream with a mark and nothing or a zero byte behind it, and the agent may
+# speak next.
+_SPOKEN = re.compile(
+    rb"(?m)^(?:%b ?\0?)+(?=mpi-agent: )" % RANK_MARK.replace("?P<rank>", "").encode()
+)
 
 Name = Literal["stdout", "stderr"]
 Role = Literal["launcher", "worker"]
@@ -77,8 +80,8 @@ class RankLines:
         given = self._written(rest, ended=True) if rest else []
         given += [self._line(rank, bytes(text)) for rank, text in self._begun.items()]
         self._begun = {}
-        # A mark with nothing behind it is how Open MPI 5 closes a stream.
-        return [line for line in given if line.text]
+        # Open MPI 5 closes a stream with a mark and nothing behind it, or a zero byte.
+        return [line for line in given if line.text.strip("\0")]
 
     def _written(self, text: bytes, *, ended: bool) -> list[Line]:
         """The line of the last rank in `text`; pieces of others before it wait for their end."""

@@ -70,6 +70,11 @@ def test_a_space_belongs_to_the_mark_only_where_every_mark_has_one() -> None:
     assert [line.text for line in four] == ["a", " indented"]
 
 
+def test_the_zero_byte_that_closes_a_stream_is_no_line() -> None:
+    """As Open MPI 5 writes it when a rank has aborted."""
+    assert texts(b"[1,1]<stderr>: x\n[1,1]<stderr>: \0[1,3]<stderr>: \0") == ["x"]
+
+
 def test_a_mark_with_nothing_behind_it_is_no_line() -> None:
     assert texts(b"[1,0]<stdout>: a\n[1,0]<stdout>: ") == ["a"]
 
@@ -162,6 +167,7 @@ EVENT = b"mpi-agent| 1731880000 job-worker-0 end rank=1 signal=11\n"
         (b"[1,1]<stderr>: " + EVENT + b"[1,0]<stderr>: hello\n", [(0, "hello")]),
         (EVENT + EVENT + b"[1,0]<stderr>: hello\n", [(0, "hello")]),
         (b"[1,1]<stderr>: mpi-agent: rank 1 failed\n", [(None, "mpi-agent: rank 1 failed")]),
+        (b"[1,1]<stderr>: \0[1,3]<stderr>: \0mpi-agent: so\n", [(None, "mpi-agent: so")]),
         (b"[1,1]<stderr>: see mpi-agent: x\n", [(1, "see mpi-agent: x")]),
     ],
 )

@@ -202,13 +202,20 @@ def test_a_log_without_an_abort_accuses_nobody() -> None:
     )
 
 
-@pytest.mark.parametrize("indent", ["", "   "], ids=["openmpi4", "openmpi5"])
-def test_the_worker_that_lacks_the_program_is_named(indent: str) -> None:
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("Executable: /app/train", "Node: train-worker-1.train.default.svc"),
+        ("   Executable: /app/train", "   Node: train-worker-1.train.default.svc"),
+        ("   Node:       train-worker-1", "   Executable: /app/train"),
+    ],
+    ids=["openmpi4", "openmpi5-no-access", "openmpi5-not-found"],
+)
+def test_the_worker_that_lacks_the_program_is_named(lines: tuple[str, str]) -> None:
     """Open MPI's daemons look for it themselves, so that no rank is ever seen there."""
     box = [
         "mpirun was unable to launch the specified application as it could not access",
-        f"{indent}Executable: /app/train",
-        f"{indent}Node: train-worker-1.train.default.svc",
+        *lines,
     ]
     said = parse(LOST.replace("RanksLost - -", "CommandFailed - -"))
     found = agent_summary.with_logged_cause(said, launcher_log.first_cause(box))

@@ -98,6 +98,21 @@ def test_retries_of_a_short_job_stand_beside_its_policy() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("policy", "tries"),
+    [
+        (RunPolicy(), 0),
+        (RunPolicy(ttl_seconds_after_finished=60), 0),
+        (RunPolicy(backoff_limit=2), 2),
+    ],
+)
+def test_a_command_is_tried_once_unless_its_policy_says_otherwise(
+    policy: RunPolicy, tries: int
+) -> None:
+    """L-4: `odh run`, `odh mpijob create` and the SDK build their jobs here."""
+    assert NewJob("t", ("a",), run_policy=policy).mpijob().spec.run_policy.backoff_limit == tries
+
+
 def test_volumes_of_every_kind_are_shown_to_launcher_and_workers() -> None:
     mounts = (
         VolumeMount("/data", claim="digits", read_only=True, sub_path="train"),

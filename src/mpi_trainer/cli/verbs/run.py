@@ -168,7 +168,6 @@ def _local_run(options: dict[str, Any]) -> LocalRun:
         env=options["env"],
         mounts=options["mounts"],
         as_is=options["as_is"],
-        backoff_limit=0,
         run_policy=RunPolicy(active_deadline_seconds=whole_seconds(options["time_limit"])),
     ).mpijob()
     return prepare(job, settings)

@@ -58,7 +58,6 @@ def run(options: dict[str, Any]) -> int:
         implementation=chosen.implementation if chosen else OPEN_MPI,
         env=options["env"],
         as_is=options["as_is"],
-        backoff_limit=0,
         run_policy=RunPolicy(active_deadline_seconds=whole_seconds(options["time_limit"])),
         image=options["image"] or LOCAL_IMAGE,
     ).mpijob()

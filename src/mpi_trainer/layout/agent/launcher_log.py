@@ -17,13 +17,13 @@ import msgspec
 # `Abort(42) on node 1 (rank 1 in comm 0): application called MPI_Abort...`; the node is the rank
 # in the world, the other one that in the communicator.
 _ABORT = re.compile(r"Abort\((?P<code>\d{1,10})\) on node (?P<rank>\d{1,7}) \(rank \d+ in comm ")
-# Open MPI's box: `Executable: /app/train`, and on the next line `Node: pi-worker-1`.
+# Open MPI's box: `Executable: /app/train` and `Node: pi-worker-1`, on neighbouring lines.
 _PROGRAM = re.compile(r"^ *Executable: (?P<program>\S.{0,400})$")
 # Open MPI 5: `[host:00000] *** An error occurred in Socket closed`, and on the next line
 # `*** reported by process [4020764673,0]`: the job, and the rank that lost another.
 _CLOSED = re.compile(r"\*\*\* An error occurred in Socket closed$")
 _REPORTER = re.compile(r"\*\*\* reported by process \[\d+,(?P<rank>\d{1,7})\]$")
-_NODE = re.compile(r"^ *Node: (?P<host>[A-Za-z0-9][-.A-Za-z0-9]{0,252})$")
+_NODE = re.compile(r"^ *Node: {1,20}(?P<host>[A-Za-z0-9][-.A-Za-z0-9]{0,252})$")
 
 # Python's own, before any code of the job runs.
 _SCRIPT = re.compile(r"can't open file '[^']{1,400}': \[Errno (?:2|13)\] [A-Z][a-z ]{1,40}")
@@ -61,7 +61,7 @@ class CauseReader:
 
     def __init__(self) -> None:
         self.cause: LoggedCause | None = None
-        self._program = ""
+        self._program = self._pod = ""
         self._closed = False
 
     def read_line(self, line: str) -> None:
@@ -75,15 +75,17 @@ class CauseReader:
         script = _SCRIPT.search(line)
         if script is not None:
             return NoScript(script[0])
-        node = _NODE.match(line) if self._program else None
-        if node is not None:
-            return NoProgram(self._program, node["host"].partition(".")[0])
+        node, program = _NODE.match(line), _PROGRAM.match(line)
+        before = self._program, self._pod
+        self._program = program["program"] if program is not None else ""
+        self._pod = node["host"].partition(".")[0] if node is not None else ""
+        missing, pod = self._program or before[0], self._pod or before[1]
+        if missing and pod:
+            return NoProgram(missing, pod)
         reporter = _REPORTER.search(line) if self._closed else None
         if reporter is not None:
             return PeerLost(int(reporter["rank"]))
         self._closed = _CLOSED.search(line) is not None
-        program = _PROGRAM.match(line)
-        self._program = program["program"] if program is not None else ""
         return None
 
 

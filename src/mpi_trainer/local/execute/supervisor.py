@@ -21,7 +21,14 @@ from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.decide import agent_summary, reasons
 from mpi_trainer.decide.mpijob.decide import decide
 from mpi_trainer.decide.mpijob.decision import MPIJobDecision
-from mpi_trainer.decide.observed import End, Observed, ObservedPod, ObservedRank, Record
+from mpi_trainer.decide.observed import (
+    UNRECORDED,
+    End,
+    Observed,
+    ObservedPod,
+    ObservedRank,
+    Record,
+)
 from mpi_trainer.diagnose.rank_lines import Line, RankLines
 from mpi_trainer.layout.agent import launcher_log, summary
 from mpi_trainer.layout.model import Layout, PodLayout
@@ -195,11 +202,27 @@ class Supervisor:
         )
 
     def _rank_rows(self) -> tuple[reports.RankRow, ...]:
+        """Of every rank of the world, those that never began too."""
         addresses = self._addresses()
-        return tuple(
-            reports.RankRow(r.rank, r.pod, addresses.get(r.pod, ""), _end_of(r))
+        seen = {
+            r.rank: reports.RankRow(r.rank, r.pod, addresses.get(r.pod, ""), self._end_of(r))
             for r in self._ranks
-        )
+        }
+        size = min(max((r.size for r in self._ranks), default=0), self._layout.ranks)
+        missing = {
+            rank: reports.RankRow(rank, "", "", "not started")
+            for rank in range(size)
+            if rank not in seen
+        }
+        return tuple(row for _, row in sorted({**seen, **missing}.items()))
+
+    def _end_of(self, rank: ObservedRank) -> str:
+        logged = self._log.cause
+        if rank.end is not None:
+            return "0" if rank.end.well else rank.end.text()
+        if isinstance(logged, launcher_log.Abort) and logged.rank == rank.rank:
+            return f"MPI_Abort({logged.code})"
+        return UNRECORDED
 
     def _addresses(self) -> dict[str, str]:
         return {p.name: self._host.address(i) for i, p in enumerate(self._layout.pods)}
@@ -436,12 +459,6 @@ class Supervisor:
         for held in self._held.values():
             for descriptor in (held.running.stdout, held.running.stderr):
                 self._read_to_end(descriptor)
-
-
-def _end_of(rank: ObservedRank) -> str:
-    if rank.end is None:
-        return "not seen"
-    return "0" if rank.end.well else rank.end.text()
 
 
 def _text(path: str) -> str:

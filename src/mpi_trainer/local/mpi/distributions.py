@@ -88,6 +88,8 @@ DISTRIBUTIONS = (
 )
 # What is installed alike on every Linux.
 WHEELS = tuple(d for d in DISTRIBUTIONS if not d.package)
+# As pip, apt-get and dpkg-deb say it.
+_DISK_FULL = ("No space left on device", "Disk quota exceeded")
 
 
 def named(name: str) -> Distribution | None:
@@ -108,6 +110,14 @@ def install(distribution: Distribution, progress: Progress) -> None:
         with _locked(parent / f".{distribution.name}.lock"):
             if not distribution.installed:
                 _build(distribution, parent, progress)
+    except CannotInstall as error:
+        if not any(word in error.problem for word in _DISK_FULL):
+            raise
+        raise CannotInstall(
+            error.problem,
+            f"Free space in {parent} and {tempfile.gettempdir()}, or set XDG_DATA_HOME and TMPDIR "
+            "to folders with more of it.",
+        ) from error
     except OSError as error:
         raise CannotInstall(
             f"cannot write to {parent}: {error.strerror or error}",

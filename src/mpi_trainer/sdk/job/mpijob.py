@@ -38,8 +38,6 @@ from mpi_trainer.sdk.job.specs import (
 )
 from mpi_trainer.sdk.job.state import JobState, job_state
 
-ONE_ATTEMPT = RunPolicy(backoff_limit=0)
-
 
 class Job(JobHandle):
     """An MPI training job: described here, run by `create()`.
@@ -112,7 +110,7 @@ class Job(JobHandle):
             launcher_resources=launcher_resources or ResourceRequirements(),
             volumes=mounts,
             node_selector=tuple((node_selector or {}).items()),
-            run_policy=run_policy or ONE_ATTEMPT,
+            run_policy=run_policy or RunPolicy(),
         )
         self._hold(new.mpijob(), backend)
         self._workdir = workdir or ""

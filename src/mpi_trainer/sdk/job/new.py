@@ -43,7 +43,8 @@ class NewJob(msgspec.Struct, frozen=True):
     """What `specs` describes role by role, for jobs whose pods are all alike.
 
     `resources` are a worker's; the launcher only starts ranks, and needs `launcher_resources` where
-    something asks for them. No slots means one per GPU.
+    something asks for them. No slots means one per GPU. It is tried once, unless `backoff_limit`
+    or `run_policy` says otherwise.
     """
 
     name: str
@@ -72,8 +73,8 @@ class NewJob(msgspec.Struct, frozen=True):
         )
         replace = msgspec.structs.replace
         policy = self.run_policy
-        if self.backoff_limit is not None:
-            policy = replace(policy, backoff_limit=self.backoff_limit)
+        limits = (self.backoff_limit, policy.backoff_limit, 0)
+        policy = replace(policy, backoff_limit=next(n for n in limits if n is not None))
         spec = MPIJobSpec(
             launcher=replace(pod, command=self.command, resources=self.launcher_resources),
             worker=replace(pod, replicas=self.workers, resources=self.resources),

@@ -161,7 +161,6 @@ def _from_words(given: dict[str, Any]) -> MPIJob:
         env=given["env"],
         mounts=given["mounts"],
         as_is=given["as_is"],
-        backoff_limit=0,
         resources=ResourceRequirements(
             cpu=given["cpu"], memory=given["memory"], gpu=given["gpu"] or 0
         ),

@@ -28,7 +28,7 @@ from mpi_trainer.api.kinds.pod_status import DetailedContainerStatus, Terminated
 from mpi_trainer.api.kinds.trainjob import TrainerStatus
 from mpi_trainer.api.yaml.decode import decode
 from mpi_trainer.decide import agent_summary, reasons
-from mpi_trainer.decide.observed import End
+from mpi_trainer.decide.observed import UNRECORDED, End
 from mpi_trainer.diagnose import evidence
 from mpi_trainer.diagnose.progress import Progress
 from mpi_trainer.layout.agent.summary import Summary, parse
@@ -219,7 +219,7 @@ def rank_infos(pods: Iterable[Pod]) -> tuple[RankInfo, ...]:
     said = parse(ended.message) if ended else Summary()
     attempt = launchers[-1].attempt if launchers else 0
     return tuple(
-        RankInfo(one.rank, one.pod, "", one.pid, one.end.text() if one.end else "")
+        RankInfo(one.rank, one.pod, "", one.pid, one.end.text() if one.end else UNRECORDED)
         for one in agent_summary.observed_ranks(said, attempt)
     )
 
