@@ -131,3 +131,13 @@ def test_a_rank_names_its_pod() -> None:
 
 def test_ranks_at_the_same_place_are_shown_together_the_loneliest_first() -> None:
     assert grouped({0: "wait", 1: "compute", 2: "wait"}) == [("compute", [1]), ("wait", [0, 2])]
+
+
+def test_ranks_at_the_same_place_are_one_whatever_their_process_numbers() -> None:
+    """L-4."""
+    here = "Process {}: python x.py\nThread {} (active)\n    main (x.py:3)"
+    there = "Process 9: python x.py\nThread 8 (active)\n    main (x.py:5)"
+    assert grouped({0: here.format(1, 2), 1: here.format(3, "0x7F"), 2: there}) == [
+        (there, [2]),
+        ("Process: python x.py\nThread (active)\n    main (x.py:3)", [0, 1]),
+    ]

@@ -56,8 +56,8 @@ async def _run(
 
 def pod_of_rank(key: Key, rank: int, places: Mapping[int, str]) -> str:
     if rank not in places:
-        known = f"ranks 0 to {max(places)}" if places else "no rank runs now"
-        raise JobError(f"job {key.name} has no rank {rank}", f"There: {known}.")
+        known = f", but ranks 0 to {max(places)}" if places else ": none of its ranks runs now"
+        raise JobError(f"job {key.name} has no rank {rank}{known}")
     return places[rank]
 
 

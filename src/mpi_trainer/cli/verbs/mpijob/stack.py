@@ -48,8 +48,19 @@ def command(*, name: str, namespace: str, ranks: tuple[int, ...], form: Format) 
 
 
 def grouped(stacks: dict[int, str]) -> list[tuple[str, list[int]]]:
-    """Each stack once with its ranks, the loneliest first: that is usually the one to look at."""
-    by_text: dict[str, list[int]] = defaultdict(list)
+    """Each place once with its ranks, the loneliest first: that is usually the one to look at.
+    Numbers of processes and threads are shown where one rank alone is there."""
+    by_place: dict[str, list[int]] = defaultdict(list)
     for rank, text in sorted(stacks.items()):
-        by_text[text].append(rank)
-    return sorted(by_text.items(), key=lambda each: (len(each[1]), each[1]))
+        by_place["\n".join(map(_without_number, text.splitlines()))].append(rank)
+    groups = sorted(by_place.items(), key=lambda each: (len(each[1]), each[1]))
+    return [(stacks[r[0]] if len(r) == 1 else place, r) for place, r in groups]
+
+
+def _without_number(line: str) -> str:
+    """`Process 17: python` as `Process: python`, and `Thread 0x7f (idle)` as `Thread (idle)`."""
+    kind, _, rest = line.partition(" ")
+    if kind.lower() not in ("process", "thread"):
+        return line
+    number, _, what = rest.partition(" ")
+    return f"{kind}{':' if number.endswith(':') else ''} {what}"
