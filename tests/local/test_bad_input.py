@@ -267,7 +267,7 @@ def test_a_machine_without_sshd_is_told_how_to_get_one(
     ended = run("run", "--mpi", "mpich", "--", "true", program=without("/usr/sbin"), env=data)
     demand(ended, "there is no sshd", "apt-get install openssh-server", "make setup")
     assert not (tmp_path / "data").exists(), "no MPI was installed for a run that cannot be"
-    demand(run("doctor", program=without("/usr/sbin"), env=data), "sshd is not", "mend: ", code=1)
+    demand(run("doctor", program=without("/usr/sbin"), env=data), "sshd is not", "fix: ", code=1)
 
 
 @pytest.fixture

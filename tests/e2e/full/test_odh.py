@@ -137,7 +137,10 @@ def test_a_running_job_is_entered_by_rank(user: User, place: Kubectl) -> None:
     assert failed.stderr.splitlines()[-1] == "no"
     given = user.odh(user.kind, "exec", "open", "--rank", "1", "--", "cat", data="a\n$b `c`\n")
     assert given.stdout == "a\n$b `c`\n"
-    assert "no rank 9, but ranks 0 to 1" in user("exec", "open", "--rank", "9", "--", "true", code=2).stderr
+    assert (
+        "no rank 9, but ranks 0 to 1"
+        in user("exec", "open", "--rank", "9", "--", "true", code=2).stderr
+    )
     stacks = user("stack", "open").stdout
     assert re.search(r"ranks? 0", stacks) and re.search(r"rank 1|ranks 0, 1", stacks), stacks
     _copied(user)

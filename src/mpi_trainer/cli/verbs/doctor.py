@@ -1,4 +1,4 @@
-"""`odh doctor`: what this machine or cluster can do, what is missing, and what mends it."""
+"""`odh doctor`: what this machine or cluster can do, what is missing, and what fixes it."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ NEEDED_SPACE = 1 << 30
 
 class Check(msgspec.Struct, frozen=True):
     """One thing that was looked at. `level` is ok, limited (works, but less) or missing (does not
-    work); `mend` is what to do."""
+    work); `fix` is what to do."""
 
     what: str
     level: str
     says: str
-    mend: str = ""
+    fix: str = ""
 
 
 @click.command()
@@ -41,7 +41,7 @@ def command(namespace: str, output: str) -> int:
     """Say what works here, what is missing, and how to fix it.
 
     Where a cluster is configured it is examined with your own rights: login, kinds, admission,
-    rights, runtimes, queues, quotas, names. `--backend local` examines this machine.
+    controller, rights, runtimes, queues, quotas, names. `--backend local` examines this machine.
     """
     checks = tuple(_checks(namespace))
     if output == "json":
@@ -105,9 +105,9 @@ def _isolation() -> Iterator[Check]:
         yield Check("limits", "ok", f"CPU and memory limits are applied (cgroup {groups.kind})")
 
 
-def _program(name: str, path: str | None, mend: str) -> Check:
+def _program(name: str, path: str | None, fix: str) -> Check:
     if path is None:
-        return Check(name, "missing", f"{name} is not installed, and MPI needs it", mend)
+        return Check(name, "missing", f"{name} is not installed, and MPI needs it", fix)
     return Check(name, "ok", path)
 
 
@@ -133,5 +133,5 @@ def _memory() -> str:
 def _print(check: Check) -> None:
     marks = {"ok": terminal.good("✓"), "limited": "!", "missing": terminal.bad("✗")}
     click.echo(f"{marks[check.level]} {check.what}: {check.says}")
-    if check.mend:
-        click.echo(f"    mend: {check.mend}")
+    if check.fix:
+        click.echo(f"    fix: {check.fix}")

@@ -1,4 +1,4 @@
-"""What a cluster has for training jobs, what the caller may do there, and what mends the rest.
+"""What a cluster has for training jobs, what the caller may do there, and what fixes the rest.
 
 Everything is asked with the caller's own rights and changes nothing: the one job that is sent is a
 dry run. What the caller may not see is said to be unknown, never to be missing.
@@ -7,8 +7,10 @@ dry run. What the caller may not see is said to be unknown, never to be missing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from mpi_trainer.api.kinds.managers import MPI_OPERATOR
 from mpi_trainer.cli.verbs.doctor import Check
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.config import Config
@@ -17,6 +19,7 @@ from mpi_trainer.kube.oneshot import OneShot
 from mpi_trainer.kube.requests import Request
 from mpi_trainer.kube.resources import (
     CLUSTER_TRAINING_RUNTIMES,
+    LEASES,
     MPIJOBS,
     NAMESPACES,
     RESOURCE_QUOTAS,
@@ -46,6 +49,10 @@ RIGHTS: Final = (
     ("send code along", (("create", "configmaps"),), "mpijob-user"),
     ("enter pods (exec, cp, stack)", (("create", "pods/exec"),), "mpijob-admin"),
 )  # fmt: skip
+# Of ours, alone or beside the public operator; the public operator has the first too.
+_LEASES: Final = ("mpi-operator", "mpi-trainer")
+_SILENT: Final = timedelta(minutes=1)
+"""a controller renews its lease every few seconds and answers a new job at once"""
 _DNS: Final = (("kube-system", "kube-dns"), ("openshift-dns", "dns-default"))
 
 
@@ -64,6 +71,7 @@ def examine(config: Config) -> Iterator[Check]:
         yield from _kinds(server, groups)
         if "kubeflow.org" in groups:
             yield _admission(server, config)
+            yield _controller(server, config)
         yield from _rights(server, config)
         if "trainer.kubeflow.org" in groups:
             yield _runtimes(server)
@@ -96,8 +104,8 @@ def _namespace(server: OneShot, config: Config) -> Check:
     try:
         found = server.call(requests.get(NAMESPACES, "", name))
     except NotFound:
-        mend = f"make it (`kubectl create namespace {name}`), or name another with -n"
-        return Check("namespace", "missing", f"{name} does not exist", mend)
+        fix = f"make it (`kubectl create namespace {name}`), or name another with -n"
+        return Check("namespace", "missing", f"{name} does not exist", fix)
     except KubeError:
         return Check("namespace", "ok", f"{name} (its settings are not yours to see)")
     level = _labels(found).get("pod-security.kubernetes.io/enforce", "")
@@ -114,8 +122,8 @@ def _kinds(server: OneShot, groups: set[str]) -> Iterator[Check]:
             yield Check(kind.kind, "ok", f"{kind.api_version} is served")
         else:
             level = "missing" if kind is MPIJOBS else "limited"
-            mend = f"{_INSTALL}: `kubectl apply -k manifests/crds`"
-            yield Check(kind.kind, level, f"is not defined here: {without}", mend)
+            fix = f"{_INSTALL}: `kubectl apply -k manifests/crds`"
+            yield Check(kind.kind, level, f"is not defined here: {without}", fix)
     if "trainer.kubeflow.org" in groups and "jobset.x-k8s.io" not in groups:
         yield Check("JobSet", "limited", "is not defined here, and TrainJobs need it", _INSTALL)
 
@@ -143,17 +151,73 @@ def _admission(server: OneShot, config: Config) -> Check:
         server.call(requests.create(MPIJOBS, config.namespace, body, dry_run=True), None)
     except ApiError as error:
         if "failed calling webhook" in error.message:
-            mend = (
-                "have an administrator look at the pods of the webhook; nothing gets in till then"
-            )
-            return Check(what, "missing", f"its webhook does not answer: {error.message}", mend)
+            fix = "have an administrator look at the pods of the webhook; nothing gets in till then"
+            return Check(what, "missing", f"its webhook does not answer: {error.message}", fix)
         if "denied the request" in error.message:
             return Check(what, "ok", "jobs are checked before they are taken")
         return Check(what, "limited", f"cannot be tried with your rights: {error.message}")
     except KubeError as error:
         return Check(what, "limited", str(error))
-    mend = "install it (docs/install.md); until then check files with `odh validate`"
-    return Check(what, "limited", "no webhook checks jobs: mistakes show only later", mend)
+    fix = "install it (docs/install.md); until then check files with `odh validate`"
+    return Check(what, "limited", "no webhook checks jobs: mistakes show only later", fix)
+
+
+def _controller(server: OneShot, config: Config) -> Check:
+    """A job that nobody has answered proves that none runs, a lease that is renewed that one does;
+    few may see leases."""
+    what, fix = "controller", "have an administrator look at its Deployment and pods"
+    waiting = _unanswered(server, config)
+    if waiting:
+        says = f"none has answered job {waiting[0]}, which is more than a minute old"
+        return Check(what, "missing", says, fix)
+    try:
+        leases = [
+            lease
+            for name in _LEASES
+            for lease in server.call(
+                requests.list_page(LEASES, fields=f"metadata.name={name}", limit=0)
+            ).get("items")
+            or ()
+        ]
+    except KubeError:
+        return Check(what, "ok", f"is not yours to see; no job in {config.namespace} waits for it")
+    if not leases:
+        says = "no lease of one is found; where it runs without, jobs are answered all the same"
+        return Check(what, "limited", says, fix)
+    newest = max(leases, key=lambda lease: _renewed(lease) or "")
+    namespace, holder = newest["metadata"]["namespace"], newest["spec"].get("holderIdentity")
+    if not holder or _older(_renewed(newest), _SILENT):
+        says = f"none runs: nobody renews the lease in namespace {namespace}"
+        return Check(what, "missing", f"{says}, so jobs stay as they are", fix)
+    return Check(what, "ok", f"{holder} leads, in namespace {namespace}")
+
+
+def _unanswered(server: OneShot, config: Config) -> list[str]:
+    try:
+        page = server.call(requests.list_page(MPIJOBS, config.namespace))
+    except KubeError:
+        return []
+    return [
+        job["metadata"]["name"]
+        for job in page.get("items") or ()
+        if not (job.get("status") or {}).get("conditions")
+        and _older(job["metadata"].get("creationTimestamp"), _SILENT)
+        and not _of_others((job.get("spec") or {}).get("runPolicy") or {})
+    ]
+
+
+def _of_others(policy: Object) -> bool:
+    """Whether nobody is to answer a job yet, or a controller of another kind."""
+    return bool(policy.get("suspend")) or policy.get("managedBy") not in (None, MPI_OPERATOR)
+
+
+def _renewed(lease: Object) -> str | None:
+    found: str | None = lease["spec"].get("renewTime")
+    return found
+
+
+def _older(moment: str | None, span: timedelta) -> bool:
+    return moment is None or datetime.now(UTC) - datetime.fromisoformat(moment) > span
 
 
 def _rights(server: OneShot, config: Config) -> Iterator[Check]:
@@ -162,8 +226,8 @@ def _rights(server: OneShot, config: Config) -> Iterator[Check]:
         missing = [f"{v} {r}" for v, r in needed if not _may(server, v, r, config.namespace)]
         if missing:
             says = f"you may not {what} in {config.namespace}: no right to {', '.join(missing)}"
-            mend = f"ask an administrator for the role {role} in this namespace"
-            yield Check("rights", "limited", says, mend)
+            fix = f"ask an administrator for the role {role} in this namespace"
+            yield Check("rights", "limited", says, fix)
         else:
             well.append(what)
     if well:
@@ -195,14 +259,14 @@ def _runtimes(server: OneShot) -> Check:
     try:
         page = server.call(requests.list_page(CLUSTER_TRAINING_RUNTIMES, limit=0))
     except Forbidden:
-        mend = "ask for `list` on clustertrainingruntimes"
-        return Check("runtimes", "limited", "are not yours to see", mend)
+        fix = "ask for `list` on clustertrainingruntimes"
+        return Check("runtimes", "limited", "are not yours to see", fix)
     except KubeError as error:
         return Check("runtimes", "limited", str(error))
     names = [item["metadata"]["name"] for item in page.get("items") or ()]
     if not names:
-        mend = "have an administrator apply ours: `kubectl apply -k manifests/runtimes`"
-        return Check("runtimes", "limited", "there are none, so no TrainJob can run", mend)
+        fix = "have an administrator apply ours: `kubectl apply -k manifests/runtimes`"
+        return Check("runtimes", "limited", "there are none, so no TrainJob can run", fix)
     return Check("runtimes", "ok", ", ".join(sorted(names)))
 
 
@@ -230,8 +294,8 @@ def _queue_words(items: Iterable[Object], namespace: str) -> Check:
         if active is not None and active.get("status") == "False":
             idle.append(f"{name}: {active.get('message', '')}")
     if idle:
-        says, mend = f"not in use: {'; '.join(idle)}", "have an administrator mend its ClusterQueue"
-        return Check("queues", "limited", says, mend)
+        says, fix = f"not in use: {'; '.join(idle)}", "have an administrator fix its ClusterQueue"
+        return Check("queues", "limited", says, fix)
     if not shown:
         return Check("queues", "ok", f"Kueue has no queue in {namespace}: jobs need none there")
     return Check("queues", "ok", ", ".join(shown))
@@ -262,8 +326,8 @@ def _dns(server: OneShot) -> Check:
         return Check("dns", "ok", f"service {name} in {namespace}")
     if hidden:
         return Check("dns", "ok", "is not yours to see; a job says where a name is not found")
-    mend = "have an administrator install cluster DNS: workers find each other by name"
-    return Check("dns", "missing", "there is no service for names", mend)
+    fix = "have an administrator install cluster DNS: workers find each other by name"
+    return Check("dns", "missing", "there is no service for names", fix)
 
 
 def _constraints(server: OneShot, config: Config, groups: set[str]) -> Check:
@@ -275,8 +339,8 @@ def _constraints(server: OneShot, config: Config, groups: set[str]) -> Check:
         return Check("user ids", "ok", "OpenShift gives every namespace a range of its own")
     span = _notes(found).get("openshift.io/sa.scc.uid-range", "")
     if not span:
-        mend = "have an administrator make it as a project (`oc new-project`)"
-        return Check("user ids", "limited", "the namespace has no range of user ids", mend)
+        fix = "have an administrator make it as a project (`oc new-project`)"
+        return Check("user ids", "limited", "the namespace has no range of user ids", fix)
     return Check("user ids", "ok", f"{span}: any of them works, images need no root")
 
 

@@ -56,7 +56,7 @@ async def _run(
 
 def pod_of_rank(key: Key, rank: int, places: Mapping[int, str]) -> str:
     if rank not in places:
-        known = f", but ranks 0 to {max(places)}" if places else ": none of its ranks runs now"
+        known = f", but ranks 0 to {max(places)}" if places else ": no rank runs now"
         raise JobError(f"job {key.name} has no rank {rank}{known}")
     return places[rank]
 
