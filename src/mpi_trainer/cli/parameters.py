@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
+from mpi_trainer.api import names
+from mpi_trainer.api.spelling import nearest
 from mpi_trainer.sdk.job.new import HostMount
 
 if TYPE_CHECKING:
     from mpi_trainer.local.mpi.distributions import Distribution
 
 
+VARIABLE = "variable"
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
@@ -43,11 +47,31 @@ class Pair(click.ParamType[Any]):
         name, equals, text = str(value).partition("=")
         if not name:
             self.fail(f"{value!r}: the {self._what} has no name", param, ctx)
+        fault = names.env_name(name) if self._what == VARIABLE else None
+        if fault is not None or any(letter.isspace() for letter in name):
+            self.fail(
+                f"{name!r} is not the name of a {self._what}; use letters, digits and `_`, or `-`",
+                param,
+                ctx,
+            )
         if not equals:
             if name not in os.environ:
                 self.fail(f"{name} is not set here; give it as {name}=VALUE", param, ctx)
             text = os.environ[name]
         return name, text
+
+
+def check_claims(given: Iterable[tuple[str, str]], mounted: Collection[str]) -> None:
+    """UsageError where a directory is given for a claim that no volume of the jobs names."""
+    for name, _ in given:
+        if name in mounted:
+            continue
+        meant = nearest(name, mounted)
+        there = f"its claims are {', '.join(sorted(mounted))}" if mounted else "it mounts none"
+        raise click.UsageError(
+            f"--claim {name}: the job mounts no PersistentVolumeClaim {name}; "
+            + (f"did you mean `{meant}`?" if meant else there)
+        )
 
 
 class ClaimMount(msgspec.Struct, frozen=True):

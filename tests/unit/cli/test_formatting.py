@@ -102,7 +102,7 @@ def test_remaining_time_runs_on_between_two_lines() -> None:
 
 def test_the_live_view_shows_state_progress_ranks_and_last_lines() -> None:
     lines = [LogLine(NOW, "train-launcher", "stdout", 0, "step 5/10\x1b[2J\r" + "x" * 500)]
-    shown = view(DETAILS, lines, NOW, 60)
+    shown = view(DETAILS, lines, NOW, 60, 24)
     assert shown[0].startswith("train Running  1m30s  50% step 5/10")
     assert any("50%  50s left" in line and "█" in line for line in shown)
     assert any("train-worker-0" in line and "Starting" in line for line in shown)
@@ -113,9 +113,20 @@ def test_the_live_view_shows_state_progress_ranks_and_last_lines() -> None:
 
 def test_many_pods_are_counted_instead_of_listed() -> None:
     pods = tuple(PodInfo(f"w-{i}", "worker", i, "Running", True) for i in range(100))
-    shown = view(msgspec.structs.replace(DETAILS, pods=pods), [], NOW, 80)
+    shown = view(msgspec.structs.replace(DETAILS, pods=pods), [], NOW, 80, 40)
     assert "  and 88 Running" in shown
     assert len(shown) < 24
+
+
+@pytest.mark.parametrize("height", range(1, 40))
+def test_the_live_view_keeps_its_first_line_in_a_small_window(height: int) -> None:
+    lines = [LogLine(NOW, "train-launcher", "stdout", 0, f"step {n}") for n in range(8)]
+    pods = tuple(PodInfo(f"w-{i}", "worker", i, "Running", True) for i in range(12))
+    shown = view(msgspec.structs.replace(DETAILS, pods=pods), lines, NOW, 80, height)
+    assert len(shown) <= height
+    assert shown[0].startswith("train Running")
+    if height > 20:
+        assert shown[-1] == "[0] step 7", "the newest line is the last that goes"
 
 
 def test_a_rank_names_its_pod() -> None:

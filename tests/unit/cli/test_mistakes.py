@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import json
+from pathlib import Path
 
 import click
 import pytest
@@ -71,3 +73,70 @@ def test_a_number_out_of_its_range_is_told_with_the_range(number: str) -> None:
 
 def test_commands_are_suggested_in_their_short_form_where_there_is_one() -> None:
     assert tuple(SHORT) == context.SHORT
+
+
+def test_a_file_where_a_directory_must_be_is_no_fault_of_odh(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """L-5: XDG_STATE_HOME=<a file>."""
+    (tmp_path / "state").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with pytest.raises(OSError, match="Not a directory") as failed:
+        odh.main(["mpijob", "list"], prog_name="odh", standalone_mode=False)
+    said = explained(failed.value) or ""
+    assert said.startswith(f"error: {tmp_path}/state/mpi-trainer/jobs/default: Not a directory")
+    assert "XDG_STATE_HOME" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("create a b -w 1 -- true", "a job has one name, and before `--` there are 2 words: a, b"),
+        ("create a b c -- a b c", "before `--` there are 3 words: a, b, c"),
+        (
+            "create a --claim data=/tmp -- true",
+            "--claim data: the job mounts no PersistentVolumeClaim data; it mounts none",
+        ),
+        (
+            "create a --claim dta=/tmp --pvc data:/data -- true",
+            "--claim dta: the job mounts no PersistentVolumeClaim dta; did you mean `data`?",
+        ),
+    ],
+)
+def test_wrong_words_of_create_are_named(
+    monkeypatch: pytest.MonkeyPatch, words: str, said: str
+) -> None:
+    monkeypatch.setenv("MPI_TRAINER_BACKEND", "local")
+    assert said in _refused("mpijob", *words.split())
+
+
+def test_a_variable_has_a_name_without_spaces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MPI_TRAINER_BACKEND", "local")
+    assert "'BAD NAME' is not the name of a variable" in _refused(
+        "run", "-e", "BAD NAME=3", "--", "true"
+    )
+
+
+def test_all_that_follows_the_dashes_is_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MPI_TRAINER_BACKEND", "local")
+
+    def made(*words: str) -> tuple[str, list[str]]:
+        ended = CliRunner().invoke(odh, ["mpijob", "create", "--dry-run", "-o", "json", *words])
+        job = json.loads(ended.stdout)
+        pod = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]
+        return job["metadata"]["name"], pod["containers"][0]["command"][3:]
+
+    assert made("-w", "1", "--", "python", "-c", "1") == ("job", ["python", "-c", "1"])
+    assert made("train", "-w", "1", "--", "python") == ("train", ["python"])
+    assert made("train", "--", "echo", "--", "x") == ("train", ["echo", "--", "x"])
+    assert made("train", "python") == ("train", ["python"])
+
+
+def test_a_number_as_namespace_is_answered_with_how_ranks_are_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """L-5: `-n 4` is mpirun's number of ranks."""
+    monkeypatch.setenv("MPI_TRAINER_BACKEND", "local")
+    words = ["mpijob", "create", "train", "-n", "4", "--dry-run", "--", "true"]
+    said = CliRunner().invoke(odh, words).stderr
+    assert "warning: -n is the namespace, here `4`; the number of ranks is workers" in said

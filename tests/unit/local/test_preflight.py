@@ -28,6 +28,28 @@ def check(
     preflight.check(job, Materials(), claims or {})
 
 
+def fits(workers: int, path: str) -> None:
+    main = {"name": "mpi", "volumeMounts": [{"name": "v", "mountPath": path}]}
+    spec = {"containers": [main], "volumes": [{"name": "v", "emptyDir": {}}]}
+    replica = ReplicaSpec(replicas=workers, template=PodTemplate.of({"spec": spec}))
+    preflight.check_fits(MPIJob(spec=MPIJobSpec(mpi_replica_specs={WORKER: replica})))
+
+
+def test_a_job_with_more_workers_than_a_machine_runs_is_refused() -> None:
+    fits(preflight.MOST_WORKERS, "/data")
+    with pytest.raises(LocalError, match="the job has 5000 workers, and this machine runs at most"):
+        fits(5000, "/data")
+
+
+@pytest.mark.parametrize("path", ["/", "/etc", "/etc/", "/usr", "/data/../etc"])
+def test_a_volume_over_the_system_is_refused_with_another_place(path: str) -> None:
+    """L-5: `--mount .:/etc`."""
+    with pytest.raises(LocalError, match=f"mountPath {path}: a volume there would hide") as caught:
+        fits(1, path)
+    assert "such as /data" in caught.value.hint
+    fits(1, "/etc/ours")
+
+
 def test_a_missing_host_path_is_told_with_its_volume_and_remedy(tmp_path: Path) -> None:
     missing = tmp_path / "no"
     with pytest.raises(LocalError, match=f"volume v: this machine has no {missing}") as caught:

@@ -21,6 +21,7 @@ _OF_THE_MACHINE = frozenset(
     {
         *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM),
         *(errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN),
+        *(errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG),
     }
 )
 
@@ -54,6 +55,12 @@ def _hint(error: OSError) -> str:
         return (
             "Get access to it. If it is in another user's home, use `su -` or `sudo -H`, or set "
             "HOME, XDG_STATE_HOME and XDG_DATA_HOME."
+        )
+    if isinstance(error, NotADirectoryError | FileExistsError):
+        return (
+            "A part of this path is a file and not a directory. Jobs are kept below "
+            "XDG_STATE_HOME, MPI builds below XDG_DATA_HOME: set them to directories, or unset "
+            "them."
         )
     return "Fix this on the machine and try again."
 

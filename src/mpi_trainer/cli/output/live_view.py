@@ -15,9 +15,20 @@ BAR = 30
 MOST_PODS = 12
 
 
-def view(details: JobDetails, lines: Iterable[LogLine], now: datetime, width: int) -> list[str]:
-    """State, progress, pods and ranks, last lines; no line is wider than `width`."""
-    return [_cut(line, width) for line in _lines(details, lines, now)]
+def view(
+    details: JobDetails, lines: Iterable[LogLine], now: datetime, width: int, height: int
+) -> list[str]:
+    """State, progress, pods and ranks, last lines; no line is wider than `width`. Where there are
+    more than `height`, the oldest lines of output go first, then the last pods."""
+    head = list(_head(details, now))
+    pods = ["", *_pods(details)] if details.pods else []
+    output = ["", *(str(line) for line in lines)]
+    room = max(height - len(head), 0)
+    if len(pods) > room:
+        pods = [*pods[: max(room - 1, 0)], "  …"][:room]
+    left = room - len(pods) - 1
+    output = ["", *output[1:][-left:]] if left > 0 and len(output) > 1 else []
+    return [_cut(line, width) for line in (*head, *pods, *output)][:height]
 
 
 def headline(details: JobDetails, now: datetime) -> str:
@@ -31,20 +42,13 @@ def headline(details: JobDetails, now: datetime) -> str:
     return "  ".join(part for part in (*parts, message) if part)
 
 
-def _lines(details: JobDetails, lines: Iterable[LogLine], now: datetime) -> Iterator[str]:
+def _head(details: JobDetails, now: datetime) -> Iterator[str]:
     yield headline(details, now)
     message = details.job.message
     if message:
         yield message
     if details.progress is not None and details.progress.fraction is not None:
         yield bar(details.progress, now)
-    if details.pods:
-        yield ""
-        yield from _pods(details)
-    shown = list(lines)
-    if shown:
-        yield ""
-        yield from (str(line) for line in shown)
 
 
 def bar(progress: Progress, now: datetime) -> str:

@@ -109,14 +109,19 @@ class Screen:
     def width(self) -> int:
         return shutil.get_terminal_size().columns
 
+    @property
+    def height(self) -> int:
+        """The lines that can change in place; of a longer text the first ones are shown."""
+        return max(shutil.get_terminal_size().lines - 1, 1)
+
     def draw(self, text: str) -> None:
         lines = text.splitlines()
         if lines == self._lines:
             return
         if self.alive:
-            height = shutil.get_terminal_size().lines - 1
+            height = self.height
             up = f"\x1b[{min(len(self._lines), height)}F" if self._lines else ""
-            body = "".join(f"{line}\x1b[K\n" for line in lines[-height:])
+            body = "".join(f"{line}\x1b[K\n" for line in lines[:height])
             self._stream.write(f"{up}{body}\x1b[J")
         else:
             known = set(self._lines)

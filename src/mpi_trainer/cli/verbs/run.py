@@ -14,7 +14,7 @@ from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.cli import context
 from mpi_trainer.cli.main import FAILED, INTERRUPTED
 from mpi_trainer.cli.output import terminal
-from mpi_trainer.cli.parameters import Mount, Pair
+from mpi_trainer.cli.parameters import Mount, Pair, check_claims
 from mpi_trainer.cli.verbs.mpi import ensure_installed
 from mpi_trainer.cli.verbs.mpijob.options import Span, whole_seconds
 from mpi_trainer.decide import reasons
@@ -87,6 +87,7 @@ def command(**options: Any) -> int:
     if options["image"]:
         raise click.UsageError("--image is for clusters: here a job runs with your own programs")
     job = _local_run(options)
+    check_claims(options["claims"], job.claims)
     if options["dry_run"]:
         click.echo(_dry(job, options["output"]))
         return 0

@@ -27,6 +27,10 @@ from mpi_trainer.local.pods.environment import Materials
 from mpi_trainer.local.pods.volumes import PodVolumes
 
 _PYTHON: Final = re.compile(r"python[0-9.]*")
+MOST_WORKERS: Final = 256
+_SYSTEM: Final = frozenset(
+    f"/{name}" for name in ("", "bin", "dev", "etc", "lib", "lib64", "proc", "sbin", "sys", "usr")
+)
 _SHELLS_OWN: Final = frozenset({"cd", "source", ".", "export", "set", "ulimit", "alias", "eval"})
 
 
@@ -40,6 +44,26 @@ def check(job: MPIJob, materials: Materials, claims: Mapping[str, str]) -> None:
         mounted = volumes.pod_volumes(spec, container, materials, claims)
         _check_sources(spec, mounted, claims)
         _check_working_dir(role, container.working_dir, mounted)
+
+
+def check_fits(job: MPIJob) -> None:
+    """LocalError for what no pod of this machine can be: one of too many, or without its system."""
+    if job.workers > MOST_WORKERS:
+        raise LocalError(
+            f"the job has {job.workers} workers, and this machine runs at most {MOST_WORKERS} "
+            "in a job",
+            "Use fewer workers with more slots each, or run it on a cluster.",
+        )
+    for replica in (job.launcher, job.worker):
+        for container in replica.template.view.spec.containers[:1]:
+            for mount in container.volume_mounts:
+                if os.path.normpath(mount.mount_path) in _SYSTEM:
+                    raise CannotApply(
+                        f"mountPath {mount.mount_path}: a volume there would hide the system's "
+                        "own files, which every program needs",
+                        "Mount it at a path of its own, such as /data, or below "
+                        f"{mount.mount_path}.",
+                    )
 
 
 def check_command(words: Sequence[str], settings: LocalSettings) -> None:

@@ -85,6 +85,7 @@ def prepare(job: MPIJob, settings: LocalSettings) -> LocalRun:
     if chosen and chosen.implementation != job.spec.mpi_implementation:
         spec = msgspec.structs.replace(job.spec, mpi_implementation=chosen.implementation)
         job = msgspec.structs.replace(job, spec=spec)
+    preflight.check_fits(job)
     isolated = _isolation(settings.isolation)
     _demand_account(isolated)
     return LocalRun(
@@ -176,15 +177,20 @@ def _distribution(job: MPIJob, chosen: Distribution | None, isolated: Isolation)
 
 def _claims(job: MPIJob, given: Mapping[str, str]) -> dict[str, str]:
     """A directory for every PersistentVolumeClaim of the job."""
-    names = {
+    home = claims_dir() / job.namespace
+    return {
+        n: str(Path(given[n]).resolve()) if n in given else str(home / n)
+        for n in sorted(claim_names(job))
+    }
+
+
+def claim_names(job: MPIJob) -> set[str]:
+    """The PersistentVolumeClaims that the job's pods mount."""
+    return {
         volume.persistent_volume_claim.claim_name
         for replica in (job.launcher, job.worker)
         for volume in replica.template.view.spec.volumes
         if volume.persistent_volume_claim is not None
-    }
-    home = claims_dir() / job.namespace
-    return {
-        n: str(Path(given[n]).resolve()) if n in given else str(home / n) for n in sorted(names)
     }
 
 

@@ -14,7 +14,7 @@ from mpi_trainer.api.errors import line
 from mpi_trainer.api.kinds.mpijob import OPEN_MPI, MPIJob
 from mpi_trainer.cli import context, job_files
 from mpi_trainer.cli.output.verbosity import say, verbosity_options
-from mpi_trainer.cli.parameters import Mount, Mpi, Pair
+from mpi_trainer.cli.parameters import Mount, Mpi, Pair, check_claims
 from mpi_trainer.cli.verbs.mpijob import options, submit
 from mpi_trainer.cli.verbs.mpijob.overrides import split_command
 from mpi_trainer.cli.verbs.mpijob.pod_options import pod_options, with_pod_options
@@ -51,7 +51,27 @@ MPI_OF_A_FILE = (
 POLICIES = {"retries": "backoff_limit", "ttl": "ttl_seconds_after_finished"}
 
 
-@click.command("create")
+class _Create(click.Command):
+    """`create [NAME] -- COMMAND...`: what stands after `--` is the command, all of it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        after = tuple(args[args.index("--") + 1 :]) if "--" in args else None
+        rest = super().parse_args(ctx, args)
+        if after is None or ctx.params.get("name") is None:
+            return rest
+        before = [ctx.params["name"], *ctx.params["words"]]
+        before = before[: len(before) - len(after)]
+        if len(before) > 1 and not ctx.resilient_parsing:
+            raise click.UsageError(
+                f"a job has one name, and before `--` there are {len(before)} words: "
+                f"{', '.join(before[:5])}",
+                ctx,
+            )
+        ctx.params.update(name=before[0] if before else None, words=after)
+        return rest
+
+
+@click.command("create", cls=_Create)
 @click.argument("name", required=False)
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
 @click.option("-f", "--file", "path", metavar="FILE", help="Submit what FILE holds (`-`: stdin).")
@@ -103,6 +123,11 @@ def command(**given: Any) -> int:
     A command that does not start ranks by itself runs as `mpirun -n WORKERS×SLOTS COMMAND`.
     Ctrl-C with --follow or --wait leaves the job running.
     """
+    if given["namespace"].isdecimal():
+        say(
+            f"warning: -n is the namespace, here `{given['namespace']}`; the number of ranks is "
+            "workers times slots: `-w 4 -s 2` starts 8"
+        )
     file = _file(given) if given["path"] else None
     jobs = _from_file(given, file) if file else [_from_words(given)]
     jobs = [_with_policies(with_pod_options(job, given), given) for job in jobs]
@@ -126,11 +151,18 @@ def command(**given: Any) -> int:
         jobs = jobs if file else [submit.adjusted(job) for job in jobs]
         return submit.to_the_cluster(jobs, others, after)
     settings = _settings(given, file)
+    _check_claims(given, jobs)
     if given["workdir"]:
         settings = msgspec.structs.replace(settings, cwd=str(Path(given["workdir"]).resolve()))
     if not file and not given["as_is"]:
         _check_command(given, settings)
     return submit.submitted(jobs, settings, after)
+
+
+def _check_claims(given: dict[str, Any], jobs: list[MPIJob]) -> None:
+    from mpi_trainer.local.execute.prepare import claim_names
+
+    check_claims(given["claims"], {name for job in jobs for name in claim_names(job)})
 
 
 def _check_command(given: dict[str, Any], settings: LocalSettings) -> None:

@@ -122,6 +122,7 @@ def _attach(backend: ClusterBackend, others: list[dict[str, Any]]) -> None:
 
 def submitted(jobs: list[MPIJob], settings: LocalSettings, after: AfterSubmit) -> int:
     """The jobs as jobs of this machine."""
+    from mpi_trainer.api.validation.worker_limits import mpijob_warnings
     from mpi_trainer.cli.verbs.mpi import ensure_installed
     from mpi_trainer.local.execute.preflight import check_resources
     from mpi_trainer.local.execute.prepare import prepare
@@ -132,7 +133,7 @@ def submitted(jobs: list[MPIJob], settings: LocalSettings, after: AfterSubmit) -
         local = prepare(job, settings)
         for note in local.notes:
             detail(note)
-        for note in check_resources(local.job):
+        for note in (*map(line, mpijob_warnings(local.job)), *check_resources(local.job)):
             say(f"warning: {note}")
         ensure_installed(local.distribution)
     stored = _sent(jobs, lambda job: run_async(backend.create(job)), after)

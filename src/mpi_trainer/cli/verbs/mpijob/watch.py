@@ -70,7 +70,7 @@ async def _read(backend: Backend, key: Key, last: deque[LogLine]) -> None:
 def _draw(screen: Screen, details: JobDetails, last: deque[LogLine]) -> None:
     now = datetime.now(UTC)
     if screen.alive:
-        screen.draw("\n".join(view(details, last, now, screen.width)))
+        screen.draw("\n".join(view(details, last, now, screen.width, screen.height)))
     else:
         # The time that has passed would make every look a change.
         screen.draw(headline(details, details.job.times.started or now))

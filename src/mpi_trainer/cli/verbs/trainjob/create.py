@@ -14,7 +14,7 @@ from mpi_trainer.api.yaml.load import JobFile
 from mpi_trainer.cli import context, job_files
 from mpi_trainer.cli.context import run_async
 from mpi_trainer.cli.output.verbosity import detail, say, verbosity_options
-from mpi_trainer.cli.parameters import Mpi, Pair
+from mpi_trainer.cli.parameters import Mpi, Pair, check_claims
 from mpi_trainer.cli.verbs.mpi import ensure_installed
 from mpi_trainer.cli.verbs.mpijob import options, submit
 from mpi_trainer.cli.verbs.mpijob.pod_options import add_to_metadata, job_options
@@ -70,6 +70,7 @@ def command(**given: Any) -> int:
         ),
     )
     local = prepare_train(job, runtime, settings)
+    check_claims(given["claims"], local.claims)
     for note in local.notes:
         detail(note)
     ensure_installed(local.distribution)
