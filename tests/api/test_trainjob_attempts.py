@@ -51,13 +51,17 @@ def test_launcher_that_failed_leaves_its_last_words(admin: Admin, proxy: LogProx
     assert "exit code 3" in first.message and "no such column" in first.words[0].text
     assert "abcdef123456" not in first.words[0].text
     end(admin, "Failed", "FailedJobs")
-    until(admin, "Failed")
+    failed = until(admin, "Failed")
     assert kept(admin) == (first,)
+    assert first.cause == first.findings[0].cause == "ProgramException"
+    assert "ProgramException: " in failed["message"]
     admin.delete(launcher, grace=0)
     odh = Odh(admin.spec.kubeconfig, admin.namespace)
     said = odh("trainjob", "logs", "pi", "--attempt", "1")
     assert "ValueError: no such column" in said.stdout
-    assert "Last words of attempt 1" in odh("trainjob", "describe", "pi").stdout
+    page = odh("trainjob", "describe", "pi").stdout
+    assert page.startswith("ProgramException: ") and "Last words of attempt 1" in page
+    assert odh("explain", "pi").stdout.startswith("ProgramException: ")
 
 
 def test_launcher_at_the_deadline_is_heard(admin: Admin, proxy: LogProxy) -> None:

@@ -36,6 +36,17 @@ def test_a_programs_own_words_are_the_cause(odh: Cli) -> None:
     assert (first["cause"], first["ranks"]) == ("FileMissing", [1])
     assert first["line"].startswith("FileNotFoundError: [Errno 2]")
     assert "volumeMounts" in first["remedy"]
+    kept = odh.json("mpijob", "describe", "reads")
+    assert kept["findings"][0] == first and kept["attempts"][-1]["cause"] == "FileMissing"
+    failed = next(c for c in kept["job"]["status"]["conditions"] if c["type"] == "Failed")
+    assert "FileMissing: " in failed["message"] and "volumeMounts" in failed["message"]
+    assert any(e["message"] == failed["message"] for e in kept["events"])
+    logs = list((odh.folder / "state").glob("**/default/reads/log.*.jsonl"))
+    for part in logs:
+        part.unlink()
+    assert logs
+    assert odh.json("mpijob", "explain", "reads")["findings"][0] == first
+    assert odh("mpijob", "describe", "reads").stdout.startswith("FileMissing: ")
 
 
 def test_nothing_is_found_in_a_job_that_went_well(odh: Cli) -> None:

@@ -157,7 +157,9 @@ READERS: dict[str, Reader] = {
     "history.with_attempt": lambda t: history.with_attempt(
         (), Attempt(1, message=t, words=(LogTail("a", t),))
     ),
-    "log_tail.kept_lines": lambda t: log_tail.kept_lines("a", t, (1, 2), [("PASSWORD", "hunter2")]),
+    "log_tail.read_log": lambda t: log_tail.read_log(
+        log_tail.LogSource(Pod(), ranks=(1, 2)), t, [("PASSWORD", "hunter2")]
+    ),
     "status_annotations.to_time": status_annotations.to_time,
     "log_progress.read": lambda t: log_progress.read(t.splitlines()),
     "reading.interval": log_progress.interval,
@@ -360,7 +362,7 @@ def test_every_bound_is_kept_by_somebody() -> None:
 
 # Modules of what runs in the cluster that look for patterns, and the readers above that use them.
 PATTERNS = {
-    "controller.log_tail": "log_tail.kept_lines",
+    "controller.log_tail": "log_tail.read_log",
     "decide.history": "history.ended",
     "decide.permanent_failures": "permanent.reason",
     "api.yaml.decode": "load.job",

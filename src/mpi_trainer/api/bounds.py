@@ -57,5 +57,8 @@ RECORD: Final = 16 * 1024
 ATTEMPTS: Final = 16 * 1024
 """bytes of the annotation with a job's attempts and their last words"""
 
+FINDINGS: Final = 4 * 1024
+"""bytes of why an attempt failed, within those of all attempts"""
+
 SNAPSHOT: Final = 512 * 1024
 """characters of the runtime that a snapshot holds: a spec with its metadata, and YAML's blanks"""

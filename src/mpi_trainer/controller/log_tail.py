@@ -1,4 +1,5 @@
-"""What an attempt printed last, read when it ends and before its pods are stopped (W-7).
+"""What an attempt printed last, read when it ends and before its pods are stopped (W-7); and what
+that shows of why it failed.
 
 It is stored in the job with the record of the attempt, in one write: of a launcher the last lines
 of its log, and before them the last ones of ranks that failed, where others have printed much
@@ -16,10 +17,17 @@ import msgspec
 
 from mpi_trainer.api import bounds
 from mpi_trainer.api.kinds.annotations import LOG_TAIL, OFF
-from mpi_trainer.controller import redact
+from mpi_trainer.controller import findings, redact
 from mpi_trainer.controller.objects import Pod
 from mpi_trainer.controller.pod_logs import PodLogs, UnreadableLog
-from mpi_trainer.decide.history import SWITCHED_OFF, Attempt, LogTail
+from mpi_trainer.decide.history import (
+    SUSPENDED,
+    SWITCHED_OFF,
+    Attempt,
+    LogTail,
+    with_findings,
+)
+from mpi_trainer.diagnose.finding import Facts
 from mpi_trainer.layout.agent.summary import Summary
 from mpi_trainer.layout.mpi import RANK_MARK
 
@@ -40,11 +48,20 @@ Environment = list[tuple[str, str]]
 
 class LogSource(msgspec.Struct, frozen=True):
     """A pod whose log is read; `main` is its container that runs the job, "" the first. Lines of
-    `ranks` are kept first."""
+    `ranks` are kept first. `serves`: it is a worker's sshd, whose lines show no cause."""
 
     pod: Pod
     main: str = ""
     ranks: tuple[int, ...] = ()
+    serves: bool = False
+
+
+class ReadLog(msgspec.Struct, frozen=True):
+    """What is kept of a log, and all lines that were read of it."""
+
+    tail: LogTail
+    lines: list[str]
+    serves: bool
 
 
 def allowed(annotations: Mapping[str, str], on: bool) -> bool:
@@ -61,43 +78,53 @@ def failed_ranks(summary: Summary) -> tuple[int, ...]:
 
 
 async def with_log_tails(
-    logs: PodLogs, attempt: Attempt, sources: Iterable[LogSource], environment: Environment
+    logs: PodLogs,
+    attempt: Attempt,
+    sources: Iterable[LogSource],
+    environment: Environment,
+    facts: Facts,
 ) -> Attempt:
-    """The attempt with the ends of these logs, or why none could be read."""
-    pods = tuple(sources)
-    if not pods:
+    """The attempt with the ends of these logs, or why none could be read, and with what they and
+    the facts show of why it failed."""
+    read = await asyncio.gather(*(_read(logs, one, environment) for one in sources))
+    found = [one for one in read if isinstance(one, ReadLog)]
+    lines = [line for one in found if not one.serves for line in one.lines]
+    shown = await asyncio.to_thread(findings.found_in, lines, facts, environment)
+    attempt = attempt if attempt.reason == SUSPENDED else with_findings(attempt, shown)
+    if not read:
         return replace(attempt, silence="the launcher's pod was gone before its log could be read")
-    found = await asyncio.gather(*(_tail(logs, one, environment) for one in pods))
-    tails = tuple(one for one in found if isinstance(one, LogTail) and one.text)
-    silence = next((one for one in found if isinstance(one, str)), "it printed nothing")
+    tails = tuple(one.tail for one in found if one.tail.text)
+    silence = next((one for one in read if isinstance(one, str)), "it printed nothing")
     return replace(attempt, words=tails, silence="" if tails else silence)
 
 
-def without_log_tails(attempt: Attempt) -> Attempt:
+def without_log_tails(attempt: Attempt, facts: Facts) -> Attempt:
     """Where nothing that a program wrote may be kept."""
+    shown = findings.without_words(findings.found_in((), facts, ()))
+    attempt = attempt if attempt.reason == SUSPENDED else with_findings(attempt, shown)
     return replace(attempt, silence=SWITCHED_OFF)
 
 
-async def _tail(logs: PodLogs, source: LogSource, environment: Environment) -> LogTail | str:
+async def _read(logs: PodLogs, source: LogSource, environment: Environment) -> ReadLog | str:
     try:
         text = await logs.end(source.pod, source.main)
     except UnreadableLog as error:
         return str(error)
     # Some milliseconds for a long log, and many for a hostile one.
-    return await asyncio.to_thread(
-        kept_lines, source.pod.metadata.name, text, source.ranks, environment
-    )
+    return await asyncio.to_thread(read_log, source, text, environment)
 
 
-def kept_lines(pod: str, log: str, ranks: Iterable[int], environment: Environment) -> LogTail:
-    """The end of a log as lines that may be kept. Pure."""
+def read_log(source: LogSource, log: str, environment: Environment) -> ReadLog:
+    """The end of a log as lines that may be shown, and what is kept of them. Pure."""
     plain = redact.printable(log, environment, bounds.LOG_TAIL)
     lines = [line.rstrip()[:LONGEST_LINE] for line in plain.split("\n")]
     lines = [line for line in lines if line and not line.startswith(AGENT_LINE)]
-    kept = _with_ranks(lines, ranks)
+    kept = _with_ranks(lines, source.ranks)
     while kept and sum(map(len, kept)) + len(kept) > CHARACTERS:
         kept = kept[1 + len(kept) // 16 :]
-    return LogTail(pod, "\n".join(kept), cut=len(kept) < len(lines) or len(log) >= bounds.LOG_TAIL)
+    cut = len(kept) < len(lines) or len(log) >= bounds.LOG_TAIL
+    tail = LogTail(source.pod.metadata.name, "\n".join(kept), cut=cut)
+    return ReadLog(tail, lines, source.serves)
 
 
 def _with_ranks(lines: list[str], ranks: Iterable[int]) -> list[str]:

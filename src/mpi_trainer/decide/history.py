@@ -18,6 +18,7 @@ from mpi_trainer.api import bounds
 from mpi_trainer.api.kinds.annotations import ATTEMPTS
 from mpi_trainer.api.yaml import typed
 from mpi_trainer.decide.observed import Record
+from mpi_trainer.diagnose.finding import Findings, bounded
 
 replace = msgspec.structs.replace
 
@@ -46,7 +47,8 @@ class LogTail(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
     """One that has ended. `pod` is the launcher's; `rank` and `host` are whose fault it was, where
-    that is known; `silence` is why there are no words."""
+    that is known; `silence` is why there are no words. `cause` is the name of the first of
+    `findings`, which only the last attempt keeps whole."""
 
     attempt: Number
     reason: str = ""
@@ -58,6 +60,8 @@ class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
     pod: str = ""
     words: tuple[LogTail, ...] = ()
     silence: str = ""
+    cause: str = ""
+    findings: Findings = ()
 
 
 History = tuple[Attempt, ...]
@@ -103,13 +107,27 @@ def ended_attempt(before: Record, after: Record, now: datetime) -> Attempt | Non
 def with_attempt(history: History, new: Attempt) -> History:
     """With this attempt, once; older words make room for newer ones."""
     known = [one for one in history if one.attempt < new.attempt][-MOST + 1 :]
-    briefly = [replace(one, message=_short(one.message)) for one in known]
+    briefly = [replace(one, message=_short(one.message), findings=()) for one in known]
     return _fitting((*briefly, replace(new, message=new.message[: bounds.MESSAGE])))
 
 
 def without_output(history: History) -> History:
     """Without any words: what a job that succeeded keeps."""
-    return tuple(replace(one, words=(), silence="") for one in history)
+    return tuple(replace(one, words=(), silence="", findings=()) for one in history)
+
+
+def with_findings(attempt: Attempt, found: Findings) -> Attempt:
+    """As much of why it failed as a job has room for."""
+    kept = bounded(found)
+    return replace(attempt, cause=kept[0].cause if kept else "", findings=kept)
+
+
+def findings(history: History, attempt: int | None = None) -> Findings:
+    """Why the last attempt failed, the most likely cause first; empty where nobody kept it, or
+    where the last one that is known is not this one."""
+    last = history[-1] if history else None
+    known = last is not None and attempt in (None, last.attempt)
+    return last.findings if last is not None and known else ()
 
 
 def _fitting(history: History) -> History:

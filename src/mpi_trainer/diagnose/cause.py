@@ -17,7 +17,7 @@ from typing import Final
 from mpi_trainer.api import bounds
 from mpi_trainer.diagnose.evidence import Pod
 from mpi_trainer.diagnose.finding import Confidence, Facts, Finding, Hit
-from mpi_trainer.diagnose.log_reader import Log
+from mpi_trainer.diagnose.log_reader import Log, LogReader
 from mpi_trainer.diagnose.rank_hosts import RankHosts
 from mpi_trainer.diagnose.rules import BOILERPLATE, CATALOGUE, NOISE, broader
 from mpi_trainer.diagnose.rules.ends import BY_SIGNAL
@@ -76,6 +76,17 @@ _BEFORE_RANKS = frozenset(
     for name in CATALOGUE
     if name.startswith(("Ssh", "Hostfile", "Launcher", "RunAs", "NotEnough"))
 )
+
+
+def concluded(reader: LogReader, facts: Facts) -> tuple[Finding, ...]:
+    """What `reader` has read and everything else that is known, as findings: the one conclusion
+    that controller, local backend, SDK and CLI draw."""
+    # Hydra may lose a rank's last line; the agent has read it, and the status quotes it.
+    reader.read_line(facts.message)
+    found = findings(reader.close(), facts)
+    # Nothing is wrong with a job that runs and has said nothing of a failure.
+    silent = not facts.ended and not facts.reason and found and found[0].confidence == "possible"
+    return () if silent else found
 
 
 def findings(log: Log, facts: Facts) -> tuple[Finding, ...]:

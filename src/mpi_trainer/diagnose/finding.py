@@ -6,8 +6,15 @@ from typing import Literal
 
 import msgspec
 
+from mpi_trainer.api import bounds
 from mpi_trainer.diagnose.evidence import Event, Pod
 from mpi_trainer.layout.agent.summary import Summary
+
+replace = msgspec.structs.replace
+
+# Of one finding that is kept in a job: what was named by whoever wrote the launcher's summary.
+_NAMED = 16
+_LONGEST_NAME = 253
 
 Confidence = Literal["certain", "likely", "possible"]
 
@@ -89,3 +96,27 @@ class Finding(msgspec.Struct, frozen=True):
         place = f" ({where})" if where else ""
         shown = f": {self.line}" if self.line else ""
         return f"{self.title}{place}{shown}\n{self.remedy}"
+
+
+Findings = tuple[Finding, ...]
+
+
+def bounded(found: Findings, most: int = bounds.FINDINGS) -> Findings:
+    """As many as take no more than so many bytes as JSON, the first one before all others."""
+    kept = tuple(_short(one) for one in found)
+    while len(kept) > 1 and _size(kept) > most:
+        kept = kept[:-1]
+    if _size(kept) > most:
+        kept = tuple(replace(one, followed=()) for one in kept)
+    if _size(kept) > most:
+        kept = tuple(replace(one, hosts=(), line="") for one in kept)
+    return kept if _size(kept) <= most else ()
+
+
+def _short(one: Finding) -> Finding:
+    hosts = tuple(host[:_LONGEST_NAME] for host in one.hosts[:_NAMED])
+    return replace(one, ranks=one.ranks[:_NAMED], hosts=hosts)
+
+
+def _size(found: Findings) -> int:
+    return len(msgspec.json.encode(found))

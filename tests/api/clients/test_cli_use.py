@@ -15,7 +15,7 @@ import yaml
 
 from tests.api.admin import JOBS, Admin
 from tests.api.kubelet import Kubelet, is_launcher
-from tests.api.lab import admin, kubelet, served
+from tests.api.lab import admin, kubelet, served, submit
 from tests.api.log_proxy import LogProxy
 from tests.api.odh import Odh
 from tests.api.running import Controller, job
@@ -225,3 +225,33 @@ def test_ended_jobs_are_reached_by_short_forms(odh: Odh, admin: Admin) -> None:
     assert admin.job("train")["spec"]["runPolicy"]["suspend"] is True
     assert odh("rm", "train").stdout == "train deleted\n"
     assert admin.get(f"{JOBS}/mpijobs/train") is None
+
+
+def test_why_a_job_failed_outlives_its_pods_and_logs(
+    odh: Odh, admin: Admin, kubelet: Kubelet, controller: Controller, proxy: LogProxy
+) -> None:
+    """SC-006: found once, by the controller; `explain`, `describe`, condition and event agree."""
+    proxy.says = lambda pod: (
+        "Traceback (most recent call last):\nFileNotFoundError: [Errno 2] No such file or "
+        "directory: '/data/part-1.csv'\n"
+    )
+    submit(admin, job(1, backoffLimit=0))
+    eventually("it runs", lambda: admin.holds("Running"))
+    (launcher,) = admin.pods("launcher")
+    ended = (
+        "mpi-agent 1\nlevel full\nended Command 1\ncause RankFailed 0 pi-worker-0\n"
+        "bad 0 pi-worker-0 status=1 pid=7 oom=0\nhost pi-worker-0 0 peak=- oom=-\n"
+    )
+    kubelet.exit(launcher, 1, message=ended)
+    eventually("it failed", lambda: admin.holds("Failed"))
+    for pod in admin.pods():
+        admin.delete(f"api/v1/pods/{pod['metadata']['name']}")
+    proxy.says = lambda pod: ""
+    (first, *_) = json.loads(odh("explain", "pi", "-o", "json").stdout)["findings"]
+    assert (first["cause"], first["ranks"]) == ("FileMissing", [0])
+    assert first["hosts"] == ["pi-worker-0"] and "part-1.csv" in first["line"]
+    page = odh("mpijob", "describe", "pi").stdout
+    assert page.startswith("FileMissing: ") and "hint: " in page
+    failed = next(c for c in admin.job("pi")["status"]["conditions"] if c["type"] == "Failed")
+    assert "FileMissing: " in failed["message"]
+    eventually("events", lambda: failed["message"] in odh("mpijob", "describe", "pi").stdout)

@@ -11,10 +11,11 @@ import pytest
 from mpi_trainer.api import bounds
 from mpi_trainer.api.kinds.pod_status import ContainerState, ContainerStatus, PodStatus, Running
 from mpi_trainer.controller import log_tail, pod_logs
-from mpi_trainer.controller.log_tail import LogSource, kept_lines, with_log_tails
+from mpi_trainer.controller.log_tail import Environment, LogSource, read_log, with_log_tails
 from mpi_trainer.controller.objects import ContainerName, Pod, PodSpec
 from mpi_trainer.controller.pod_logs import PodLogs, UnreadableLog
-from mpi_trainer.decide.history import SWITCHED_OFF, Attempt
+from mpi_trainer.decide.history import SUSPENDED, SWITCHED_OFF, Attempt, LogTail
+from mpi_trainer.diagnose.finding import Facts
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.errors import Status, from_status
 from mpi_trainer.layout.agent.summary import parse
@@ -33,6 +34,10 @@ def pod(name: str = "pi-launcher", node: str = "n1", begun: bool = True) -> Pod:
             phase="Running", container_statuses=(ContainerStatus("mpi", state=state),)
         ),
     )
+
+
+def kept_lines(name: str, log: str, ranks: tuple[int, ...], environment: Environment) -> LogTail:
+    return read_log(LogSource(pod(name), ranks=ranks), log, environment).tail
 
 
 class Kubelet:
@@ -185,13 +190,15 @@ def test_ranks_that_failed_are_told_by_the_agent_s_summary() -> None:
 
 def test_logs_that_cannot_be_read_leave_the_reason() -> None:
     kubelet = Kubelet(wrong=refusal(404))
-    found = asyncio.run(with_log_tails(logs(kubelet), Attempt(1), [LogSource(pod())], []))
+    found = asyncio.run(with_log_tails(logs(kubelet), Attempt(1), [LogSource(pod())], [], Facts()))
     assert found.words == () and found.silence == "its log was gone before it could be read"
-    found = asyncio.run(with_log_tails(logs(kubelet), Attempt(1), [], []))
+    found = asyncio.run(with_log_tails(logs(kubelet), Attempt(1), [], [], Facts()))
     assert "gone before its log could be read" in found.silence
-    found = asyncio.run(with_log_tails(logs(Kubelet()), Attempt(1), [LogSource(pod())], []))
+    found = asyncio.run(
+        with_log_tails(logs(Kubelet()), Attempt(1), [LogSource(pod())], [], Facts())
+    )
     assert found.silence == "it printed nothing"
-    assert log_tail.without_log_tails(Attempt(1)).silence == SWITCHED_OFF
+    assert log_tail.without_log_tails(Attempt(1), Facts()).silence == SWITCHED_OFF
 
 
 def test_a_key_whose_beginning_the_node_did_not_send_is_hidden() -> None:
@@ -205,3 +212,42 @@ def test_nothing_that_a_terminal_obeys_is_kept() -> None:
     assert (
         kept_lines("p", "a\x9b31mb\x85c\u202ed\u2028e\u2066f\x1b]0;g", (), []).text == "abcdef]0;g"
     )
+
+
+def test_why_an_attempt_failed_is_found_in_the_log_and_kept_without_secrets() -> None:
+    log = b"Traceback (most recent call last):\nValueError: bad batch, token=abc123secret\n"
+    facts = Facts(exit_code=1)
+    read = with_log_tails(logs(Kubelet(log)), Attempt(1), [LogSource(pod())], [], facts)
+    found = asyncio.run(read)
+    assert found.cause == found.findings[0].cause == "ProgramException"
+    assert found.findings[0].line == "ValueError: bad batch, token=[redacted]"
+
+
+def test_what_a_rank_said_to_the_agent_is_redacted_too() -> None:
+    said = parse(
+        "mpi-agent 1\nlevel full\nended Command 1\nraised 1 w1 - Boom: password=hunter22\n"
+    )
+    read = with_log_tails(logs(Kubelet()), Attempt(1), [], [], Facts(exit_code=1, summary=said))
+    assert asyncio.run(read).findings[0].line == "Boom: password=[redacted]"
+
+
+def test_the_log_of_a_worker_s_sshd_shows_no_cause() -> None:
+    kubelet = Kubelet(b"Traceback (most recent call last):\nValueError: bad batch\n")
+    sources = [LogSource(pod(), serves=True)]
+    found = asyncio.run(with_log_tails(logs(kubelet), Attempt(1), sources, [], Facts(exit_code=3)))
+    assert found.words and found.cause != "ProgramException"
+
+
+def test_an_attempt_that_was_suspended_has_no_cause() -> None:
+    kubelet = Kubelet(b"Traceback (most recent call last):\nValueError: bad batch\n")
+    ended = Attempt(1, SUSPENDED)
+    read = with_log_tails(logs(kubelet), ended, [LogSource(pod())], [], Facts())
+    assert asyncio.run(read).findings == ()
+
+
+def test_where_words_may_not_be_kept_the_cause_is_kept_without_them() -> None:
+    said = parse("mpi-agent 1\nlevel full\nended Command 1\nraised 1 w1 - Boom: secret\n")
+    found = log_tail.without_log_tails(Attempt(1), Facts(exit_code=1, summary=said))
+    (finding,) = found.findings
+    assert (finding.cause, finding.ranks) == ("ProgramException", (1,))
+    assert (finding.line, finding.followed) == ("", ())

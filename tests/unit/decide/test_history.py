@@ -12,6 +12,7 @@ from mpi_trainer.api.kinds.annotations import ATTEMPTS
 from mpi_trainer.decide import history
 from mpi_trainer.decide.history import NO_ROOM, SUSPENDED, Attempt, LogTail
 from mpi_trainer.decide.observed import Failure, Record
+from mpi_trainer.diagnose.finding import Finding
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -121,3 +122,15 @@ def test_forged_numbers_are_no_history() -> None:
     for field in ("attempt", "rank"):
         forged = {"attempt": 1, field: int("9" * 4300)}
         assert history.read({ATTEMPTS: msgspec.json.encode([forged]).decode()}) == ()
+
+
+def test_only_the_last_attempt_keeps_its_findings_and_each_its_cause() -> None:
+    found = (Finding("OutOfMemory", "certain", "Memory", "More memory.", (1,), ("w-1",), "Killed"),)
+    kept = all_of(*(history.with_findings(failed(n, 400), found) for n in range(1, 40)))
+    assert size(kept) <= bounds.ATTEMPTS and len(kept) == history.MOST
+    assert {one.cause for one in kept} == {"OutOfMemory"}
+    assert [one.attempt for one in kept if one.findings] == [39]
+    read = history.read({ATTEMPTS: history.to_json(kept) or ""})
+    assert history.findings(read) == history.findings(read, 39) == found
+    assert history.findings(read, 40) == history.findings(()) == ()
+    assert history.findings(history.without_output(read)) == ()

@@ -14,6 +14,7 @@ import msgspec
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.controller import log_tail, redact
+from mpi_trainer.controller.findings import attempt_facts
 from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.log_tail import AGENT_LINE, Environment, LogSource
 from mpi_trainer.controller.mpijob.observe import OwnedObjects
@@ -21,10 +22,12 @@ from mpi_trainer.controller.objects import Pod
 from mpi_trainer.controller.observed_pods import attempt, launcher_end
 from mpi_trainer.controller.pod_logs import PodLogs, UnreadableLog
 from mpi_trainer.decide import agent_summary, history
-from mpi_trainer.decide.history import Attempt, History, LogTail
+from mpi_trainer.decide.history import Attempt, History
 from mpi_trainer.decide.mpijob.decision import MPIJobDecision
 from mpi_trainer.decide.observed import Record
 from mpi_trainer.layout.agent import launcher_log
+
+replace = msgspec.structs.replace
 
 WORKERS = 2
 """workers that failed by themselves whose log tails are kept"""
@@ -38,11 +41,10 @@ class Tail(msgspec.Struct):
 
 
 class Unstored(msgspec.Struct):
-    """The log tails of an attempt that are not stored yet: should the write fail, the logs may be
+    """An attempt with its log tails that is not stored yet: should the write fail, the logs may be
     gone by the next one."""
 
-    attempt: int = 0
-    words: tuple[LogTail, ...] = ()
+    attempt: Attempt | None = None
 
 
 class LogTails:
@@ -87,15 +89,19 @@ class LogTails:
             return None
         pod = _launcher(memory, owned)
         ended = _with_cause(ended, pod, job.workers)
+        facts = attempt_facts(ended, pod, owned.pods, job.workers)
         if not log_tail.allowed(job.metadata.annotations, self._on):
-            return history.with_attempt(known, log_tail.without_log_tails(ended))
+            return history.with_attempt(known, log_tail.without_log_tails(ended, facts))
         unstored = self._memories.part(job.metadata.uid, Unstored)
-        if unstored.attempt == ended.attempt and unstored.words:
-            ended = msgspec.structs.replace(ended, words=unstored.words)
+        before = unstored.attempt
+        if before is not None and before.attempt == ended.attempt and before.words:
+            ended = replace(ended, words=before.words, cause=before.cause, findings=before.findings)
         else:
             sources = _log_sources(memory, owned, job.workers)
-            ended = await log_tail.with_log_tails(self._logs, ended, sources, _environment(job))
-            unstored.attempt, unstored.words = ended.attempt, ended.words
+            ended = await log_tail.with_log_tails(
+                self._logs, ended, sources, _environment(job), facts
+            )
+            unstored.attempt = ended
         return history.with_attempt(known, ended)
 
     async def _fetch(self, job: MPIJob, pod: Pod) -> str:
@@ -116,14 +122,14 @@ class LogTails:
 
 def _with_cause(ended: Attempt, pod: Pod | None, workers: int) -> Attempt:
     """With when it began, and which rank and host ended it."""
-    ended = msgspec.structs.replace(ended, began=log_tail.started_at(pod))
+    ended = replace(ended, began=log_tail.started_at(pod))
     if pod is None:
         return ended
-    ended = msgspec.structs.replace(ended, pod=pod.metadata.name)
+    ended = replace(ended, pod=pod.metadata.name)
     _, summary = launcher_end(pod, workers)
     if summary.cause is None or ended.reason == history.SUSPENDED:
         return ended
-    return msgspec.structs.replace(ended, rank=summary.cause.rank, host=summary.cause.pod)
+    return replace(ended, rank=summary.cause.rank, host=summary.cause.pod)
 
 
 def _launcher(memory: Record, owned: OwnedObjects) -> Pod | None:
@@ -133,7 +139,8 @@ def _launcher(memory: Record, owned: OwnedObjects) -> Pod | None:
 def _log_sources(memory: Record, owned: OwnedObjects, workers: int) -> list[LogSource]:
     """The launcher, and workers that failed by themselves."""
     pod = _launcher(memory, owned)
-    failed = [LogSource(p) for p in owned.workers if p.status.phase == "Failed"][:WORKERS]
+    ended = [p for p in owned.workers if p.status.phase == "Failed"]
+    failed = [LogSource(p, serves=True) for p in ended][:WORKERS]
     if pod is None:
         return failed
     _, summary = launcher_end(pod, workers)

@@ -34,7 +34,8 @@ from mpi_trainer.controller.objects import Job, Pod, StoredJob
 from mpi_trainer.controller.observed_pods import foreign
 from mpi_trainer.controller.status_throttle import write_time
 from mpi_trainer.controller.write_concurrency import WriteConcurrency
-from mpi_trainer.decide import reasons
+from mpi_trainer.decide import finding_text, history, reasons
+from mpi_trainer.decide.history import History
 from mpi_trainer.decide.mpijob.decide import decide, ours, refused
 from mpi_trainer.decide.mpijob.decision import MPIJobDecision
 from mpi_trainer.decide.observed import Observed
@@ -174,10 +175,11 @@ class Reconciler:
         )
         now = self._tools.clock()
         decision = self._decision(job, seen, rejection, now)
+        attempts = await self._tools.log_tails.history(job, memory, owned, decision, now)
+        decision = _with_cause(job, decision, attempts)
         noted.first_seen = min(noted.first_seen or now, now)
         busy = write_time(self._tools.concurrency.recent_writes)
         wait = status_throttle.wait(job.status, decision.status, noted.first_seen, now, busy)
-        attempts = await self._tools.log_tails.history(job, memory, owned, decision, now)
         observation = replace(observation, seen=seen)
         work = Work(key, job, stored.metadata, observation, decision, now, wait, attempts)
         return await self._carry_out(work, owned)
@@ -289,6 +291,24 @@ class Reconciler:
 
     def _noted(self, uid: str) -> _Noted:
         return self._tools.memories.part(uid, _Noted)
+
+
+def _with_cause(job: MPIJob, decision: MPIJobDecision, attempts: History | None) -> MPIJobDecision:
+    """A decision by which an attempt or the job fails, with why. Where the controller has died in
+    between, why the attempt failed is stored already."""
+    failure = next(iter(decision.record.failures[-1:]), None)
+    if failure is None or c.finished(job.status.conditions):
+        return decision
+    known = history.read(job.metadata.annotations) if attempts is None else attempts
+    found = history.findings(known, failure.attempt)
+    failed = c.find(decision.status.conditions, c.FAILED)
+    failures = {failure.message, *(() if failed is None else (failed.message,))}
+    conditions = finding_text.conditions_with_cause(decision.status.conditions, found)
+    return replace(
+        decision,
+        status=replace(decision.status, conditions=conditions),
+        events=finding_text.events_with_cause(decision.events, failures, found),
+    )
 
 
 def _going(pods: tuple[Pod, ...]) -> list[Pod]:

@@ -21,6 +21,7 @@ from mpi_trainer.api.kinds.labels import LABEL_REPLICATED_JOB, restart_attempt
 from mpi_trainer.api.kinds.runtime import MPI
 from mpi_trainer.api.kinds.trainjob import COMPLETE, TrainJob
 from mpi_trainer.controller import log_tail
+from mpi_trainer.controller.findings import attempt_facts
 from mpi_trainer.controller.log_tail import Environment, LogSource
 from mpi_trainer.controller.objects import Pod
 from mpi_trainer.controller.observed_pods import end_of, launcher_end, observed_pod
@@ -37,6 +38,14 @@ replace = msgspec.structs.replace
 AT_ONCE = 3
 """attempts that one pass takes up, and pods of one attempt whose logs are read"""
 _LONG_AGO = datetime.fromtimestamp(0, UTC)
+
+
+class _Ended(msgspec.Struct, frozen=True):
+    """An attempt that is over: why, the pods whose logs are read, and all pods of the job."""
+
+    why: Attempt
+    pods: list[Pod]
+    others: tuple[Pod, ...]
 
 
 class LogTails:
@@ -62,10 +71,11 @@ class LogTails:
         known = history.read(job.metadata.annotations)
         if holds(decision.status, COMPLETE):
             return history.to_json(history.without_output(known)) or ""
+        pods = tuple(pods)
         for group in _ended(known, effective, pods):
-            known = history.with_attempt(
-                known, await self._attempt(job, effective, known, group, now)
-            )
+            why = _cause(group[0], effective)
+            one = await self._attempt(job, effective, known, _Ended(why, group, pods), now)
+            known = history.with_attempt(known, one)
         return history.to_json(known) or ""
 
     async def history_at_end(
@@ -93,31 +103,36 @@ class LogTails:
         ][-AT_ONCE:]
         if not running:
             return stored
-        one = await self._attempt(job, effective, known, running, now)
         reason = next((c.reason for c in decision.status.conditions if c.status == "True"), "")
-        one = replace(
-            one,
+        why = replace(
+            _cause(running[0], effective),
             reason=reason if ended else history.SUSPENDED,
             message=decision.annotations.cause if ended else "",
         )
+        one = await self._attempt(job, effective, known, _Ended(why, running, listed), now)
         return history.to_json(history.with_attempt(known, one)) or ""
 
     async def _attempt(
-        self, job: TrainJob, effective: Effective, known: History, pods: list[Pod], now: datetime
+        self, job: TrainJob, effective: Effective, known: History, ended: _Ended, now: datetime
     ) -> Attempt:
-        first = pods[0]
+        first = ended.pods[0]
         number = _number(known) if effective.policy == MPI else _numbered(first, known)
         one = replace(
-            _cause(first, effective),
+            ended.why,
             attempt=number,
             began=log_tail.started_at(first, NODE_CONTAINER),
             ended=now,
             pod=first.metadata.name,
         )
+        launcher = first if effective.policy == MPI else None
+        same = [pod for pod in ended.others if _restart(pod) == _restart(first)]
+        facts = attempt_facts(one, launcher, same, effective.nodes, NODE_CONTAINER)
         if not log_tail.allowed(job.metadata.annotations, self._on):
-            return log_tail.without_log_tails(one)
-        sources = [_log_source(pod, effective) for pod in pods]
-        return await log_tail.with_log_tails(self._logs, one, sources, _environment(effective))
+            return log_tail.without_log_tails(one, facts)
+        sources = [_log_source(pod, effective) for pod in ended.pods]
+        return await log_tail.with_log_tails(
+            self._logs, one, sources, _environment(effective), facts
+        )
 
 
 def _ended(known: History, effective: Effective, pods: Iterable[Pod]) -> list[list[Pod]]:
@@ -189,7 +204,11 @@ def _number(known: History) -> int:
 
 def _numbered(pod: Pod, known: History) -> int:
     """By the JobSet's restarts, among which it does not count that it was resumed."""
-    return 1 + restart_attempt(pod.metadata.labels) + len(_held(known))
+    return 1 + _restart(pod) + len(_held(known))
+
+
+def _restart(pod: Pod) -> int:
+    return restart_attempt(pod.metadata.labels)
 
 
 def _held(known: History) -> list[Attempt]:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from mpi_trainer.api.effective.combine import Effective
 from mpi_trainer.api.errors import InvalidJob
+from mpi_trainer.api.kinds.annotations import ATTEMPTS
 from mpi_trainer.api.kinds.labels import LABEL_TRAINJOB
 from mpi_trainer.api.kinds.runtime import CLUSTER, MPI, Runtime
 from mpi_trainer.api.kinds.trainjob import FAILED, KIND, TrainJob
@@ -39,7 +40,7 @@ from mpi_trainer.controller.trainjob.runtimes import BadRuntime, NoRuntime, Runt
 from mpi_trainer.controller.trainjob.status_throttle import StatusThrottle
 from mpi_trainer.controller.trainjob.transitions import count_transitions
 from mpi_trainer.controller.write_concurrency import WriteConcurrency
-from mpi_trainer.decide import reasons
+from mpi_trainer.decide import finding_text, history, reasons
 from mpi_trainer.decide.trainjob.decide import (
     after_end,
     decide,
@@ -50,7 +51,7 @@ from mpi_trainer.decide.trainjob.decide import (
 )
 from mpi_trainer.decide.trainjob.decision import TrainJobDecision
 from mpi_trainer.decide.trainjob.observed import ObservedJobSet, ObservedTrainJob
-from mpi_trainer.decide.trainjob.status import finished, holds
+from mpi_trainer.decide.trainjob.status import find, finished, holds
 from mpi_trainer.kube.errors import Forbidden
 from mpi_trainer.render.agent_scripts import used
 from mpi_trainer.render.frame import Facts
@@ -293,7 +294,8 @@ class Reconciler:
             attempts = await log_tails.history_at_end(job, effective, job_set, decision, now)
         else:
             attempts = await log_tails.history(job, effective, own, decision, now)
-        return replace(decision, annotations=replace(decision.annotations, attempts=attempts))
+        decision = replace(decision, annotations=replace(decision.annotations, attempts=attempts))
+        return _with_cause(decision) if fails else decision
 
     # --- carrying out ------------------------------------------------------------------------
 
@@ -399,6 +401,19 @@ def _planned(job: TrainJob, runtime: Runtime, facts: Facts, generation: int) -> 
         return _Plan(generation, desired(job, runtime, facts.domain, facts.endpoint))
     except InvalidJob as error:
         return _rejected(generation, reasons.INVALID, str(error))
+
+
+def _with_cause(decision: TrainJobDecision) -> TrainJobDecision:
+    """A decision by which the job fails, with why its last attempt did."""
+    failed = find(decision.status, FAILED)
+    found = history.findings(history.read({ATTEMPTS: decision.annotations.attempts}))
+    failures = () if failed is None else (failed.message,)
+    conditions = finding_text.conditions_with_cause(decision.status.conditions, found)
+    return replace(
+        decision,
+        status=replace(decision.status, conditions=conditions),
+        events=finding_text.events_with_cause(decision.events, failures, found),
+    )
 
 
 def _rejected(generation: int, reason: str, message: str) -> _Plan:

@@ -22,7 +22,9 @@ from types import FrameType
 import msgspec
 
 from mpi_trainer.api.kinds import conditions
-from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus
+from mpi_trainer.decide import finding_text, history
+from mpi_trainer.decide.history import History
 from mpi_trainer.decide.mpijob import replicas
 from mpi_trainer.decide.observed import Observed
 from mpi_trainer.diagnose.progress import Tracker
@@ -56,7 +58,8 @@ class DirectoryClient:
         self._log = logfile.LogWriter(folder.path)
         self._tracker = Tracker()
         self._progress_saved_at = 0.0
-        self._last = LastLines()
+        self._last = LastLines(folder.path)
+        self._failures: dict[str, str] = {}
 
     def fileno(self) -> int:
         return self._wake
@@ -85,7 +88,7 @@ class DirectoryClient:
         self._write(
             replace(
                 self._state,
-                status=snapshot.job.status,
+                status=self._with_cause(snapshot, attempts),
                 record=snapshot.record,
                 attempts=attempts,
                 pods=snapshot.pods,
@@ -93,6 +96,23 @@ class DirectoryClient:
                 progress=self._tracker.progress,
             )
         )
+
+    def _with_cause(self, snapshot: JobSnapshot, attempts: History) -> MPIJobStatus:
+        """The status with why the attempt failed. The events that tell the same come later, with
+        the next report."""
+        status, failures = snapshot.job.status, snapshot.record.failures
+        if not failures:
+            return status
+        found = history.findings(attempts, failures[-1].attempt)
+        told = finding_text.conditions_with_cause(status.conditions, found)
+        self._failures = {
+            old.message: new.message
+            for old, new in zip(status.conditions, told, strict=True)
+            if old.message != new.message
+        }
+        text = failures[-1].message
+        self._failures[text] = finding_text.with_cause(text, found)
+        return replace(status, conditions=told)
 
     def report(self, pending: Sequence[reports.Report]) -> None:
         now = time.time()
@@ -110,10 +130,9 @@ class DirectoryClient:
         when = datetime.fromtimestamp(now, UTC)
         for event in pending:
             if isinstance(event, reports.EventReport):
+                text = self._failures.get(event.message, event.message)
                 with suppress(OSError):
-                    self._dir.add_event(
-                        jobdir.StoredEvent(when, event.weight, event.reason, event.message)
-                    )
+                    self._dir.add_event(jobdir.StoredEvent(when, event.weight, event.reason, text))
         self._last.add(lines)
         self._follow_progress(lines, now)
 

@@ -38,12 +38,15 @@ class Note(msgspec.Struct, frozen=True, tag="note"):
 
 
 class RankRow(msgspec.Struct, frozen=True):
-    """A rank of the last attempt, for the table at the end."""
+    """A rank of the last attempt, for the table at the end; `end` in words, and as values."""
 
     rank: int
     pod: str
     address: str
     end: str
+    exit_code: int | None = None
+    signal: int | None = None
+    reason: str = ""
 
 
 class FailureCause(msgspec.Struct, frozen=True):

@@ -197,6 +197,9 @@ class Supervisor:
                 pid=int(pod.uid or 0),
                 end=pod.end.text() if pod.end else "",
                 attempt=pod.attempt,
+                exit_code=pod.end.code if pod.end else None,
+                signal=pod.end.signal if pod.end else None,
+                reason=pod.end.reason if pod.end else "",
             )
             for pod in self._observed().pods
         )
@@ -204,10 +207,7 @@ class Supervisor:
     def _rank_rows(self) -> tuple[reports.RankRow, ...]:
         """Of every rank of the world, those that never began too."""
         addresses = self._addresses()
-        seen = {
-            r.rank: reports.RankRow(r.rank, r.pod, addresses.get(r.pod, ""), self._end_of(r))
-            for r in self._ranks
-        }
+        seen = {r.rank: self._rank_row(r, addresses.get(r.pod, "")) for r in self._ranks}
         size = min(max((r.size for r in self._ranks), default=0), self._layout.ranks)
         missing = {
             rank: reports.RankRow(rank, "", "", "not started")
@@ -215,6 +215,11 @@ class Supervisor:
             if rank not in seen
         }
         return tuple(row for _, row in sorted({**seen, **missing}.items()))
+
+    def _rank_row(self, rank: ObservedRank, address: str) -> reports.RankRow:
+        words, end = self._end_of(rank), rank.end or End()
+        values = end.code, end.signal, end.reason
+        return reports.RankRow(rank.rank, rank.pod, address, words, *values)
 
     def _end_of(self, rank: ObservedRank) -> str:
         logged = self._log.cause

@@ -50,6 +50,9 @@ class PodState(msgspec.Struct, frozen=True):
     pid: int
     end: str = ""
     attempt: int = 1
+    exit_code: int | None = None
+    signal: int | None = None
+    reason: str = ""
 
 
 class JobState(msgspec.Struct, frozen=True, omit_defaults=True):

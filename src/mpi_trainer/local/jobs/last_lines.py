@@ -1,4 +1,4 @@
-"""The last lines of the attempt that runs, kept with the job when it ends.
+"""The last lines of the attempt that runs, kept with the job when it ends; and why it failed.
 
 The whole log is on this machine too, in files of bounded size; these lines are what `describe`
 shows, and what is left of an early attempt once a later one has filled the log.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from datetime import datetime
+from pathlib import Path
 
 import msgspec
 
@@ -18,6 +19,7 @@ from mpi_trainer.decide.history import History, LogTail
 from mpi_trainer.diagnose.rank_lines import Line
 from mpi_trainer.layout.hosts import launcher_name
 from mpi_trainer.local.execute.supervisor_client import JobSnapshot
+from mpi_trainer.local.jobs.findings import attempt_findings
 from mpi_trainer.local.jobs.jobdir import JobState
 
 LINES = 80
@@ -25,7 +27,9 @@ LONGEST = 1000
 
 
 class LastLines:
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        """`folder` holds the job's log."""
+        self._folder = folder
         self._lines: deque[Line] = deque(maxlen=LINES)
         self._began: datetime | None = None
         self._more = False
@@ -53,6 +57,8 @@ class LastLines:
         began, self._began, self._more = self._began, None, False
         self._lines.clear()
         new = msgspec.structs.replace(ended, began=began, pod=pod, words=words, silence=silence)
+        if ended.reason != history.SUSPENDED:
+            new = history.with_findings(new, attempt_findings(self._folder, ended, snapshot))
         return history.with_attempt(before.attempts, new)
 
 

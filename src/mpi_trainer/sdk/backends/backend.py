@@ -211,14 +211,23 @@ class PodInfo(msgspec.Struct, frozen=True):
     cpu_seconds: float | None = None
     memory_bytes: int | None = None
     end: str = ""
+    """how it ended, in words; the next three say the same as values"""
+    exit_code: int | None = None
+    signal: int | None = None
+    reason: str = ""
 
 
 class RankInfo(msgspec.Struct, frozen=True):
+    """`end` is how it ended, in words; the values after it say the same."""
+
     rank: int
     pod: str
     address: str
     pid: int
     end: str
+    exit_code: int | None = None
+    signal: int | None = None
+    reason: str = ""
 
 
 class EventInfo(msgspec.Struct, frozen=True):

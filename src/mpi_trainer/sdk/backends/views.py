@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from mpi_trainer.api.kinds import conditions
 from mpi_trainer.api.kinds.mpijob import LAUNCHER, OPEN_MPI, WORKER, MPIJob, MPIJobStatus
+from mpi_trainer.decide.observed import ObservedRank
 from mpi_trainer.diagnose.progress import Progress
 from mpi_trainer.sdk.backends.backend import (
     JobCounts,
@@ -16,6 +17,7 @@ from mpi_trainer.sdk.backends.backend import (
     JobTimes,
     JobView,
     Key,
+    RankInfo,
     ReplicaCount,
 )
 
@@ -73,6 +75,15 @@ def summary(job: JobView, progress: Progress | None = None, waits_for: str = "")
         progress=progress,
         kind=job.kind,
     )
+
+
+def rank_info(rank: ObservedRank, address: str = "", unseen: str = "") -> RankInfo:
+    """`unseen` is what is said of one whose end nobody has seen."""
+    end = rank.end
+    if end is None:
+        return RankInfo(rank.rank, rank.pod, address, rank.pid, unseen)
+    values = end.code, end.signal, end.reason
+    return RankInfo(rank.rank, rank.pod, address, rank.pid, end.text(), *values)
 
 
 def details_summary(details: JobDetails) -> JobSummary:

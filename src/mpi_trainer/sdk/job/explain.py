@@ -1,94 +1,60 @@
-"""Why a job failed: its output and everything that its backend knows, read by `diagnose/cause.py`.
+"""Why a job failed: as it was found when the job ended, else from all that its backend knows.
 
-The whole output of the last attempt is read, however long, and only lines that show something are
-kept. A job that runs well, or has succeeded, has no findings.
+What is kept in the job outlives its pods and logs. Where nothing is, or nothing certain, the whole
+output of the last attempt is read, however long, and only lines that show something are kept. A
+job that runs well, or has succeeded, has no findings.
 """
 
 from __future__ import annotations
 
-import re
+import msgspec
 
 from mpi_trainer.api.kinds import conditions
-from mpi_trainer.api.kinds.pod_status import OOM_KILLED, DetailedPodStatus
-from mpi_trainer.diagnose import cause
-from mpi_trainer.diagnose.evidence import Event, Meta, ObjectName, Pod
+from mpi_trainer.decide import history
+from mpi_trainer.diagnose import cause, facts
+from mpi_trainer.diagnose.evidence import Event, ObjectName
 from mpi_trainer.diagnose.finding import Facts, Finding
 from mpi_trainer.diagnose.log_reader import LogReader
-from mpi_trainer.layout.agent.summary import BadRank, Summary
-from mpi_trainer.sdk.backends.backend import Backend, JobDetails, Key, LogQuery, PodInfo, RankInfo
-
-# As `decide.observed.End` writes how a process ended.
-_END = re.compile(
-    r"(?:signal (?P<signal>\d{1,3})|exit code (?P<code>\d{1,3}))(?: \((?P<reason>\w{1,80})\))?"
-)
+from mpi_trainer.sdk.backends.backend import Backend, JobDetails, Key, LogQuery
 
 
 async def explained(backend: Backend, key: Key) -> tuple[Finding, ...]:
     """The most likely cause first."""
-    facts = job_facts(await backend.details(key))
-    attempt, reader = 0, LogReader(facts.hosts)
+    details = await backend.details(key)
+    kept = kept_findings(details)
+    if kept and kept[0].confidence != "possible":
+        return kept
+    known = job_facts(details)
+    attempt, reader = 0, LogReader(known.hosts)
     async for line in backend.logs(key, LogQuery()):
         if line.attempt > attempt:
-            attempt, reader = line.attempt, LogReader(facts.hosts)
+            attempt, reader = line.attempt, LogReader(known.hosts)
         reader.read_line(line.text, line.rank)
-    # Hydra may lose a rank's last line; the agent has read it, and the status quotes it.
-    reader.read_line(facts.message)
-    found = cause.findings(reader.close(), facts)
-    # Nothing is wrong with a job that runs and has said nothing of a failure.
-    silent = not facts.ended and not facts.reason and found and found[0].confidence == "possible"
-    return () if silent else found
+    found = cause.concluded(reader, known)
+    better = found and (not kept or found[0].confidence != "possible")
+    return found if better else kept
+
+
+def kept_findings(details: JobDetails) -> tuple[Finding, ...]:
+    """What was found when the job failed; empty where it has not, or where nobody kept it."""
+    failed = details.job.state == conditions.FAILED
+    return history.findings(details.attempts) if failed else ()
 
 
 def job_facts(details: JobDetails) -> Facts:
     """What a backend knows of a job, as a diagnosis takes it."""
     job = details.job
-    launcher = next((pod.end for pod in details.pods if pod.role == "launcher" and pod.end), "")
-    ended = _END.search(launcher)
     failed = job.state == conditions.FAILED
-    return Facts(
-        exit_code=_code(ended, succeeded=job.state == conditions.SUCCEEDED),
-        signal=int(ended["signal"]) if ended and ended["signal"] else None,
+    first = details.attempts[-1].rank if details.attempts else None
+    ends = facts.of_ends(details.pods, details.ranks, first)
+    return msgspec.structs.replace(
+        ends,
+        exit_code=0 if job.state == conditions.SUCCEEDED else ends.exit_code,
         ended=job.finished,
         reason=job.reason if failed else "",
         message=job.message if failed else "",
-        summary=Summary(level="full", bad=_bad_ranks(details)),
-        pods=tuple(_pod(pod) for pod in details.pods if pod.end),
         events=tuple(
             Event(ObjectName(name=job.name), event.type, event.reason, event.message)
             for event in details.events
         ),
-        hosts=tuple((rank.rank, rank.pod) for rank in details.ranks),
     )
-
-
-def _code(ended: re.Match[str] | None, *, succeeded: bool) -> int | None:
-    if succeeded:
-        return 0
-    return int(ended["code"]) if ended and ended["code"] else None
-
-
-def _bad_ranks(details: JobDetails) -> tuple[BadRank, ...]:
-    """Those that ended badly, the one that its last attempt blames first."""
-    first = details.attempts[-1].rank if details.attempts else None
-    bad = [one for rank in details.ranks if (one := _bad_rank(rank)) is not None]
-    return tuple(sorted(bad, key=lambda one: one.rank != first))
-
-
-def _bad_rank(rank: RankInfo) -> BadRank | None:
-    ended = _END.search(rank.end)
-    if ended is None or ended["code"] == "0":
-        return None
-    return BadRank(
-        rank=rank.rank,
-        pod=rank.pod,
-        status=int(ended["code"]) if ended["code"] else None,
-        signal=int(ended["signal"]) if ended["signal"] else None,
-        pid=rank.pid,
-        oom=ended["reason"] == OOM_KILLED,
-    )
-
-
-def _pod(pod: PodInfo) -> Pod:
-    ended = _END.search(pod.end)
-    reason = (ended["reason"] or "") if ended else pod.end
-    return Pod(metadata=Meta(name=pod.name), status=DetailedPodStatus(reason=reason))

@@ -14,12 +14,14 @@ import msgspec
 from mpi_trainer.cli import context
 from mpi_trainer.cli.context import connect, run_async
 from mpi_trainer.cli.output import formats, formatting, terminal
+from mpi_trainer.cli.output.findings import paragraph
 from mpi_trainer.cli.output.formats import Format
 from mpi_trainer.cli.output.verbosity import verbosity_options
 from mpi_trainer.cli.verbs.mpijob import options
 from mpi_trainer.layout.mpi import RANK_MARK
 from mpi_trainer.sdk.backends.backend import JobDetails, Key
 from mpi_trainer.sdk.backends.views import details_summary
+from mpi_trainer.sdk.job.explain import kept_findings
 
 WORDS = 12
 """lines of each attempt on the page"""
@@ -51,6 +53,7 @@ def data(details: JobDetails) -> dict[str, Any]:
         "state": details.job.state,
         "waitsFor": details.waits_for,
         "missingOutput": details.missing,
+        "findings": [msgspec.to_builtins(one) for one in kept_findings(details)],
         "progress": formatting.progress_data(details.progress),
         "attempts": [msgspec.to_builtins(one) for one in details.attempts],
         "pods": [msgspec.to_builtins(pod) for pod in details.pods],
@@ -64,6 +67,9 @@ def page(details: JobDetails, now: datetime) -> Iterator[str]:
 
 
 def _lines(details: JobDetails, now: datetime) -> Iterator[str]:
+    for one in kept_findings(details)[:1]:
+        yield from paragraph(one)
+        yield ""
     yield from _aligned(_facts(details, now))
     for title, header, rows in _tables(details, now):
         if rows:
@@ -134,13 +140,14 @@ def _tables(
     )
     yield (
         "Attempts",
-        ("ATTEMPT", "BEGAN", "ENDED", "REASON", "RANK", "HOST", "MESSAGE"),
+        ("ATTEMPT", "BEGAN", "ENDED", "REASON", "CAUSE", "RANK", "HOST", "MESSAGE"),
         [
             (
                 str(one.attempt),
                 formatting.moment(one.began) or "-",
                 formatting.moment(one.ended) or "-",
                 one.reason or "-",
+                one.cause or "-",
                 "-" if one.rank is None else str(one.rank),
                 one.host or "-",
                 " ".join(one.message.split()) or "-",

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import click
 import msgspec
 
 from mpi_trainer.cli.context import connect, run_async
 from mpi_trainer.cli.output import formats, terminal
+from mpi_trainer.cli.output.findings import also, paragraph
 from mpi_trainer.cli.output.formats import Format
 from mpi_trainer.cli.output.verbosity import say, verbosity_options
 from mpi_trainer.cli.verbs.mpijob import options
-from mpi_trainer.diagnose.finding import Finding
 from mpi_trainer.sdk.backends.backend import Key
 from mpi_trainer.sdk.job.explain import explained
 
@@ -25,8 +23,9 @@ from mpi_trainer.sdk.job.explain import explained
 def command(*, name: str, namespace: str, form: Format) -> None:
     """Say why a job failed: the cause, rank and host, the line that shows it, what to do.
 
-    The output of its last attempt is read, and what else is known of its pods and ranks. Causes
-    are described in docs/troubleshooting.md.
+    What was found when the job failed is kept with it. Where nothing certain was, the whole output
+    of its last attempt is read, and what else is known of its pods and ranks. Causes are described
+    in docs/troubleshooting.md.
 
     \b
     odh mpijob explain train
@@ -40,22 +39,5 @@ def command(*, name: str, namespace: str, form: Format) -> None:
     if not found:
         say(f"nothing that job {name} printed, or that is known of it, shows a failure")
     for number, one in enumerate(found):
-        click.echo("\n".join(terminal.inert(line) for line in paragraph(one, first=not number)))
-
-
-def paragraph(finding: Finding, *, first: bool) -> Iterator[str]:
-    """The first one in full, others as what went wrong besides."""
-    where = finding.where()
-    what = f"{finding.cause}: {finding.title}" + (f" ({where})" if where else "")
-    if not first:
-        yield f"\nalso {what}" + (f": {finding.line}" if finding.line else "")
-        return
-    yield f"{what}; {finding.confidence}"
-    if finding.line:
-        yield f"\n  {finding.line}\n"
-    yield f"hint: {finding.remedy}"
-    if finding.instead:
-        yield f"The same words can mean {finding.instead}."
-    if finding.followed:
-        yield "\nWhat followed from it:"
-        yield from (f"  {line}" for line in finding.followed)
+        lines = also(one) if number else paragraph(one)
+        click.echo("\n".join(terminal.inert(line) for line in lines))

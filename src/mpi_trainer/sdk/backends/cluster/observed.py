@@ -193,6 +193,8 @@ def waits_for(conditions: Conditions) -> str:
 
 def pod_info(found: Pod) -> PodInfo:
     terminated = found.main.state.terminated
+    end = _end(terminated) if terminated else End()
+    gone = found.status.reason if found.over else ""
     return PodInfo(
         name=found.name,
         role=found.role,
@@ -201,15 +203,18 @@ def pod_info(found: Pod) -> PodInfo:
         ready=found.main.ready,
         address=found.status.pod_ip,
         node=found.spec.node_name,
-        end=_end(terminated) if terminated else found.status.reason if found.over else "",
+        end=end.text() if terminated else gone,
+        exit_code=end.code,
+        signal=end.signal,
+        reason=gone or end.reason,
     )
 
 
-def _end(ended: Terminated) -> str:
+def _end(ended: Terminated) -> End:
     reason = "" if ended.reason in pod_status.EXITED else ended.reason
     if ended.signal:
-        return End(signal=ended.signal, reason=reason).text()
-    return End(code=ended.exit_code, reason=reason).text()
+        return End(signal=ended.signal, reason=reason)
+    return End(code=ended.exit_code, reason=reason)
 
 
 def rank_infos(pods: Iterable[Pod]) -> tuple[RankInfo, ...]:
@@ -219,7 +224,7 @@ def rank_infos(pods: Iterable[Pod]) -> tuple[RankInfo, ...]:
     said = parse(ended.message) if ended else Summary()
     attempt = launchers[-1].attempt if launchers else 0
     return tuple(
-        RankInfo(one.rank, one.pod, "", one.pid, one.end.text() if one.end else UNRECORDED)
+        views.rank_info(one, unseen=UNRECORDED)
         for one in agent_summary.observed_ranks(said, attempt)
     )
 

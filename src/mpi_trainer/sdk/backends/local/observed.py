@@ -20,7 +20,7 @@ from mpi_trainer.local.jobs.jobdir import Damaged, JobDir, JobState, PodState
 from mpi_trainer.local.paths import jobs_dir
 from mpi_trainer.local.pods import access
 from mpi_trainer.sdk.backends.backend import JobQuery, JobSummary, JobView, Key, PodInfo, RankInfo
-from mpi_trainer.sdk.backends.views import mpijob_view
+from mpi_trainer.sdk.backends.views import mpijob_view, rank_info
 from mpi_trainer.sdk.errors import JobError, JobNotFound
 
 DAMAGED = "JobDirectoryDamaged"
@@ -135,14 +135,18 @@ def pod_info(pod: PodState) -> PodInfo:
         cpu_seconds=cpu,
         memory_bytes=memory,
         end=pod.end,
+        exit_code=pod.exit_code,
+        signal=pod.signal,
+        reason=pod.reason,
     )
 
 
 def rank_infos(state: JobState) -> Iterator[RankInfo]:
     if conditions.finished(state.status.conditions) or not state.pods:
-        yield from (RankInfo(r.rank, r.pod, r.address, 0, r.end) for r in state.ranks)
+        for r in state.ranks:
+            values = r.exit_code, r.signal, r.reason
+            yield RankInfo(r.rank, r.pod, r.address, 0, r.end, *values)
         return
     addresses = {p.name: p.address for p in state.pods}
     for rank in access.pod_ranks(state.pods):
-        end = rank.end.text() if rank.end else ""
-        yield RankInfo(rank.rank, rank.pod, addresses.get(rank.pod, ""), rank.pid, end)
+        yield rank_info(rank, addresses.get(rank.pod, ""))
