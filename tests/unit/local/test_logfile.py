@@ -49,6 +49,74 @@ def test_what_is_written_is_read_in_order_for_any_chunking(
     live.close()
 
 
+@given(
+    chunks=st.lists(st.lists(st.text(max_size=300), max_size=20), max_size=20),
+    count=st.integers(0, 50),
+    modulus=st.integers(1, 5),
+    block=st.sampled_from([1, 7, 64, 4096]),
+    torn=st.booleans(),
+)
+def test_a_tail_is_what_reading_everything_ends_with(
+    tmp_path_factory: pytest.TempPathFactory,
+    chunks: list[list[str]],
+    count: int,
+    modulus: int,
+    block: int,
+    torn: bool,
+) -> None:
+    folder = tmp_path_factory.mktemp("log")
+    writer = LogWriter(folder, SMALL)
+    for chunk in chunks:
+        add(writer, *chunk)
+    writer.close()
+    for gap in logfile.segments(folder)[1:2]:
+        gap.unlink()
+    if torn:
+        for last in logfile.segments(folder)[-1:]:
+            last.write_bytes(last.read_bytes() + b'[9999,1.0,1,"po')
+
+    def takes(entry: LogEntry) -> bool:
+        return entry.number % modulus == 0
+
+    wanted, lost = [], 0
+    for gone, entry in LogReader(folder).read():
+        lost += gone
+        if takes(entry):
+            wanted.append((lost, entry))
+            lost = 0
+    reader = LogReader(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(logfile, "BLOCK_BYTES", block)
+        assert reader.tail(count, takes) == (wanted[-count:] if count else [])
+    if not torn:
+        again = LogWriter(folder, SMALL)
+        add(again, "more")
+        again.close()
+        assert [(gone, entry.text) for gone, entry in reader.read()][-1] == (0, "more")
+    reader.close()
+
+
+def test_a_tail_reads_a_block_of_a_long_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = LogWriter(tmp_path)
+    for i in range(200):
+        add(writer, *[f"line {i} {n}" for n in range(500)])
+    writer.close()
+    read = 0
+    pread = os.pread
+
+    def counted(file: int, size: int, place: int) -> bytes:
+        nonlocal read
+        read += size
+        return pread(file, size, place)
+
+    monkeypatch.setattr(os, "pread", counted)
+    (_, entry), *_ = LogReader(tmp_path).tail(2, lambda _: True)
+    assert entry.text == "line 199 498"
+    assert read <= 2 * logfile.BLOCK_BYTES
+
+
 def test_dropped_lines_are_counted_exactly(tmp_path: Path) -> None:
     writer = LogWriter(tmp_path, SMALL)
     for i in range(5000):

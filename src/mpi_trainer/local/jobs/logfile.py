@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -19,6 +19,7 @@ from mpi_trainer.local.paths import open_unlinked
 
 SEGMENT_BYTES = 8 << 20
 SEGMENTS = 16
+BLOCK_BYTES = 64 << 10
 
 
 class LogEntry(msgspec.Struct, frozen=True, array_like=True):
@@ -140,6 +141,54 @@ class LogReader:
             yield from self._lines()
             self.close()
 
+    def tail(self, count: int, takes: Callable[[LogEntry], bool]) -> list[tuple[int, LogEntry]]:
+        """The last `count` lines that are wanted, oldest first, each with how many before it are
+        gone; `read` goes on after them. Takes as long as it has to go back, not as the log is.
+
+        Danger: it must be the first call, and asks `takes` about the newest line first.
+        """
+        found: list[tuple[int, LogEntry]] = []
+        later = None
+        for entry in self._backwards():
+            if later is not None and found:
+                lost, oldest = found[-1]
+                found[-1] = (lost + max(later - entry.number - 1, 0), oldest)
+            later = entry.number
+            if takes(entry):
+                found.append((0, entry))
+                if len(found) > count:
+                    break
+        else:
+            if later and found:
+                lost, oldest = found[-1]
+                found[-1] = (lost + later, oldest)
+        return found[:count][::-1]
+
+    def _backwards(self) -> Iterator[LogEntry]:
+        """Every line from the newest to the oldest; this reader is after the newest then."""
+        for path in reversed(segments(self._folder)):
+            try:
+                file = open_unlinked(path, os.O_RDONLY)
+            except FileNotFoundError:
+                return  # dropped just now, and with it all that is older
+            newest = self._file is None
+            try:
+                end = _complete(file, os.fstat(file).st_size)
+                if newest:
+                    os.lseek(file, end, os.SEEK_SET)
+                    self._path, self._file, self._next = path, file, _first_of(path)
+                for line in _lines_backwards(file, end):
+                    try:
+                        entry = _DECODER.decode(line)
+                    except msgspec.MsgspecError:
+                        continue
+                    if newest:
+                        self._next = max(self._next, entry.number + 1)
+                    yield entry
+            finally:
+                if not newest:
+                    os.close(file)
+
     def close(self) -> None:
         if self._file is not None:
             os.close(self._file)
@@ -167,6 +216,31 @@ class LogReader:
                     continue
                 gone, self._next = entry.number - self._next, entry.number + 1
                 yield max(gone, 0), entry
+
+
+def _complete(file: int, size: int) -> int:
+    """Where its last whole line ends."""
+    while size > 0:
+        start = max(size - BLOCK_BYTES, 0)
+        found = os.pread(file, size - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        size = start
+    return 0
+
+
+def _lines_backwards(file: int, end: int) -> Iterator[bytes]:
+    """The lines before `end`, which is after a newline, from the last to the first."""
+    end, block, rest = end - 1, BLOCK_BYTES, b""
+    while end > 0:
+        start = max(end - block, 0)
+        first, *lines = (os.pread(file, end - start, start) + rest).split(b"\n")
+        yield from reversed(lines)
+        # A line of many blocks is put together in few steps.
+        block = BLOCK_BYTES if lines else block * 2
+        end, rest = start, first
+    if rest:
+        yield rest
 
 
 def segments(folder: Path) -> list[Path]:

@@ -36,7 +36,7 @@ async def lines(key: Key, query: LogQuery) -> AsyncGenerator[LogLine, None]:
     marks = _AttemptMarks(folder)
     try:
         over = not query.follow
-        found = _tail(_pod_by_pod(folder, reader, query, wanted), query.tail)
+        found = _there(folder, reader, query, wanted)
         while True:
             for count, line in enumerate(found, 1):
                 yield marks.marked(line)
@@ -78,6 +78,16 @@ class _Filter(msgspec.Struct, frozen=True):
 
 def _filter(query: LogQuery, key: Key) -> _Filter:
     return _Filter(_writers(query, key), query.attempt, LineFilter(query))
+
+
+def _there(
+    folder: JobDir, reader: logfile.LogReader, query: LogQuery, wanted: _Filter
+) -> Iterator[LogLine]:
+    """What is there already."""
+    # The level of a line can be that of the line before, so levels are read forwards.
+    if query.tail is not None and not query.level and (query.follow or not query.all_pods):
+        return (_line(entry, lost) for lost, entry in reader.tail(query.tail, wanted.takes))
+    return _tail(_pod_by_pod(folder, reader, query, wanted), query.tail)
 
 
 def _pod_by_pod(
@@ -149,16 +159,20 @@ def _lines(reader: logfile.LogReader, wanted: _Filter) -> Iterator[LogLine]:
     for gone, entry in reader.read():
         lost += gone
         if wanted.takes(entry):
-            yield LogLine(
-                time=datetime.fromtimestamp(entry.time, UTC),
-                pod=entry.pod,
-                stream="stderr" if entry.stream == "stderr" else "stdout",
-                rank=entry.rank,
-                text=entry.text,
-                attempt=entry.attempt,
-                lost=lost,
-            )
+            yield _line(entry, lost)
             lost = 0
+
+
+def _line(entry: logfile.LogEntry, lost: int) -> LogLine:
+    return LogLine(
+        time=datetime.fromtimestamp(entry.time, UTC),
+        pod=entry.pod,
+        stream="stderr" if entry.stream == "stderr" else "stdout",
+        rank=entry.rank,
+        text=entry.text,
+        attempt=entry.attempt,
+        lost=lost,
+    )
 
 
 def _tail(lines: Iterator[LogLine], count: int | None) -> Iterator[LogLine]:
