@@ -30,7 +30,7 @@ def record_unreadable(recorder: Recorder) -> Callable[[Resource, WatchMeta, str]
         about = EventSubject(
             resource.api_version, resource.kind, whose.namespace, whose.name, whose.uid
         )
-        text = f"this {resource.kind} cannot be read: {why}; mend or delete it"
+        text = f"this {resource.kind} cannot be read: {why}; fix or delete it"
         recorder.record(about, "Warning", reasons.INVALID, text)
 
     return record

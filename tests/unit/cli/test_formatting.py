@@ -13,6 +13,7 @@ from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus
 from mpi_trainer.cli.output import formatting
 from mpi_trainer.cli.output.live_view import view
 from mpi_trainer.cli.verbs.mpijob.exec import pod_of, pod_of_rank
+from mpi_trainer.cli.verbs.mpijob.following import rank_table
 from mpi_trainer.cli.verbs.mpijob.stack import grouped
 from mpi_trainer.diagnose.progress import Progress
 from mpi_trainer.sdk.backends.backend import JobDetails, JobSummary, Key, LogLine, PodInfo, RankInfo
@@ -152,3 +153,18 @@ def test_ranks_at_the_same_place_are_one_whatever_their_process_numbers() -> Non
         (there, [2]),
         ("Process: python x.py\nThread (active)\n    main (x.py:3)", [0, 1]),
     ]
+
+
+def test_a_rank_table_of_many_ranks_has_those_that_failed() -> None:
+    ranks = [
+        RankInfo(n, f"w-{n}", "", 0, "signal 9 (SIGKILL)" if n % 2 else "exit code 0")
+        for n in range(100)
+    ]
+    assert rank_table([]) == rank_table([RankInfo(0, "w-0", "", 7, "")]) == ""
+    assert rank_table(ranks[:2]).splitlines()[1:] == [
+        "0     w-0  exit code 0",
+        "1     w-1  signal 9 (SIGKILL)",
+    ]
+    many = rank_table(ranks).splitlines()
+    assert [line.split()[0] for line in many[1:3]] == ["1", "3"]
+    assert many[-1] == "and 34 more"

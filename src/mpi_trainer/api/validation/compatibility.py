@@ -185,7 +185,7 @@ def _policy(job: TrainJob, runtime: Runtime, together: Effective) -> rules.Error
 def _brokers(runtime: Runtime, together: Effective) -> rules.Errors:
     """Flux is in the pods of one job, whose name and hosts it counts on."""
     nodes = next((one for one in together.jobs if one.name == NODE), None)
-    path, remedy = (*REF, "name"), "mend the runtime, or choose another"
+    path, remedy = (*REF, "name"), "fix the runtime, or choose another"
     if nodes is None or nodes.role != TRAINER:
         rule = f"its policy is flux, and it has no job `{NODE}` that is labelled as the trainer"
         yield FieldError(path, INVALID, runtime.name, rule, remedy)
@@ -207,7 +207,7 @@ def _injection(runtime: Runtime) -> rules.Errors:
             if name not in there:
                 what = f"job `{target.job_name}`, container `{name}`"
                 rule = f"its torch.envInjection names {what}, which it has not"
-                remedy = "mend the runtime, or choose another"
+                remedy = "fix the runtime, or choose another"
                 yield FieldError((*REF, "name"), INVALID, runtime.name, rule, remedy)
 
 

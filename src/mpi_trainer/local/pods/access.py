@@ -31,10 +31,13 @@ def pod_ranks(pods: Sequence[PodState]) -> tuple[ObservedRank, ...]:
     return ()
 
 
-def run_in(pod: PodState, command: Sequence[str]) -> int:
-    """Runs a command in the pod with the caller's terminal and the pod's environment."""
+def run_in(pod: PodState, command: Sequence[str], directory: str) -> int:
+    """Runs a command in that directory of the pod, with the caller's terminal and the pod's
+    environment; where the pod has no such directory, in its root."""
     main = next(_members(pod.pid), pod.pid)
-    entering = ["nsenter", f"--target={pod.pid}", *_namespaces(pod.pid), "--", *command]
+    inside = Path(f"/proc/{pod.pid}/root", directory.lstrip("/"))
+    place = [f"--wd={inside}"] if os.path.isdir(inside) else []  # noqa: PTH112 - never raises
+    entering = ["nsenter", f"--target={pod.pid}", *_namespaces(pod.pid), *place, "--", *command]
     return subprocess.run(entering, env=_environment(main), check=False).returncode
 
 

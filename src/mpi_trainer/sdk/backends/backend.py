@@ -358,7 +358,8 @@ class Backend(Protocol):
         """Returns when nothing of the job is left."""
 
     async def run_in(self, key: Key, pod: str, command: Sequence[str]) -> int:
-        """Runs a command inside a pod with the caller's terminal; its exit code."""
+        """Runs a command inside a pod, in the directory that the job works in, with the caller's
+        terminal; its exit code."""
 
     async def fetch(self, key: Key, path: str, destination: str) -> None:
         """Copies a file or directory out of the job, also of one that has ended."""

@@ -31,7 +31,7 @@ def command(
     launcher: bool,
     words: tuple[str, ...],
 ) -> int:
-    """Run a command beside a rank; its exit code is ours.
+    """Run a command beside a rank, in the job's directory; its exit code is ours.
 
     \b
     odh mpijob exec train --rank 1 -- hostname

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TypeVar
 
@@ -12,13 +12,15 @@ from mpi_trainer.cli import context
 from mpi_trainer.cli.main import FAILED, INTERRUPTED
 from mpi_trainer.cli.output import formatting, terminal
 from mpi_trainer.cli.output.verbosity import say
-from mpi_trainer.sdk.backends.backend import Backend, JobView, Key
+from mpi_trainer.sdk.backends.backend import Backend, JobView, Key, RankInfo
 from mpi_trainer.sdk.errors import JobError, JobNotFound, JobTimeout
 
 T = TypeVar("T")
 FIRST_SECONDS = 3.0
 EVERY_SECONDS = 10.0
 LOOK_SECONDS = 0.2
+MOST_RANKS = 16
+_WELL = ("0", "exit code 0")
 _WAITS = (conditions.CREATED, conditions.SUSPENDED, conditions.RESTARTING)
 
 
@@ -69,8 +71,9 @@ class WaitReport:
                     say(f"{self._key.name} waits: {reason}")
 
 
-async def verdict(backend: Backend, key: Key) -> int:
-    """Says how the job ended, or that it is gone; 0 only for success."""
+async def verdict(backend: Backend, key: Key, *, ranks: bool = False) -> int:
+    """Says how the job ended, or that it is gone; 0 only for success. Of one that failed, with
+    `ranks`, also how its ranks ended."""
     try:
         job = await backend.get(key)
     except JobNotFound as error:
@@ -78,7 +81,24 @@ async def verdict(backend: Backend, key: Key) -> int:
             f"job {key.name} was deleted while it was followed",
             f"Its output is gone with it; run it again with `{context.command_line('create')}`.",
         ) from error
+    if ranks and job.state == conditions.FAILED:
+        table = rank_table((await backend.details(key)).ranks)
+        if table:
+            say(f"\n{table}\n")
     return report_end(job)
+
+
+def rank_table(ranks: Sequence[RankInfo]) -> str:
+    """How ranks ended; of many only those that did not end well. Empty where nobody knows."""
+    shown = [rank for rank in ranks if rank.end]
+    if len(shown) > MOST_RANKS:
+        shown = [rank for rank in shown if rank.end not in _WELL]
+    if not shown:
+        return ""
+    rows = [(str(rank.rank), rank.pod, rank.end) for rank in shown[:MOST_RANKS]]
+    table = terminal.table(("RANK", "POD", "EXIT"), rows)
+    more = len(shown) - len(rows)
+    return f"{table}\nand {more} more" if more else table
 
 
 def report_end(job: JobView) -> int:

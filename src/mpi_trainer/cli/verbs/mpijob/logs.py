@@ -92,7 +92,7 @@ async def followed(backend: Backend, key: Key, query: LogQuery, printer: Printer
     if query.follow:
         async with following.reported_waits(backend, key) as report:
             await _printed(backend, key, query, printer, report.stop)
-        return await following.verdict(backend, key)
+        return await following.verdict(backend, key, ranks=True)
     if await _printed(backend, key, query, printer):
         return 0
     details = await backend.details(key)

@@ -269,9 +269,14 @@ class LocalBackend:
         await asyncio.to_thread(store.remove, self._find(key))
 
     async def run_in(self, key: Key, pod: str, command: Sequence[str]) -> int:
-        return await asyncio.to_thread(
-            access.run_in, _running_pod(self._find(key), key, pod), command
-        )
+        folder = self._find(key)
+        entered = _running_pod(folder, key, pod)
+        with readable(key):
+            replica = folder.job().launcher if entered.role == "launcher" else folder.job().worker
+            cwd = folder.settings().cwd
+        containers = replica.template.view.spec.containers
+        directory = (containers[0].working_dir if containers else "") or cwd
+        return await asyncio.to_thread(access.run_in, entered, command, directory)
 
     async def fetch(self, key: Key, path: str, destination: str) -> None:
         await asyncio.to_thread(self._fetch, key, path, Path(destination))
