@@ -238,12 +238,8 @@ def test_logs_are_chosen_by_rank_text_time_and_number(odh: Cli, done: str) -> No
 def test_following_a_failed_job_ends_with_its_code(odh: Cli, failed: str) -> None:
     said = odh("mpijob", "logs", failed, "--follow", code=1).stderr
     assert "Failed" in said
-    rows = [line.split() for line in said.splitlines()]
-    assert ["RANK", "POD", "EXIT"] in rows
-    assert {row[1] for row in rows if row and row[0] in ("0", "1")} <= {
-        f"{failed}-worker-0",
-        f"{failed}-worker-1",
-    }
+    assert ["RANK", "POD", "EXIT"] in [line.split() for line in said.splitlines()]
+    assert f"{failed}-worker-1" in said
 
 
 def test_ctrl_c_while_following_leaves_the_job_running(odh: Cli, lasting: str) -> None:
@@ -380,17 +376,13 @@ def test_wait_gives_up_with_124(odh: Cli, lasting: str) -> None:
     assert "and keeps running" in ended.stderr
 
 
-def test_exec_opens_in_the_directory_of_the_job(odh: Cli, lasting: str) -> None:
-    """L-6."""
-    for place in (("--rank", "1"), ("--worker", "0"), ("--launcher",)):
-        found = odh("mpijob", "exec", lasting, *place, "--", "pwd").stdout.strip()
-        assert found == str(odh.folder.resolve())
-
-
 def test_exec_runs_beside_the_rank_and_hands_its_code_on(odh: Cli, lasting: str) -> None:
     assert odh("mpijob", "exec", lasting, "--rank", "1", "--", "hostname").stdout == (
         f"{lasting}-worker-1\n"
     )
+    for place in (("--rank", "1"), ("--worker", "0"), ("--launcher",)):
+        found = odh("mpijob", "exec", lasting, *place, "--", "pwd").stdout
+        assert found == f"{odh.folder.resolve()}\n"
     odh("mpijob", "exec", lasting, "--launcher", "--", "sh", "-c", "exit 7", code=7)
     assert (
         "has no rank 99" in odh("mpijob", "exec", lasting, "--rank", "99", "--", "x", code=2).stderr
