@@ -305,3 +305,18 @@ for number in range(20): say(1, f"line {number}\\n"); time.sleep(.2)
     assert printed.startswith(b"first\n")
     last = [line.partition(b">")[2] for line in printed.split(b"\n")[-5:-1]]
     assert last == [b"line %d" % number for number in range(16, 20)]
+
+
+def test_a_runner_that_is_killed_leaves_nobody_with_its_pipe(tmp_path: Path) -> None:
+    """`mpirun --version | grep` waited for ever: who looked at the file's size was never told."""
+    (tmp_path / "launch").mkdir()
+    env = {**os.environ, "MPI_TRAINER_SCRATCH": str(tmp_path), "MPI_TRAINER_STREAMS": "test"}
+    words = ["/bin/sh", str(AGENT / "streams.sh"), "run", "sleep", "60"]
+    nothing = subprocess.DEVNULL
+    with subprocess.Popen(words, stdin=nothing, stdout=-1, stderr=nothing, env=env) as runner:
+        while not [*tmp_path.glob("launch/streams.*/1.seen")]:
+            time.sleep(0.02)
+        time.sleep(0.5)
+        runner.kill()
+        runner.wait()
+        assert runner.communicate(timeout=20)[0] == b""

@@ -186,9 +186,11 @@ measure() {
     [ $((mt_free * 256)) -ge "$mt_most" ] || mt_most=$((mt_free * 256))
 }
 
-# Asks all the time whether a file has grown too large; only a copier empties it.
+# Asks all the time whether a file has grown too large; only a copier empties it. It holds our
+# streams, and the signal that ends it is lost where it comes before the shell has begun: so it goes
+# when the runner has gone.
 bound() {
-    while :; do
+    while [ -d "/proc/$$" ]; do
         nap 2
         for mt_number in 1 2; do
             [ -s "$mt_folder/$mt_number" ] || continue
