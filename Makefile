@@ -35,7 +35,7 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	shellcheck tools/*.sh src/mpi_trainer/layout/agent/*.sh src/mpi_trainer/layout/policies/flux/*.sh .ci/run
+	shellcheck tools/*.sh src/mpi_trainer/layout/agent/*.sh src/mpi_trainer/layout/policies/flux/*.sh src/mpi_trainer/layout/smoke/*.sh .ci/run
 	$(BIN)/python -m tools.sizes
 	$(BIN)/python -m tools.examples --check
 	$(BIN)/python -m tools.crds --check

@@ -41,6 +41,8 @@ GROUPS: Final = {
         "JobState",
         "ReplicaCount",
         "Finding",
+        "CheckReport",
+        "CheckStep",
         "JobMetrics",
         "PodUsage",
         "GpuUsage",

@@ -37,6 +37,7 @@ from collections.abc import Callable, Mapping
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.kinds.mpijob import RunPolicy, SchedulingPolicy
 from mpi_trainer.api.kinds.trainjob import RuntimeRef, Trainer, TrainJobSpec, TrainJobStatus
+from mpi_trainer.check.report import CheckReport, CheckStep
 from mpi_trainer.diagnose.finding import Finding
 from mpi_trainer.diagnose.progress import Progress
 from mpi_trainer.sdk.backends.backend import (
@@ -116,6 +117,8 @@ __all__ = [
     "AsyncTrainJob",
     "AsyncTrainJobClient",
     "AsyncTrainingClient",
+    "CheckReport",
+    "CheckStep",
     "ClusterUnreachable",
     "Event",
     "EventInfo",

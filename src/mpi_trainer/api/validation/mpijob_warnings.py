@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mpi_trainer.api import names
 from mpi_trainer.api.errors import SUSPICIOUS, FieldError, Path
@@ -41,16 +41,21 @@ def _ranks(job: MPIJob) -> Warnings:
     """More ranks than slots, where the launcher's own words say how many."""
     container = next(iter(job.launcher.template.view.spec.containers), None)
     words = (*(container.command or ()), *(container.args or ())) if container else ()
+    slots = (job.workers + bool(job.spec.run_launcher_as_worker)) * job.slots
+    yield from too_many_ranks((*SPECS, LAUNCHER), words, slots)
+
+
+def too_many_ranks(path: Path, words: Sequence[str], slots: int) -> Warnings:
+    """Of a launcher whose command is mpirun itself, and says how many ranks it starts."""
     if not words or words[0].rpartition("/")[2] not in ("mpirun", "mpiexec"):
         return
     count = next((n for o, n in itertools.pairwise(words[:9]) if o in ("-n", "-np", "--np")), "")
-    slots = (job.workers + bool(job.spec.run_launcher_as_worker)) * job.slots
     allowed = any("oversubscribe" in word for word in words)
     ranks = int(count) if count.isascii() and count.isdecimal() and len(count) < 8 else 0
     if slots and ranks > slots and not allowed:
         rule = f"mpirun starts {ranks} ranks, and the job has {slots} slots"
         remedy = "add workers or slotsPerWorker, or allow it with --oversubscribe"
-        yield FieldError((*SPECS, LAUNCHER), SUSPICIOUS, rule=rule, remedy=remedy)
+        yield FieldError(path, SUSPICIOUS, rule=rule, remedy=remedy)
 
 
 def _replica(job: MPIJob, name: str, spec: ReplicaSpec) -> Warnings:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from mpi_trainer.api.kinds import trainjob as api
 from mpi_trainer.api.kinds.conditions import STATES
 from mpi_trainer.api.kinds.trainjob import KIND, TrainJobSpec
+from mpi_trainer.check.report import CheckReport
 from mpi_trainer.sdk.backends.backend import Backend, EventInfo, JobDetails, LogLine
 from mpi_trainer.sdk.client.connect import connect
 from mpi_trainer.sdk.errors import K8sApiException, RuntimeNotFound
@@ -338,6 +339,34 @@ class AsyncTrainJobClient(_TrainJobs):
         space = namespace or self.namespace
         return training_runtime(await find_runtime(self.backend, name, space, kind))
 
+    async def test_runtime(
+        self: Client,
+        name: str,
+        namespace: str | None = None,
+        kind: str = "",
+        timeout: float = 300.0,  # noqa: ASYNC109 - the word that users know
+        smoke_run: bool = True,
+    ) -> CheckReport:
+        """Whether jobs of this runtime can work: what reading shows, then a smoke run of two nodes
+        with one rank each, which is removed afterwards.
+
+        Args:
+            name: The runtime's name, found as `get_runtime` finds it.
+            namespace: Where the smoke run goes; by default the client's.
+            kind: TrainingRuntime or ClusterTrainingRuntime.
+            timeout: Seconds after which the smoke run is given up.
+            smoke_run: False only reads the runtime.
+
+        Raises:
+            RuntimeNotFound: There is none.
+        """
+        from mpi_trainer.sdk.job.check import Target, check
+
+        space = namespace or self.namespace
+        found = await find_runtime(self.backend, name, space, kind)
+        target = Target(found, found)
+        return await check(self.backend, target, space, timeout=timeout, smoke_run=smoke_run)
+
     list = AsyncMPIJobClient.list
     status = AsyncMPIJobClient.status
     describe = AsyncMPIJobClient.describe
@@ -383,6 +412,7 @@ class AsyncTrainingClient(Client):
     train = AsyncTrainJobClient.train
     list_runtimes = AsyncTrainJobClient.list_runtimes
     get_runtime = AsyncTrainJobClient.get_runtime
+    test_runtime = AsyncTrainJobClient.test_runtime
     get_job = AsyncMPIJobClient.get
     list_jobs = AsyncMPIJobClient.list
     get_job_status = AsyncMPIJobClient.status
@@ -425,6 +455,7 @@ class TrainJobClient(_TrainJobs):
     train = converting(AsyncTrainJobClient.train, TrainJob.like)
     list_runtimes = blocking(AsyncTrainJobClient.list_runtimes)
     get_runtime = blocking(AsyncTrainJobClient.get_runtime)
+    test_runtime = blocking(AsyncTrainJobClient.test_runtime)
     list = MPIJobClient.list
     status = MPIJobClient.status
     describe = MPIJobClient.describe
@@ -447,6 +478,7 @@ class TrainingClient(Client):
     train = TrainJobClient.train
     list_runtimes = TrainJobClient.list_runtimes
     get_runtime = TrainJobClient.get_runtime
+    test_runtime = TrainJobClient.test_runtime
     get_job = MPIJobClient.get
     list_jobs = MPIJobClient.list
     get_job_status = MPIJobClient.status

@@ -21,6 +21,7 @@ from mpi_trainer.api.kinds import mpijob as api
 from mpi_trainer.api.kinds.mpijob import OPEN_MPI, RunPolicy
 from mpi_trainer.api.spelling import nearest
 from mpi_trainer.api.yaml.decode import decode
+from mpi_trainer.check.report import CheckReport
 from mpi_trainer.layout.mpi import REGISTRY
 from mpi_trainer.sdk import event_loop
 from mpi_trainer.sdk.backends.backend import Backend, JobView, Key
@@ -37,6 +38,7 @@ from mpi_trainer.sdk.job.specs import (
     with_volume,
 )
 from mpi_trainer.sdk.job.state import JobState, job_state
+from mpi_trainer.sdk.synchronous import blocking
 
 
 class Job(JobHandle):
@@ -256,6 +258,13 @@ class Job(JobHandle):
         meta = msgspec.structs.replace(job.metadata, namespace=self.namespace)
         return msgspec.structs.replace(job, metadata=meta)
 
+    async def _with_volumes(self) -> api.MPIJob:
+        """The job with the sources of volumes that have only a name."""
+        job = self._placed()
+        for name in sorted(self._volumes):
+            job = with_volume(job, name, await self.backend.volume(name, self.namespace))
+        return job
+
     def validate(self) -> None:
         """Checks the job as `create()` does.
 
@@ -338,11 +347,26 @@ class AsyncMPIJob(Job, AsyncOperations):
             ValueError: The job makes no sense, or (JobExists) its name is taken.
         """
         self.validate()
-        job = self._placed()
-        for name in sorted(self._volumes):
-            job = with_volume(job, name, await self.backend.volume(name, self.namespace))
-        self._note(await self.backend.create(job, self._workdir))
+        self._note(await self.backend.create(await self._with_volumes(), self._workdir))
         return self
+
+    async def check(
+        self: Job,
+        timeout: float = 300.0,  # noqa: ASYNC109 - the word that users know
+        smoke_run: bool = True,
+    ) -> CheckReport:
+        """Whether the job can work, before it is created: what reading shows, then a smoke run of
+        two pods with the job's own image and settings, which is removed afterwards.
+
+        Args:
+            timeout: Seconds after which the smoke run is given up.
+            smoke_run: False only reads the job.
+        """
+        from mpi_trainer.sdk.job.check import Target, check
+
+        target = Target(mpijob_with_defaults(await self._with_volumes()), filled=True)
+        work = check(self.backend, target, self.namespace, timeout=timeout, smoke_run=smoke_run)
+        return await work
 
 
 class MPIJob(Job, Operations):
@@ -372,3 +396,5 @@ class MPIJob(Job, Operations):
             ValueError: The job makes no sense, or (JobExists) its name is taken.
         """
         return event_loop.run(AsyncMPIJob.create(self))
+
+    check = blocking(AsyncMPIJob.check)

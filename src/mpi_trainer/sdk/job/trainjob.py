@@ -19,6 +19,7 @@ from mpi_trainer.api.kinds.runtime import CLUSTER, MPI, NAMESPACED, Runtime
 from mpi_trainer.api.kinds.runtime import to_wire as runtime_manifest
 from mpi_trainer.api.kinds.trainjob import KIND, RuntimeRef, Trainer, TrainJobSpec, TrainJobStatus
 from mpi_trainer.api.yaml.decode import decode
+from mpi_trainer.check.report import CheckReport
 from mpi_trainer.layout.launch import mpi_command
 from mpi_trainer.sdk import event_loop
 from mpi_trainer.sdk.backends.backend import Backend, JobView, Key
@@ -28,6 +29,7 @@ from mpi_trainer.sdk.job.handle import AsyncOperations, JobHandle, Operations
 from mpi_trainer.sdk.job.mpijob import new_name
 from mpi_trainer.sdk.job.specs import ResourceRequirements, amounts, literal, variables
 from mpi_trainer.sdk.job.state import JobState, job_state
+from mpi_trainer.sdk.synchronous import blocking
 
 replace = msgspec.structs.replace
 
@@ -317,6 +319,28 @@ class AsyncTrainJob(TrainJobBase, AsyncOperations):
         self._note(await self.backend.create_trainjob(job))
         return self
 
+    async def check(
+        self: TrainJobBase,
+        timeout: float = 300.0,  # noqa: ASYNC109 - the word that users know
+        smoke_run: bool = True,
+    ) -> CheckReport:
+        """Whether the job can work, before it is created: what reading shows, then a smoke run of
+        two nodes with its runtime and settings, which is removed afterwards.
+
+        Args:
+            timeout: Seconds after which the smoke run is given up.
+            smoke_run: False only reads the job and its runtime.
+
+        Raises:
+            RuntimeNotFound: Its runtime is not there.
+        """
+        from mpi_trainer.sdk.job.check import Target, check
+
+        job = trainjob_with_defaults(self._placed())
+        target = Target(job, await self.backend.runtime(job.spec.runtime_ref, self.namespace))
+        work = check(self.backend, target, self.namespace, timeout=timeout, smoke_run=smoke_run)
+        return await work
+
 
 class TrainJob(TrainJobBase, Operations):
     __doc__ = TrainJobBase.__doc__
@@ -345,3 +369,5 @@ class TrainJob(TrainJobBase, Operations):
             RuntimeNotFound: Its runtime is not there.
         """
         return event_loop.run(AsyncTrainJob.create(self))
+
+    check = blocking(AsyncTrainJob.check)

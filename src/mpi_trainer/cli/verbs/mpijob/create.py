@@ -15,7 +15,7 @@ from mpi_trainer.api.kinds.mpijob import OPEN_MPI, MPIJob
 from mpi_trainer.cli import context, job_files
 from mpi_trainer.cli.output.verbosity import say, verbosity_options
 from mpi_trainer.cli.parameters import Mount, Mpi, Pair, check_claims
-from mpi_trainer.cli.verbs.mpijob import options, submit
+from mpi_trainer.cli.verbs.mpijob import check_first, options, submit
 from mpi_trainer.cli.verbs.mpijob.overrides import split_command
 from mpi_trainer.cli.verbs.mpijob.pod_options import pod_options, with_pod_options
 from mpi_trainer.sdk.job.new import NewJob, name_for
@@ -24,6 +24,7 @@ from mpi_trainer.sdk.job.specs import LOCAL_IMAGE, ResourceRequirements
 if TYPE_CHECKING:
     from mpi_trainer.api.yaml.load import JobFile
     from mpi_trainer.local.execute.settings import LocalSettings
+    from mpi_trainer.sdk.backends.backend import Backend
 
 OF_COMMANDS = (
     "workers",
@@ -109,6 +110,7 @@ class _Create(click.Command):
     help="Send this folder along: the job works in it, wherever it runs.",
 )  # fmt: skip
 @click.option("--as-is", is_flag=True, help="Do not put `mpirun -n RANKS` before the command.")
+@check_first.option
 @pod_options
 @options.submission
 @verbosity_options
@@ -146,6 +148,11 @@ def command(**given: Any) -> int:
         _check_for_a_cluster(given)
         jobs = jobs if file else [_for_a_cluster(job) for job in jobs]
         others = job_files.attachments(file, given["namespace"])
+        if given["check_first"]:
+            cluster = context.cluster()
+            submit.attach(cluster, others)
+            _demand_checks(cluster, jobs, given["namespace"], filled=not file or given["workdir"])
+            others = []
         if given["workdir"]:
             return submit.shipped(jobs, others, given["workdir"], after)
         jobs = jobs if file else [submit.adjusted(job) for job in jobs]
@@ -156,6 +163,8 @@ def command(**given: Any) -> int:
         settings = msgspec.structs.replace(settings, cwd=str(Path(given["workdir"]).resolve()))
     if not file and not given["as_is"]:
         _check_command(given, settings)
+    if given["check_first"]:
+        _demand_checks(context.connect(settings), jobs, given["namespace"])
     return submit.submitted(jobs, settings, after)
 
 
@@ -163,6 +172,16 @@ def _check_claims(given: dict[str, Any], jobs: list[MPIJob]) -> None:
     from mpi_trainer.local.execute.prepare import claim_names
 
     check_claims(given["claims"], {name for job in jobs for name in claim_names(job)})
+
+
+def _demand_checks(
+    backend: Backend, jobs: list[MPIJob], namespace: str, *, filled: bool = True
+) -> None:
+    from mpi_trainer.sdk.job.check import Target
+
+    for job in jobs:
+        sound, _ = job_files.validated(job)
+        check_first.demand(backend, Target(sound, filled=bool(filled)), namespace)
 
 
 def _check_command(given: dict[str, Any], settings: LocalSettings) -> None:

@@ -78,7 +78,7 @@ def to_the_cluster(jobs: list[MPIJob], others: list[dict[str, Any]], after: Afte
     """One request for each object; only following a job needs more of a client."""
     backend = cluster(single=True)
     jobs = [checked(job, after) for job in jobs]
-    _attach(backend, others)
+    attach(backend, others)
     for text in dict.fromkeys(text for job in jobs for text in run_async(backend.missing(job))):
         say(f"warning: {text}")
     # The name is the server's where the job has only the beginning of one.
@@ -92,7 +92,7 @@ def shipped(
     """Jobs with a folder of this machine, which travels with each of them."""
     backend = cluster()
     jobs = [checked(job, after) for job in jobs]
-    _attach(backend, others)
+    attach(backend, others)
     stored = _sent(jobs, lambda job: run_async(backend.create(job, workdir)), after)
     return _afterwards(lambda: backend, stored, after)
 
@@ -106,13 +106,13 @@ def copied(job: MPIJob, original: Key, after: AfterSubmit) -> int:
 def train_to_the_cluster(job: TrainJob, others: list[dict[str, Any]], after: AfterSubmit) -> int:
     """A TrainJob; its runtime is the cluster's."""
     backend = cluster(single=True)
-    _attach(backend, others)
+    attach(backend, others)
     stored = run_async(backend.create_trainjob(job))
     _print_stored([stored], after)
     return _afterwards(connect, stored, after)
 
 
-def _attach(backend: ClusterBackend, others: list[dict[str, Any]]) -> None:
+def attach(backend: ClusterBackend, others: list[dict[str, Any]]) -> None:
     """Makes what the jobs of a file mount, where it is not there yet."""
     for each in others:
         made = run_async(backend.attach(each))

@@ -9,6 +9,7 @@ from mpi_trainer.cli.lazy import group
 VERBS = {
     "list": ("runtime.list", "List the runtimes that TrainJobs can name."),
     "describe": ("runtime.describe", "Show a runtime: policy, image, nodes, resources."),
+    "test": ("runtime.test", "Test a runtime, or the job in a file, before it is used."),
 }
 
 

@@ -31,6 +31,15 @@ def command(*, name: str, namespace: str, form: Format) -> None:
     \b
     odh runtime describe mpi-openmpi-cpu
     """
+    runtime = find(name, namespace)
+    if form.structured:
+        click.echo(formats.rendered(to_wire(runtime), form))
+        return
+    click.echo("\n".join(page(runtime)))
+
+
+def find(name: str, namespace: str) -> Runtime:
+    """The one that a TrainJob of this namespace would get by that name."""
     runtimes = run_async(connect(single=True).runtimes(namespace))
     runtime = next((each for each in runtimes if each.name == name), None)
     if runtime is None:
@@ -38,10 +47,7 @@ def command(*, name: str, namespace: str, form: Format) -> None:
         meant = nearest(name, names)
         hint = f"Did you mean `{meant}`?" if meant else f"There are: {', '.join(names) or 'none'}."
         raise JobNotFound(f"there is no runtime {name}", hint)
-    if form.structured:
-        click.echo(formats.rendered(to_wire(runtime), form))
-        return
-    click.echo("\n".join(page(runtime)))
+    return runtime
 
 
 def page(runtime: Runtime) -> Iterator[str]:

@@ -16,12 +16,13 @@ from mpi_trainer.cli.context import run_async
 from mpi_trainer.cli.output.verbosity import detail, say, verbosity_options
 from mpi_trainer.cli.parameters import Mpi, Pair, check_claims
 from mpi_trainer.cli.verbs.mpi import ensure_installed
-from mpi_trainer.cli.verbs.mpijob import options, submit
+from mpi_trainer.cli.verbs.mpijob import check_first, options, submit
 from mpi_trainer.cli.verbs.mpijob.pod_options import add_to_metadata, job_options
 from mpi_trainer.local.execute.prepare import prepare_train
 from mpi_trainer.local.execute.settings import current_settings
 from mpi_trainer.local.pods.environment import Materials
 from mpi_trainer.sdk.backends.local.backend import LocalBackend
+from mpi_trainer.sdk.job.check import Target
 
 replace = msgspec.structs.replace
 
@@ -36,6 +37,7 @@ replace = msgspec.structs.replace
     help="Directory that stands for a PersistentVolumeClaim.",
 )  # fmt: skip
 @click.option("--suspended", is_flag=True, help="Create it, but let it wait for `resume`.")
+@check_first.option
 @job_options
 @options.submission
 @verbosity_options
@@ -59,6 +61,12 @@ def command(**given: Any) -> int:
     if context.on_cluster():
         _check_for_a_cluster(given, file)
         others = job_files.attachments(file, given["namespace"])
+        if given["check_first"]:
+            cluster = context.cluster()
+            submit.attach(cluster, others)
+            runtime = run_async(cluster.runtime(job.spec.runtime_ref, job.namespace))
+            check_first.demand(cluster, Target(job, runtime), job.namespace)
+            others = []
         return submit.train_to_the_cluster(job, others, after)
     runtime = job_files.runtime_for(job, file, given["runtime"])
     settings = replace(
@@ -75,6 +83,9 @@ def command(**given: Any) -> int:
         detail(note)
     ensure_installed(local.distribution)
     backend = LocalBackend(settings)
+    if given["check_first"]:
+        near = LocalBackend(replace(settings, distribution=local.distribution.name))
+        check_first.demand(near, Target(job, runtime, brought=True), job.namespace)
     return submit.followed(backend, run_async(backend.create_trainjob(job, runtime)), after)
 
 

@@ -397,6 +397,10 @@ class ClusterBackend:
         async with self._connected() as server:
             return await choices.namespaces(server, self.namespace)
 
+    async def namespace_labels(self, namespace: str) -> Mapping[str, str]:
+        async with self._connected() as server:
+            return await choices.namespace_labels(server, namespace)
+
     async def volume(self, name: str, namespace: str) -> Mapping[str, Any]:
         async with self._connected() as server:
             return await choices.volume(server, name, namespace)

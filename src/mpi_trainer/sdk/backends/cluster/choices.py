@@ -66,6 +66,18 @@ async def namespaces(server: ApiServer, own: str) -> list[str]:
     return [own]
 
 
+async def namespace_labels(server: ApiServer, namespace: str) -> Mapping[str, str]:
+    """Of its project where the caller may not read namespaces."""
+    for resource in (NAMESPACES, PROJECTS):
+        try:
+            found = await server.call(requests.get(resource, "", namespace), _Named)
+        except (NotFound, Forbidden):
+            continue
+        labels: Mapping[str, str] = found.metadata.labels
+        return labels
+    return {}
+
+
 async def runtimes(server: ApiServer, namespace: str) -> list[Runtime]:
     """The cluster's must be there to be listed; those of a namespace are rare and often closed."""
     own = await _listed(server, TRAINING_RUNTIMES, dict[str, Any], namespace) or ()
