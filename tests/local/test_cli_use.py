@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
@@ -371,3 +372,26 @@ def test_a_backend_that_does_not_exist_is_refused(odh: Cli) -> None:
     ended = subprocess.run([ODH, "list"], env=env, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
     assert "MPI_TRAINER_BACKEND is 'clustr'; set it to local or cluster" in ended.stderr
+
+
+def test_messages_of_open_mpi_take_one_line_on_a_terminal_only(odh: Cli) -> None:
+    """L-6: the rank table and the verdict say it all; a pipe gets every line."""
+    program = "from mpi4py import MPI; c = MPI.COMM_WORLD; c.rank or c.Abort(7); c.Barrier()"
+    words = ("run", "-w", "2", "--mpi", "openmpi", "--", "python", "-c", program)
+    frame = "-" * 74
+    assert odh(*words, code=1).stderr.count(frame) >= 2
+    ours, theirs = pty.openpty()
+    env = {**odh.env, "TERM": "xterm"}
+    with subprocess.Popen(
+        [ODH, *words], cwd=odh.folder, env=env, stdin=theirs, stdout=theirs, stderr=theirs
+    ):
+        os.close(theirs)
+        seen = b""
+        with contextlib.suppress(OSError):  # how Linux tells that nobody writes any more
+            while data := os.read(ours, 65536):
+                seen += data
+    os.close(ours)
+    text = seen.decode(errors="replace")
+    assert frame not in text
+    assert "Open MPI: MPI_ABORT was invoked on rank 0" in text
+    assert "exit code 7" in text

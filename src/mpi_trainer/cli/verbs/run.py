@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TextIO
 
 import click
 import msgspec
@@ -14,6 +14,7 @@ from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.cli import context
 from mpi_trainer.cli.main import FAILED, INTERRUPTED
 from mpi_trainer.cli.output import terminal
+from mpi_trainer.cli.output.mpi_messages import MessageFolder
 from mpi_trainer.cli.parameters import Mount, Pair, check_claims
 from mpi_trainer.cli.verbs.mpi import ensure_installed
 from mpi_trainer.cli.verbs.mpijob.options import Span, whole_seconds
@@ -121,6 +122,7 @@ def _run(job: LocalRun, ready: RunPlan, options: dict[str, Any]) -> reports.JobE
     started = datetime.now(UTC)
     printer = _Printer(quiet=options["quiet"], data_elsewhere=options["output"] != "text")
     ended = run(ready, printer.hear)
+    printer.finish()
     launcher = job.layout.launcher
     run_history.add(
         run_history.RunRecord(
@@ -217,14 +219,29 @@ class _Printer:
     def __init__(self, *, quiet: bool, data_elsewhere: bool) -> None:
         self._quiet = quiet
         self._data_elsewhere = data_elsewhere
+        self._folder = MessageFolder[Line]()
+
+    def finish(self) -> None:
+        """After the last report."""
+        for line in self._folder.rest():
+            self._print(line)
+
+    def _stream(self, line: Line) -> TextIO:
+        return sys.stderr if line.stream == "stderr" or self._data_elsewhere else sys.stdout
+
+    def _print(self, line: Line) -> None:
+        stream = self._stream(line)
+        tag = "" if line.rank is None else terminal.rank_tag(line.rank, stream) + " "
+        print(f"{tag}{line.text}", file=stream, flush=True)
 
     def hear(self, report: reports.Report) -> None:
         match report:
             case Line():
-                to_err = report.stream == "stderr" or self._data_elsewhere
-                stream = sys.stderr if to_err else sys.stdout
-                tag = "" if report.rank is None else terminal.rank_tag(report.rank, stream) + " "
-                print(f"{tag}{report.text}", file=stream, flush=True)
+                if self._stream(report).isatty():
+                    for line in self._folder.feed(report):
+                        self._print(line)
+                else:
+                    self._print(report)
             case reports.EventReport() if not self._quiet and report.reason == reasons.RESTARTING:
                 terminal.say(terminal.faint(f"Restarting: {report.message}"))
             case reports.Note() if not self._quiet:

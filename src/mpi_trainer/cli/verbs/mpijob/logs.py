@@ -16,6 +16,7 @@ from mpi_trainer.cli.context import connect, run_async
 from mpi_trainer.cli.main import FAILED, INTERRUPTED
 from mpi_trainer.cli.output import terminal
 from mpi_trainer.cli.output.errors import worded
+from mpi_trainer.cli.output.mpi_messages import MessageFolder
 from mpi_trainer.cli.output.verbosity import say, verbosity_options
 from mpi_trainer.cli.verbs.mpijob import following, options
 from mpi_trainer.diagnose.log_levels import LEVELS
@@ -61,6 +62,8 @@ def command(
     odh mpijob logs train --level warning         warnings and errors, with their tracebacks
 
     On a cluster the pods of an attempt go when the next one begins; its last lines stay.
+    On a terminal the messages of Open MPI about ranks that ended take one line each; a file or a
+    pipe gets every line.
     With --follow the exit code is the job's: 0 succeeded, 1 failed.
     """
     query = LogQuery(**{**chosen, "level": chosen["level"] or ""})
@@ -123,7 +126,7 @@ async def _printed(
     finally:
         if flushing:
             flushing.cancel()
-        printer.flush()
+        printer.finish()
     return some
 
 
@@ -174,8 +177,24 @@ class Printer:
         self._timestamps = timestamps
         self._prefix = prefix
         self._at_once = sys.stdout.isatty()
+        self._folder = MessageFolder[LogLine]() if self._at_once and not json else None
 
     def print(self, line: LogLine) -> None:
+        if self._folder is None:
+            self._print(line)
+            return
+        # A note stands before its own line, so that is not folded.
+        noted = line.lost or line.notes
+        for one in (*self._folder.rest(), line) if noted else self._folder.feed(line):
+            self._print(one)
+
+    def finish(self) -> None:
+        """After the last line."""
+        for line in self._folder.rest() if self._folder else ():
+            self._print(line)
+        self.flush()
+
+    def _print(self, line: LogLine) -> None:
         if line.lost:
             self._note(f"{line.lost} lines before this one are gone: the log is bounded")
         for note in line.notes:
