@@ -6,6 +6,7 @@ Upstream's definitions, runtimes and examples come from its released module.
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import yaml
 
 from tests.api.schemas import checked, nodes
 from tests.cluster import Kubectl, Object, define, eventually
+from tests.pages import ROOT
 from tests.unit.api.trainers import runtime, train_job
 from tools.cluster.build import source_of
 from tools.cluster.components import TRAINER
@@ -153,3 +155,20 @@ def test_explain_describes_our_fields(jobs: Kubectl) -> None:
     ):
         text = jobs("explain", path)
         assert "<no description>" not in text.partition("FIELDS:")[2]
+
+
+def test_the_documented_kustomization_names_another_registry(
+    namespace: Kubectl, tmp_path: Path
+) -> None:
+    """DOC-1, W-10: of every image that nodes could not pull, and of no other."""
+    page = (ROOT / "docs/install.md").read_text()
+    (text,) = re.findall(r"```yaml\n# my-runtimes/[^\n]*\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "manifests").symlink_to(ROOT / "manifests")
+    folder = tmp_path / "my-runtimes"
+    folder.mkdir()
+    (folder / "kustomization.yaml").write_text(text)
+    made = namespace("kustomize", str(folder))
+    images = set(re.findall(r"image: (\S+)", made))
+    assert not [image for image in images if image.startswith("localhost/")], images
+    assert "registry.example.com/team/mpi-openmpi:5.0" in images
+    assert any(image.startswith("quay.io/opendatahub/") for image in images)

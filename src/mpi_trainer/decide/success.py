@@ -16,6 +16,11 @@ from mpi_trainer.api.kinds import pod_status
 from mpi_trainer.decide import reasons
 from mpi_trainer.decide.observed import Failure, Observed, ObservedRank
 
+_NO_RANK = (
+    "MPI started no rank: only the launcher's own command ran, and the {} workers did nothing. "
+    "Start the program with mpirun."
+)
+
 
 class ExpectedRanks(msgspec.Struct, frozen=True):
     """Where ranks are meant to run: so many workers of so many slots each, and perhaps the
@@ -72,11 +77,16 @@ def hidden_failure(expected: ExpectedRanks, observed: Observed) -> Failure | Non
 
 
 def placement_warning(expected: ExpectedRanks, observed: Observed) -> str:
-    """Where the ranks of a success ran, if that is unusual; it may be meant so."""
+    """Where the ranks of a success ran, if that is unusual, or that there were none; it may be
+    meant so."""
     ranks = tuple(r for r in observed.ranks if r.attempt == observed.record.attempt)
-    if not ranks or not expected.workers:
+    if not expected.workers:
         return ""
     launcher = expected.launcher
+    if not ranks:
+        ended = observed.launcher()
+        none = ended is not None and ended.end is not None and ended.end.unstarted
+        return _NO_RANK.format(expected.workers) if none else ""
     there = Counter(r.pod for r in ranks)
     if there.get(launcher) and not expected.launcher_works:
         return f"{there[launcher]} of {len(ranks)} ranks ran on the launcher, which is no worker."

@@ -17,7 +17,8 @@ _ITEM = re.compile(r"(?P<what>[^()]+) \((?P<where>(?:[^()]|\([^()]*\))*)\)(?:, )
 _MUST_SPECIFY = re.compile(r"failed quota: (?P<quota>[^:]+): must specify (?P<what>.*)", re.DOTALL)
 _WEBHOOK = re.compile(r'admission webhook "(?P<name>[^"]+)" denied the request: (?P<why>.*)', re.S)
 _SCC = "unable to validate against any security context constraint"
-_FIELD = re.compile(r"(?P<field>spec(?:\.[A-Za-z]+(?:\[\d+\])?)+): (?P<why>.*)")
+# Several stand in brackets, one behind the other.
+_FIELD = re.compile(r"(?P<field>spec(?:\.[A-Za-z]+(?:\[\d+\])?)+): ")
 # From the admission plugin ServiceAccount.
 _NO_ACCOUNT = re.compile(
     r'error looking up service account [^/\s]+/(?P<name>[^:\s]+): serviceaccount "[^"]*" not found'
@@ -78,10 +79,15 @@ def _errors(path: Path, message: str) -> Iterator[FieldError]:
         where = (*path, "containers", 0, "resources")
         yield FieldError(where, FORBIDDEN, rule=rule, remedy="ask for an amount within it")
     elif named := list(_FIELD.finditer(message)):
-        for one in named:
+        ends = (*(one.start() for one in named[1:]), len(message))
+        several = "is invalid: [" in message
+        for one, end in zip(named, ends, strict=True):
             where = (*path, *_steps(one["field"]))
+            why = message[one.end() : end].rstrip().removesuffix("," if end < len(message) else "")
+            why = why.removesuffix("]") if several and end == len(message) else why
             remedy = "see the Pod's API reference for this field"
-            yield FieldError(where, INVALID, rule=_short(one["why"]), remedy=remedy)
+            rule = _short(why).removeprefix(f"{INVALID}: ")
+            yield FieldError(where, INVALID, rule=rule, remedy=remedy)
     else:
         rule = f"the API server refuses the pods: {_short(message)}"
         yield FieldError(path, FORBIDDEN, rule=rule, remedy="change the pod template")

@@ -70,6 +70,17 @@ def test_a_surprising_placement_is_a_warning_and_a_success(
     assert words in warning.message
 
 
+def test_a_success_without_a_rank_is_a_warning() -> None:
+    """W-9: where the agent has watched; else nobody knows."""
+    job, _ = running_job()
+    for unstarted in (True, False):
+        ended = launcher("Succeeded", end=End(code=0, unstarted=unstarted))
+        decision = decide(job, observe(ended, *DONE[1:]), at(5))
+        assert c.holds(decision.status.conditions, c.SUCCEEDED)
+        said = [e.message for e in decision.events if e.type == "Warning"]
+        assert [text.startswith("MPI started no rank") for text in said] == [True] * unstarted
+
+
 @pytest.mark.parametrize(
     ("ranks", "reason", "words"),
     [

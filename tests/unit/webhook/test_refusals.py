@@ -76,6 +76,25 @@ def test_refusal_is_put_at_its_field(message: str, field: str, words: str) -> No
     assert found[0].remedy
 
 
+def test_each_of_several_fields_is_an_error_of_its_own() -> None:
+    """W-8: they were one, with the bracket of the server's list at its end."""
+    message = (
+        'Pod "x" is invalid: [spec.containers[0].ports[0].containerPort: Invalid value: 70000: '
+        "must be between 1 and 65535, inclusive, spec.containers[0].ports[1].name: Invalid value: "
+        '"a-long-name[0]": must be no more than 15 characters, spec.dnsPolicy: Unsupported value: '
+        '"x": supported values: "Default", "None"]'
+    )
+    remedy = "; see the Pod's API reference for this field"
+    assert [str(error) for error in refusals.at((), message)] == [
+        "containers[0].ports[0].containerPort: Invalid value: 70000: must be between 1 and 65535, "
+        f"inclusive{remedy}",
+        'containers[0].ports[1].name: Invalid value: "a-long-name[0]": must be no more than 15 '
+        f"characters{remedy}",
+        'dnsPolicy: Invalid value: Unsupported value: "x": supported values: "Default", "None"'
+        f"{remedy}",
+    ]
+
+
 def test_a_quota_that_is_used_up_now_refuses_nothing() -> None:
     full = 'pods "x" is forbidden: exceeded quota: t, requested: pods=1, used: pods=3, limited: 3'
     assert refusals.about_quota(full)

@@ -244,6 +244,8 @@ class _Printer:
                     self._print(report)
             case reports.EventReport() if not self._quiet and report.reason == reasons.RESTARTING:
                 terminal.say(terminal.faint(f"Restarting: {report.message}"))
+            case reports.EventReport() if report.reason == reasons.PLACEMENT_SURPRISING:
+                terminal.say(f"warning: {report.message}")
             case reports.Note() if not self._quiet:
                 terminal.say(terminal.faint(report.text))
 

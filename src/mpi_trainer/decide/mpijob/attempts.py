@@ -55,7 +55,9 @@ def _worker_failure(job: MPIJob, observed: Observed) -> Failure | None:
             continue
         if pod.terminating:
             if launched and pod.index < needed:
-                return _taken(observed, pod)
+                # mpirun may never notice that ranks are gone, so it is not asked.
+                how = f"Worker {pod.name} was deleted while the launcher ran"
+                return _taken(observed, pod, how, reasons.WORKER_FAILED)
             continue
         if pod.phase == pod_status.FAILED:
             evicted = pod.disrupted or (
@@ -73,12 +75,11 @@ def _worker_failure(job: MPIJob, observed: Observed) -> Failure | None:
     return _vanished(job, observed) if launched else None
 
 
-def _taken(observed: Observed, pod: ObservedPod) -> Failure:
-    """A worker is removed from under its ranks; mpirun may never notice, so it is not asked."""
-    reason = reasons.EVICTED if pod.disrupted else reasons.WORKER_FAILED
+def _taken(observed: Observed, pod: ObservedPod, how: str, reason: str) -> Failure:
+    """A pod is being removed, by a person or, which has a reason of its own, by the cluster."""
     detail = f": {pod.why[: cause_text.LONGEST_DETAIL]}" if pod.why else ""
-    text = f"Worker {pod.name} was deleted while the launcher ran{detail}"
-    return Failure(observed.record.attempt, reason, text, pod.name)
+    reason = reasons.EVICTED if pod.disrupted else reason
+    return Failure(observed.record.attempt, reason, f"{how}{detail}", pod.name)
 
 
 def _vanished(job: MPIJob, observed: Observed) -> Failure | None:
@@ -96,7 +97,7 @@ def _vanished(job: MPIJob, observed: Observed) -> Failure | None:
 
 
 def _launcher_failure(job: MPIJob, observed: Observed) -> Failure | None:
-    attempt = observed.record.attempt
+    attempt, reason = observed.record.attempt, reasons.LAUNCHER_FAILED
     launcher = next((p for p in observed.launchers if p.attempt == attempt), None)
     if launcher is None:
         if not c.holds(job.status.conditions, c.RUNNING):
@@ -104,8 +105,8 @@ def _launcher_failure(job: MPIJob, observed: Observed) -> Failure | None:
         name = launcher_name(job.name)
         text = f"Launcher {name} was running and is gone; it was deleted, or its node was"
     elif launcher.terminating:
-        name = launcher.name
-        text = f"Launcher {name} was deleted before its end was seen"
+        how = f"Launcher {launcher.name} was deleted while it ran"
+        return _taken(observed, launcher, how, reason)
     elif launcher.phase == pod_status.FAILED:
         name = launcher.name
         if launcher.end is not None and launcher.end.reason in reasons.OF_AGENT:
@@ -115,13 +116,12 @@ def _launcher_failure(job: MPIJob, observed: Observed) -> Failure | None:
         text = cause_text.pod_end("Launcher", launcher)
         text += cause_text.first_failed_rank(observed, text)
         if launcher.foreign:
-            return Failure(attempt, _of_job(launcher), text, name)
-        same = permanent_failures.reason(launcher, observed)
-        if same:
-            return Failure(attempt, same, text, name)
+            reason = _of_job(launcher)
+        else:
+            reason = permanent_failures.reason(launcher, observed) or reason
     else:
         return None
-    return Failure(attempt, reasons.LAUNCHER_FAILED, text, name)
+    return Failure(attempt, reason, text, name)
 
 
 def _of_job(launcher: ObservedPod) -> str:

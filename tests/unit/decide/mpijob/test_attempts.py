@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from mpi_trainer.api.kinds import conditions as c
@@ -105,6 +107,29 @@ def test_a_worker_taken_from_under_its_ranks_ends_the_attempt(
     (failure,) = decision.record.failures
     assert (failure.reason, failure.pod) == (reason, "pi-worker-0")
     assert words in failure.message
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason", "words"),
+    [
+        ({}, "LauncherPodFailed", "was deleted while it ran"),
+        (
+            {"disrupted": True, "why": "Eviction API: evicting"},
+            "MPIJobEvicted",
+            "was deleted while it ran: Eviction API: evicting",
+        ),
+    ],
+    ids=["deleted", "node drained"],
+)
+def test_a_launcher_that_is_taken_away_says_who_took_it(
+    changes: dict[str, Any], reason: str, words: str
+) -> None:
+    """W-8."""
+    job, _ = running_job()
+    pods = (launcher(terminating=True, **changes), worker(0), worker(1))
+    (failure,) = decide(job, observe(*pods), at(5)).record.failures
+    assert (failure.reason, failure.pod) == (reason, launcher().name)
+    assert failure.message.endswith(words)
 
 
 def test_launcher_failure_tells_its_exit_code() -> None:

@@ -16,7 +16,10 @@ from mpi_trainer.sdk.backends.backend import Key
 @options.namespace
 @verbosity_options
 def command(*, source: str, destination: str, namespace: str) -> None:
-    """Copy a file or directory out of a job, also out of one that has ended.
+    """Copy a file or directory out of a job.
+
+    On this machine also out of one that has ended. On a cluster pods that have ended cannot be
+    read: keep results on a claim (--pvc).
 
     \b
     odh mpijob cp train:model.pt best.pt

@@ -110,6 +110,12 @@ def _forbidden(error: Forbidden) -> K8sApiException:
             return _refused(full, error, _QUOTA)
         return _refused(f"the cluster refuses: {error.message}", error)
     what = f"{found['resource']}.{found['group']}" if found["group"] else found["resource"]
+    if found["verb"] == "impersonate":
+        return _refused(
+            f"forbidden: you ({found['user']}) may not impersonate {what}",
+            error,
+            f"Leave out --as, or ask an administrator for the right `impersonate` on `{what}`.",
+        )
     where = f" in namespace {found['namespace']}" if found["namespace"] else " of all namespaces"
     role = _role(found["verb"], found["resource"])
     return _refused(

@@ -19,6 +19,7 @@ from mpi_trainer.api.yaml.decode import decode
 from mpi_trainer.decide.mpijob import backoff
 from mpi_trainer.kube import lists, requests
 from mpi_trainer.kube.errors import ApiError, Forbidden, Gone, NotFound
+from mpi_trainer.kube.requests import Request
 from mpi_trainer.sdk.backends.backend import (
     ALL_JOBS,
     JobPage,
@@ -93,10 +94,23 @@ async def summaries(
 async def readable(
     server: ApiServer, namespace: str, query: JobQuery = ALL_JOBS
 ) -> tuple[list[JobSummary], tuple[str, ...]]:
-    """Newest first, and the kinds that may not be listed."""
+    """Newest first, and the kinds that may not be listed; not found where none is served."""
     parts = await _parts(server, namespace, query)
-    denied = [isinstance(part, Forbidden) for part in parts]
-    return _jobs(parts), tuple(k.resource.plural for k in compress(server.served, denied))
+    absent = [part for part in parts if isinstance(part, NotFound)]
+    if len(absent) == len(parts):
+        raise absent[0]
+    forbidden = list(compress(server.served, (isinstance(part, Forbidden) for part in parts)))
+    served = await asyncio.gather(*(_served(server, kind) for kind in forbidden))
+    return _jobs(parts), tuple(kind.resource.plural for kind in compress(forbidden, served))
+
+
+async def _served(server: ApiServer, kind: Kind) -> bool:
+    """Whether this cluster has the kind: rights are looked at first, so a list does not tell."""
+    try:
+        found = await server.call(Request("GET", f"/apis/{kind.resource.api_version}"))
+    except NotFound:
+        return False
+    return any(each.get("name") == kind.resource.plural for each in found.get("resources") or ())
 
 
 async def _parts(
