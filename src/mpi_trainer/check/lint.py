@@ -1,8 +1,8 @@
 """What reading shows of a job or runtime for MPI: what would keep it from working, and why.
 
 Validation has said what is wrong with the fields themselves; nothing of that is said again here.
-A warning is SUSPICIOUS and stops nothing; anything else would fail where it runs. Pure: what only
-the cluster knows comes as the labels of the namespace.
+A warning is SUSPICIOUS and stops nothing; anything else would fail where it runs. `restricted`: the
+namespace refuses pods that do not say what Pod Security's restricted profile demands.
 """
 
 from __future__ import annotations
@@ -31,16 +31,15 @@ from mpi_trainer.layout.mpi_layout import ROOT_SSH
 Found = Iterator[FieldError]
 
 INJECT: Final = "sidecar.istio.io/inject"
-ENFORCED: Final = "pod-security.kubernetes.io/enforce"
 
 
-def mpijob_lint(job: MPIJob, namespace: Mapping[str, str] = {}) -> tuple[FieldError, ...]:
-    """Of a validated job; `namespace` are the labels of its namespace, where they are known."""
-    return _all(mpijob_pods(mpijob_with_defaults(job)), namespace)
+def mpijob_lint(job: MPIJob, *, restricted: bool = False) -> tuple[FieldError, ...]:
+    """Of a validated job."""
+    return _all(mpijob_pods(mpijob_with_defaults(job)), restricted)
 
 
 def trainjob_lint(
-    job: TrainJob, runtime: Runtime, namespace: Mapping[str, str] = {}
+    job: TrainJob, runtime: Runtime, *, restricted: bool = False
 ) -> tuple[FieldError, ...]:
     """Of a validated job that fits its runtime."""
     pods = trainjob_pods(job, runtime) if runtime.policy == MPI else None
@@ -48,23 +47,23 @@ def trainjob_lint(
         return ()
     words = (*pods.launcher.main.command, *pods.launcher.main.args)
     ranks = too_many_ranks(("spec", "trainer", "command"), words, pods.hosts * pods.slots)
-    return (*ranks, *_all(pods, namespace))
+    return (*ranks, *_all(pods, restricted))
 
 
-def runtime_lint(runtime: Runtime, namespace: Mapping[str, str] = {}) -> tuple[FieldError, ...]:
+def runtime_lint(runtime: Runtime, *, restricted: bool = False) -> tuple[FieldError, ...]:
     """Of a validated runtime, whatever job may come."""
     if runtime.policy != MPI:
         return ()
-    return _all(trainjob_pods(job_of(runtime, ""), runtime, alone=True), namespace)
+    return _all(trainjob_pods(job_of(runtime, ""), runtime, alone=True), restricted)
 
 
-def _all(pods: JobPods | None, namespace: Mapping[str, str]) -> tuple[FieldError, ...]:
+def _all(pods: JobPods | None, restricted: bool) -> tuple[FieldError, ...]:
     """As many as anybody reads."""
-    found = _found(pods, namespace) if pods is not None else ()
+    found = _found(pods, restricted) if pods is not None else ()
     return tuple(itertools.islice(found, bounds.ERRORS))
 
 
-def _found(pods: JobPods, namespace: Mapping[str, str]) -> Found:
+def _found(pods: JobPods, restricted: bool) -> Found:
     yield from _slots(pods)
     yield from _launcher_resources(pods)
     yield from _images(pods)
@@ -72,7 +71,7 @@ def _found(pods: JobPods, namespace: Mapping[str, str]) -> Found:
     for role in pods.roles:
         yield from _sidecar(role)
         yield from _ports(pods, role)
-        yield from _rights(role, namespace)
+        yield from _rights(role, restricted)
 
 
 def _slots(pods: JobPods) -> Found:
@@ -169,12 +168,11 @@ def _ports_of(container: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
 
 
-def _rights(role: RolePods, namespace: Mapping[str, str]) -> Found:
+def _rights(role: RolePods, restricted: bool) -> Found:
     """What the restricted profile refuses; certain where the namespace enforces it."""
-    enforced = namespace.get(ENFORCED) == "restricted"
-    problem = FORBIDDEN if enforced else SUSPICIOUS
+    problem = FORBIDDEN if restricted else SUSPICIOUS
     spec, path = role.view.spec, (*role.path, "spec")
-    where = "the namespace enforces" if enforced else "most projects of OpenShift have"
+    where = "the namespace enforces" if restricted else "most projects of OpenShift have"
     for n, container in enumerate(spec.containers):
         context = container.security_context
         field = (*path, "containers", n, "securityContext")
@@ -182,7 +180,7 @@ def _rights(role: RolePods, namespace: Mapping[str, str]) -> Found:
             rule = f"{wrong}, which the restricted profile forbids, and {where} it"
             remedy = "remove it: the controller's sshd and agent need no rights"
             yield FieldError((*field, name), problem, value, rule, remedy)
-        if enforced:
+        if restricted:
             yield from _missing(field, spec.security_context, context)
 
 

@@ -41,6 +41,9 @@ def test_a_namespace_that_enforces_the_restricted_profile_is_read(
     assert "containers[0].securityContext.allowPrivilegeEscalation: Forbidden" in page
     assert "MPIJob train cannot work as it is written" in page
     assert admin.pods() == []
+    notes = {"openshift.io/sa.scc.uid-range": "1000740000/10000"}
+    admin.call("PATCH", place, {"metadata": {"annotations": notes}}, "application/merge-patch+json")
+    assert "nothing wrong was found" in odh("runtime", "test", path, "--lint-only").stdout
 
 
 def test_a_job_that_never_runs_is_given_up_and_removed(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from mpi_trainer.local.jobs import shipped_runtimes
 from tests.unit.api import building, trainers
 from tests.unit.api.building import CONTAINER, LAUNCHER_POD, POD, ROLES
 
-RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 SOUND = {
     "runAsNonRoot": True,
     "allowPrivilegeEscalation": False,
@@ -32,10 +30,10 @@ META = (*ROLES, "Worker", "template", "metadata")
 CONTEXT = (*CONTAINER, "securityContext")
 
 
-def found(*changes: tuple[Path, Any], labels: Mapping[str, str] = {}) -> list[FieldError]:
+def found(*changes: tuple[Path, Any], restricted: bool = False) -> list[FieldError]:
     value = load.job(building.job(*changes)).value
     assert isinstance(value, MPIJob)
-    return list(lint.mpijob_lint(value, labels))
+    return list(lint.mpijob_lint(value, restricted=restricted))
 
 
 def runtime(*changes: tuple[Path, Any]) -> Runtime:
@@ -58,7 +56,7 @@ def test_nothing_is_said_of_a_sound_job() -> None:
 def test_nothing_is_said_of_the_runtimes_that_we_ship(name: str) -> None:
     value = shipped_runtimes.runtime(name)
     assert value is not None
-    assert lint.runtime_lint(value, RESTRICTED) == ()
+    assert lint.runtime_lint(value, restricted=True) == ()
 
 
 @pytest.mark.parametrize(
@@ -175,14 +173,14 @@ ROLE_NAMES = ("Launcher", "Worker")
 
 
 def test_what_the_restricted_profile_demands_is_an_error_where_it_is_enforced() -> None:
-    first = found(labels=RESTRICTED)
+    first = found(restricted=True)
     assert len(first) == 8
     assert all(one.problem != SUSPICIOUS for one in first)
     sound = [
         ((*ROLES, role, "template", "spec", "containers", 0, "securityContext"), SOUND)
         for role in ROLE_NAMES
     ]
-    assert found(*sound, labels=RESTRICTED) == []
+    assert found(*sound, restricted=True) == []
 
 
 def test_a_job_without_workers_has_nothing_between_pods() -> None:

@@ -390,8 +390,9 @@ class Backend(Protocol):
     async def namespaces(self) -> Sequence[str]:
         """Those that the caller can see; at least the one where a job goes that names none."""
 
-    async def namespace_labels(self, namespace: str) -> Mapping[str, str]:
-        """Nothing where there are no namespaces, or the caller may not read this one."""
+    async def enforces_restricted(self, namespace: str) -> bool:
+        """Whether the namespace refuses pods that do not say all that Pod Security's restricted
+        profile demands. No where the caller may not see that, or something fills it in."""
 
     async def volume(self, name: str, namespace: str) -> Mapping[str, Any]:
         """The source of a pod's volume that has only a name: a PersistentVolumeClaim, else a data

@@ -54,17 +54,19 @@ class Target(msgspec.Struct, frozen=True):
         assert self.runtime is not None, "a TrainJob comes with its runtime"
         return self.runtime
 
-    def found(self, labels: dict[str, str]) -> tuple[FieldError, ...]:
-        """What reading shows; `labels` are the namespace's."""
+    def found(self, *, restricted: bool) -> tuple[FieldError, ...]:
+        """What reading shows; `restricted` is as for `check.lint`."""
         from mpi_trainer.api.validation import compatibility
         from mpi_trainer.api.yaml import load
 
         value = self.value
         if isinstance(value, MPIJob):
             one = load.job(mpijob.to_wire(value))
-            if self.filled:
-                labels = {key: text for key, text in labels.items() if key != lint.ENFORCED}
-            more = () if one.errors else lint.mpijob_lint(value, labels)
+            more = (
+                ()
+                if one.errors
+                else lint.mpijob_lint(value, restricted=restricted and not self.filled)
+            )
         elif isinstance(value, TrainJob):
             one = load.train_job(trainjob.to_wire(value))
             given = self._runtime
@@ -72,11 +74,11 @@ class Target(msgspec.Struct, frozen=True):
             if not more:
                 more = (
                     *compatibility.warnings(value, given),
-                    *lint.trainjob_lint(value, given, labels),
+                    *lint.trainjob_lint(value, given, restricted=restricted),
                 )
         else:
             one = load.runtime(runtime.to_wire(value))
-            more = () if one.errors else lint.runtime_lint(value, labels)
+            more = () if one.errors else lint.runtime_lint(value, restricted=restricted)
         return tuple(dict.fromkeys((*one.errors, *one.warnings, *more)))
 
     def unrun(self) -> str:
@@ -113,7 +115,7 @@ async def check(
 ) -> CheckReport:
     """What reading shows, and what a smoke run in this namespace does."""
     value = target.value
-    found = target.found(dict(await backend.namespace_labels(namespace)))
+    found = target.found(restricted=await backend.enforces_restricted(namespace))
     report = CheckReport(
         name=value.name or "without a name",
         kind=value.kind,

@@ -397,9 +397,9 @@ class ClusterBackend:
         async with self._connected() as server:
             return await choices.namespaces(server, self.namespace)
 
-    async def namespace_labels(self, namespace: str) -> Mapping[str, str]:
+    async def enforces_restricted(self, namespace: str) -> bool:
         async with self._connected() as server:
-            return await choices.namespace_labels(server, namespace)
+            return await choices.enforces_restricted(server, namespace)
 
     async def volume(self, name: str, namespace: str) -> Mapping[str, Any]:
         async with self._connected() as server:

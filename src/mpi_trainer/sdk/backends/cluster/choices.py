@@ -24,11 +24,13 @@ from mpi_trainer.kube.resources import (
 )
 from mpi_trainer.sdk.backends.backend import QueueInfo
 from mpi_trainer.sdk.backends.cluster.connections import ApiServer
+from mpi_trainer.sdk.backends.cluster.namespace_limits import ENFORCED
 from mpi_trainer.sdk.backends.cluster.observed import Meta
 from mpi_trainer.sdk.errors import VolumeNotFound
 
 T = TypeVar("T")
 _CONNECTION: Final = ("opendatahub.io/connection-type", "opendatahub.io/connection-type-ref")
+_USER_IDS: Final = "openshift.io/sa.scc.uid-range"
 _NAMES_SHOWN: Final = 10
 # OpenShift's users list the projects that they may see, and not namespaces.
 PROJECTS: Final = Resource("project.openshift.io", "v1", "projects", "Project", namespaced=False)
@@ -66,16 +68,14 @@ async def namespaces(server: ApiServer, own: str) -> list[str]:
     return [own]
 
 
-async def namespace_labels(server: ApiServer, namespace: str) -> Mapping[str, str]:
-    """Of its project where the caller may not read namespaces."""
-    for resource in (NAMESPACES, PROJECTS):
-        try:
-            found = await server.call(requests.get(resource, "", namespace), _Named)
-        except (NotFound, Forbidden):
-            continue
-        labels: Mapping[str, str] = found.metadata.labels
-        return labels
-    return {}
+async def enforces_restricted(server: ApiServer, namespace: str) -> bool:
+    """Not where OpenShift's security context constraints fill in what a pod does not say."""
+    try:
+        found = await server.call(requests.get(NAMESPACES, "", namespace), _Named)
+    except (NotFound, Forbidden):
+        return False
+    meta: Meta = found.metadata
+    return meta.labels.get(ENFORCED) == "restricted" and _USER_IDS not in meta.annotations
 
 
 async def runtimes(server: ApiServer, namespace: str) -> list[Runtime]:

@@ -322,8 +322,8 @@ class LocalBackend:
         with local_errors():
             return sorted({self.namespace, *(folder.namespace for folder in store.folders())})
 
-    async def namespace_labels(self, namespace: str) -> Mapping[str, str]:
-        return {}
+    async def enforces_restricted(self, namespace: str) -> bool:
+        return False
 
     async def volume(self, name: str, namespace: str) -> Mapping[str, Any]:
         settings = self._settings or current_settings()
