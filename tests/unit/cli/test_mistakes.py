@@ -13,6 +13,10 @@ from click.testing import CliRunner
 from mpi_trainer.cli import context
 from mpi_trainer.cli.app import SHORT, odh
 from mpi_trainer.cli.output.errors import explained, misused
+from mpi_trainer.local.execute.settings import current_settings
+from mpi_trainer.local.jobs import store
+from mpi_trainer.local.jobs.jobdir import JobDir
+from mpi_trainer.sdk.job.new import NewJob
 
 
 def test_folder_in_another_users_home_is_told_with_a_remedy() -> None:
@@ -81,10 +85,26 @@ def test_a_file_where_a_directory_must_be_is_no_fault_of_odh(
     """L-5: XDG_STATE_HOME=<a file>."""
     (tmp_path / "state").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with pytest.raises(OSError, match="Not a directory") as failed:
-        odh.main(["mpijob", "list"], prog_name="odh", standalone_mode=False)
+    for words, path in ((["mpijob", "list"], "jobs/default"), (["history"], "runs.jsonl")):
+        with pytest.raises(OSError, match="Not a directory") as failed:
+            odh.main(words, prog_name="odh", standalone_mode=False)
+        said = explained(failed.value) or ""
+        assert said.startswith(f"error: {tmp_path}/state/mpi-trainer/{path}: Not a directory")
+        assert "XDG_STATE_HOME" in said
+
+
+def test_a_full_store_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """L-5: a write says neither which file nor which disk."""
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr(JobDir, "write_job", full)
+    with pytest.raises(OSError, match="No space left") as failed:
+        store.submit(NewJob("train", ("true",)).mpijob(), current_settings())
     said = explained(failed.value) or ""
-    assert said.startswith(f"error: {tmp_path}/state/mpi-trainer/jobs/default: Not a directory")
+    assert said.startswith(f"error: {tmp_path}/mpi-trainer/jobs/default: No space left on device")
     assert "XDG_STATE_HOME" in said
 
 

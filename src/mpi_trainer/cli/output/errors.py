@@ -62,6 +62,11 @@ def _hint(error: OSError) -> str:
             "XDG_STATE_HOME, MPI builds below XDG_DATA_HOME: set them to directories, or unset "
             "them."
         )
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return (
+            "Free some space there. Jobs are kept below XDG_STATE_HOME, MPI builds below "
+            "XDG_DATA_HOME: set them to use another disk."
+        )
     return "Fix this on the machine and try again."
 
 

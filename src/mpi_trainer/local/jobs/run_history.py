@@ -1,7 +1,7 @@
 """A record of `odh run`, whose jobs leave nothing else: a line of JSON for each, oldest first.
 
 The file is bounded: when it is full, the older half goes. Nothing depends on it, so a record that
-cannot be written or read is left out.
+cannot be written is left out.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ def add(record: RunRecord) -> None:
 
 
 def records() -> list[RunRecord]:
-    """Oldest first."""
+    """Oldest first. OSError where there may be some that cannot be read."""
     found = []
-    with suppress(OSError, LocalError):
+    with suppress(FileNotFoundError, LocalError):
         with os.fdopen(open_unlinked(_path(), os.O_RDONLY), "rb") as file:
             lines = file.read(2 * LARGEST).splitlines()
         for line in lines:

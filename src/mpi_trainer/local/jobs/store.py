@@ -106,17 +106,26 @@ def _prepared(folder: JobDir, job: MPIJob, settings: LocalSettings) -> Iterator[
     assert alive is not None, "nobody else knows the new directory"
 
     try:
-        now = datetime.now(UTC)
-        meta = replace(job.metadata, uid=str(uuid.uuid4()), creation_timestamp=now)
-        job = replace(job, metadata=meta, status=MPIJobStatus())
-        fresh.write_settings(settings)
-        fresh.write_job(job)
-        fresh.write_state(_first_state(job, now))
-        fresh.keep_reserve()
+        _write_new(fresh, job, settings)
         yield fresh, alive
     finally:
         os.close(alive)
         shutil.rmtree(fresh.path, ignore_errors=True)
+
+
+def _write_new(fresh: JobDir, job: MPIJob, settings: LocalSettings) -> None:
+    now = datetime.now(UTC)
+    meta = replace(job.metadata, uid=str(uuid.uuid4()), creation_timestamp=now)
+    job = replace(job, metadata=meta, status=MPIJobStatus())
+    try:
+        fresh.write_settings(settings)
+        fresh.write_job(job)
+        fresh.write_state(_first_state(job, now))
+        fresh.keep_reserve()
+    except OSError as error:
+        # A write that fails, as on a full disk, does not say where.
+        error.filename = error.filename or str(fresh.path.parent)
+        raise
 
 
 def _first_state(job: MPIJob, now: datetime) -> JobState:
