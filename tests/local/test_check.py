@@ -99,6 +99,22 @@ def test_a_job_is_not_created_where_its_check_fails(odh: Cli) -> None:
     assert nothing_is_left(odh)
 
 
+def test_a_trainjob_is_not_created_where_its_check_fails(odh: Cli) -> None:
+    job = {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "TrainJob",
+        "metadata": {"name": "many"},
+        "spec": {
+            "runtimeRef": {"name": "mpi-openmpi-cpu"},
+            "trainer": {"numNodes": 8, "command": ["/no/such/mpirun", "-n", "8", "x"]},
+        },
+    }
+    (odh.folder / "many.json").write_text(json.dumps(job))
+    said = odh("trainjob", "create", "-f", "many.json", "--check-first", code=1)
+    assert "error: job many was not created: the smoke run of TrainJob many failed" in said.stderr
+    assert nothing_is_left(odh)
+
+
 def test_a_job_is_created_after_a_check_that_went_well(odh: Cli) -> None:
     said = odh("mpijob", "create", "good", "-w", "2", "--check-first", "--", "hostname")
     assert "MPIJob good works" in said.stderr

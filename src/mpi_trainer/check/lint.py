@@ -46,7 +46,8 @@ def trainjob_lint(
     if pods is None:
         return ()
     words = (*pods.launcher.main.command, *pods.launcher.main.args)
-    ranks = too_many_ranks(("spec", "trainer", "command"), words, pods.hosts * pods.slots)
+    path, slots = ("spec", "trainer", "command"), pods.hosts * pods.slots
+    ranks = too_many_ranks(path, words, slots, "numNodes or numProcPerNode")
     return (*ranks, *_all(pods, restricted))
 
 

@@ -197,6 +197,7 @@ def test_ranks_of_a_trainjob_are_held_against_its_slots() -> None:
     (one,) = lint.trainjob_lint(job, runtime())
     assert one.field == "spec.trainer.command"
     assert "9 ranks, and the job has 2 slots" in one.rule
+    assert one.remedy == "add numNodes or numProcPerNode, or allow it with --oversubscribe"
 
 
 def test_slots_of_a_trainjob_are_named_where_they_are_said() -> None:

@@ -45,8 +45,11 @@ def _ranks(job: MPIJob) -> Warnings:
     yield from too_many_ranks((*SPECS, LAUNCHER), words, slots)
 
 
-def too_many_ranks(path: Path, words: Sequence[str], slots: int) -> Warnings:
-    """Of a launcher whose command is mpirun itself, and says how many ranks it starts."""
+def too_many_ranks(
+    path: Path, words: Sequence[str], slots: int, more: str = "workers or slotsPerWorker"
+) -> Warnings:
+    """Of a launcher whose command is mpirun itself, and says how many ranks it starts. `more`: what
+    would give it more slots."""
     if not words or words[0].rpartition("/")[2] not in ("mpirun", "mpiexec"):
         return
     count = next((n for o, n in itertools.pairwise(words[:9]) if o in ("-n", "-np", "--np")), "")
@@ -54,7 +57,7 @@ def too_many_ranks(path: Path, words: Sequence[str], slots: int) -> Warnings:
     ranks = int(count) if count.isascii() and count.isdecimal() and len(count) < 8 else 0
     if slots and ranks > slots and not allowed:
         rule = f"mpirun starts {ranks} ranks, and the job has {slots} slots"
-        remedy = "add workers or slotsPerWorker, or allow it with --oversubscribe"
+        remedy = f"add {more}, or allow it with --oversubscribe"
         yield FieldError(path, SUSPICIOUS, rule=rule, remedy=remedy)
 
 
