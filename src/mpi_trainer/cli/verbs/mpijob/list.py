@@ -104,7 +104,8 @@ def command(**given: Any) -> None:
     With -o json, yaml, jsonpath and custom-columns a job is the object as the API has it, and
     beside that .state, .progress and what else the table shows.
     On a cluster PROGRESS is what a TrainJob's status says, else what the last lines of the log
-    say. Logs are read of the newest 20 running jobs, and for at most 2 seconds.
+    say. Logs are read of the newest 20 running jobs, for at most 2 seconds, and where you may
+    read them.
     """
     print_list(list_jobs, MPIJOBS, ListOptions(**given))
 
