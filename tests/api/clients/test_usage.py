@@ -6,10 +6,12 @@ The metrics API is a definition of the same group and kind, whose objects the te
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -21,6 +23,7 @@ from tests.api.lab import admin, served
 from tests.api.odh import Odh
 from tests.api.running import job
 from tests.cluster import Kubectl, eventually
+from tests.pages import ROOT
 from tools.cluster.spec import Spec
 
 __all__ = ["admin", "served"]
@@ -211,7 +214,8 @@ def test_the_peaks_of_a_job_that_has_ended_are_its_launchers_last_words(admin: A
 
 
 class Exporter(BaseHTTPRequestHandler):
-    """A page as NVIDIA's DCGM exporter serves it."""
+    """A page as NVIDIA's DCGM exporter serves it, and as a Prometheus that reads it passes it on:
+    with a time, and with the exporter's own labels in place of those that both have."""
 
     namespace = ""
 
@@ -219,12 +223,20 @@ class Exporter(BaseHTTPRequestHandler):
         if self.path == "/closed":
             self.send_error(403, "closed")
             return
-        of = f'UUID="GPU-1",modelName="NVIDIA H200",namespace="{self.namespace}",pod="pi-worker-1"'
+        asked = urlsplit(self.path)
+        federated = asked.path == "/federate"
+        if federated and parse_qs(asked.query) != {"match[]": ['{__name__=~"DCGM_.*"}']}:
+            self.send_error(400, "no match[] parameter that selects DCGM's series")
+            return
+        given, when = ("exported_", " 1794992940123") if federated else ("", "")
+        of = f'{given}namespace="{self.namespace}",{given}pod="pi-worker-1"'
+        of = f'UUID="GPU-1",modelName="NVIDIA H200",{of}'
+        of += ',instance="10.1.2.3:9400",job="dcgm",namespace="gpu",pod="dcgm-x"' * federated
         page = (
             "# TYPE DCGM_FI_DEV_GPU_UTIL gauge\n"
-            f'DCGM_FI_DEV_GPU_UTIL{{gpu="0",{of}}} 93\n'
-            f'DCGM_FI_DEV_FB_USED{{gpu="0",{of}}} 40960\n'
-            f'DCGM_FI_DEV_FB_FREE{{gpu="0",{of}}} 102400\n'
+            f'DCGM_FI_DEV_GPU_UTIL{{gpu="0",{of}}} 93{when}\n'
+            f'DCGM_FI_DEV_FB_USED{{gpu="0",{of}}} 40960{when}\n'
+            f'DCGM_FI_DEV_FB_FREE{{gpu="0",{of}}} 102400{when}\n'
         ).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(page)))
@@ -255,6 +267,10 @@ def test_gpus_are_shown_where_a_dcgm_exporter_tells_of_them(
     assert shown[0].split("  ")[-1] == "GPU MEMORY"
     (row,) = (line for line in shown if "pi-worker-1" in line)
     assert row.endswith("93 %  40960 MiB of 143360 MiB")
+    page = (ROOT / "docs/cluster-quickstart.md").read_text()
+    (documented,) = re.findall(r"`(/federate\?[^`]*)`", page)
+    federated = odh("top", "pi", "--gpu-metrics", f"{exporter}{documented}").stdout.splitlines()
+    assert [line for line in federated if "pi-worker-1" in line] == [row]
     monkeypatch.setenv("MPI_TRAINER_GPU_METRICS", f"{exporter}/metrics")
     (gpu,) = (gpu for pod in client(admin).metrics("pi").pods for gpu in pod.gpus)
     assert (gpu.gpu, gpu.model, gpu.percent) == ("GPU-1", "NVIDIA H200", 93.0)
