@@ -16,7 +16,7 @@ import msgspec
 from mpi_trainer.api.effective.combine import LAUNCHER as LAUNCHER_JOB
 from mpi_trainer.api.effective.combine import NODE, ReplicatedJob, effective
 from mpi_trainer.api.effective.overrides import NODE_CONTAINER
-from mpi_trainer.api.kinds.annotations import CODE, ONE_RUN, RESTARTS, TTL
+from mpi_trainer.api.kinds.annotations import CODE, ONE_JOB, TTL
 from mpi_trainer.api.kinds.labels import LABEL_JOB, LABEL_JOBSET
 from mpi_trainer.api.kinds.meta import ObjectMeta
 from mpi_trainer.api.kinds.mpijob import (
@@ -242,6 +242,6 @@ def _bare(one: ReplicatedJob) -> PodTemplate:
 
 
 def _metadata(meta: ObjectMeta, name: str) -> ObjectMeta:
-    one_job = {*ONE_RUN, RESTARTS, CODE, "kubectl.kubernetes.io/last-applied-configuration"}
+    one_job = ONE_JOB | {CODE}
     notes = {key: value for key, value in meta.annotations.items() if key not in one_job}
     return ObjectMeta(name=name, namespace=meta.namespace, labels=meta.labels, annotations=notes)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from mpi_trainer.api.errors import FieldError, InvalidJob
-from mpi_trainer.api.kinds.annotations import ONE_RUN, RESTARTS
+from mpi_trainer.api.kinds.annotations import ONE_JOB
 from mpi_trainer.api.kinds.meta import ObjectMeta
 from mpi_trainer.api.kinds.mpijob import MPIJob, to_wire
 from mpi_trainer.api.kinds.runtime import CLUSTER, Runtime, serves
@@ -20,8 +20,6 @@ from mpi_trainer.api.yaml import load
 from mpi_trainer.local.errors import LocalError
 
 LARGEST = 4 * 1024 * 1024
-OF_ONE_JOB = ONE_RUN | {RESTARTS, "kubectl.kubernetes.io/last-applied-configuration"}
-"""annotations that say something of one job, and would be taken for that of its copy"""
 J = TypeVar("J", MPIJob, TrainJob)
 Object = dict[str, Any]
 
@@ -70,7 +68,7 @@ def in_namespace(job: MPIJob, namespace: str) -> MPIJob:
 def as_new(job: J) -> J:
     """The job without what a server wrote into it: `kubectl get -o yaml` has all of that."""
     meta = job.metadata
-    kept = {k: v for k, v in meta.annotations.items() if k not in OF_ONE_JOB}
+    kept = {k: v for k, v in meta.annotations.items() if k not in ONE_JOB}
     fresh = ObjectMeta(
         name=meta.name,
         generate_name=meta.generate_name,

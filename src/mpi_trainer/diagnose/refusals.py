@@ -54,7 +54,7 @@ def _lines(
     if found := _BROKEN_WEBHOOK.search(message):
         yield (
             f"the cluster's admission webhook {found['name']} does not answer, and nothing gets "
-            f"in without it: {_short(found['why'])}"
+            f"in without it: {shortened(found['why'])}"
         )
     elif found := _WEBHOOK.search(message):
         yield from (line.strip() for line in found["why"].splitlines() if line.strip())
@@ -78,12 +78,13 @@ def _strict(what: str, field: str, known: Sequence[str]) -> str:
 
 
 def _cause(field: str, message: str) -> str:
-    text = _short(_WRITTEN.sub("", message))
+    text = shortened(_WRITTEN.sub("", message))
     for words in (f"{field} in body ", "in body "):
         text = text.replace(words, "")
     return f"{field}: {text}" if field and field != "<nil>" else text
 
 
-def _short(text: str) -> str:
+def shortened(text: str) -> str:
+    """One line of it, and no more than a message has room for."""
     line = " ".join(text.split())
     return line if len(line) <= 400 else f"{line[:399]}…"

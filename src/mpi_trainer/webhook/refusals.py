@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from mpi_trainer.api.errors import FORBIDDEN, INVALID, SUSPICIOUS, FieldError, Path
+from mpi_trainer.diagnose.refusals import shortened
 
 _POD_SECURITY = re.compile(r'violates PodSecurity "(?P<level>[^"]+)": (?P<list>.*)', re.DOTALL)
 _ITEM = re.compile(r"(?P<what>[^()]+) \((?P<where>(?:[^()]|\([^()]*\))*)\)(?:, )?")
@@ -71,11 +72,11 @@ def _errors(path: Path, message: str) -> Iterator[FieldError]:
         rule = f"the admission webhook {found['name']} refuses the pods: {found['why']}"
         yield FieldError(path, FORBIDDEN, rule=rule, remedy="change what it names")
     elif _SCC in message:
-        rule = f"no security context constraint allows such pods: {_short(message)}"
+        rule = f"no security context constraint allows such pods: {shortened(message)}"
         remedy = "leave user, group and capabilities out, so that the cluster chooses them"
         yield FieldError((*path, "securityContext"), FORBIDDEN, rule=rule, remedy=remedy)
     elif found := _LIMITS.search(message):
-        rule = f"the namespace's LimitRange: {_short(found[0])}"
+        rule = f"the namespace's LimitRange: {shortened(found[0])}"
         where = (*path, "containers", 0, "resources")
         yield FieldError(where, FORBIDDEN, rule=rule, remedy="ask for an amount within it")
     elif named := list(_FIELD.finditer(message)):
@@ -86,17 +87,17 @@ def _errors(path: Path, message: str) -> Iterator[FieldError]:
             why = message[one.end() : end].rstrip().removesuffix("," if end < len(message) else "")
             why = why.removesuffix("]") if several and end == len(message) else why
             remedy = "see the Pod's API reference for this field"
-            rule = _short(why).removeprefix(f"{INVALID}: ")
+            rule = shortened(why).removeprefix(f"{INVALID}: ")
             yield FieldError(where, INVALID, rule=rule, remedy=remedy)
     else:
-        rule = f"the API server refuses the pods: {_short(message)}"
+        rule = f"the API server refuses the pods: {shortened(message)}"
         yield FieldError(path, FORBIDDEN, rule=rule, remedy="change the pod template")
 
 
 def _pod_security(path: Path, level: str, listed: str) -> Iterator[FieldError]:
     items = list(_ITEM.finditer(listed))
     if not items:
-        rule = f"the namespace allows {level} pods only: {_short(listed)}"
+        rule = f"the namespace allows {level} pods only: {shortened(listed)}"
         yield FieldError(
             (*path, "securityContext"), FORBIDDEN, rule=rule, remedy="change what it names"
         )
@@ -110,8 +111,3 @@ def _steps(field: str) -> Iterator[str | int]:
     """`spec.containers[0].image` as a path below `spec`."""
     for part in re.findall(r"[A-Za-z]+|\d+", field)[1:]:
         yield int(part) if part.isdigit() else part
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 400 else f"{line[:399]}…"

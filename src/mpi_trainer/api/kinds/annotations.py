@@ -94,6 +94,8 @@ def bound(name: str) -> str:
 TRAINJOB_STATUS = (PHASE, START_TIME, COMPLETION_TIME, CAUSE, PLACEMENT)
 ONE_RUN = frozenset({RECORD, ATTEMPTS, *TRAINJOB_STATUS})
 """what the controller has recorded of one run of a job; a job made anew must not have it"""
+ONE_JOB = ONE_RUN | {RESTARTS, "kubectl.kubernetes.io/last-applied-configuration"}
+"""what says something of one job, and would be taken for that of its copy"""
 _OF_BOTH = (*CHOICES, *(bound(name) for name in BOUNDS), RECORD, ATTEMPTS, RESTARTS, CODE)
 MPIJOB_KNOWN = (*_OF_BOTH, POD_FAILURE_POLICY)
 TRAINJOB_KNOWN = (*_OF_BOTH, TTL, CLEAN, SCHEDULE_TIMEOUT, *TRAINJOB_STATUS)

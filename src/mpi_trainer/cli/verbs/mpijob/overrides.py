@@ -15,9 +15,9 @@ import click
 import msgspec
 
 from mpi_trainer.api.errors import InvalidJob
+from mpi_trainer.api.kinds.annotations import ONE_JOB
 from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob, to_wire
 from mpi_trainer.api.yaml import load
-from mpi_trainer.cli.job_files import OF_ONE_JOB
 from mpi_trainer.layout.launch import mpi_command
 from mpi_trainer.sdk.job.specs import literal
 
@@ -37,7 +37,7 @@ def clone(job: MPIJob, name: str, namespace: str, wanted: Overrides) -> MPIJob:
     """A new job like the old one, without its history. Raises InvalidJob where it makes none."""
     wire = to_wire(job)
     wire.pop("status", None)
-    notes = {k: v for k, v in job.metadata.annotations.items() if k not in OF_ONE_JOB}
+    notes = {k: v for k, v in job.metadata.annotations.items() if k not in ONE_JOB}
     wire["metadata"] = {
         "name": name,
         "namespace": namespace,
