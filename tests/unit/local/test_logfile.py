@@ -96,6 +96,20 @@ def test_a_tail_is_what_reading_everything_ends_with(
     reader.close()
 
 
+def test_a_tail_counts_what_is_gone_just_before_it(tmp_path: Path) -> None:
+    writer = LogWriter(tmp_path, SMALL)
+    for i in range(300):
+        add(writer, f"line {i}")
+    writer.close()
+    first, second, third, *_ = logfile.segments(tmp_path)
+    begins = [int(each.name.split(".")[1]) for each in (first, second, third)]
+    second.unlink()
+    after = 300 - begins[2]
+    (lost, entry), *others = LogReader(tmp_path).tail(after, lambda _: True)
+    assert (lost, entry.number) == (begins[2] - begins[1], begins[2])
+    assert all(gone == 0 for gone, _ in others)
+
+
 def test_a_tail_reads_a_block_of_a_long_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
