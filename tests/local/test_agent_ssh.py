@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import shutil
 import stat
 import subprocess
@@ -14,7 +15,8 @@ import pytest
 from mpi_trainer.layout.agent import scripts
 from mpi_trainer.local.pods import sshd
 from mpi_trainer.runtime import key_pairs
-from mpi_trainer.runtime.key_pairs import KeyPair
+from mpi_trainer.runtime.key_pairs import KeyPair, KeyType
+from tests.api.running import free_port
 from tests.local.agentnames import assigned
 
 SHELLS = [s for s in (["dash"], ["busybox", "sh"], ["bash", "--posix"]) if shutil.which(s[0])]
@@ -158,6 +160,35 @@ def test_sshd_accepts_its_configuration_and_admits_keys_alone(
         assert not line.startswith(("kex", "ciphers", "macs")) or not any(
             word in line for word in ("curve25519", "chacha", "sntrup", "sha1", "umac", "md5")
         ), line
+
+
+@pytest.mark.skipif(sshd.find_sshd() is None, reason="needs sshd")
+@pytest.mark.parametrize("kind", [key_pairs.ECDSA, key_pairs.RSA])
+def test_a_worker_is_reached_with_keys_of_either_kind(kind: KeyType, tmp_path: Path) -> None:
+    """AC-19: by the client's and the server's own configuration, on one machine."""
+    made = key_pairs.generate_ssh(kind), key_pairs.generate_ssh(kind)
+    for folder in ("worker", "launcher"):
+        (tmp_path / folder).mkdir()
+    port, user = str(free_port()), pwd.getpwuid(os.geteuid()).pw_name
+    worker = Pod(tmp_path / "worker", "worker", made)
+    launcher = Pod(tmp_path / "launcher", "launcher", made)
+    (launcher.agent / "hosts").write_text(f"w-0 w-0.job.ns.svc 127.0.0.1 {port}\n")
+    shell = ["sh"]
+    address = {"MPI_TRAINER_SSH_ADDRESS": "127.0.0.1", "MPI_TRAINER_SSH_PORT": port}
+    assert worker.prepare(shell, **address).returncode == 0
+    assert launcher.prepare(shell, MPI_TRAINER_SSH_USER=user).returncode == 0
+    if os.geteuid() == 0:
+        Path("/run/sshd").mkdir(exist_ok=True)
+    serving = [str(sshd.find_sshd()), "-D", "-e", "-f", str(worker.scratch / "ssh/sshd_config")]
+    with subprocess.Popen(serving, stderr=subprocess.PIPE, env=worker.env) as server:
+        try:
+            assert server.stderr is not None
+            assert b"listening" in server.stderr.readline()
+            asked = ["ssh", "-F", str(launcher.scratch / "ssh/config"), "w-0", "echo there"]
+            ended = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False)
+            assert (ended.returncode, ended.stdout) == (0, "there\n"), ended.stderr
+        finally:
+            server.terminate()
 
 
 def test_the_passwd_file_names_this_user_first_and_keeps_the_rest(
