@@ -7,6 +7,7 @@ from datetime import datetime
 
 import pytest
 
+from mpi_trainer.decide import history
 from tests.cluster import Kubectl, eventually
 from tests.e2e.operator import Running, mpijob, submit, waiting_job
 
@@ -75,6 +76,14 @@ def test_a_python_exception_ends_the_job_and_is_explained(jobs: dict[str, Runnin
     for part in ("Rank 1", "raises-worker-1", "ValueError", "no such column: price"):
         assert part in failed["message"], failed
     assert any("no such column" in event for event in job.events())
+    (last,) = history.read(job.object()["metadata"]["annotations"])
+    (first, *_) = last.findings
+    assert (first.cause, first.ranks, first.hosts) == (
+        "ProgramException",
+        (1,),
+        ("raises-worker-1",),
+    )
+    assert first.line == "ValueError: no such column: price"
 
 
 def test_a_killed_worker_costs_one_attempt(jobs: dict[str, Running]) -> None:

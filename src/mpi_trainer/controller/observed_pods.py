@@ -20,7 +20,8 @@ from mpi_trainer.controller import redact
 from mpi_trainer.controller.objects import Pod
 from mpi_trainer.decide import agent_summary
 from mpi_trainer.decide.observed import End, ObservedPod
-from mpi_trainer.layout.agent.summary import Summary, most_ranks, parse
+from mpi_trainer.diagnose import agent_facts
+from mpi_trainer.layout.agent.summary import Summary, most_ranks
 from mpi_trainer.runtime.partial import Meta
 
 replace = msgspec.structs.replace
@@ -133,7 +134,7 @@ def end_of(pod: Pod, main: str = "") -> End:
 def launcher_end(pod: Pod, pods: int, main: str = "") -> tuple[End, Summary]:
     """The end of the launcher of so many pods, in the agent's words where it had an agent."""
     message = _termination_message(pod, main or _first(pod))[: bounds.TERMINATION_MESSAGE]
-    summary = parse(message, most_ranks(pods))
+    summary = agent_facts.read(message, most_ranks(pods))
     ended = agent_summary.launcher_end(end_of(pod, main), summary)
     return replace(ended, message=redact.termination_message(ended.message)), summary
 

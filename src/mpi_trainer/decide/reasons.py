@@ -42,7 +42,7 @@ NAME_TAKEN = "ErrResourceExists"
 REFUSED = "MPIJobFailed"
 REFUSED_TRAINJOB = "TrainJobResourcesCreationFailed"
 
-# The agent's verdicts; see layout/agent/verdict.sh.
+# Why an agent has ended a job; see diagnose/agent_facts.py.
 OF_AGENT = frozenset(
     {
         "WorkersMissing",

@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 
 import mpi_trainer.layout.agent
+from mpi_trainer.diagnose import agent_facts
 
 AGENT = Path(mpi_trainer.layout.agent.__file__).parent
 SHELLS = [["dash"], ["busybox", "sh"], ["bash", "--posix"], ["bash"]]
 
 HEARD = """
 agent=$1 run=$2
-launched='' now=100 numbers='0 1' reason='' code='' text='' stopped=''
+launched='' now=100 numbers='0 1' proof='' proved='' code='' stopped=''
 dead_seconds=10 start_seconds=100 lost_seconds=20
 answers=0 remaining=0 awaited=''
 for number in $numbers; do
@@ -97,7 +98,7 @@ def test_nothing_of_a_record_runs_in_the_launcher(
     """S-16: code on a worker must not get the launcher and its private key."""
     summary = told(shell, record, tmp_path)
     assert not (tmp_path / "pwned").exists()
-    assert summary.startswith("mpi-agent 1\nlevel full\n")
+    assert summary.startswith("mpi-agent 2\nlevel full\n")
 
 
 @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
@@ -114,3 +115,23 @@ def test_zeros_in_front_are_no_octal_number(shell: list[str], tmp_path: Path) ->
     """A machine that has just started says `008` for eight hundredths of a second."""
     record = "hello 008 0100007F\nend rank=0 world=w pid=7 status=3 at=009 oom=-1"
     assert "bad 0 host-1 status=3 pid=7 oom=0" in told(shell, record, tmp_path)
+
+
+def many(*ends: str) -> str:
+    starts = [f"start rank={n} size={len(ends)} world=w pid={n}" for n in range(len(ends))]
+    told = [f"end rank={n} world=w pid=7 {end} at={100 + n}" for n, end in enumerate(ends)]
+    return "\n".join((*starts, *told))
+
+
+@pytest.mark.parametrize("shell", SHELLS[:2], ids=" ".join)
+def test_the_first_of_every_kind_of_end_is_told_however_many_came_before(
+    shell: list[str], tmp_path: Path
+) -> None:
+    """The rank that nobody has ended may be seen to end last."""
+    ends = ["status=0", *["signal=15 oom=0 orphan=0"] * 40, "signal=11 oom=0 orphan=0", "status=0"]
+    summary = told(shell, many(*ends), tmp_path)
+    bad = [line.split()[1] for line in summary.splitlines() if line.startswith("bad ")]
+    assert bad == ["1", "2", "3", "4", "5", "6", "7", "8", "41"]
+    assert "well 0 host-1 at=100 count=2" in summary
+    cause = agent_facts.read(summary).cause
+    assert cause is not None and (cause.reason, cause.rank) == ("RankKilled", 41)

@@ -7,14 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from mpi_trainer.diagnose import agent_facts
 from mpi_trainer.layout.agent import scripts
 from mpi_trainer.layout.model import Host
 
 HARNESS = """
 . ./channels
 . ./verdict
+. ./summary
 begin_story
-now=1000 launched='' scratch=$PWD run=$PWD/run last=0 numbers=0 reason='' text='' wait_seconds=110
+now=1000 launched='' scratch=$PWD run=$PWD/run last=0 numbers=0 wait_seconds=110
+proof='' proved='' code='' stopped=''
 read_uptime() { uptime=5; }
 ask_for_names() { :; }
 here=$PWD
@@ -26,10 +29,9 @@ while read -r now who what rest; do
         t) ;;
         *) heard "$who" "$what" "$rest" ;;
     esac
-    [ -n "$reason" ] || judge_wait
+    [ -n "$proof" ] || judge_wait
 done
-echo "$reason"
-echo "$text"
+[ -z "$proof" ] || facts
 """
 UNKNOWN = "ssh: Could not resolve hostname w-1.job.ns.svc: Name or service not known"
 REFUSED = "ssh: connect to host w-1.job.ns.svc port 2222: Connection refused"
@@ -39,7 +41,7 @@ DENIED = "mpi@w-1.job.ns.svc: Permission denied (publickey)."
 
 def judged(folder: Path, *lines: str) -> list[str]:
     (folder / "run").mkdir()
-    for name in ("channels", "verdict"):
+    for name in ("channels", "verdict", "summary"):
         (folder / name).write_text(scripts.text(name))
     several = [Host(f"w-{n}", f"w-{n}.job.ns.svc", 1) for n in range(2)]
     (folder / "hosts").write_text(scripts.hosts(several).text)
@@ -53,7 +55,8 @@ def judged(folder: Path, *lines: str) -> list[str]:
         check=True,
     )
     assert not done.stderr
-    return done.stdout.splitlines()
+    said = agent_facts.read(done.stdout)
+    return [said.reason, said.text]
 
 
 @pytest.mark.parametrize("said", [UNKNOWN, REFUSED])
@@ -103,7 +106,7 @@ def test_a_dns_that_knows_no_name_of_the_cluster_ends_the_wait(tmp_path: Path) -
 def test_the_words_about_many_workers_fit_into_a_status(tmp_path: Path) -> None:
     """W-4: no bracket is left open."""
     script = HARNESS.replace("read_hosts", "read_hosts; missing_workers; exit")
-    for name in ("channels", "verdict"):
+    for name in ("channels", "verdict", "summary"):
         (tmp_path / name).write_text(scripts.text(name))
     (tmp_path / "run").mkdir()
     pods = [f"{'long-' * 9}name-worker-{n}" for n in range(100)]

@@ -15,10 +15,8 @@ open_channels() {
     numbers="$numbers$new"
     number=$last
     if [ "$number" -gt 0 ] && [ -z "$ssh_program" ]; then
-        reason=NoSsh
-        text="this image has no ssh, and MPI starts its ranks over SSH: add openssh-client (Debian, \
-Ubuntu, Alpine) or openssh-clients (Fedora, UBI)"
-        say "$text"
+        proof=no-ssh
+        say "this image has no ssh"
         summary
         finish 101
     fi
@@ -237,8 +235,7 @@ lone_daemon() {
     # shellcheck disable=SC2086 # numbers
     set -- $daemons
     [ "${code:-0}" != 0 ] && [ $# -eq 1 ] || return 1
-    eval "status=\$daemon_$1"
-    case $status in 12[67] | 13[1-9]) return 1 ;; esac
+    case ${1#*=} in 12[67] | 13[1-9]) return 1 ;; esac
     # shellcheck disable=SC2086
     set -- $numbers
     [ $# -gt 2 ]

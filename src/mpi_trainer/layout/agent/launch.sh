@@ -122,7 +122,7 @@ tick() {
     elif [ -n "$launched" ]; then
         follow_hosts
         judge
-        [ -z "$reason" ] || end_command
+        [ -z "$proof" ] || end_command
     fi
 }
 
@@ -157,7 +157,7 @@ done
 ) >"$run/events" 2>/dev/null &
 ticker=$!
 read_now
-launched='' ending='' code='' reason='' text='' stopped=''
+launched='' ending='' code='' proof='' proved='' stopped=''
 begin_story
 open_channels
 told=$now
@@ -166,8 +166,8 @@ until all_up; do
     next
     [ "$who" = t ] || continue
     judge_wait
-    if [ -n "$reason" ]; then
-        say "$text"
+    if [ -n "$proof" ]; then
+        say "$proof $proved: $(missing_workers)"
         summary
         finish 103
     fi
@@ -183,6 +183,6 @@ start_command "$@"
 while [ -z "$code" ]; do next; done
 hand_on
 collect
-[ -z "$reason" ] || say "$text"
+[ -z "$proof" ] || say "ended the command: $proof $proved"
 summary
 finish "$(exit_code)"

@@ -1,5 +1,8 @@
 """The launcher's last words, read back: what became of every rank. Written by `summary.sh`. Pure.
 
+Facts only: what they mean is `diagnose.agent_facts`'s to say. Pods of a job that began with an
+older agent have the first form, in which the agent itself named reason and cause.
+
 Tolerant: a text that is not the agent's gives an empty Summary, a line that is not understood is
 passed over, and lines may be missing at the end (`cut`), because a termination message is short.
 Whoever runs in the launcher can write it (S-2): what is read takes no more room than its text, and
@@ -17,6 +20,8 @@ from mpi_trainer.api import bounds
 
 MARK = "mpi-agent "
 COMMAND = "Command"
+FACTS = "2"
+"""the version of the form that tells facts alone"""
 
 
 class BadRank(msgspec.Struct, frozen=True):
@@ -28,6 +33,10 @@ class BadRank(msgspec.Struct, frozen=True):
     signal: int | None = None
     pid: int = 0
     oom: bool = False
+    at: int | None = None
+    """when, in 1/100 s of a clock that all of them share"""
+    orphan: bool = False
+    """whether its MPI daemon was gone before"""
 
 
 class Raised(msgspec.Struct, frozen=True):
@@ -45,6 +54,73 @@ class Cause(msgspec.Struct, frozen=True):
     reason: str
     rank: int | None = None
     pod: str = ""
+
+
+class Proof(msgspec.Struct, frozen=True):
+    """What the agent ended the job for, and its fields; see verdict.sh."""
+
+    what: str
+    rank: int | None = None
+    pod: str = ""
+    source: str = ""
+    host: int | None = None
+    seconds: int = 0
+    living: int = 0
+    started: int = 0
+    size: int = 0
+
+
+class HostSaid(msgspec.Struct, frozen=True):
+    """A host whose control channel is down, or broke, and what ssh said of it."""
+
+    pod: str
+    why: str = ""
+    up: bool = False
+
+
+class FailedDaemon(msgspec.Struct, frozen=True):
+    """An MPI daemon that ended with a code of its own, or that of a signal."""
+
+    pod: str
+    status: int
+
+
+class Aborted(msgspec.Struct, frozen=True):
+    """A rank that said that it ends all ranks."""
+
+    rank: int
+    pod: str
+    code: int
+
+
+class EndedWell(msgspec.Struct, frozen=True):
+    """The first rank that ended with 0, and how many did."""
+
+    rank: int
+    pod: str
+    at: int
+    count: int
+
+
+class AgentFacts(msgspec.Struct, frozen=True):
+    """What the second form tells beside what both do. `waiting` of `workers` did not answer, `by`
+    and `world` say which launcher started the ranks, `stopped` that somebody stopped the command,
+    `orphans` is the first pod whose ranks had lost their MPI daemon, and of a start that is not
+    complete `absent` are workers without a rank."""
+
+    proof: Proof | None = None
+    stopped: bool = False
+    waiting: int = 0
+    workers: int = 0
+    dropped: tuple[HostSaid, ...] = ()
+    daemons: tuple[FailedDaemon, ...] = ()
+    down: tuple[HostSaid, ...] = ()
+    by: str = ""
+    world: str = ""
+    well: EndedWell | None = None
+    aborted: tuple[Aborted, ...] = ()
+    orphans: str = ""
+    absent: tuple[str, ...] = ()
 
 
 class Ranks(msgspec.Struct, frozen=True):
@@ -76,7 +152,8 @@ class OnHost(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """`reason` is `Command` where the command ended by itself, else the agent's verdict.
+    """`reason` is `Command` where the command ended by itself, else why the agent ended it. It,
+    `text` and `cause` are what is concluded from `facts`, or what an older agent has said.
 
     The world told of is the one that failed, else the last of `runs`. `bad` starts with the rank
     that failed first. `lost` ranks vanished, `open` ones were never seen to end, `foreign` ones
@@ -100,6 +177,7 @@ class Summary(msgspec.Struct, frozen=True):
     foreign: tuple[OnHost, ...] = ()
     hosts: tuple[OnHost, ...] = ()
     cut: bool = False
+    facts: AgentFacts | None = None
 
     def __bool__(self) -> bool:
         """Whether the agent has said anything."""
@@ -126,14 +204,15 @@ def parse(text: str, most: int = bounds.RANKS) -> Summary:
     for line in text[start:].splitlines():
         kind, _, rest = line.partition(" ")
         found.setdefault(kind, []).append(rest)
-    reason, code = _words(_first(found, "ended"), 2)
+    facts = _facts(found) if _first(found, MARK.strip()) == FACTS else None
+    reason, code, _ = _words(_first(found, "ended"), 3)
     world = dict(_pairs(_first(found, "world")))
     said = Summary(
         level=_first(found, "level") or "unknown",
-        reason=reason,
+        reason=reason if facts is None else "",
         code=_number(code),
-        text=_first(found, "text"),
-        cause=_cause(_first(found, "cause")),
+        text=_first(found, "text") if facts is None else "",
+        cause=_cause(_first(found, "cause")) if facts is None else None,
         down=tuple(line.partition(" ")[0] for line in found.get("down", ())),
         size=_number(world.get("size")) or 0,
         started=_number(world.get("started")) or 0,
@@ -146,6 +225,7 @@ def parse(text: str, most: int = bounds.RANKS) -> Summary:
         foreign=_ranks_of(found.get("foreign", [])),
         hosts=tuple(h for line in found.get("host", ()) if (h := _host(line)) is not None),
         cut="more" in found,
+        facts=facts,
     )
     told = max(_count(group) for group in (said.lost, said.open, said.foreign, said.hosts))
     return said if told <= most else _unreadable(said, told, most)
@@ -183,7 +263,72 @@ def _unreadable(said: Summary, told: int, most: int) -> Summary:
         f"the launcher's summary cannot be read: it tells of {told} ranks, and at most {most} "
         "are read for a job of this size; something in the launcher has written it"
     )
-    return Summary(level=said.level, reason=said.reason, code=said.code, text=text)
+    return Summary(level=said.level, reason=said.reason or COMMAND, code=said.code, text=text)
+
+
+def _facts(found: dict[str, list[str]]) -> AgentFacts:
+    what, _, rest = _words(_first(found, "ended"), 3)
+    fields, world = dict(_pairs(rest)), dict(_pairs(_first(found, "world")))
+    waiting, workers = _words(_first(found, "waits"), 2)
+    return AgentFacts(
+        proof=None if what == "command" else _proof(what, fields),
+        stopped="stopped" in fields,
+        waiting=_number(waiting) or 0,
+        workers=_number(workers) or 0,
+        dropped=tuple(_dropped(line) for line in found.get("dropped", ())),
+        daemons=tuple(d for line in found.get("daemon", ()) if (d := _daemon(line)) is not None),
+        down=tuple(_down(line) for line in found.get("down", ())),
+        by=world.get("by", ""),
+        world=world.get("name", ""),
+        well=_well(_first(found, "well")),
+        aborted=tuple(a for line in found.get("aborted", ()) if (a := _aborted(line)) is not None),
+        orphans=_first(found, "orphans"),
+        absent=tuple(found.get("absent", ())),
+    )
+
+
+def _proof(what: str, fields: dict[str, str]) -> Proof:
+    return Proof(
+        what,
+        rank=_number(fields.get("rank")),
+        pod=fields.get("pod", ""),
+        source=fields.get("from", ""),
+        host=_number(fields.get("host")),
+        seconds=_number(fields.get("seconds")) or 0,
+        living=_number(fields.get("living")) or 0,
+        started=_number(fields.get("started")) or 0,
+        size=_number(fields.get("size")) or 0,
+    )
+
+
+def _down(line: str) -> HostSaid:
+    pod, why = _words(line, 2)
+    return HostSaid(pod, why)
+
+
+def _dropped(line: str) -> HostSaid:
+    pod, up, why = _words(line, 3)
+    return HostSaid(pod, why, up=up == "up")
+
+
+def _daemon(line: str) -> FailedDaemon | None:
+    pod, text = _words(line, 2)
+    status = _number(text)
+    return None if status is None else FailedDaemon(pod, status)
+
+
+def _well(line: str) -> EndedWell | None:
+    number, pod, rest = _words(line, 3)
+    rank, fields = _number(number), dict(_pairs(rest))
+    if rank is None:
+        return None
+    return EndedWell(rank, pod, _number(fields.get("at")) or 0, _number(fields.get("count")) or 1)
+
+
+def _aborted(line: str) -> Aborted | None:
+    number, pod, text = _words(line, 3)
+    rank, code = _number(number), _number(text)
+    return None if rank is None or code is None else Aborted(rank, pod, code)
 
 
 def _cause(line: str) -> Cause | None:
@@ -203,6 +348,8 @@ def _bad(line: str) -> BadRank | None:
         signal=_number(fields.get("signal")),
         pid=_number(fields.get("pid")) or 0,
         oom=bool(_number(fields.get("oom"))),
+        at=_number(fields.get("at")),
+        orphan=bool(_number(fields.get("orphan"))),
     )
 
 

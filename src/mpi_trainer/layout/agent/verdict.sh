@@ -1,27 +1,28 @@
 # shellcheck shell=sh disable=SC2034,SC2154 # its variables are those of whoever reads it
-# What the launcher has heard of the ranks, and when that proves that the job cannot go on.
-# Sourced by launch.
+# What the launcher has heard of the ranks, and when that proves that the job must end. Sourced by
+# launch.
 #
-# A verdict is a reason, a text and an exit code. Each needs evidence; silence is none:
+# A proof is a word, with fields, and an exit code; what it means is for whoever reads the summary
+# to say (diagnose/agent_facts.py). Each needs evidence; silence is none:
 #
-#   103 WorkersMissing  a worker that runs does not answer,   wait_seconds
-#                       or DNS knows no name of the cluster
-#   104 WorkerLost      a worker's heartbeats have stopped    lost_seconds
-#   105 DaemonLost      ranks live whose MPI daemon is gone   3 s
-#   106 RankDied        a rank ended badly or vanished, and   dead_seconds
-#                       others of its world go on, or mpirun
-#                       does when all of them have ended
-#   107 RankStuck       a rank's Python program has failed,   stuck_seconds
-#                       and waits in MPI's finalization
-#   108 StartStuck      mpirun has not started all its ranks  start_seconds
-#   111 DaemonFailed    an MPI daemon could not start, and    10 s
-#                       mpirun waits for it
-#   109 Unreachable     a rank's connection to another host   20 s
-#                       of the job gets no answer
-#   110 RankLeft        a rank left without MPI_Finalize,     15 s
-#                       and all others wait inside MPI
-#   112 MpirunStuck     all ranks ended well, no process of   6 x dead_seconds
-#                       theirs is left, and mpirun goes on
+#   103 no-answer   a worker that runs does not answer        wait_seconds
+#   103 no-names    DNS knows no name of the cluster          wait_seconds
+#   104 silent      a host's heartbeats have stopped          lost_seconds
+#   105 orphans     ranks live whose MPI daemon is gone       3 s
+#   106 bad         a rank ended badly or vanished, and       dead_seconds
+#                   others of its world go on
+#   106 over        ... none is left, and mpirun goes on      dead_seconds
+#   107 stuck       a rank's Python program has failed, and   stuck_seconds
+#                   waits in MPI's finalization
+#   108 unstarted   mpirun has not started all its ranks      start_seconds
+#   109 unanswered  a rank's connection to another host of    20 s
+#                   the job gets no answer
+#   110 left        a rank left without MPI_Finalize, and     15 s
+#                   all others wait inside MPI
+#   111 daemon      an MPI daemon could not start, and        10 s
+#                   mpirun waits for it
+#   112 idle        all ranks ended well, no process of       6 x dead_seconds
+#                   theirs is left, and mpirun goes on
 #
 # What hosts say is the word of whoever has code there: it becomes part of no command, no name of a
 # variable and no sum before `numeric` has seen it.
@@ -31,7 +32,7 @@
 
 begin_story() {
     worlds=0 run_began='' run_pid='' worlds_before=0 together='' over='' asked=0
-    blame_rank=- blame_pod=- dropped='' daemon_at='' daemons='' nameless='' names_asked=0
+    dropped='' daemon_at='' daemons='' nameless='' names_asked=0
 }
 
 # --- what was heard ------------------------------------------------------------------------------
@@ -51,12 +52,9 @@ heard() {
             ;;
         beat) eval "peak_$1=\${3% *} oom_$1=\${3#* }" ;;
         daemon)
-            # One that could not be run or was killed is the cause; others that fail then are not.
-            eval "daemon_$1=\${3#*=}"
-            daemons="$daemons $1"
-            case $daemon_at:$3 in
-                :* | *=12[67] | *=13[1-9]) daemon_at=$now daemon_host=$1 ;;
-            esac
+            numeric "${3#*=}" || return 0
+            daemons="$daemons $1=${3#*=}"
+            daemon_at=${daemon_at:-$now}
             ;;
         down)
             eval "up_$1= why_$1=\$3"
@@ -68,7 +66,7 @@ heard() {
             fi
             ;;
         flushed) awaited=${awaited%%" $1 "*}${awaited#*" $1 "} ;;
-        syn) unreachable "$1" "$3" ;;
+        syn) unanswered_at "$1" "$3" ;;
         waits | works) looked "$2" "${3% *}" ;;
         left)
             numeric "$3" || return 0
@@ -186,7 +184,7 @@ event() {
             eval "ended_$w=\$((ended_$w + 1)) r_${w}_$rank=ended"
             eval "at=\$((at + behind_$1))"
             if [ "$status" = 0 ]; then
-                eval "zero_$w=\${zero_$w:-$now} left_$w=\${left_$w:-$rank}"
+                eval "zero_$w=\${zero_$w:-$now}"
                 story="$story status 0 $at $oom 0"
             else
                 eval "bad_$w=$now"
@@ -202,9 +200,7 @@ event() {
             ;;
         foreign) eval "foreign_$w=1 f_${w}_$rank=1" ;;
         stuck)
-            verdict RankStuck "rank $rank on $pod has failed ($(reason_of "$w" "$rank")) and waits \
-in MPI_Finalize for ranks that wait for it; start it with python -m mpi4py to end all ranks at once" \
-                "$rank" "$pod"
+            prove stuck "rank=$rank pod=$pod"
             ;;
     esac
     # Not echo, which makes lines of its own out of backslashes in some shells.
@@ -216,23 +212,14 @@ pod_name() {
     eval "pod=\$pod_$1"
 }
 
-# What the rank $2 of the world $1 has raised.
-reason_of() {
-    while read -r kind number _ at about; do
-        [ "$kind $number" = "raised $2" ] || continue
-        [ "$at" = - ] && printf '%s\n' "$about" || printf '%s\n' "$about at $at"
-    done <"$run/world.$1"
-}
-
-unreachable() {
+unanswered_at() {
     pod_name "$1"
     from=$pod
     for number in $numbers; do
         eval "hex=\$hex_$number"
         [ "$hex" = "$2" ] || continue
         pod_name "$number"
-        verdict Unreachable "connections from $from to $pod get no answer, so their ranks cannot \
-meet; a NetworkPolicy or firewall must let the job's pods reach each other on every port" - "$pod"
+        prove unanswered "from=$from pod=$pod"
     done
 }
 
@@ -244,10 +231,10 @@ looked() {
     esac
 }
 
-# Ends the job for the reason $1, told as $2; to blame are the rank $3 and the pod $4, if any.
-verdict() {
-    [ -z "$reason" ] && [ -z "$code" ] || return 0
-    reason=$1 text=$2 blame_rank=${3:--} blame_pod=${4:--}
+# The job must end, because of $1 with the fields $2.
+prove() {
+    [ -z "$proof" ] && [ -z "$code" ] || return 0
+    proof=$1 proved=${2-}
 }
 
 # --- what it means -------------------------------------------------------------------------------
@@ -255,27 +242,21 @@ verdict() {
 # Before the command has started.
 judge_wait() {
     if [ -n "$nameless" ] && [ $((now - nameless)) -ge "$wait_seconds" ]; then
-        reason=WorkersMissing
-        text="for $wait_seconds s DNS has known no name of this cluster, and so no worker: check the \
-pod template's dnsPolicy and dnsConfig, and the cluster's DNS"
+        prove no-names "seconds=$wait_seconds"
     fi
     for number in ${numbers#0}; do
         eval "up=\$up_$number late=\$late_$number"
         if [ -n "$up" ] || [ -z "$late" ] || [ $((now - late)) -lt "$wait_seconds" ]; then continue; fi
-        reason=WorkersMissing
-        text="after $wait_seconds s there is no answer from $(missing_workers)"
+        prove no-answer "seconds=$wait_seconds"
         return 0
     done
 }
 
 judge() {
     for number in $numbers; do
-        eval "seen=\$seen_$number pod=\$pod_$number why=\$why_$number"
+        eval "seen=\$seen_$number pod=\$pod_$number"
         if [ "$lost_seconds" -gt 0 ] && [ $((now - seen)) -gt "$lost_seconds" ]; then
-            role=worker
-            [ "$number" -ne 0 ] || role=launcher
-            verdict WorkerLost "$role $pod has not been heard of for $((now - seen)) s\
-${why:+ ($why)}" - "$pod"
+            prove silent "host=$number pod=$pod seconds=$((now - seen))"
         fi
     done
     w=$worlds
@@ -321,17 +302,14 @@ judge_start() {
     [ "$start_seconds" -gt 0 ] || return 0
     judge_daemon
     if [ $((now - run_began)) -gt "$start_seconds" ]; then
-        verdict StartStuck "mpirun has started no rank in $((now - run_began)) s"
+        prove unstarted "started=0 seconds=$((now - run_began))"
     fi
 }
 
 # A start that is not complete, because a daemon could not start.
 judge_daemon() {
     [ -n "$daemon_at" ] && [ $((now - daemon_at)) -ge 10 ] || return 0
-    pod_name "$daemon_host"
-    eval "status=\$daemon_$daemon_host"
-    verdict DaemonFailed "the MPI daemon on $pod ended with exit code $status, and mpirun waits \
-for it; the same MPI must be installed in every pod" - "$pod"
+    prove daemon
 }
 
 # All ranks of mpirun have ended, and it has not: seen with Open MPI 5, which may miss an end.
@@ -350,12 +328,7 @@ judge_end() {
     if [ -z "$bad_world" ]; then
         [ $((now - over)) -lt $((6 * dead_seconds)) ] || judge_remains
     elif [ $((now - over)) -ge "$dead_seconds" ]; then
-        code=1 w=$bad_world
-        find_cause
-        code='' who="rank $blame_rank on $blame_pod"
-        [ "$blame_rank" != - ] || who="a rank"
-        verdict RankDied "$who failed, none is left, and mpirun has gone on for $((now - over)) s" \
-            "$blame_rank" "$blame_pod"
+        prove over "world=$bad_world seconds=$((now - over))"
     fi
 }
 
@@ -363,8 +336,7 @@ judge_end() {
 # asked; only when all have answered that nothing is left does mpirun wait for nothing.
 judge_remains() {
     if [ "$asked" -gt "$over" ] && [ "$answers" -gt "${numbers##* }" ] && [ "$remaining" -eq 0 ]; then
-        verdict MpirunStuck "all ranks have ended well, nothing of them is left, and mpirun has \
-gone on for $((now - over)) s"
+        prove idle "seconds=$((now - over))"
     elif [ $((now - asked)) -ge 10 ]; then
         asked=$now answers=0 remaining=0
         for number in $numbers; do order "$number" left; done
@@ -377,17 +349,15 @@ judge_world() {
     if [ "$living" -le 0 ] && [ "$started" -ge "$size" ]; then return 0; fi
     if [ -n "$orphan" ] && [ "$living" -gt 0 ] && [ $((now - orphan)) -ge 3 ]; then
         eval "pod=\$orphans_of_$w"
-        verdict DaemonLost "the MPI daemon on $pod is gone, and its ranks are not" - "$pod"
+        prove orphans "world=$w pod=$pod"
     fi
     if [ -n "$bad" ] && [ "$dead_seconds" -gt 0 ] && [ $((now - bad)) -ge "$dead_seconds" ]; then
-        blame_first "$w"
-        verdict RankDied "$(first_bad "$w"), and $living others of $started have gone on \
-for $((now - bad)) s" "$blame_rank" "$blame_pod"
+        prove bad "world=$w living=$living seconds=$((now - bad))"
     fi
     [ "$started" -ge "$size" ] || judge_daemon
     if [ "$started" -lt "$size" ] && [ "$start_seconds" -gt 0 ] &&
         [ $((now - began)) -gt "$start_seconds" ]; then
-        verdict StartStuck "only $started of $size ranks have started in $((now - began)) s"
+        prove unstarted "world=$w started=$started size=$size seconds=$((now - began))"
     fi
     if [ -z "$bad" ] && [ -n "$zero" ] && [ "$living" -gt 0 ] && [ $((now - zero)) -ge 5 ]; then
         judge_leaving
@@ -408,27 +378,24 @@ judge_leaving() {
         strikes=0
     fi
     if [ "$strikes" -ge 2 ]; then
-        eval "rank=\$left_$w"
-        blame_left "$w"
-        verdict RankLeft "rank $rank on $blame_pod ended with exit code 0 but without MPI_Finalize, \
-and the other $living ranks wait for it" "$rank" "$blame_pod"
+        prove left "world=$w living=$living"
     fi
     eval "strikes_$w=$strikes waiting_$w=0 looked_$w=$now"
     for number in $numbers; do order "$number" "look $name"; done
 }
 
 exit_code() {
-    case $reason in
-        WorkersMissing) echo 103 ;;
-        WorkerLost) echo 104 ;;
-        DaemonLost) echo 105 ;;
-        RankDied) echo 106 ;;
-        RankStuck) echo 107 ;;
-        StartStuck) echo 108 ;;
-        Unreachable) echo 109 ;;
-        RankLeft) echo 110 ;;
-        DaemonFailed) echo 111 ;;
-        MpirunStuck) echo 112 ;;
+    case $proof in
+        no-answer | no-names) echo 103 ;;
+        silent) echo 104 ;;
+        orphans) echo 105 ;;
+        bad | over) echo 106 ;;
+        stuck) echo 107 ;;
+        unstarted) echo 108 ;;
+        unanswered) echo 109 ;;
+        left) echo 110 ;;
+        daemon) echo 111 ;;
+        idle) echo 112 ;;
         *) echo "$code" ;;
     esac
 }

@@ -29,6 +29,7 @@ from mpi_trainer.decide.observed import (
     ObservedRank,
     Record,
 )
+from mpi_trainer.diagnose import agent_facts
 from mpi_trainer.diagnose.rank_lines import Line, RankLines
 from mpi_trainer.layout.agent import launcher_log, summary
 from mpi_trainer.layout.model import Layout, PodLayout
@@ -355,7 +356,7 @@ class Supervisor:
         held.end = End(status.code, status.signal, reason, words)
         self._reconcile_at = 0.0
         if held.layout.role == "launcher":
-            said = summary.parse(_text(f"{held.running.share}/{SUMMARY}"))
+            said = agent_facts.read(_text(f"{held.running.share}/{SUMMARY}"))
             said = agent_summary.with_logged_cause(said, self._log.cause)
             held.end = agent_summary.launcher_end(held.end, said)
             self._summary = said

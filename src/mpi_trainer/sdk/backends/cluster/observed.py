@@ -29,9 +29,9 @@ from mpi_trainer.api.kinds.trainjob import TrainerStatus
 from mpi_trainer.api.yaml.decode import decode
 from mpi_trainer.decide import agent_summary, reasons
 from mpi_trainer.decide.observed import UNRECORDED, End
-from mpi_trainer.diagnose import evidence
+from mpi_trainer.diagnose import agent_facts, evidence
 from mpi_trainer.diagnose.progress import Progress
-from mpi_trainer.layout.agent.summary import Summary, parse
+from mpi_trainer.layout.agent.summary import Summary
 from mpi_trainer.sdk.backends import views
 from mpi_trainer.sdk.backends.backend import (
     EventInfo,
@@ -221,7 +221,7 @@ def rank_infos(pods: Iterable[Pod]) -> tuple[RankInfo, ...]:
     """Where ranks ran and how they ended, as the last launcher that has ended says it."""
     launchers = sorted((p for p in pods if p.role == "launcher"), key=lambda p: p.attempt)
     ended = launchers[-1].main.state.terminated if launchers else None
-    said = parse(ended.message) if ended else Summary()
+    said = agent_facts.read(ended.message) if ended else Summary()
     attempt = launchers[-1].attempt if launchers else 0
     return tuple(
         views.rank_info(one, unseen=UNRECORDED)
