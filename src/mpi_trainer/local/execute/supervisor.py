@@ -223,11 +223,15 @@ class Supervisor:
         return reports.RankRow(rank.rank, rank.pod, address, words, *values)
 
     def _end_of(self, rank: ObservedRank) -> str:
-        logged = self._log.cause
+        """Who ended all ranks is killed with them, and known by its words: where mpirun printed
+        them, or where the agent kept them. Ranks that lose another say the same later."""
         if rank.end is not None:
             return "0" if rank.end.well else rank.end.text()
-        if isinstance(logged, launcher_log.Abort) and logged.rank == rank.rank:
-            return f"MPI_Abort({logged.code})"
+        logged, facts = self._log.cause, self._summary.facts
+        kept = facts.aborted if facts is not None and len(facts.aborted) == 1 else ()
+        aborted = logged if isinstance(logged, launcher_log.Abort) else next(iter(kept), None)
+        if aborted is not None and aborted.rank == rank.rank:
+            return f"MPI_Abort({aborted.code})"
         return UNRECORDED
 
     def _addresses(self) -> dict[str, str]:
