@@ -91,6 +91,13 @@ def test_a_failing_program_fails_the_job_and_names_the_rank(mpi: str) -> None:
     assert re.search(r"(?m)^0 .* \S+$", ended.stderr)
 
 
+def test_a_success_without_a_rank_is_warned_about() -> None:
+    """W-9"""
+    plain = ("run", "--as-is", "--mpi", "mpich")
+    assert "warning: MPI started no rank" in run(*plain, "--", "true").stderr
+    assert run(*plain, "-q", "--", "true").stderr == ""
+
+
 @builds
 def test_ctrl_c_stops_the_job_and_cleans_up(mpi: str) -> None:
     job = Run("run", "-w", "2", "-s", "2", "--mpi", mpi, "--", "python", "-c", WAIT)

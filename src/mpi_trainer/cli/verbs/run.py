@@ -242,11 +242,13 @@ class _Printer:
                         self._print(line)
                 else:
                     self._print(report)
-            case reports.EventReport() if not self._quiet and report.reason == reasons.RESTARTING:
+            case reports.EventReport() | reports.Note() if self._quiet:
+                pass
+            case reports.EventReport(reason=reasons.RESTARTING):
                 terminal.say(terminal.faint(f"Restarting: {report.message}"))
-            case reports.EventReport() if report.reason == reasons.PLACEMENT_SURPRISING:
+            case reports.EventReport(reason=reasons.PLACEMENT_SURPRISING):
                 terminal.say(f"warning: {report.message}")
-            case reports.Note() if not self._quiet:
+            case reports.Note():
                 terminal.say(terminal.faint(report.text))
 
 
