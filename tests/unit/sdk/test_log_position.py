@@ -70,3 +70,13 @@ def test_rotation_that_kept_the_last_line_is_no_gap() -> None:
 def test_line_without_a_time_is_not_lost() -> None:
     entry = LogPosition().take(b"unable to retrieve container logs")
     assert entry is not None and entry.text == b"unable to retrieve container logs"
+
+
+def test_a_log_that_is_cut_within_a_time_is_read_to_its_end() -> None:
+    """As the API cuts it where it is limited by bytes."""
+    whole = b"2026-01-31T12:00:00.123456789Z epoch 3/20"
+    for length in range(1, len(whole)):
+        place = LogPosition()
+        place.take(b"2026-01-31T12:00:00.1Z epoch 2/20")
+        entry = place.take(whole[:length])
+        assert entry is not None and entry.time.tzinfo is not None

@@ -51,9 +51,8 @@ class LogPosition:
     def take(self, line: bytes) -> LogEntry | None:
         """The line, with its time; None where it was given before."""
         stamp, _, text = line.partition(b" ")
-        try:
-            time = datetime.fromisoformat(stamp.decode("ascii", "replace"))
-        except ValueError:
+        time = _time(stamp)
+        if time is None:
             time, text = self._newest, line
         mark = hash(line)
         gap, self._lost = self._lost, False
@@ -74,3 +73,12 @@ class LogPosition:
         oldest = self._newest.replace(microsecond=0) - _MARGIN
         while self._given[0][0] < oldest:
             self._given.popleft()
+
+
+def _time(stamp: bytes) -> datetime | None:
+    """None also of one without a zone: where a log is limited by bytes, its end is cut anywhere."""
+    try:
+        time = datetime.fromisoformat(stamp.decode("ascii", "replace"))
+    except ValueError:
+        return None
+    return None if time.tzinfo is None else time
