@@ -20,14 +20,15 @@ C = TypeVar("C", Condition, TrainJobCondition)
 
 
 def with_cause(message: str, found: Findings) -> str:
-    """The message with the first finding, unless that is a mere guess or there is no room."""
+    """The message with the first finding, unless that is a mere guess or there is no room. Danger:
+    it may come out of an annotation, which users can write: terminals obey nothing of it."""
     if not found or found[0].confidence == "possible":
         return message
     first, where = found[0], found[0].where()
     cause = f"{first.cause}: {first.title}{f' ({where})' if where else ''}."
     before = f"{message.rstrip('. ')}. "
     for said in (f"{cause} {first.remedy}", cause):
-        if len(before) + len(said) <= bounds.MESSAGE:
+        if len(before) + len(said) <= bounds.MESSAGE and said.isprintable():
             return before + said
     return message
 

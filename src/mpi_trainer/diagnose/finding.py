@@ -114,8 +114,14 @@ def bounded(found: Findings, most: int = bounds.FINDINGS) -> Findings:
 
 
 def _short(one: Finding) -> Finding:
-    hosts = tuple(host[:_LONGEST_NAME] for host in one.hosts[:_NAMED])
+    hosts = tuple(host for host in one.hosts[:_NAMED] if _is_name(host))
     return replace(one, ranks=one.ranks[:_NAMED], hosts=hosts)
+
+
+def _is_name(host: str) -> bool:
+    """Whoever runs in the launcher can write anything where a host stands."""
+    letters = host.replace("-", "").replace(".", "").replace("_", "")
+    return len(host) <= _LONGEST_NAME and letters.isascii() and letters.isalnum()
 
 
 def _size(found: Findings) -> int:

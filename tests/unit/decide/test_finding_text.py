@@ -34,6 +34,15 @@ def test_a_long_message_goes_without_the_remedy_and_then_without_the_cause() -> 
     assert with_cause(full, (FOUND,)) == full
 
 
+@pytest.mark.parametrize("hostile", ["\x1b[2J", "\x9b2J", "a\nb", "\u202eb"])
+def test_what_terminals_obey_is_not_told(hostile: str) -> None:
+    """Users can write the annotation that findings are read from."""
+    for field in ("cause", "title", "hosts"):
+        value = (hostile,) if field == "hosts" else hostile
+        assert with_cause(SAID, (replace(FOUND, **{field: value}),)) == SAID
+    assert with_cause(SAID, (replace(FOUND, remedy=hostile),)) == TOLD.removesuffix(" Mount it.")
+
+
 def test_only_the_condition_and_the_events_of_the_failure_change() -> None:
     conditions = (
         Condition(type="Running", status="False", message=SAID),

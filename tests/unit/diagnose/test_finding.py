@@ -26,3 +26,9 @@ def test_findings_take_no_more_room_than_they_have(letter: str) -> None:
 def test_a_usual_finding_is_kept_as_it_is() -> None:
     assert bounded((FOUND, FOUND)) == (FOUND, FOUND)
     assert bounded(()) == ()
+
+
+@pytest.mark.parametrize("host", ["\x1b[31mw-1", "pass word", "a/b", "é", "", "x" * 254, "-"])
+def test_what_cannot_be_a_host_is_not_kept_as_one(host: str) -> None:
+    written = msgspec.structs.replace(FOUND, hosts=(host, "w-1", "node_2.example"))
+    assert bounded((written,))[0].hosts == ("w-1", "node_2.example")
