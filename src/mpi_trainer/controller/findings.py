@@ -17,7 +17,7 @@ from mpi_trainer.controller.objects import Pod
 from mpi_trainer.controller.observed_pods import launcher_end
 from mpi_trainer.decide.history import Attempt
 from mpi_trainer.diagnose import cause, evidence
-from mpi_trainer.diagnose.finding import Facts, Finding, Findings
+from mpi_trainer.diagnose.finding import Facts, Findings
 from mpi_trainer.diagnose.log_reader import LogReader
 
 replace = msgspec.structs.replace
@@ -46,8 +46,7 @@ def found_in(
     reader = LogReader(facts.hosts)
     for line in lines:
         reader.read_line(line)
-    variables = tuple(environment)
-    return tuple(_redacted(one, variables) for one in cause.concluded(reader, facts))
+    return cause.concluded(reader, _redacted(facts, tuple(environment)))
 
 
 def without_words(found: Findings) -> Findings:
@@ -55,11 +54,15 @@ def without_words(found: Findings) -> Findings:
     return tuple(replace(one, line="", followed=()) for one in found)
 
 
-def _redacted(one: Finding, environment: tuple[tuple[str, str], ...]) -> Finding:
-    """Lines of the summary come from programs, and were not in the log that was redacted."""
-    line = redact.printable(one.line, environment)
-    followed = tuple(redact.printable(said, environment) for said in one.followed)
-    return replace(one, line=line, followed=followed)
+def _redacted(facts: Facts, environment: tuple[tuple[str, str], ...]) -> Facts:
+    """What programs wrote, and was not in the log that was redacted. Danger: a finding cuts lines,
+    and half of a secret is not recognised."""
+    summary = facts.summary
+    raised = tuple(
+        replace(one, what=redact.printable(one.what, environment)) for one in summary.raised
+    )
+    message = redact.printable(facts.message, environment)
+    return replace(facts, message=message, summary=replace(summary, raised=raised))
 
 
 def _evidence(pod: Pod) -> evidence.Pod:

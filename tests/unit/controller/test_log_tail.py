@@ -231,6 +231,18 @@ def test_what_a_rank_said_to_the_agent_is_redacted_too() -> None:
     assert asyncio.run(read).findings[0].line == "Boom: password=[redacted]"
 
 
+@pytest.mark.parametrize("before", range(270, 300, 5))
+def test_no_part_of_a_secret_is_left_where_a_finding_cuts_a_line(before: int) -> None:
+    secret = "S3cr3tValue-0123456789"
+    said = parse(
+        "mpi-agent 1\nlevel full\nended Command 1\n"
+        f"raised 1 w1 - Boom: {'x' * (before - 7)} {secret}\n"
+    )
+    facts = Facts(exit_code=1, summary=said)
+    read = with_log_tails(logs(Kubelet()), Attempt(1), [], [("DB_PASSWORD", secret)], facts)
+    assert "S3" not in asyncio.run(read).findings[0].line
+
+
 def test_the_log_of_a_worker_s_sshd_shows_no_cause() -> None:
     kubelet = Kubelet(b"Traceback (most recent call last):\nValueError: bad batch\n")
     sources = [LogSource(pod(), serves=True)]
