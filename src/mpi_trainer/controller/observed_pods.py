@@ -21,6 +21,7 @@ from mpi_trainer.controller.objects import Pod
 from mpi_trainer.decide import agent_summary
 from mpi_trainer.decide.observed import End, ObservedPod
 from mpi_trainer.diagnose import agent_facts
+from mpi_trainer.layout.agent import summary as agent_text
 from mpi_trainer.layout.agent.summary import Summary, most_ranks
 from mpi_trainer.runtime.partial import Meta
 
@@ -137,6 +138,32 @@ def launcher_end(pod: Pod, pods: int, main: str = "") -> tuple[End, Summary]:
     summary = agent_facts.read(message, most_ranks(pods))
     ended = agent_summary.launcher_end(end_of(pod, main), summary)
     return replace(ended, message=redact.termination_message(ended.message)), summary
+
+
+def without_words(pod: Pod) -> Pod:
+    """Without what its programs wrote; of the agent's summary the facts are left."""
+    status = pod.status
+    if not any(one.state.terminated for one in _containers(pod)):
+        return pod
+    init, own = status.init_container_statuses, status.container_statuses
+    quiet = replace(
+        status,
+        init_container_statuses=tuple(map(_wordless, init)),
+        container_statuses=tuple(map(_wordless, own)),
+    )
+    return replace(pod, status=quiet)
+
+
+def _containers(pod: Pod) -> tuple[ContainerStatus, ...]:
+    return (*pod.status.init_container_statuses, *pod.status.container_statuses)
+
+
+def _wordless(one: ContainerStatus) -> ContainerStatus:
+    ended = one.state.terminated
+    if ended is None or not ended.message:
+        return one
+    left = replace(ended, message=agent_text.without_words(ended.message))
+    return replace(one, state=replace(one.state, terminated=left))
 
 
 def _first(pod: Pod) -> str:

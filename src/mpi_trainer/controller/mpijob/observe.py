@@ -27,6 +27,7 @@ from mpi_trainer.controller.observed_pods import (
     foreign,
     launcher_end,
     observed_pod,
+    without_words,
 )
 from mpi_trainer.decide import agent_summary
 from mpi_trainer.decide.observed import End, Observed, ObservedPod, ObservedRank, Record
@@ -105,8 +106,9 @@ def observe(job: MPIJob, record: Record, owned: OwnedObjects, tail: str | None =
         if own is not None and foreign(own.metadata):
             one = _tried_again(one, own)
         if one.ended:
-            end, summary = launcher_end(pod, job.workers)
-            words = summary.text if tail is None else (current and tail) or end.message
+            shown = without_words(pod) if tail is None else pod
+            end, summary = launcher_end(shown, job.workers)
+            words = (current and tail) or end.message
             reason = one.end.reason if one.foreign and one.end is not None else end.reason
             one = replace(one, end=replace(end, message=words, reason=reason))
             ranks.extend(agent_summary.observed_ranks(summary, one.attempt))

@@ -24,7 +24,12 @@ from mpi_trainer.controller import log_tail
 from mpi_trainer.controller.findings import attempt_facts
 from mpi_trainer.controller.log_tail import Environment, LogSource
 from mpi_trainer.controller.objects import Pod
-from mpi_trainer.controller.observed_pods import end_of, launcher_end, observed_pod
+from mpi_trainer.controller.observed_pods import (
+    end_of,
+    launcher_end,
+    observed_pod,
+    without_words,
+)
 from mpi_trainer.controller.pod_logs import PodLogs
 from mpi_trainer.controller.trainjob.pods import AllPods, PodOwners
 from mpi_trainer.decide import cause_text, history, reasons
@@ -59,6 +64,11 @@ class LogTails:
         self._pod_owners = pod_owners
         self._on = on
 
+    def shown(self, job: TrainJob, pods: Iterable[Pod]) -> tuple[Pod, ...]:
+        """The pods with as much of what their programs wrote as may be shown."""
+        on = log_tail.allowed(job.metadata.annotations, self._on)
+        return tuple(pods) if on else tuple(map(without_words, pods))
+
     async def history(
         self,
         job: TrainJob,
@@ -88,6 +98,7 @@ class LogTails:
     ) -> str:
         """As `history`, with the attempt that runs while this decision ends or suspends the job."""
         listed = await self._pod_owners.owned(job, job_set.uid, await self._all_pods.listed(job))
+        listed = self.shown(job, listed)
         stored = await self.history(job, effective, listed, decision, now)
         known = history.read({ATTEMPTS: stored})
         ended = finished(decision.status)

@@ -275,8 +275,10 @@ class Reconciler:
     async def _own(
         self, job: TrainJob, job_set: ObservedJobSet | None, pods: Iterable[Pod]
     ) -> tuple[Pod, ...]:
-        """Those of `pods` that are the JobSet's."""
-        return await self._tools.pod_owners.owned(job, "" if job_set is None else job_set.uid, pods)
+        """Those of `pods` that are the JobSet's, as they may be shown."""
+        uid = "" if job_set is None else job_set.uid
+        own = await self._tools.pod_owners.owned(job, uid, pods)
+        return self._tools.log_tails.shown(job, own)
 
     async def _with_attempts(
         self,

@@ -196,12 +196,11 @@ def most_ranks(pods: int) -> int:
 
 def parse(text: str, most: int = bounds.RANKS) -> Summary:
     """What the launcher says of at most so many ranks."""
-    text = text[: bounds.SUMMARY]
-    start = text.find(MARK)
-    if start < 0 or (start > 0 and text[start - 1] != "\n"):
+    lines = _lines(text)
+    if not lines:
         return Summary()
     found: dict[str, list[str]] = {}
-    for line in text[start:].splitlines():
+    for line in lines:
         kind, _, rest = line.partition(" ")
         found.setdefault(kind, []).append(rest)
     facts = _facts(found) if _first(found, MARK.strip()) == FACTS else None
@@ -229,6 +228,24 @@ def parse(text: str, most: int = bounds.RANKS) -> Summary:
     )
     told = max(_count(group) for group in (said.lost, said.open, said.foreign, said.hosts))
     return said if told <= most else _unreadable(said, told, most)
+
+
+def without_words(text: str) -> str:
+    """Without what programs said; nothing of a text that is no agent's."""
+    return "\n".join(map(_without_words, _lines(text)))
+
+
+def _lines(text: str) -> list[str]:
+    """Those of the agent; none of a text that is no agent's."""
+    text = text[: bounds.SUMMARY]
+    start = text.find(MARK)
+    ours = start == 0 or (start > 0 and text[start - 1] == "\n")
+    return text[start:].splitlines() if ours else []
+
+
+def _without_words(line: str) -> str:
+    kind, number, pod, _ = _words(line, 4)
+    return f"{kind} {number} {pod} - an exception" if kind == "raised" else line
 
 
 def ranks(text: str) -> Ranks:

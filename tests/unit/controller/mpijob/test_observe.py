@@ -183,6 +183,24 @@ def test_an_unknown_phase_counts_as_running() -> None:
     assert seen(worker(phase="Unknown"))["pi-worker-0"].phase == "Running"
 
 
+@pytest.mark.parametrize(
+    ("ended_by", "told"),
+    [
+        ("stuck 1 rank=0 pod=w-0", "rank 0 on w-0 has failed (an exception) and waits"),
+        ("command 1", "rank 0 on w-0 raised an exception"),
+    ],
+)
+def test_what_a_program_said_to_the_agent_is_hidden_where_that_is_asked(
+    ended_by: str, told: str
+) -> None:
+    said = f"mpi-agent 2\nlevel full\nended {ended_by}\nraised 0 w-0 a.py:3 Boom: my \x1b[2Jwords\n"
+    failed = launcher("Failed", containerStatuses=ended(1, message=said))
+    mine = owned_objects(mpijob(), [failed], [batch_job()])
+    (hidden,) = observe(mpijob(), Record(), mine, tail=None).seen.pods
+    assert hidden.end is not None and hidden.end.message.startswith(told)
+    assert "words" not in hidden.end.message and "\x1b" not in hidden.end.message
+
+
 def test_what_a_program_wrote_is_hidden_where_that_is_asked() -> None:
     failed = launcher("Failed", containerStatuses=ended(1, message="password=x"))
     mine = owned_objects(mpijob(), [failed], [batch_job()])

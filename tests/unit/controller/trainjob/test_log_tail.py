@@ -6,9 +6,10 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
-from mpi_trainer.api.kinds.annotations import ATTEMPTS
+from mpi_trainer.api.kinds.annotations import ATTEMPTS, LOG_TAIL
 from mpi_trainer.api.kinds.labels import LABEL_REPLICATED_JOB, LABEL_RESTART_ATTEMPT
 from mpi_trainer.api.kinds.pod_status import ContainerState, ContainerStatus, PodStatus, Terminated
 from mpi_trainer.api.kinds.trainjob import TrainJob
@@ -24,6 +25,7 @@ from mpi_trainer.runtime.partial import Meta
 from tests.unit.decide.trainjob.test_decide import make_job, whole
 
 T0 = datetime(2026, 1, 31, 12, tzinfo=UTC)
+SUMMARY = "mpi-agent 2\nlevel full\nended command 1\nraised 0 w-0 a.py:3 Boom: my words\n"
 UP = ObservedJobSet(uid="set")
 
 
@@ -131,3 +133,19 @@ def test_suspension_that_is_carried_out_at_the_second_look_is_one_attempt() -> N
     assert life.looked(6, *pods, suspend=True)
     assert not life.looked(7, *pods, suspend=True)
     assert [one.attempt for one in life.kept] == [1]
+
+
+@pytest.mark.parametrize("torch", [False, True])
+def test_where_log_tails_are_off_no_word_of_a_program_is_kept(torch: bool) -> None:
+    life, role = Life(torch), "node" if torch else "launcher"
+    notes = {**life.job.metadata.annotations, LOG_TAIL: "off"}
+    life.job = replace(life.job, metadata=replace(life.job.metadata, annotations=notes))
+    for number, said in enumerate((SUMMARY, "Boom: my words")):
+        one = pod(number, role, restarts=number)
+        state = ContainerState(terminated=Terminated(exit_code=3, message=said))
+        status = replace(one.status, container_statuses=(ContainerStatus("node", state=state),))
+        life.looked(number + 1, *life.log_tails.shown(life.job, [replace(one, status=status)]))
+    assert len(life.kept) == 2 and life.kubelet.asked == []
+    assert "words" not in life.job.metadata.annotations[ATTEMPTS]
+    if not torch:
+        assert "raised an exception" in life.kept[0].message
