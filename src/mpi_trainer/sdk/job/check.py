@@ -156,20 +156,31 @@ async def _run(
     finally:
         with suppress(Exception):
             await creating
-        with suppress(JobNotFound):
-            await backend.delete(key)
+        left = await _removed(backend, key)
     result = measured(lines, ended=ended)
     return msgspec.structs.replace(
         report,
         steps=result.steps,
         problem=problem,
-        warnings=(*report.warnings, _ROOT) if result.root else report.warnings,
+        warnings=(*report.warnings, *((_ROOT,) if result.root else ()), *left),
         nodes=_nodes(details),
         latency=result.latency,
         bandwidth=result.bandwidth,
         findings=findings,
         seconds=round(time.monotonic() - began, 1),
     )
+
+
+async def _removed(backend: Backend, key: Key) -> tuple[str, ...]:
+    """Why the job is still there; it must hide neither what was found nor why there is no job."""
+    try:
+        await backend.delete(key)
+    except JobNotFound:
+        return ()
+    except Exception as error:
+        kept = f"it goes {smoke.KEPT_SECONDS // 60} min after its end"
+        return (f"job {key.name} was not removed ({error}); {kept}",)
+    return ()
 
 
 async def _created(backend: Backend, job: MPIJob | TrainJob) -> JobView:
