@@ -76,13 +76,17 @@ async def pages(  # noqa: PLR0913 - the list options of the API, each optional
     fields: str = "",
     limit: int = 500,
     resource_version: str = "",
+    patience: float | None = None,
 ) -> AsyncGenerator[Page[T], None]:
-    """The pages of a collection, in order."""
+    """The pages of a collection, in order. With `patience` each page is asked for once, for so many
+    seconds."""
     token, again = "", False
     while True:
         request = requests.list_page(
             resource, namespace, labels, fields, 0 if again else limit, token, resource_version
         )
+        if patience is not None:
+            request = msgspec.structs.replace(request, timeout=patience, tries=1)
         try:
             page: Page[T] = await _read_page(client, request, kind)
         except Gone:
@@ -96,7 +100,7 @@ async def pages(  # noqa: PLR0913 - the list options of the API, each optional
             return
 
 
-async def list_all(
+async def list_all(  # noqa: PLR0913 - as for `pages`
     client: Fetcher,
     resource: Resource,
     kind: type[T],
@@ -104,13 +108,20 @@ async def list_all(
     namespace: str = "",
     labels: str = "",
     fields: str = "",
+    patience: float | None = None,
 ) -> Page[T]:
     """All pages as one."""
     items: list[T] = []
     unreadable: list[Unreadable] = []
     last: Page[T] = Page()
     async for page in pages(
-        client, resource, kind, namespace=namespace, labels=labels, fields=fields
+        client,
+        resource,
+        kind,
+        namespace=namespace,
+        labels=labels,
+        fields=fields,
+        patience=patience,
     ):
         if page.again:
             items.clear()

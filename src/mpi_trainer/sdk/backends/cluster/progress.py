@@ -101,6 +101,7 @@ async def _speakers(
         namespace=namespace,
         labels=f"{label} in ({names}),{which}",
         fields="status.phase=Running",
+        patience=SECONDS,
     )
     wanted, pods = set(keys), {}
     # A launcher speaks for the nodes, and the newest attempt for the job.
