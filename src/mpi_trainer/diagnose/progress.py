@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 PACE_OVER = 16
 MOST_METRICS = 64
+A_CENTURY = 100 * 365 * 24 * 3600.0
+"""seconds; no end that is further away is told"""
 # A job that counts epochs and prints bars within them is measured by its epochs.
 _WEIGHT = {"epoch": 3, "step": 2, "iteration": 2, "batch": 2}
 
@@ -96,7 +98,8 @@ class Tracker:
         (began, first), (now, last) = self._advances[0], self._advances[-1]
         if now <= began or last <= first:
             return None
-        return (total - step) * (now - began) / (last - first)
+        left = (total - step) * (now - began) / (last - first)
+        return left if left <= A_CENTURY else None
 
 
 def _counted(reading: Reading, before: Progress) -> tuple[float | None, float | None, str]:

@@ -215,3 +215,10 @@ def test_nothing_raises_and_every_value_is_finite(lines: list[tuple[float, str]]
             assert all(math.isfinite(v) for v in tracker.progress.metrics.values())
             fraction = tracker.progress.fraction
             assert fraction is None or 0 <= fraction <= 1
+
+
+def test_an_end_that_is_more_than_a_century_away_is_not_told() -> None:
+    tracker = Tracker()
+    for at, step in ((0.0, 1), (100.0, 2)):
+        tracker.see(at, f'{{"global_step": {step}, "max_steps": 1e308}}')
+    assert tracker.progress is not None and tracker.progress.eta_seconds is None
