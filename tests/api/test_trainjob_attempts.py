@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mpi_trainer.api.kinds.annotations import ATTEMPTS
+from mpi_trainer.api.kinds.annotations import ATTEMPTS, LOG_TAIL
 from mpi_trainer.decide import history
 from mpi_trainer.decide.history import History
 from tests.api.admin import Admin, Object
@@ -62,6 +62,23 @@ def test_launcher_that_failed_leaves_its_last_words(admin: Admin, proxy: LogProx
     page = odh("trainjob", "describe", "pi").stdout
     assert page.startswith("ProgramException: ") and "Last words of attempt 1" in page
     assert odh("explain", "pi").stdout.startswith("ProgramException: ")
+
+
+def test_words_can_be_switched_off(admin: Admin, proxy: LogProxy) -> None:
+    """Also those that a program left in the termination message."""
+    made = train_job()
+    made["metadata"]["annotations"] = {LOG_TAIL: "off"}
+    submit(admin, made)
+    launcher = pod_of(admin, job_set(admin), "launcher")
+    over = {"exitCode": 3, "reason": "Error", "message": "ValueError: no such column"}
+    now(admin, launcher, "Failed", {"terminated": over})
+    eventually("told", lambda: len(kept(admin)) == 1)
+    end(admin, "Failed", "FailedJobs")
+    failed = until(admin, "Failed")
+    assert "exit code 3" in failed["message"]
+    found = admin.get(f"{TRAIN}/trainjobs/pi") or {}
+    told = admin.events("TrainJob")
+    assert "no such column" not in f"{found} {told}" and proxy.asked == []
 
 
 def test_launcher_at_the_deadline_is_heard(admin: Admin, proxy: LogProxy) -> None:
