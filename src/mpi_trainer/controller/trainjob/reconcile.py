@@ -406,9 +406,14 @@ def _planned(job: TrainJob, runtime: Runtime, facts: Facts, generation: int) -> 
 
 
 def _with_cause(decision: TrainJobDecision) -> TrainJobDecision:
-    """A decision by which the job fails, with why its last attempt did."""
+    """A decision by which the job fails, with why its last attempt did; where its time was over,
+    earlier attempts are not why."""
     failed = find(decision.status, FAILED)
-    found = history.findings(history.read({ATTEMPTS: decision.annotations.attempts}))
+    known = history.read({ATTEMPTS: decision.annotations.attempts})
+    reason = "" if failed is None else failed.reason
+    late = reason in (reasons.DEADLINE, reasons.SCHEDULING_TIMEOUT)
+    earlier = late and bool(known) and known[-1].reason != reason
+    found = () if earlier else history.findings(known)
     failures = () if failed is None else (failed.message,)
     conditions = finding_text.conditions_with_cause(decision.status.conditions, found)
     return replace(

@@ -10,10 +10,16 @@ from typing import Any
 import msgspec
 import pytest
 
+from mpi_trainer.api.kinds.trainjob import TrainJobCondition, TrainJobStatus
 from mpi_trainer.api.yaml import load
 from mpi_trainer.controller import stored_job
 from mpi_trainer.controller.objects import StoredJob
 from mpi_trainer.controller.trainjob import reconcile
+from mpi_trainer.decide import history
+from mpi_trainer.decide.history import Attempt
+from mpi_trainer.decide.trainjob.decision import TrainJobDecision
+from mpi_trainer.decide.trainjob.status_annotations import StatusAnnotations
+from mpi_trainer.diagnose.finding import Finding
 from mpi_trainer.render.frame import Facts
 from mpi_trainer.runtime.off_loop import OffLoop
 from tests.unit.api.trainers import runtime, train_job
@@ -53,3 +59,20 @@ def test_plan_is_made_beside_the_loop_where_it_may_be_long(
     assert plan.rejection is None
     assert len(threads) == 1
     assert (threads[0] != threading.get_ident()) == beside
+
+
+@pytest.mark.parametrize(
+    ("ended_by", "told"), [("LauncherFailed", False), ("DeadlineExceeded", True)]
+)
+def test_a_job_whose_time_is_over_is_not_told_why_an_earlier_attempt_failed(
+    ended_by: str, told: bool
+) -> None:
+    found = Finding("TimeLimit", "certain", "Time is over", "Raise it.")
+    stored = history.to_json((Attempt(1, ended_by, "m", findings=(found,)),)) or ""
+    failed = TrainJobCondition(
+        type="Failed", status="True", reason="DeadlineExceeded", message="late"
+    )
+    status = TrainJobStatus(conditions=(failed,))
+    decision = TrainJobDecision(status, StatusAnnotations(attempts=stored))
+    (shown,) = reconcile._with_cause(decision).status.conditions
+    assert ("TimeLimit" in shown.message) is told
