@@ -1,7 +1,7 @@
 """Why an attempt failed, from its directory, when it ends: its log, its pods and its ranks.
 
 What is kept then is what `explain` and `describe` show, also when the log has been filled by a
-later attempt. Of the log all that is left on disk is read, which is bounded.
+later attempt. Of the log the last `LINES` lines are read: the supervisor waits for it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from mpi_trainer.diagnose.log_reader import LogReader
 from mpi_trainer.local.execute.supervisor_client import JobSnapshot
 from mpi_trainer.local.jobs import logfile
 
+LINES = 50_000
+"""of an attempt: about a second"""
+
 
 def attempt_findings(folder: Path, ended: Attempt, snapshot: JobSnapshot) -> Findings:
     """The most likely cause first. `snapshot` is the job as the attempt has left it."""
@@ -24,11 +27,14 @@ def attempt_findings(folder: Path, ended: Attempt, snapshot: JobSnapshot) -> Fin
     known = msgspec.structs.replace(ends, reason=ended.reason, message=ended.message)
     reader = LogReader(known.hosts)
     launchers = {pod.name for pod in snapshot.pods if pod.role == "launcher"}
+
+    def said(line: logfile.LogEntry) -> bool:
+        return line.attempt == ended.attempt and (line.rank is not None or line.pod in launchers)
+
     log = logfile.LogReader(folder)
     try:
-        for _, line in log.read():
-            if line.attempt == ended.attempt and (line.rank is not None or line.pod in launchers):
-                reader.read_line(line.text, line.rank)
+        for _, line in log.tail(LINES, said):
+            reader.read_line(line.text, line.rank)
     finally:
         log.close()
     return cause.concluded(reader, known)
