@@ -17,6 +17,7 @@ FILES: Final = frozenset(
     {
         "tests/local/test_cli.py",
         "tests/local/test_cli_use.py",
+        "tests/local/test_docs.py",
         "tests/api/clients/test_cli.py",
         "tests/api/clients/test_cli_use.py",
         "tests/api/clients/test_diff.py",
