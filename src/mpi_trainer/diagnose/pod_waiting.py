@@ -23,6 +23,8 @@ _CAUSES_SHOWN = 2
 _NODES = re.compile(r"^0/(?P<all>\d{1,9}) nodes are available: (?P<why>.*)$", re.S)
 _SHARE = re.compile(r"(?:^|, )(?P<count>\d{1,9}) (?P<what>[^,]+(?:\{[^}]*\}[^,]*)?)")
 _ABSENT = "do not exist"
+_BACK_OFF = "ImagePullBackOff"
+_BACK_OFF_PREFACE = 'Back-off pulling image "'
 _PULL_REMEDY = "check its name and tag, and that nodes can reach the registry"
 _PULL_REMEDIES = (
     (
@@ -154,8 +156,16 @@ def _no_image(pod: WaitingPod) -> str:
         return f"cannot get {image}: nodes lack it, and imagePullPolicy Never forbids more"
     low = pod.message.lower()
     remedy = next((r for words, r in _PULL_REMEDIES if any(w in low for w in words)), _PULL_REMEDY)
-    said = f"{short(pod.message)}; " if pod.message else ""
-    return f"cannot get {image} ({pod.reason}): {said}{remedy}"
+    said = f"{short(_pull_error(pod.message))}; " if pod.message else ""
+    return f"cannot get {image} ({_BACK_OFF}): {said}{remedy}"
+
+
+def _pull_error(message: str) -> str:
+    """Without the kubelet's preface: a pod has it in every second answer, and what is said of pods
+    would change each time."""
+    if not message.startswith(_BACK_OFF_PREFACE):
+        return message
+    return message.partition('": ')[2].removeprefix("ErrImagePull: ") or message
 
 
 def _unscheduled(pod: WaitingPod) -> str:

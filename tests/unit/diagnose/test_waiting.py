@@ -253,3 +253,13 @@ def test_image_that_never_comes_has_a_remedy(reason: str, message: str, remedy: 
     said = why(evidence(pod(**held(reason, message))))
     assert "cannot get image `quay.io/t/train:1`" in said
     assert remedy in said
+
+
+def test_image_that_never_comes_is_told_in_the_same_words_at_every_try() -> None:
+    """The kubelet changes between two reasons; a wait that prints what is new would not end."""
+    error = 'failed to pull "t:1": connection refused'
+    prefaced = f'Back-off pulling image "t:1": ErrImagePull: {error}'
+    pods = [pod("a", **held("ErrImagePull", error)), pod("b", **held("ImagePullBackOff", prefaced))]
+    said = why(evidence(*pods, wanted=2))
+    assert said.startswith("2 of 2 pods cannot get image `quay.io/t/train:1` (ImagePullBackOff)")
+    assert error in said and "Back-off" not in said
