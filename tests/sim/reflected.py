@@ -76,9 +76,10 @@ class Hasty(Client):
     """The client with its time-outs shortened, so that tests need not wait for a minute."""
 
     silence = 0.5
+    answer = 0.5
 
     async def fetch(self, request: Request) -> bytes:
-        return await super().fetch(msgspec.structs.replace(request, timeout=0.5))
+        return await super().fetch(msgspec.structs.replace(request, timeout=self.answer))
 
     async def batches(self, request: Request) -> AsyncGenerator[list[bytes], None]:
         short = msgspec.structs.replace(request, timeout=self.silence)
@@ -88,13 +89,16 @@ class Hasty(Client):
 
 
 def play(
-    script: Callable[[Scene], Awaitable[None]], *faults: Fault, silence: float = Hasty.silence
+    script: Callable[[Scene], Awaitable[None]],
+    *faults: Fault,
+    silence: float = Hasty.silence,
+    answer: float = Hasty.answer,
 ) -> None:
     """The script begins once the store has been filled with a and b and the watch is open."""
 
     async def run() -> None:
         async with Server(faults, bookmarks=0.1) as server, Hasty(server.config) as client:
-            client.silence = silence
+            client.silence, client.answer = silence, answer
             scene = Scene(server, client)
             scene.put("a")
             scene.put("b")

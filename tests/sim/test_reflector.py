@@ -276,7 +276,7 @@ def test_refresh_during_a_list_is_answered_before_the_next_watch() -> None:
             await asyncio.gather(first, scene.reflector.refresh())
         assert scene.reflector.lists == lists + 2
 
-    play(script, silence=20)
+    play(script, silence=20, answer=20)
 
 
 def test_a_silent_watch_is_no_failure() -> None:
