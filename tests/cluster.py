@@ -212,6 +212,10 @@ def namespace(kubectl: Kubectl) -> Iterator[Kubectl]:
 
 @pytest.fixture(scope="session")
 def image(cluster: Spec) -> Callable[[str], str]:
+    return images_of(cluster)
+
+
+def images_of(cluster: Spec) -> Callable[[str], str]:
     """Gives the reference of an image in `images/`, built and loaded on first use: those of the
     MPIs together, since they have most in common."""
     loaded: set[str] = set()
