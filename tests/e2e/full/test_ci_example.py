@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.api.running import Controller
+from tests.ci_step import JOBS, run_step
 from tests.cluster import Kubectl, eventually
-from tests.pages import ROOT
 from tools.cluster.spec import Spec
-
-FOLDER = ROOT / "examples/manifests"
 
 pytestmark = pytest.mark.timeout(600, func_only=True)
 
@@ -27,26 +20,10 @@ def test_the_documented_step_runs_and_leaves_nothing(
 ) -> None:
     for directory in ("mpi-openmpi", "mpi-intel"):
         image(directory)
-    (text,) = re.findall(
-        r"```yaml\n(steps:\n.*?)```", (FOLDER / "README.md").read_text(), re.DOTALL
-    )
-    (step,) = yaml.safe_load(text)["steps"]
     kubectl = Kubectl(cluster)
-    ended = subprocess.run(
-        ["sh", "-c", step["run"]],
-        cwd=FOLDER,
-        env={
-            **os.environ,
-            "KUBECONFIG": str(cluster.kubeconfig),
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        },
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-    )
+    ended = run_step(cluster.kubeconfig, 500)
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    for name in ("simple-mpijob", "intel-mpi-job", "network-policy-restricted"):
+    for name in JOBS:
         assert f"mpijob.kubeflow.org/{name} created" in ended.stdout
     made = re.search(r"namespace/(mpi-check-\d+) created", ended.stdout)
     assert made is not None

@@ -16,6 +16,7 @@ from tests.e2e.operator import Running, mpijob, serving, submit
 from tests.e2e.test_mpijob import PLACES, environment
 from tools.cluster.spec import Spec
 
+# The keys are read before the job ends and takes them along, so its ranks stay for a while.
 PLACE = "import platform, time; print('on', platform.node(), flush=True); time.sleep(10)"
 
 pytestmark = pytest.mark.timeout(600, func_only=True)
