@@ -14,7 +14,7 @@ from typing import Any
 _HOSTS = re.compile(r"\btrain-(?:worker-\d+|launcher)\b")
 _RANKS = (
     re.compile(r"(?<=\[rank )\d+(?=/\d+\])"),
-    re.compile(r"(?<=^rank )\d+(?= of \d+$)", re.M),
+    re.compile(r"(?<=^rank )\d+(?= of \d+(?: on \S{1,99})?$)", re.M),
     re.compile(r"(?<=process rank )\d+\b"),
     re.compile(r"(?<=invoked on rank )\d+\b"),
     re.compile(r"(?<=RANK )\d+(?= PID)"),

@@ -243,6 +243,9 @@ UNITS = (
         "BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n",
         "ValueError: ",
         "[proxy:0:1@",
+        "-" * 60 + "\nA request was made to bind to\n",
+        "[mpiexec@l] x unrecognized argument no port to bind ",
+        "[1700000000.1] [n1:1 :2] UCX  ERROR connect(",
     ),
     *("%s", "{0}", "$(x)", "..", "/", "a-", "A_"),
 )
@@ -378,6 +381,7 @@ PATTERNS = {
     "controller.flags": "the administrator's own words",
     "controller.redact": "redact.tail",
     "controller.statusserver.log_progress": "log_progress.read",
+    "diagnose.help_texts": "log_reader.feed",
     "diagnose.log_levels": "what clients read of their own jobs",
     "diagnose.cause": "cause.findings of a status",
     "diagnose.log_reader": "log_reader.feed",
@@ -391,7 +395,12 @@ PATTERNS = {
     "layout.launch": "load.job",
     "render.agent_scripts": "a whole match of at most as many letters as a hash has",
     "runtime.logs": "logs.redacted",
+    "server.callers": "a whole match of one class of letters, at most 16 KiB of them",
+    "server.loki": "an administrator's names of labels",
+    "server.multipart": "tests/unit/server/test_multipart.py, on forms of 8 MiB",
+    "server.openapi": "our own paths",
     "webhook.pod_fields": "review and judge",
+    "server.static_files": "names of files, matched from one end to the other",
     "webhook.refusals": "the API server's own words",
 }
 
@@ -409,6 +418,7 @@ def test_every_module_that_looks_for_patterns_has_a_reader_here() -> None:
         "layout",
         "render",
         "runtime",
+        "server",
         "webhook",
     ):
         for path in (source / package).rglob("*.py"):

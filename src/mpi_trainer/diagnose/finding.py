@@ -16,14 +16,15 @@ replace = msgspec.structs.replace
 _NAMED = 16
 _LONGEST_NAME = 253
 
-Confidence = Literal["certain", "likely", "possible"]
+Confidence = Literal["certain", "likely", "possible", "suspicion"]
+"""the last of a job that runs: it seems to be stuck"""
 
 
 class Hit(msgspec.Struct):
     """A line that shows a cause. Its details come with later lines, so it is not frozen.
 
     `number` counts lines, `quiet` those before it that nothing was found in, and `instead` is the
-    other cause that the same words can mean.
+    other cause that the same words can mean. `by_rank`: a rank wrote the line, not mpirun.
     """
 
     cause: str
@@ -37,6 +38,7 @@ class Hit(msgspec.Struct):
     code: int | None = None
     despite_success: bool = False
     instead: str = ""
+    by_rank: bool = False
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -46,6 +48,8 @@ class Facts(msgspec.Struct, frozen=True):
     somebody gave it up. `seconds` is how long mpirun took to end after the fault, where somebody
     knows when that was. `reason` and `message` are why the job's status says it failed, `summary`
     is the agent's, `hosts` the worker of each rank where the layout of the job is known.
+    `blamed_rank` and `blamed_host` are whose fault the status says it was, a launcher's never.
+    `awaited` is the agent's line about workers that it waits for, where it is the last of the log.
     """
 
     exit_code: int | None = None
@@ -58,6 +62,9 @@ class Facts(msgspec.Struct, frozen=True):
     pods: tuple[Pod, ...] = ()
     events: tuple[Event, ...] = ()
     hosts: tuple[tuple[int, str], ...] = ()
+    blamed_rank: int | None = None
+    blamed_host: str = ""
+    awaited: str = ""
 
 
 class Finding(msgspec.Struct, frozen=True):

@@ -16,6 +16,8 @@ from typing import Final
 import msgspec
 
 from mpi_trainer.diagnose.finding import Hit
+from mpi_trainer.diagnose.help_texts import RULE as DASHES
+from mpi_trainer.diagnose.help_texts import HelpTexts
 from mpi_trainer.diagnose.rank_hosts import RankHosts
 from mpi_trainer.diagnose.rules import DETAILS, NOISE, RULES
 from mpi_trainer.diagnose.rules.model import EXCEPTION, EXITED, Detail, Rule
@@ -32,8 +34,11 @@ _COMMON = frozenset(
     {"loss", "step", "epoch", "device", "data", "model", "tensor", "batch", "size", "time", "end"}
     | {"value", "values", "with", "from", "after", "code", "error", "failed", "found", "index"}
     | {"files", "file", "load", "read", "write", "open", "port", "ready", "token", "key", "not"}
+    | {"of", "process", "request", "number", "there", "system", "output", "result", "weight"}
 )
-_ESCAPES = re.compile(r"\x1b\[[0-9;?]{0,16}[A-Za-z]|[\x00-\x08\x0b-\x1f]")
+ESCAPES: Final = re.compile(
+    r"\x1b\[[0-9;?]{0,16}[A-Za-z]|\x1b\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[\x00-\x08\x0b-\x1f]"
+)
 # Whose line it is: Open MPI's marks, torch's `[rank1]:`, torchrun's `[default1]:`, Hydra's `[1] `,
 # Horovod's `[1]<stderr>:`; and a log's time.
 _MARK = re.compile(
@@ -43,6 +48,7 @@ _MARK = re.compile(
 _EXCEPTION = re.compile(r"(?P<type>[A-Za-z_][\w.<>]{0,200})(?:: (?P<what>\S.*)|:?$)")
 _SUFFIXES = ("Error", "Exception", "Interrupt", "Exit", "Failure", "Fault", "Timeout", "NotFound")
 _LONGEST_RANK = 7  # digits
+_BY_HYDRA = ("[mpiexec@", "[proxy:")
 _TRACEBACK = "Traceback (most recent call last)"
 _TRACEBACK_LINES = 400
 _DETAIL_LINES = 40
@@ -55,13 +61,15 @@ class _Compiled(msgspec.Struct, frozen=True):
 
 
 class Log(msgspec.Struct):
-    """What is left of the output: `said` counts its lines, `quiet` those without a find."""
+    """What is left of the output: `said` counts its lines, `quiet` those without a find. `told` is
+    what mpirun itself has said first."""
 
     hits: list[Hit]
     hosts: RankHosts
     last: tuple[str, ...]
     said: int
     quiet: int
+    told: str = ""
 
 
 class LogReader:
@@ -76,8 +84,11 @@ class LogReader:
         self._quiet = 0
         self._tracebacks = 0
         self._traceback_end = 0
+        self._frame = 0
         self._details_end = 0
         self._recent: deque[Hit] = deque(maxlen=4)
+        self._help = HelpTexts()
+        self._told = ""
 
     def feed(self, text: str) -> None:
         """Any piece of the output; a carriage return ends a line as a newline does."""
@@ -102,6 +113,7 @@ class LogReader:
         if line:
             self._said += 1
             self._last.append(line)
+        self._read_help(line)
         words = line.translate(_LETTERS).split()
         if self._tracebacks and self._traceback_end < self._number:
             self._tracebacks = 0
@@ -117,9 +129,17 @@ class LogReader:
             self._traceback_end = self._number + _TRACEBACK_LINES
             return
         if self._tracebacks and line.startswith(("    ", '  File "')):
+            self._frame = self._number
             return
         if not self._fill(line) and not self._find(line, words, rank) and not self._tracebacks:
             self._quiet += 1
+
+    @property
+    def awaited(self) -> str:
+        """The agent's line about workers that it waits for, where nothing came after it. ssh ends
+        its words with a carriage return, so the rest of the line may be another."""
+        last = next((line for line in reversed(self._last) if not line.startswith(")")), "")
+        return last if last.startswith("mpi-agent: waiting for ") else ""
 
     def close(self) -> Log:
         if self._rest:
@@ -128,19 +148,34 @@ class LogReader:
         hits = [hit for kept in self._first.values() for hit in kept]
         hits += [hit for kept in self._later.values() for hit in kept]
         hits.sort(key=lambda hit: hit.number)
-        return Log(hits, self._hosts, tuple(self._last), self._said, self._quiet)
+        told = self._help.first or self._told
+        return Log(hits, self._hosts, tuple(self._last), self._said, self._quiet, told)
+
+    def _read_help(self, line: str) -> None:
+        """What rules find in a text of mpirun that is no longer broken into lines."""
+        if not self._help.open and not line.startswith(DASHES):
+            return
+        text = self._help.read(line)
+        words = text.translate(_LETTERS).split()
+        for one in _candidates(words):
+            hit = _matched(one, text)
+            if hit is not None and f"{hit.cause} {hit.weight}" not in self._first:
+                self._keep(hit, None)
 
     def _find(self, line: str, words: list[str], rank: int | None) -> bool:
         """Keeps what rules find in the line; a plain exception only where no rule knows more."""
         found = False
         if not _NOISE_WORDS.isdisjoint(words) and any(text in line for text in NOISE):
             return True
+        if not self._told and line.startswith(_BY_HYDRA):
+            self._told = line
         for one in _candidates(words):
             hit = _matched(one, line)
             if hit is not None:
                 self._keep(hit, rank)
                 found = True
-        raised = _raised(line, self._tracebacks)
+        after_frame = self._frame == self._number - 1
+        raised = _raised(line, self._tracebacks, after_frame)
         if raised is not None:
             self._tracebacks = max(0, self._tracebacks - 1)
             if not found:
@@ -163,7 +198,7 @@ class LogReader:
         return filled
 
     def _keep(self, hit: Hit, rank: int | None) -> None:
-        hit.number, hit.quiet = self._number, self._quiet
+        hit.number, hit.quiet, hit.by_rank = self._number, self._quiet, rank is not None
         if hit.rank is None:
             hit.rank = rank
         first = self._first.setdefault(f"{hit.cause} {hit.weight}", [])
@@ -178,8 +213,8 @@ class LogReader:
 
 def _unmarked(line: str, rank: int | None) -> tuple[str, int | None]:
     """The line without marks and escapes, and whose it is."""
-    if _ESCAPES.search(line):
-        line = _ESCAPES.sub("", line)
+    if ESCAPES.search(line):
+        line = ESCAPES.sub("", line)
     mark = _MARK.match(line)
     if mark is None:
         return line, rank
@@ -211,6 +246,8 @@ def _completed(hit: Hit, found: re.Match[str], line: str) -> bool:
     """Whether the groups of the match told anything new; `line` is then worth showing."""
     groups = found.groupdict()
     new = False
+    if hit.host and groups.get("host") not in (None, hit.host):
+        return False  # of somebody else
     if groups.get("host") and not hit.host:
         hit.host, new = groups["host"].rstrip("."), True
     for name in ("rank", "signal", "code"):
@@ -222,8 +259,9 @@ def _completed(hit: Hit, found: re.Match[str], line: str) -> bool:
     return new
 
 
-def _raised(line: str, tracebacks: int) -> Hit | None:
-    """An exception's own line: its type, and what it says."""
+def _raised(line: str, tracebacks: int, after_frame: bool) -> Hit | None:
+    """An exception's own line: its type, and what it says. Any name will do right after the last
+    frame of a traceback, elsewhere only one that exceptions have."""
     if not line or not (line[0].isalpha() or line[0] == "_"):
         return None
     found = _EXCEPTION.match(line)
@@ -233,7 +271,7 @@ def _raised(line: str, tracebacks: int) -> Hit | None:
     last = kind.rpartition(".")[2]
     known = last.endswith(_SUFFIXES)
     odd = last.isupper() or last.endswith(_FINISHED_QUIETLY) or not last[:1].isupper()
-    if odd or not (known or (tracebacks and "." in kind)):
+    if odd or not (known or (tracebacks and ("." in kind or after_frame))):
         return None
     if last == "SystemExit":
         return Hit("RankExitedNonZero", EXITED, line)
@@ -278,4 +316,4 @@ _DETAILS = _details()
 _NOISE_WORDS = frozenset(anchor(text) for text in NOISE)
 _EXCEPTIONS = frozenset(name for name in dir(builtins) if name.endswith("Error"))
 _RANK_WORDS = frozenset({"rank", "Rank", "RANK", "proxy", "process"})
-_ANCHORS = frozenset({*_BY_WORD, *_NOISE_WORDS, *_RANK_WORDS, "Traceback", *_EXCEPTIONS})
+_ANCHORS = frozenset({*_BY_WORD, *_NOISE_WORDS, *_RANK_WORDS, "Traceback", "mpiexec", *_EXCEPTIONS})

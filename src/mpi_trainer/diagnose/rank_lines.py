@@ -2,7 +2,8 @@
 
 mpirun marks every piece that a rank wrote, and pieces of several ranks can share a line; here each
 rank's pieces are put together again. A line without an end is given out when its stream closes or
-when it grows beyond `LONGEST`, which is what each rank can make us hold: nothing is lost. Bytes
+when it grows beyond `LONGEST`, which is what each rank can make us hold, or all of them when all
+together are more than `held`: nothing is lost. Bytes
 that are not UTF-8 become replacement characters.
 
 The agent writes whole lines into the same stream, whatever a rank has begun there; they are taken
@@ -16,6 +17,7 @@ from typing import Literal
 
 import msgspec
 
+from mpi_trainer.api import bounds
 from mpi_trainer.layout.mpi import RANK_MARK
 
 LONGEST = 16 << 20
@@ -24,7 +26,7 @@ _MARK = re.compile(RANK_MARK.encode())
 # Harmless lines that MPI prints by chance and that would only frighten a reader.
 _NOISE = re.compile(rb"plm:(?:ssh|rsh): Warning: setpgid\(.*\) failed in parent")
 # The agent's events, which have their own place; what is before one goes on after it.
-_EVENT = re.compile(rb"mpi-agent\| \d+ \S+ [a-z]+ [^\n]*\n")
+_EVENT = re.compile(rb"(mpi-agent\| \d+ \S+ [a-z]+ [^\n]*)\n")
 # Open MPI 5 closes a stream with a mark and nothing or a zero byte behind it, and the agent may
 # speak next.
 _SPOKEN = re.compile(
@@ -46,24 +48,29 @@ class Line(msgspec.Struct, frozen=True, tag="line"):
 
 
 class RankLines:
-    """One of a pod's two streams."""
+    """One of a pod's two streams. `events` are the agent's in what was fed last."""
 
-    def __init__(self, pod: str, role: Role, name: Name) -> None:
+    def __init__(self, pod: str, role: Role, name: Name, held: int = bounds.HELD) -> None:
+        self.events: list[str] = []
         self._pod = pod
         self._role = role
         self._name = name
         self._rest = bytearray()  # of the last line, in which there is no newline yet
         self._open: int | None = None  # whose line was cut and goes on
         self._begun: dict[int | None, bytearray] = {}
+        self._most_held = held
+        self._held = 0  # bytes in `_begun`
         self._spaced: bool | None = None
 
     def feed(self, data: bytes) -> list[Line]:
         given: list[Line] = []
+        self.events = []
         end = data.rfind(b"\n") + 1
         if end:
             whole = bytes(self._rest) + data[:end]
             self._rest = bytearray()
             if b"mpi-agent" in whole:
+                self.events = [one.decode(errors="replace") for one in _EVENT.findall(whole)]
                 whole = _SPOKEN.sub(b"", _EVENT.sub(b"", whole))
             *lines, rest = whole.split(b"\n")
             given = [line for text in lines for line in self._written(text, ended=True)]
@@ -78,8 +85,7 @@ class RankLines:
     def close(self) -> list[Line]:
         rest, self._rest = bytes(self._rest), bytearray()
         given = self._written(rest, ended=True) if rest else []
-        given += [self._line(rank, bytes(text)) for rank, text in self._begun.items()]
-        self._begun = {}
+        given += self._all_begun()
         # Open MPI 5 closes a stream with a mark and nothing behind it, or a zero byte.
         return [line for line in given if line.text.strip("\0")]
 
@@ -91,18 +97,31 @@ class RankLines:
         for rank, piece in pieces[:-1]:
             begun = self._begun.setdefault(rank, bytearray())
             begun += piece
+            self._held += len(piece)
             if len(begun) > LONGEST:
-                given.append(self._line(rank, bytes(self._begun.pop(rank))))
+                given.append(self._line(rank, self._taken(rank)))
         rank, piece = pieces[-1]
         self._open = None if ended else rank
-        whole = bytes(self._begun.pop(rank, b"")) + piece
+        whole = self._taken(rank) + piece
         if not ended and len(pieces) > 1 and len(whole) <= LONGEST:
             # Pieces of several ranks were cut, and this rank's line is not too long.
             self._begun[rank] = bytearray(whole)
+            self._held += len(whole)
             return given
+        if self._held > self._most_held:
+            given += self._all_begun()
         if (goes_on and not whole) or (rank is None and _NOISE.search(whole)):
             return given
         return [*given, self._line(rank, whole)]
+
+    def _taken(self, rank: int | None) -> bytes:
+        """What the rank has begun."""
+        found = bytes(self._begun.pop(rank, b""))
+        self._held -= len(found)
+        return found
+
+    def _all_begun(self) -> list[Line]:
+        return [self._line(rank, self._taken(rank)) for rank in tuple(self._begun)]
 
     def _pieces(self, text: bytes) -> list[tuple[int | None, bytes]]:
         marks = list(_MARK.finditer(text))

@@ -12,28 +12,35 @@ from collections.abc import AsyncGenerator
 
 import aiohttp
 
+from mpi_trainer.api import bounds
+
 
 class LineSplitter:
     """Feed it chunks; it gives whole lines without their ends and keeps the beginning of one.
 
-    Lines may have any length; a long one is not copied again and again.
+    A long line is not copied again and again; one of more than `longest` bytes is given in parts.
     """
 
-    __slots__ = ("_parts",)
+    __slots__ = ("_held", "_longest", "_parts")
 
-    def __init__(self) -> None:
+    def __init__(self, longest: int = bounds.HELD) -> None:
         self._parts: list[bytes] = []
+        self._held = 0
+        self._longest = longest
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """The lines that this chunk completes."""
         if b"\n" not in chunk:
             self._parts.append(chunk)
-            return []
+            self._held += len(chunk)
+            return [self.rest()] if self._held > self._longest else []
         if self._parts:
             chunk = b"".join((*self._parts, chunk))
             self._parts.clear()
         lines = chunk.split(b"\n")
-        if last := lines.pop():
+        last = lines.pop()
+        self._held = len(last)
+        if last:
             self._parts.append(last)
         return lines
 
@@ -41,6 +48,7 @@ class LineSplitter:
         """What came after the last line end."""
         rest = b"".join(self._parts)
         self._parts.clear()
+        self._held = 0
         return rest
 
 

@@ -239,6 +239,7 @@ def test_the_text_of_a_finding_names_few_and_counts_the_rest() -> None:
 
 
 LOGS = Path(__file__).parent / "logs"
+LAUNCHES = Path(__file__).parent / "launches"
 
 
 def test_real_outputs_of_four_mpis_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
@@ -252,3 +253,201 @@ def test_real_outputs_of_four_mpis_are_explained(capsys: pytest.CaptureFixture[s
 def test_other_names_and_another_order_change_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     diagnose.main([str(LOGS), "--renamed", "3"])
     assert capsys.readouterr().out.splitlines()[-1] == "cause 117/117 rank 60/60 host 0/0"
+
+
+def test_real_outputs_of_six_builds_of_mpi_are_explained(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """SC-006. On three hosts: options, hostfiles, bindings, networks, disks and accounts that
+    mpirun cannot use, wrong calls of MPI, and signals."""
+    assert diagnose.main([str(LAUNCHES)]) == 0
+    counted = capsys.readouterr().out.splitlines()
+    assert counted[-1] == "cause 158/158 rank 41/41 host 52/52"
+    assert "0 lines of boilerplate shown" in counted[-2]
+    diagnose.main([str(LAUNCHES), "--renamed", "3"])
+    counted = capsys.readouterr().out.splitlines()
+    assert counted[-1] == "cause 474/474 rank 123/123 host 156/156"
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "expected"),
+    [
+        (127, "", "ProgramNotFound"),
+        (126, "", "ProgramNotExecutable"),
+        (126, "sh: 1: exec: /app/solver: Exec format error", "ProgramWrongArchitecture"),
+        (127, "./a.out: error while loading shared libraries: libfoo.so.1: cannot open shared "
+         "object file: No such file or directory", "SharedLibraryMissing"),
+    ],
+)  # fmt: skip
+def test_what_a_shell_says_is_more_exact_than_its_exit_code(
+    code: int, text: str, expected: str
+) -> None:
+    told = f"Launcher x ended with exit code {code}. A program was not found or cannot be run."
+    facts = Facts(exit_code=code, reason="ProgramNotFound", message=told)
+    finding = first(text, facts)
+    assert (finding.cause, finding.confidence != "possible") == (expected, True)
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        ("sys.exit(3)", "RankExitedNonZero"),
+        ("sys.exit('no images below /data')", "ProgramReportedError"),
+        ("ValueError: sys.exit(3)", "ProgramException"),
+    ],
+)
+def test_a_rank_that_called_sys_exit_did_not_stand_still(how: str, expected: str) -> None:
+    raised = summary.Raised(rank=1, pod="n-b", where="", what=how)
+    facts = Facts(
+        exit_code=1,
+        reason="RankStuck",
+        message=f"Rank 1 on n-b has failed ({how}) and waits in MPI_Finalize.",
+        summary=summary.Summary(level="full", raised=(raised,)),
+    )
+    finding = first("", facts)
+    assert (finding.cause, finding.ranks, finding.hosts) == (expected, (1,), ("n-b",))
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["Worker x-worker-1 was deleted while the launcher ran",
+     "Worker x-worker-1 was running and is gone; it was deleted, or its node was"],
+)  # fmt: skip
+def test_a_pod_that_somebody_deleted_is_the_cause(message: str) -> None:
+    finding = first("", Facts(reason="WorkerPodFailed", message=message))
+    assert (finding.cause, finding.hosts) == ("PodDeleted", ("x-worker-1",))
+
+
+def test_a_rank_that_the_agent_names_goes_before_those_that_it_has_ended() -> None:
+    """Open MPI marks no lines on a cluster, so a traceback does not say whose it is."""
+    text = TRACEBACK.format("OSError: [Errno 28] No space left on device")
+    ended = (summary.BadRank(rank=0, pod="n-a", signal=15), summary.BadRank(1, "n-b", signal=15))
+    facts = Facts(
+        exit_code=143,
+        reason="RankStuck",
+        message="Rank 1 on n-b has failed (OSError: [Errno 28] ...) and waits in MPI_Finalize.",
+        summary=summary.Summary(level="full", bad=ended),
+    )
+    finding = first(text, facts)
+    assert (finding.cause, finding.ranks, finding.hosts) == ("DiskFull", (1,), ("n-b",))
+
+
+@pytest.mark.parametrize(("counted", "led_to_memory"), [(0, False), (None, True), (1, True)])
+def test_where_the_kernel_killed_nothing_for_memory_the_remedy_is_not_memory(
+    counted: int | None, led_to_memory: bool
+) -> None:
+    """OBS-2: `odh run` prints the remedy, and memory was not it."""
+    said = summary.Summary(
+        level="full",
+        bad=(summary.BadRank(1, "n-b", signal=9),),
+        hosts=(summary.OnHost("n-b", summary.Ranks(((1, 1),)), oom=counted),),
+    )
+    finding = first(STARTED, Facts(exit_code=137, summary=said))
+    assert (finding.cause, finding.ranks) == ("RankKilled", (1,))
+    assert ("OOM" in finding.remedy) == led_to_memory
+
+
+HOSTILE = "\x1b]0;title\x07\x1b[31m\x9b2J\u202etext\r\x08"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"last words {HOSTILE}",
+        f"ValueError: {HOSTILE}",
+        f"{'-' * 74}\nPRTE has met {HOSTILE}\n{'-' * 74}",
+        f"[mpiexec@{HOSTILE}] thing (x.c:1): {HOSTILE} broke",
+        f"ssh: connect to host n{HOSTILE} port 22: Connection refused {HOSTILE}",
+        f"MPI_ABORT was invoked on rank 1 in communicator {HOSTILE}" * 100,
+    ],
+)
+def test_a_finding_is_bounded_and_moves_no_terminal(text: str) -> None:
+    """S-2: programs write the lines that are shown."""
+    for finding in found(text):
+        shown = [finding.title, finding.line, *finding.followed, *finding.hosts]
+        assert all(one.isprintable() and len(one) <= 300 for one in shown)
+        assert "text" in finding.line or finding.cause != "UnknownFailure"
+
+
+def test_nobody_is_to_blame_for_a_time_limit() -> None:
+    ended = (summary.BadRank(rank=0, pod="n-a", signal=9), summary.BadRank(1, "n-b", signal=9))
+    facts = Facts(exit_code=241, summary=summary.Summary(level="full", bad=ended))
+    finding = first("The user-provided time limit for job execution has been reached:", facts)
+    assert (finding.cause, finding.ranks, finding.hosts) == ("TimeLimit", (), ())
+
+
+@pytest.mark.parametrize(("reason", "ended"), [("", False), ("DeadlineExceeded", True)])
+def test_a_job_whose_workers_never_answered_says_so(reason: str, ended: bool) -> None:
+    """A network policy may refuse connections; the agent waits on, as for an sshd that starts."""
+    reader = LogReader()
+    line = (
+        "mpi-agent: waiting for 2 of 2 workers: x-worker-0 (Connection refused\r), x-worker-1 (\n"
+    )
+    reader.feed(line)
+    facts = Facts(exit_code=None, ended=ended, reason=reason, message="It took too long.")
+    finding = cause.concluded(reader, facts)[0]
+    assert (finding.cause, finding.hosts) == ("SshConnectionRefused", ("x-worker-0",))
+    reader.feed(f"{line}step 1\n")
+    after = cause.concluded(reader, Facts(exit_code=1, reason="DeadlineExceeded"))
+    assert after[0].cause == "TimeLimit"
+
+
+def test_a_rank_that_the_agent_saw_end_by_sigterm_is_not_the_launcher() -> None:
+    """Hydra says the same of all ranks, whoever was first."""
+    text = "".join(
+        f"=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n"
+        f"=   PID {pid} RUNNING AT {host}\n=   EXIT CODE: 15\n"
+        for pid, host in ((7, "n-a"), (8, "n-b"))
+    )
+    ended = (summary.BadRank(rank=1, pod="n-b", signal=15),)
+    facts = Facts(
+        exit_code=255,
+        summary=summary.Summary(level="full", bad=ended),
+        blamed_rank=1,
+        blamed_host="n-b",
+    )
+    assert first(text, facts).cause == "RankTerminated"
+    assert first(text, Facts(exit_code=255)).cause == "LauncherTerminated"
+
+
+def test_whom_the_status_blames_is_named_where_no_line_says_who_it_was() -> None:
+    text = "/bin/sh: 1: /opt/mpi/bin/hydra_pmi_proxy: not found"
+    facts = Facts(exit_code=255, reason="LauncherPodFailed", blamed_host="n-b")
+    finding = first(text, facts)
+    assert (finding.cause, finding.hosts) == ("MpiMissingOnWorker", ("n-b",))
+
+
+def test_both_ends_of_a_connection_that_gets_no_answer_are_named() -> None:
+    message = "Connections from n-a to n-b get no answer, so their ranks cannot meet."
+    finding = first("", Facts(reason="Unreachable", message=message, blamed_host="n-a"))
+    assert (finding.cause, finding.hosts) == ("WorkerUnreachable", ("n-a", "n-b"))
+
+
+def test_a_host_is_named_once_with_its_domain_or_without() -> None:
+    text = "[n-b.train.default.svc:88] *** Process received signal ***\n"
+    text += "[n-b.train.default.svc:88] Signal: Segmentation fault (11)\n"
+    bad = summary.BadRank(rank=1, pod="n-b", signal=11)
+    facts = Facts(exit_code=1, summary=summary.Summary(level="full", bad=(bad,)))
+    assert first(text, facts).hosts == ("n-b",)
+
+
+@pytest.mark.parametrize(
+    ("reason", "why", "expected"),
+    [
+        ("SchedulingTimeout", "of 3 nodes 3 have too little cpu left", "NoNodeFits"),
+        ("SchedulingTimeout", "quota exceeded: `few` has no room: 1 of 1 pods", "QuotaExceeded"),
+        ("SchedulingTimeout", "cannot get image `x:1`: nodes lack it", "ImagePullFailed"),
+        ("SchedulingTimeout", 'persistentvolumeclaim "data" not found', "VolumeFailed"),
+        ("SchedulingTimeout", 'cannot start (CreateContainerConfigError): secret "x" not found',
+         "ContainerStartFailed"),
+        ("WorkersMissing", "for 10 s DNS has known no name of this cluster", "NameResolution"),
+        ("WorkersMissing", "after 10 s there is no answer from 2 workers", "WorkerUnreachable"),
+        ("Preempted", "it had to make room: Preempted to accommodate a workload", "Preempted"),
+    ],
+)  # fmt: skip
+def test_what_a_job_has_waited_for_too_long_is_in_its_message(
+    reason: str, why: str, expected: str
+) -> None:
+    facts = Facts(exit_code=None, reason=reason, message=f"Not all pods ran within 30 s: {why}.")
+    finding = cause.concluded(LogReader(), facts)[0]
+    assert (finding.cause, finding.confidence != "possible") == (expected, True)

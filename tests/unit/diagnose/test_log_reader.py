@@ -49,6 +49,14 @@ def test_warnings_levels_and_prose_are_no_exceptions() -> None:
         assert fed(f"Traceback (most recent call last):\n{line}\n") == []
 
 
+def test_an_exception_of_any_name_is_one_right_after_the_last_frame() -> None:
+    """Python prints a script's own classes without a module."""
+    frame = 'Traceback (most recent call last):\n  File "a.py", line 1\n    step()\n'
+    assert fed(f"{frame}NoBatchesLeft: shard 7\n") == [("ProgramException", None)]
+    assert fed(f"{frame}NoBatchesLeft\n") == [("ProgramException", None)]
+    assert fed(f"{frame}step 2\nEpoch: 3 of 4\n") == []
+
+
 def test_a_rank_of_a_thousand_digits_is_none() -> None:
     assert fed(f"[1,{'9' * 1000}]<stderr>:CUDA out of memory\n") == [("GpuOutOfMemory", None)]
 

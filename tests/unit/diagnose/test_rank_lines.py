@@ -92,6 +92,19 @@ def test_an_endless_unfinished_line_does_not_grow_for_ever() -> None:
     assert max(len(line.text) for line in found) <= LONGEST + 4000
 
 
+def test_what_is_held_for_all_ranks_together_is_bounded() -> None:
+    """A program can write the mark of any rank before whatever it likes."""
+    stream, most = RankLines("pod", "launcher", "stdout", held=100_000), 0
+    given: list[Line] = []
+    for rank in range(1, 500):
+        given += stream.feed(b"[1,%d]<stdout>:" % rank + b"x" * 1000 + b"[1,0]<stdout>:y\n")
+        most = max(most, sum(map(len, stream._begun.values())))
+    given += stream.close()
+    assert most <= 101_000
+    assert {line.rank for line in given if line.text == "x" * 1000} == {*range(1, 500)}
+    assert len(given) == 2 * 499
+
+
 def test_a_long_line_is_given_out_in_pieces_that_keep_their_rank() -> None:
     long = b"x" * (2 * LONGEST)
     found = lines(b"[1,3]<stdout>: ", long, b"y\n[1,4]<stdout>: next\n")

@@ -22,6 +22,14 @@ def test_cutting_changes_nothing(data: bytes, cuts: list[int]) -> None:
     assert found == data.split(b"\n")
 
 
+def test_a_line_that_never_ends_is_not_held_for_ever() -> None:
+    split = LineSplitter(longest=10_000)
+    given = [line for _ in range(100) for line in split.feed(b"x" * 1000)]
+    assert {len(line) for line in given} == {11_000}
+    given += [*split.feed(b"y\nz"), split.rest()]
+    assert b"".join(given) == b"x" * 100_000 + b"yz"
+
+
 def test_a_long_line_in_small_pieces_takes_time_in_proportion() -> None:
     """kopf#275: a line beyond the reader's buffer; joining at every piece would be quadratic."""
     split, piece = LineSplitter(), b"x" * 1000

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from mpi_trainer.diagnose.rules import (
+    applications,
     data,
     ends,
     frameworks,
@@ -17,6 +18,7 @@ from mpi_trainer.diagnose.rules import (
     kubernetes,
     libraries,
     machine,
+    mpirun_options,
     openmpi,
     programs,
     sources,
@@ -25,12 +27,12 @@ from mpi_trainer.diagnose.rules import (
 from mpi_trainer.diagnose.rules.model import Cause, Detail, Rule
 
 FAMILIES: Final = {
-    "The program": (programs, data, libraries),
+    "The program": (programs, applications, data, libraries),
     "GPUs and frameworks": (gpus, frameworks),
     "Memory, disks and limits": (machine,),
     "Data sources and licences": (sources,),
     "SSH and names": (ssh,),
-    "MPI": (openmpi, hydra),
+    "MPI": (mpirun_options, openmpi, hydra),
     "How ranks and mpirun end": (ends,),
     "Kubernetes": (kubernetes,),
 }

@@ -229,6 +229,7 @@ RULES: Final = (
         "ConfigurationInvalid",
         _W,
         "MissingMandatoryValue",
+        "Check batch related parameters",
         "ConfigAttributeError",
         "yaml.scanner.ScannerError",
         "yaml.parser.ParserError",

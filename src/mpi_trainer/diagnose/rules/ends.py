@@ -36,6 +36,13 @@ BY_SIGNAL: Final[Mapping[int, str]] = {
 }
 """By the number of the signal that ended a rank, on Linux."""
 
+NOT_FOR_MEMORY: Final = (
+    "Memory was not the reason: the kernel killed nothing for it there. Look at the events of the "
+    "pod with `odh mpijob describe NAME`: it was stopped, a probe failed, or somebody sent the "
+    "signal."
+)
+"""The remedy for `RankKilled` where the kernel counts what it kills for memory."""
+
 CAUSES: Final = (
     Cause(
         "RankSegfault",
@@ -168,6 +175,10 @@ RULES: Final = (
         "heap-buffer-overflow",
         "heap-use-after-free",
         "corrupted double-linked list",
+        "malloc_consolidate(): ",
+        "sysmalloc: Assertion",
+        "heap-use-after-scope",
+        "stack-buffer-overflow",
         "ERROR: AddressSanitizer",
     ),
     *said("RankAborted", CRASH - 1, "Fatal Python error: Aborted"),
@@ -181,6 +192,12 @@ RULES: Final = (
     *said("RankSegfault", CRASH - 1, "Fatal Python error: Segmentation fault"),
     *said("RankBusError", CRASH - 1, "Fatal Python error: Bus error"),
     *said("RankArithmeticError", CRASH - 1, "Fatal Python error: Floating point exception"),
+    *said(
+        "RankIllegalInstruction",
+        CRASH,
+        "but these aren't available on your machine",
+        "instructions, but these instructions are not available",
+    ),
     Rule(
         "RankSegfault",
         SIGNALLED - 1,
@@ -194,8 +211,8 @@ RULES: Final = (
         "RankBusError",
         SIGNALLED - 1,
         "Bus error",
-        r"(?:^|\s)Bus error(?:\s{1,8}\(core dumped\)|$)",
-        ("Bus error (core dumped)",),
+        r"(?:^|\s)Bus error(?:\s{1,20}\(core dumped\)|$)",
+        ("Bus error (core dumped)", "bash: line 1:  8 Bus error               (core dumped) ./a"),
     ),
     Rule(
         "RankIllegalInstruction",
@@ -208,8 +225,11 @@ RULES: Final = (
         "RankArithmeticError",
         SIGNALLED - 1,
         "Floating point exception",
-        r"(?:^|\s)Floating point exception(?:\s{1,8}\(core dumped\)|$)",
-        ("Floating point exception (core dumped)",),
+        r"(?:^|\s)Floating point exception(?:\s{0,20}\(core dumped\)|$)",
+        (
+            "Floating point exception (core dumped)",
+            "sh: 1: 8 Floating point exception(core dumped) a",
+        ),
     ),
     Rule(
         "RankArithmeticError",
@@ -224,6 +244,31 @@ RULES: Final = (
         "Killed",
         r"^(?:\S{0,60}: line \d{1,6}: {1,8}\d{1,9} )?Killed(?: {2,}|$)",
         ("Killed", "/app/run.sh: line 3:    17 Killed                  python train.py"),
+    ),
+    Rule(
+        "RankTerminated",
+        EXITED + 2,
+        "Terminated",
+        r"^\S{1,200}: line \d{1,6}: {1,8}\d{1,9} Terminated {2,}",
+        ("bash: line 1: 12345 Terminated              ./solver",),
+    ),
+    Rule(
+        "TimeLimit",
+        SIGNALLED - 1,
+        "CPU time limit exceeded",
+        examples=("bash: line 1: 12345 CPU time limit exceeded ./solver",),
+    ),
+    Rule(
+        "DiskQuotaExceeded",
+        SIGNALLED - 1,
+        "File size limit exceeded",
+        examples=("bash: line 1: 12345 File size limit exceeded ./solver",),
+    ),
+    Rule(
+        "RankSegfault",
+        CRASH,
+        "fatal error has been detected by the Java Runtime",
+        examples=("# A fatal error has been detected by the Java Runtime Environment:",),
     ),
     Rule(
         "RankAborted",

@@ -109,6 +109,9 @@ RULES: Final = (
         "Rendezvous timed out",
         "failed to rendezvous",
         "Gloo connectFullMesh failed",
+        "RendezvousClosedError",
+        "NoValidAddressesFound",
+        "unable to connect to any of the following addresses",
     ),
     Rule(
         "RendezvousFailed",
@@ -119,6 +122,23 @@ RULES: Final = (
             "ValueError: Error initializing torch.distributed using env:// rendezvous: environment "
             "variable RANK expected, but not set",
         ),
+    ),
+    Rule(
+        "RendezvousFailed",
+        SPECIFIC - 4,
+        "The client socket has failed to connect to [",
+        r"failed to connect to \[[^\]]{1,253}\]:\d{1,5} \(errno",
+        (
+            "[W socket.cpp:601] [c10d] The client socket has failed to connect to [n1]:29500 "
+            "(errno: 110 - Connection timed out).",
+        ),
+    ),
+    *said(
+        "NoUsableNetwork",
+        SPECIFIC,
+        "Unable to find interface for:",
+        "Unable to find address for:",
+        "ifa != nullptr",
     ),
     *said(
         "HorovodShutdown",

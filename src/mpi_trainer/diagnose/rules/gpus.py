@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from mpi_trainer.diagnose.rules.model import (
+    EXCEPTION,
     FOLLOWS,
     HOST,
     PROOF,
@@ -123,6 +124,7 @@ RULES: Final = (
         "No supported gpu backend found",
         "Cuda failure 'no CUDA-capable device",
         "No HIP GPUs are available",
+        "CUDA unknown error - this may be due to",
         "CUDA-capable device(s) is/are busy or unavailable",
     ),
     Rule(
@@ -214,6 +216,20 @@ RULES: Final = (
         "socketProgressOpt: Call to recv from",
         "socketPollConnect: Connect to",
         "Net : Connection closed by",
+    ),
+    *said(
+        "LockedMemoryLimit",
+        SPECIFIC + 1,
+        "failed with error Cannot allocate memory",
+        "ibv_reg_mr failed with error Cannot allocate",
+    ),
+    Rule(
+        "NcclError",
+        EXCEPTION - 4,
+        "NCCL WARN",
+        r"NCCL WARN (?:Call to|Cuda failure|Failed to|Could not|Unable to|Timeout waiting|NET/)",
+        ("n1:9:9 [0] misc/ibvwrap.cc:252 NCCL WARN Call to ibv_reg_mr failed",),
+        unless=("Connection closed", "socketProgress", "socketPoll", "out of memory"),
     ),
     *said(
         "NcclError",

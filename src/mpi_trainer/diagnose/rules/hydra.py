@@ -74,6 +74,21 @@ RULES: Final = (
         ),
         despite_success=True,
     ),
+    # Codes that MPICH makes itself, of an error in one of its calls, are large.
+    Rule(
+        "MpiError",
+        ABORTED,
+        "has ended all ranks by MPI_Abort(",
+        rf"rank {RANK} on {HOST} has ended all ranks by MPI_Abort\(\d{{7,10}}\)",
+        ("rank 1 on n1 has ended all ranks by MPI_Abort(67802638)",),
+    ),
+    Rule(
+        "RankExitedEarly",
+        SIGNALLED + 3,
+        "but without MPI_Finalize",
+        rf"rank {RANK} on {HOST} ended with exit code 0 but without MPI_Finalize",
+        ("rank 1 on n1 ended with exit code 0 but without MPI_Finalize",),
+    ),
     Rule(
         "MpiAbort",
         ABORTED - 1,
@@ -88,11 +103,12 @@ RULES: Final = (
         "MpiError",
         MPI_ERROR,
         "Fatal error in ",
-        rf"Abort\(\d{{1,10}}\) on node {RANK} \(rank \d{{1,7}} in comm \S{{1,12}}\): Fatal error "
-        r"in (?!(?:P?MPI_|internal_)(?:Init|Finalize))",
+        rf"Abort\(\d{{1,10}}\) on node {RANK}(?: \(rank \d{{1,7}} in comm \S{{1,12}}\))?: Fatal "
+        r"error in (?!(?:P?MPI_|internal_)(?:Init|Finalize))",
         (
             "Abort(269109766) on node 1 (rank 1 in comm 0): Fatal error in internal_Send: Invalid "
             "rank, error stack:",
+            "Abort(873020421) on node 1: Fatal error in internal_Barrier: Invalid communicator",
         ),
         despite_success=True,
     ),
@@ -116,15 +132,31 @@ RULES: Final = (
         MPI_ERROR - 2,
         "Fatal error in ",
         r"Fatal error in (?:P?MPI_|internal_|PMPI_)Init\w{0,60}: ",
+        ("Fatal error in PMPI_Init: Other MPI error, error stack:",),
+        despite_success=True,
+    ),
+    Rule(
+        "MpiInitFailed",
+        MPI_ERROR - 2,
+        "Fatal error in ",
+        rf"Abort\(\d{{1,10}}\) on node {RANK}(?: \([^)]{{1,40}}\))?: Fatal error in "
+        r"(?:P?MPI_|internal_|PMPI_)Init",
         ("Abort(1091215) on node 0 (rank 0 in comm 0): Fatal error in PMPI_Init: Other MPI error",),
         despite_success=True,
     ),
     *said("MpiInitFailed", MPI_ERROR - 3, "MPI_INIT failed for some reason"),
     Rule(
         "MpiInitFailed",
+        MPI_ERROR - 6,
+        "Local abort before MPI_INIT completed",
+        rf"^\[{HOST}:\d{{1,9}}\] Local abort before MPI_INIT completed",
+        ("[n1:24629] Local abort before MPI_INIT completed completed successfully, but am not",),
+    ),
+    Rule(
+        "MpiInitFailed",
         MPI_ERROR - 3,
         "An error occurred in MPI",
-        rf"^\[{HOST}:\d{{1,9}}\] \*\*\* An error occurred in MPI_Init",
+        rf"^(?:\[{HOST}:\d{{1,9}}\] )?\*\*\* An error occurred in MPI_Init",
         ("[n1:01288] *** An error occurred in MPI_Init_thread",),
     ),
     # --- workers that go away
@@ -173,20 +205,6 @@ RULES: Final = (
         rf"Unable to run bstrap_proxy on {HOST} ",
         ("[mpiexec@l] Error: Unable to run bstrap_proxy on n1 (pid 3, exit code 256)",),
     ),
-    # --- mpiexec itself
-    *said(
-        "HostfileMissing",
-        STARTUP,
-        "unable to open host file",
-        "no such file, or not a regular file",
-    ),
-    Rule(
-        "LauncherOptionUnknown",
-        STARTUP,
-        "unrecognized argument",
-        r"^\[mpiexec@[^\]]{1,253}\] match_arg .{1,200} unrecognized argument",
-        ("[mpiexec@l] match_arg (lib/utils/args.c:166): unrecognized argument bogus",),
-    ),
     # --- libraries that do not belong together
     *said(
         "MpiLibraryMismatch",
@@ -200,6 +218,13 @@ RULES: Final = (
         "library was not built with PMI support",
         "Incompatible version of MPI library",
         despite_success=True,
+    ),
+    Rule(
+        "MpiLibraryMismatch",
+        SPECIFIC - 2,
+        "OPAL ERROR: ",
+        r"OPAL ERROR: (?:Unreachable|Error|Not initialized) in file (?:ext|pmix)",
+        ("[n1:7] OPAL ERROR: Unreachable in file ext3x_client.c at line 112",),
     ),
     Rule(
         "MpiLibraryMismatch",
@@ -231,6 +256,25 @@ RULES: Final = (
         "pmix_init failed",
     ),
     # --- networks
+    # Intel MPI goes on with another one where it can.
+    Rule(
+        "MpiComponentMissing",
+        MPI_ERROR - 1,
+        "MPI startup(): ",
+        r"MPI startup\(\): .{0,200}?fabric (?:is unknown|is not available|cannot be used)|"
+        r"MPI startup\(\): I_MPI_(?:FABRICS|OFI_PROVIDER)\b.{0,80} is invalid",
+        (
+            "MPI startup(): tcp fabric is unknown or has been removed from the product",
+            "MPI startup(): I_MPI_FABRICS=bogus is invalid",
+        ),
+    ),
+    Rule(
+        "RankNetworkBlocked",
+        FOLLOWS,
+        "UCX  ERROR",
+        r"(?:connect\(|connection to ).{1,200}: (?:Connection (?:timed out|refused)|No route)",
+        ("sock.c:325 UCX  ERROR connect(fd=21, dest_addr=10.0.0.3:4) failed: No route to host",),
+    ),
     *said(
         "NoUsableNetwork",
         SPECIFIC,
@@ -273,18 +317,33 @@ RULES: Final = (
         "register memory: Cannot allocate memory",
     ),
     Rule(
+        "LockedMemoryLimit",
+        SPECIFIC + 1,
+        "Cannot allocate memory",
+        r"ibv_(?:reg_mr|create_qp|create_cq|alloc_pd)\w{0,20}\(.{1,300}failed: Cannot allocate",
+        ("ib_md.c:379 UCX  ERROR ibv_reg_mr(address=0x7f) failed: Cannot allocate memory.",),
+    ),
+    Rule(
         "RankKilled",
         HINT - 2,
         "UCX  ERROR",
         r"(?:Connection reset by (?:remote )?peer|Endpoint timeout|Broken pipe)",
         ("sock.c:325 UCX  ERROR recv(fd=21) failed: Connection reset by peer",),
     ),
-    *said(
-        "RankKilled",
-        HINT - 2,
+    Rule(
+        "RankNetworkBlocked",
+        FOLLOWS,
         "Communication error with rank",
-        "MPIDI_OFI_handle_cq_error",
+        r"Communication error with rank \d{1,7}: (?:Connection (?:refused|timed out)|No route)",
+        ("MPID_nem_tcp_connpoll(1845): Communication error with rank 1: Connection refused",),
+    ),
+    *said("RankKilled", HINT - 2, "Communication error with rank", "MPIDI_OFI_handle_cq_error"),
+    Rule(
+        "RankKilled",
+        HINT - 1,
         "Transport retry count exceeded",
+        examples=("[n1:26:0:26] ib_mlx5_log.c:177 Transport retry count exceeded on mlx5_0:1",),
+        instead="RankNetworkBlocked",
     ),
 )
 
@@ -301,6 +360,12 @@ DETAILS: Final = (
         rf"KILLED BY SIGNAL: {SIGNAL}",
         "=   KILLED BY SIGNAL: 6 (Aborted)",
     ),
+    Detail(
+        BAD_TERMINATION,
+        "EXIT STRING:",
+        rf"EXIT STRING: [A-Za-z ,-]{{1,60}} \(signal {SIGNAL}\)",
+        "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Broken pipe (signal 13)",
+    ),
     Detail(BAD_TERMINATION, "EXIT CODE:", r"EXIT CODE: (?P<code>\d{1,5})", "=   EXIT CODE: 9"),
 )
 
@@ -309,7 +374,7 @@ BOILERPLATE: Final = (
     "assert (!closed) failed",
 )
 
-# The exit string is of whichever rank ended last.
+# The exit string is of whichever rank ended last: it counts where the code is the same.
 NOISE: Final = (
     "YOUR APPLICATION TERMINATED WITH THE EXIT STRING",
     "CLEANING UP REMAINING PROCESSES",

@@ -160,6 +160,18 @@ BY_REASON: Final = {
 }
 """What the reasons of container states, conditions and events prove."""
 
+BY_WAITING: Final = (
+    ("exceeded quota", "QuotaExceeded"),
+    ("quota exceeded", "QuotaExceeded"),
+    ("cannot get image", "ImagePullFailed"),
+    ("cannot get an image", "ImagePullFailed"),
+    ("wait for a volume", "VolumeFailed"),
+    ("persistentvolumeclaim", "VolumeFailed"),
+    ("cannot start (", "ContainerStartFailed"),
+    ("DNS has known no name", "NameResolution"),
+)
+"""What a job's own message proves that has waited too long for pods or workers (`pod_waiting`)."""
+
 DETAILS: Final[tuple[Detail, ...]] = ()
 BOILERPLATE: Final[tuple[str, ...]] = ()
 NOISE: Final[tuple[str, ...]] = ()

@@ -86,6 +86,12 @@ RULES: Final = (
         ("/lib/libc.so.6: version `GLIBC_2.34' not found (required by ./train)",),
     ),
     *said("SharedLibraryIncompatible", SPECIFIC, "undefined symbol: ", "symbol lookup error"),
+    Rule(
+        "SharedLibraryIncompatible",
+        SPECIFIC,
+        "OMP: Error #15:",
+        examples=("OMP: Error #15: Initializing libiomp5.so, but found libomp.so already",),
+    ),
     *said("SharedLibraryIncompatible", SPECIFIC, "wrong ELF class", "invalid ELF header"),
     Rule(
         "ModuleMissing",
@@ -120,6 +126,8 @@ RULES: Final = (
         "cannot import name '",
         "may indicate binary incompatibility",
         "module compiled against API version",
+        "numpy.core.multiarray failed to import",
+        "compiled using NumPy 1.x cannot be run in",
         "module compiled against ABI version",
         "pkg_resources.VersionConflict",
         "DistributionNotFound",

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from mpi_trainer.diagnose.rules.model import (
+    ABORTED,
     EXCEPTION,
     HINT,
+    HOST,
     KILLED,
     PROOF,
     SPECIFIC,
@@ -117,6 +119,15 @@ CAUSES: Final = (
         _EXCEPTION,
     ),
     Cause(
+        "PortRangeUsedUp",
+        "No port is left in the range that MPI may use",
+        "The range is empty, below 1024 without the right for it, or smaller than the number of "
+        "ranks and daemons on a host.",
+        "Widen or remove the range: btl_tcp_port_range_v4, oob_tcp_dynamic_ipv4_ports, "
+        "MPIEXEC_PORT_RANGE, MPIR_CVAR_CH3_PORT_RANGE or I_MPI_PORT_RANGE in `env`.",
+        ("AddressInUse",),
+    ),
+    Cause(
         "AddressInUse",
         "A port is in use already",
         "Another process listens there: a rank of an earlier job, or two ranks with one port.",
@@ -144,6 +155,8 @@ RULES: Final = (
         r"[Dd]etected \d{1,9} oom[_-]kill event",
         ("slurmstepd: error: Detected 1 oom_kill event in StepId=1.0.",),
     ),
+    *said("OutOfMemory", PROOF, "oom-kill event", "cgroup out-of-memory handler"),
+    *said("OutOfMemory", SPECIFIC, "fatal error: runtime: out of memory"),
     Rule(
         "OutOfMemory",
         SPECIFIC,
@@ -155,6 +168,23 @@ RULES: Final = (
         ),
     ),
     *said("OutOfMemory", SPECIFIC, "ArrayMemoryError"),
+    Rule(
+        "OutOfMemory",
+        SPECIFIC,
+        "Error allocating",
+        r"^Error allocating \d{1,20} bytes",
+        ("Error allocating 80000000 bytes",),
+    ),
+    Rule(
+        "OutOfMemory",
+        SPECIFIC + 1,
+        "failed to map segment from shared object",
+        unless=("Operation not permitted", "MPI library"),
+        examples=(
+            "./train: error while loading shared libraries: libc.so.6: failed to map segment from "
+            "shared object",
+        ),
+    ),
     *said(
         "OutOfMemory",
         SPECIFIC,
@@ -168,6 +198,7 @@ RULES: Final = (
         "cannot allocate memory",
         "virtual memory exhausted",
         "Out of memory allocating",
+        "cannot map zero-fill pages",
         "insufficient memory to allocate",
         "memory allocation of ",
     ),
@@ -177,6 +208,14 @@ RULES: Final = (
         "OutOfMemoryError",
         unless=("CUDA", "GPU", "HIP", "torch.cuda", "torch.OutOfMemoryError"),
         examples=("ray.exceptions.OutOfMemoryError: Task was killed due to the node running low",),
+    ),
+    Rule(
+        "RankKilled",
+        EXCEPTION + 1,
+        "exited unexpectedly",
+        r"DataLoader worker \(pid\(?s?\)? [\d, ]{1,80}\) exited unexpectedly",
+        ("RuntimeError: DataLoader worker (pid(s) 1234) exited unexpectedly",),
+        instead="OutOfMemory",
     ),
     Rule(
         "RankKilled",
@@ -200,7 +239,12 @@ RULES: Final = (
         "Failed to create shared memory segment",
         "Shared memory error",
         "unable to allocate shared memory",
+        "failed to allocate receive FIFO",
+        "Failed to allocate memory pool (name=mm_",
+        "It appears as if there is not enough space for",
         "Please check that /dev/shm",
+        "Function Can't open SHM2 failed",
+        "shared memory BTL coordinating structure",
     ),
     Rule(
         "SharedMemoryFull",
@@ -243,11 +287,29 @@ RULES: Final = (
     *said(
         "TemporaryDirectoryUnusable",
         STARTUP - 1,
+        "is on the list of prohibited locations",
+        "restriction for Unix's socket's path-length",
         "mkdir was unable to create the desired directory",
         "unable to create the session directory",
         "session directory could not be created",
         "unable to create session directory",
+        "unable to create its session directory",
         "orte_session_dir failed",
+    ),
+    Rule(
+        "TemporaryDirectoryUnusable",
+        STARTUP - 2,
+        "session_dir.c at line",
+        rf"^\[{HOST}:\d{{1,9}}\] \[\[\d{{1,9}},\d{{1,9}}\],[1-9]\d{{0,6}}\] "
+        "(?:ORTE|PRTE)_ERROR_LOG: ",
+        ("[n1:76] [[54634,0],2] ORTE_ERROR_LOG: Error in file util/session_dir.c at line 107",),
+    ),
+    # The job often goes on.
+    Rule(
+        "TemporaryDirectoryUnusable",
+        ABORTED + 3,
+        "an error occurred while determining whether or not",
+        examples=("shmem: mmap: an error occurred while determining whether or not /tmp/x could",),
     ),
     # --- disks and files
     *said("DiskFull", SPECIFIC, "No space left on device", "ENOSPC", "disk full", "Disk full"),
@@ -292,6 +354,21 @@ RULES: Final = (
             "FileNotFoundError: [Errno 2] No such file or directory: '/data/train.csv'",
             "cat: /data/list: No such file or directory",
         ),
+    ),
+    # What perror() says; a program may go on after it.
+    Rule(
+        "FileMissing",
+        ABORTED + 2,
+        "No such file or directory",
+        r"^(?:[\w.-]{1,60}: )?[\w./-]{1,300}: No such file or directory$",
+        ("/data/mesh.dat: No such file or directory", "train: mesh.dat: No such file or directory"),
+    ),
+    Rule(
+        "FilePermissionDenied",
+        ABORTED + 2,
+        "Permission denied",
+        r"^(?:[\w.-]{1,60}: )?/[\w./-]{1,300}: Permission denied$",
+        ("/data/mesh.dat: Permission denied",),
     ),
     Rule(
         "FileMissing",
@@ -341,6 +418,20 @@ RULES: Final = (
     ),
     # --- ports and connections of the program
     *said(
+        "PortRangeUsedUp",
+        SPECIFIC + 1,
+        "no port available in the range",
+        "failed to bind to any port",
+    ),
+    Rule(
+        "PortRangeUsedUp",
+        STARTUP,
+        "port",
+        r"^\[(?:mpiexec|proxy:[\d:]{1,20})@[^\]]{1,253}\] .{1,200}: "
+        r"(?:no port to bind|high port < low port)",
+        ("[mpiexec@l] HYDU_sock_listen (utils/sock/sock.c:82): no port to bind",),
+    ),
+    *said(
         "AddressInUse",
         SPECIFIC,
         "Address already in use",
@@ -364,6 +455,14 @@ RULES: Final = (
     ),
 )
 
-DETAILS: Final[tuple[Detail, ...]] = ()
+# Open MPI's directory has the host's name in it.
+_DIRECTORY = (
+    r"Directory: \S{1,300}/(?:ompi|prte)\.(?P<host>[A-Za-z0-9][-\w.]{0,252})\.\d{1,10}(?:/|$)"
+)
+DETAILS: Final = (
+    Detail(
+        "TemporaryDirectoryUnusable", "Directory: ", _DIRECTORY, "Directory: /tmp/ompi.n1.0/jf.5"
+    ),
+)
 BOILERPLATE: Final[tuple[str, ...]] = ()
 NOISE: Final[tuple[str, ...]] = ()

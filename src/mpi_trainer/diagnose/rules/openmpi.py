@@ -26,39 +26,12 @@ from mpi_trainer.diagnose.rules.model import (
 
 CAUSES: Final = (
     Cause(
-        "NotEnoughSlots",
-        "More ranks were asked for than there are slots",
-        "`mpirun -n` asks for more ranks than workers and their slots allow.",
-        "Raise `slotsPerWorker` (`--slots`) or the worker replicas (`--workers`), or lower `-n` of "
-        "mpirun.",
-    ),
-    Cause(
         "RunAsRoot",
         "mpirun refuses to run as root",
         "Open MPI wants to be told that root is meant.",
         "Set `runAsUser` of the pods to a user id other than 0, or OMPI_ALLOW_RUN_AS_ROOT=1 and "
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 in the launcher's `env` (PRTE_ALLOW_RUN_AS_ROOT… too "
         "for Open MPI 5).",
-    ),
-    Cause(
-        "HostfileMissing",
-        "mpirun cannot read its hostfile",
-        "The file that `--hostfile` or an MCA parameter names is not in the launcher.",
-        "Leave the hostfile to the job: remove `--hostfile` from the command; the right one is "
-        "/etc/mpi/hostfile.",
-    ),
-    Cause(
-        "LauncherOptionUnknown",
-        "mpirun does not know an option",
-        "The option belongs to another MPI or another version.",
-        "Take the option out of the command, or set `mpiImplementation` (`--mpi`) to the MPI "
-        "that the image has.",
-    ),
-    Cause(
-        "BindingImpossible",
-        "Ranks cannot be bound to processors as asked",
-        "mpirun counts the cores that the container shows, and there are fewer than it binds to.",
-        "Add `--bind-to none` to mpirun, or raise the workers' `resources.requests.cpu`.",
     ),
     Cause(
         "MpiComponentMissing",
@@ -102,7 +75,7 @@ CAUSES: Final = (
         "MPI finds no network that it may use",
         "The interface or device that MPI was told to use does not exist in the pods, or only "
         "the loopback device is allowed.",
-        "Remove or mend btl_tcp_if_include, oob_tcp_if_include, UCX_NET_DEVICES, FI_PROVIDER or "
+        "Remove or correct btl_tcp_if_include, oob_tcp_if_include, UCX_NET_DEVICES, FI_PROVIDER or "
         "NCCL_SOCKET_IFNAME in `env`; pods usually have eth0.",
     ),
     Cause(
@@ -117,6 +90,15 @@ CAUSES: Final = (
         "The program passed something to MPI that does not fit: a rank that does not exist, a "
         "buffer that is too small, a communicator that was freed.",
         "Correct the call that the message names; ranks must agree on counts, types and roots.",
+    ),
+    Cause(
+        "MpiCalledOutOfOrder",
+        "MPI was called before MPI_Init, twice initialised, or called after MPI_Finalize",
+        "A library or another part of the program starts or ends MPI too, or a call stands before "
+        "MPI_Init; mpi4py calls MPI_Init when it is imported and MPI_Finalize at exit.",
+        "Call MPI_Init and MPI_Finalize once, ask MPI_Initialized before; with mpi4py set "
+        "`mpi4py.rc.initialize = False` where another library starts MPI.",
+        ("MpiError",),
     ),
     Cause(
         "RankExitedEarly",
@@ -134,45 +116,7 @@ CAUSES: Final = (
 )
 
 RULES: Final = (
-    *said(
-        "NotEnoughSlots",
-        STARTUP,
-        "not enough slots available",
-        "allocated for this job are already filled",
-        "more processes than the ppr for",
-        "no allocated resources for the application",
-    ),
     *said("RunAsRoot", STARTUP, "detected an attempt to run as root"),
-    *said(
-        "HostfileMissing",
-        STARTUP,
-        "unable to open the hostfile",
-        "Open RTE was unable to open the hostfile",
-    ),
-    Rule(
-        "LauncherOptionUnknown",
-        STARTUP,
-        "unknown option",
-        r"^(?:mpirun|mpiexec|prterun|orterun)[\w.]{0,20}: Error: unknown option",
-        ('mpirun: Error: unknown option "--bogus"',),
-    ),
-    Rule(
-        "LauncherOptionUnknown",
-        STARTUP,
-        "unrecognized option",
-        r"(?:mpirun|mpiexec|prterun|orterun)[\w.]{0,20}(?:: unrecognized option| command line:)",
-        (
-            "prterun: unrecognized option '--bogus'",
-            "An unrecognized option was included on the mpirun command line:",
-        ),
-    ),
-    *said(
-        "BindingImpossible",
-        STARTUP,
-        "result in binding more",
-        "binding more processes than cpus",
-        "was not able to set the process affinity",
-    ),
     *said(
         "MpiComponentMissing",
         SPECIFIC,
@@ -186,6 +130,60 @@ RULES: Final = (
         "Could not find any usable",
         r"Could not find any usable (?:pml|mtl|btl|component)",
         ("Could not find any usable pml components",),
+    ),
+    *said(
+        "MpiComponentMissing",
+        SPECIFIC,
+        "was unable to find any relevant network interfaces and aborted",
+        "requires at least one plugin in order to operate",
+        "but the library was not compiled with any support",
+        "this environment lacks the necessary infrastructure",
+        "No available launching agents were found",
+        "was unable to find any mechanism to launch",
+        "plugin in order to operate",
+    ),
+    *said(
+        "NoUsableNetwork",
+        SPECIFIC,
+        "resulted in no networks being available",
+        "The specified network is not parseable",
+        "No sockets were able to be opened on the available",
+        "but no non-loopback interfaces were found",
+        "but no available interfaces were found",
+        "Initialization of PSM library failed",
+        "Initialization of PSM2 library failed",
+        "was unable to open an endpoint",
+        "PSM2 no hfi units are",
+        "PSM2 can't open hfi unit",
+        "PSM3 can't open nic unit",
+        "assign_context command failed",
+        "No OpenFabrics connection schemes reported",
+    ),
+    *said(
+        "LockedMemoryLimit",
+        SPECIFIC,
+        "failed to initialize while trying to allocate some locked",
+        "Failed to register memory region",
+        "error registering openib memory",
+    ),
+    *said(
+        "MpiLibraryMismatch",
+        SPECIFIC,
+        "detected a mismatch in versions between two",
+        "unexpected version of PMIx was loaded",
+        "version of PMIx was detected that is too old",
+        "conflicting directives regarding the location of OPAL",
+        "require a minimum level of PMIx",
+        "Data unpack would read past end of buffer",
+        "but was given a different one",
+    ),
+    *said(
+        "RankNetworkBlocked",
+        FOLLOWS,
+        "retry count between two MPI processes has been exceeded",
+        "retry count on a per-peer connection between two MPI",
+        "is unable to establish a communication connection to",
+        "A critical communication path was lost to",
     ),
     *said(
         "WorkingDirectoryMissing",
@@ -290,6 +288,30 @@ RULES: Final = (
         ("*** MPI_ERR_TRUNCATE: message truncated",),
         despite_success=True,
     ),
+    # Any other call that failed: what kind of error it was comes two lines later.
+    Rule(
+        "MpiError",
+        MPI_ERROR - 4,
+        "An error occurred in MPI",
+        rf"^(?:\[{HOST}:\d{{1,9}}\] )?\*\*\* An error occurred in MPI_(?!Init|Finalize)\w",
+        ("[n1:1] *** An error occurred in MPI_Comm_spawn",),
+        despite_success=True,
+    ),
+    *said(
+        "MpiCalledOutOfOrder",
+        MPI_ERROR + 1,
+        "was called before MPI_INIT was invoked",
+        "was called after MPI_FINALIZE was invoked",
+        "MPI_INIT or MPI_INIT_THREAD) more than once",
+        "MPI_INIT or MPI_INIT_THREAD more than once",
+        "MPI_FINALIZE was invoked before MPI was initialized",
+        "MPI_FINALIZE was invoked multiple times",
+        "before initializing or after finalizing",
+        "Attempting to use an MPI routine before initializing",
+        "Attempting to use an MPI routine after finalizing",
+        "function was called before MPI_INIT",
+        despite_success=True,
+    ),
     Rule(
         "RankExitedEarly",
         EXITED,
@@ -344,8 +366,23 @@ RULES: Final = (
         ("[n1:08985] Signal: Segmentation fault (11)",),
         despite_success=True,
     ),
-    *said("RankKilled", HINT, "peer process has unexpectedly disconnected", despite_success=True),
-    *said("RankKilled", HINT - 2, "An error occurred in Socket closed", despite_success=True),
+    # Without a signal or a code, a rank may as well have left by itself.
+    Rule(
+        "RankKilled",
+        HINT,
+        "peer process has unexpectedly disconnected",
+        examples=("An MPI communication peer process has unexpectedly disconnected.  This",),
+        despite_success=True,
+        instead="RankExitedEarly",
+    ),
+    Rule(
+        "RankKilled",
+        HINT - 1,
+        "An error occurred in Socket closed",
+        examples=("[n1:00000] *** An error occurred in Socket closed",),
+        despite_success=True,
+        instead="RankExitedEarly",
+    ),
     Rule(
         "RankKilled",
         HINT - 3,
@@ -374,7 +411,7 @@ DETAILS: Final = (
     Detail(
         "MpiError",
         "reported by process",
-        rf"reported by process \[\d{{1,12}},{RANK}\]",
+        rf"^(?:\[{HOST}:\d{{1,9}}\] )?\*\*\* reported by process \[\d{{1,12}},{RANK}\]",
         "[n1:1] *** reported by process [9,1]",
     ),
     Detail(
@@ -419,4 +456,6 @@ NOISE: Final = (
     "help message help-",
     "base_help_aggregate",
     "Deprecated command line option",
+    "mca_base_component_repository_open",
+    "component_repository_open: unable to open",
 )

@@ -36,9 +36,11 @@ CAUSES: Final = (
     ),
     Cause(
         "ProgramSyntaxError",
-        "The program is not valid Python",
-        "Python could not compile the file, often because it was written for another version.",
-        "Correct the line that the message names, or take an image with the Python it needs.",
+        "A file of the program is not valid Python, or not valid shell",
+        "It could not be compiled, often because it was written for another version or another "
+        "shell.",
+        "Correct the line that the message names, or take an image with the Python or shell that "
+        "it needs.",
         _EXCEPTION,
     ),
     Cause(
@@ -90,9 +92,15 @@ RULES: Final = (
         "executable file not found in $PATH",
         "unable to find the specified executable file",
         "could not find an executable",
-        "access an executable:",
     ),
-    # Open MPI 4 says the same of a program that is missing and of one that may not be executed.
+    # Open MPI says the same of a program that is missing and of one that may not be executed.
+    Rule(
+        "ProgramNotFound",
+        STARTUP,
+        "access an executable:",
+        examples=("access an executable:",),
+        instead="ProgramNotExecutable",
+    ),
     Rule(
         "ProgramNotFound",
         STARTUP,
@@ -133,15 +141,40 @@ RULES: Final = (
         "ProgramNotExecutable",
         STARTUP - 1,
         "Permission denied",
-        r"^(?:\S{0,60}sh|env|exec): (?:line \d{1,6}: |\d{1,6}: |exec: )?\S{1,400}: "
-        r"(?:Permission denied|cannot execute)",
-        ("bash: line 1: ./train.sh: Permission denied", "sh: 1: /app/run: Permission denied"),
+        r"^(?:(?:\S{0,60}sh|env|exec): (?:line \d{1,6}: |\d{1,6}: |exec: )?|"
+        r"\S{1,200}: \d{1,6}: exec: )\S{1,400}: (?:Permission denied|cannot execute)",
+        (
+            "bash: line 1: ./train.sh: Permission denied",
+            "sh: 1: /app/run: Permission denied",
+            "/app/start: 3: exec: /app/solver: Permission denied",
+        ),
     ),
+    Rule(
+        "ProgramNotFound",
+        STARTUP,
+        "execve",
+        r'via the "execve" system call but failed\..{1,900}Error: {1,20}No such file',
+        (
+            'Open MPI tried to fork a new process via the "execve" system call but failed. It may '
+            "be another problem. Local host: n1 Error:   No such file or directory",
+        ),
+    ),
+    *said("ProgramNotFound", STARTUP, "has a bad interpreter on the first line"),
+    *said("ProgramNotExecutable", STARTUP - 1, 'a new process via the "execve" system call but'),
     *said("ProgramWrongArchitecture", STARTUP, "Exec format error", "exec format error"),
+    Rule(
+        "ProgramWrongArchitecture",
+        STARTUP - 1,
+        "ELF",
+        r"^\S{1,300}: (?:line )?\d{1,3}: .{0,6}ELF.{0,40}: (?:command )?not found",
+        ("/opt/app/train: 1: \x7fELF: not found",),
+    ),
     *said(
         "ProgramWrongArchitecture",
         STARTUP - 1,
         "cannot execute binary file",
+        "Could not open '/lib/ld-linux",
+        "Could not open '/lib64/ld-linux",
         "qemu: uncaught target signal",
     ),
     Rule(
@@ -155,19 +188,25 @@ RULES: Final = (
         "ProgramNotFound",
         SPECIFIC,
         "not found",
-        r"^\S{0,60}sh: \d{1,6}: (?:exec: )?\S{1,200}: not found",
-        ("/bin/sh: 1: pyhton: not found",),
+        r"^(?:\S{0,60}sh: \d{1,6}: (?:exec: )?|\S{1,200}: \d{1,6}: exec: )\S{1,200}: not found",
+        ("/bin/sh: 1: pyhton: not found", "/app/start: 3: exec: pyhton: not found"),
     ),
     Rule(
         "ProgramNotFound",
         SPECIFIC,
         "No such file or directory",
-        r"^(?:env: .{1,300}|\S{0,60}sh: (?:line )?\d{1,6}: (?:exec: )?\S{1,300}): "
+        r"^(?:(?:/usr/bin/)?env: .{1,300}|\S{0,60}sh: (?:line )?\d{1,6}: (?:exec: )?\S{1,300}): "
         r"No such file or directory",
         (
             "env: 'pyhton': No such file or directory",
             "bash: line 1: /x/y: No such file or directory",
         ),
+    ),
+    Rule(
+        "ProgramNotFound",
+        SPECIFIC,
+        "cannot execute: required file not found",
+        examples=("bash: line 1: ./train: cannot execute: required file not found",),
     ),
     Rule(
         "ProgramNotFound",
@@ -240,6 +279,30 @@ RULES: Final = (
         ("SyntaxError: invalid syntax",),
     ),
     Rule(
+        "ProgramSyntaxError",
+        SPECIFIC,
+        "error",
+        r"^\S{1,300}: (?:-c: )?(?:line )?\d{1,6}: [Ss]yntax error",
+        (
+            "bash: -c: line 1: syntax error near unexpected token `then'",
+            'sh: 1: Syntax error: "fi" unexpected',
+        ),
+    ),
+    Rule(
+        "ConfigurationInvalid",
+        SPECIFIC - 1,
+        "unbound variable",
+        r"^\S{1,300}: (?:line )?\d{1,6}: \w{1,80}: unbound variable",
+        ("bash: line 1: DATA_DIR: unbound variable",),
+    ),
+    Rule(
+        "ConfigurationInvalid",
+        SPECIFIC - 1,
+        "parameter not set",
+        r"^\S{1,300}: (?:line )?\d{1,6}: \w{1,80}: parameter not set",
+        ("sh: 1: DATA_DIR: parameter not set",),
+    ),
+    Rule(
         "ProgramException",
         EXCEPTION,
         "Fatal Python error:",
@@ -257,8 +320,31 @@ RULES: Final = (
     Rule(
         "ProgramException",
         EXCEPTION,
+        "ERROR STOP",
+        r"^ERROR STOP\b",
+        ("ERROR STOP Convergence failed",),
+    ),
+    *said("ProgramException", EXCEPTION - 1, "Error termination. Backtrace"),
+    *said(
+        "ProgramException",
+        EXCEPTION,
+        "terminate called without an active exception",
+        "terminating due to uncaught exception of type",
+        "terminating with uncaught exception of type",
+        "all goroutines are asleep - deadlock",
+    ),
+    Rule(
+        "RankArithmeticError",
+        EXCEPTION,
         "forrtl: ",
-        r"^forrtl: (?:severe|error) \((?!174|78\b)",
+        r"^forrtl: (?:severe|error) \((?:65|7[1-6])\): (?:floating|integer)",
+        ("forrtl: error (73): floating divide by zero",),
+    ),
+    Rule(
+        "ProgramException",
+        EXCEPTION,
+        "forrtl: ",
+        r"^forrtl: (?:severe|error) \((?!174|78\b|65|7[1-6])",
         ("forrtl: severe (24): end-of-file during read, unit 11, file /data/in",),
     ),
     Rule(
@@ -299,6 +385,12 @@ RULES: Final = (
 )
 
 DETAILS: Final = (
+    Detail(
+        "ProgramNotExecutable",
+        "Local host: ",
+        rf"^\s{{1,8}}Local host: {{1,12}}{HOST}",
+        "  Local host:        n1",
+    ),
     Detail("ProgramNotFound", "Node: ", rf"^\s{{0,8}}Node: {HOST}", "Node: n1"),
     Detail("ProgramNotExecutable", "Node: ", rf"^\s{{0,8}}Node: {HOST}", "Node: n1"),
     Detail(

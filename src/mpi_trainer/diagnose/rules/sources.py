@@ -198,6 +198,19 @@ RULES: Final = (
         r"SSLError|ConnectError|HTTPError)\b",
         ("ConnectionRefusedError: [Errno 111] Connection refused",),
     ),
+    # What Python says of sockets; a program's own limits have words of their own.
+    Rule(
+        "SourceUnreachable",
+        EXCEPTION + 1,
+        "timed out",
+        r"^(?:TimeoutError|socket\.timeout): (?:timed out$|The \w{1,20} operation timed out|"
+        r"\[Errno 110\] )",
+        (
+            "TimeoutError: timed out",
+            "TimeoutError: The read operation timed out",
+            "TimeoutError: [Errno 110] Connection timed out",
+        ),
+    ),
     Rule(
         "SourceUnreachable",
         EXCEPTION + 1,

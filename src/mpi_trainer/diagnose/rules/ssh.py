@@ -30,9 +30,11 @@ CAUSES: Final = (
     Cause(
         "SshConnectionRefused",
         "No SSH server listens on a worker",
-        "The worker runs, but its sshd has not started or has ended, or listens on another port.",
+        "The worker runs, but its sshd has not started or has ended, or listens on another port; "
+        "or a NetworkPolicy rejects connections to it.",
         "Look at the worker's log with `odh mpijob logs NAME`; leave the workers' `command` empty "
-        "so that the job's own sshd runs, or start sshd in it.",
+        "so that the job's own sshd runs, or start sshd in it. Allow connections among the job's "
+        "pods in NetworkPolicies.",
         _SSH,
     ),
     Cause(
@@ -82,6 +84,15 @@ CAUSES: Final = (
         'Look at the worker\'s log; with Istio set `sidecar.istio.io/inject: "false"`, and raise '
         "MaxStartups of an own sshd.",
         _SSH,
+    ),
+    Cause(
+        "SshAccountRefused",
+        "A worker's account may not log in",
+        "sshd accepts the key and ends the session: the account has no login shell, is locked or "
+        "expired, or may only run a command of its own.",
+        "Give the user of the worker's image a shell in /etc/passwd (/bin/sh), or leave the "
+        "workers' `command` empty, so that the job's own sshd and user entry are used.",
+        ("SshPermissionDenied", "SshFailed"),
     ),
     Cause(
         "SshClientMissing",
@@ -149,12 +160,26 @@ RULES: Final = (
         ),
     ),
     Rule(
+        "SshFailed",
+        STARTUP - 1,
+        "ssh: connect to host",
+        rf"ssh: connect to host {HOST} port \d{{1,5}}: (?!Connection|No route|Network|Operation)",
+        ("ssh: connect to host n1 port 22: Cannot assign requested address",),
+    ),
+    Rule(
         "WorkerUnreachable",
         LOST,
         "not responding",
         rf"Timeout, server {HOST} not responding",
         ("Timeout, server n1 not responding.",),
         despite_success=True,
+    ),
+    Rule(
+        "WorkerLost",
+        LOST,
+        "the connection to",
+        rf": the connection to {HOST} broke",
+        ("Launcher x ended with exit code 255: the connection to n1 broke",),
     ),
     Rule(
         "NameResolution",
@@ -191,6 +216,7 @@ RULES: Final = (
         "unable to resolve hostname",
         "host not found in upstream",
         "gethostbyname failed",
+        "Host name lookup failure",
     ),
     Rule(
         "SshPermissionDenied",
@@ -204,6 +230,7 @@ RULES: Final = (
         "SshPermissionDenied",
         STARTUP - 1,
         "Too many authentication failures",
+        "Permission denied, please try again.",
         "Authentication refused: bad ownership or modes",
     ),
     *said("SshKeyFileMode", STARTUP, "UNPROTECTED PRIVATE KEY FILE", "Bad owner or permissions on"),
@@ -213,6 +240,20 @@ RULES: Final = (
         "bad permissions",
         r'^Load key "[^"]{1,400}": bad permissions',
         ('Load key "/etc/mpi/id_ecdsa": bad permissions',),
+    ),
+    Rule(
+        "SshKeyInvalid",
+        STARTUP - 2,
+        "not accessible",
+        r"^(?:Warning: )?Identity file \S{1,400} not accessible: ",
+        ("Warning: Identity file /root/.ssh/id_rsa not accessible: No such file or directory.",),
+    ),
+    Rule(
+        "SshKeyInvalid",
+        STARTUP - 2,
+        "no such identity:",
+        r"^no such identity: \S{1,400}: ",
+        ("no such identity: /root/.ssh/id_rsa: No such file or directory",),
     ),
     Rule(
         "SshKeyInvalid",
@@ -267,7 +308,39 @@ RULES: Final = (
         rf"{HOST} port \d{{1,5}}",
         ("Connection reset by 10.0.0.7 port 22",),
     ),
-    *said("SshConnectionClosed", STARTUP - 2, "banner exchange: Connection to"),
+    *said(
+        "SshConnectionClosed",
+        STARTUP - 2,
+        "banner exchange: Connection to",
+        "Connection timed out during banner exchange",
+        "ssh_dispatch_run_fatal: Connection to",
+        "Corrupted MAC on input",
+        "message authentication code incorrect",
+    ),
+    *said("SshConnectionClosed", STARTUP - 3, "Bad packet length"),
+    Rule(
+        "WorkerUnreachable",
+        STARTUP - 3,
+        "timed out",
+        rf"^Connection to {HOST} port \d{{1,5}} timed out",
+        ("Connection to 10.0.0.7 port 22 timed out",),
+    ),
+    *said(
+        "SshAccountRefused",
+        STARTUP - 1,
+        "This account is currently not available",
+        "Your account has expired",
+        "Your password has expired",
+        "Password change required but no TTY available",
+        "This service allows sftp connections only",
+        "because account is locked",
+        "not allowed because none of user's groups are listed",
+        "not allowed because not listed in AllowUsers",
+        "Unprivileged users are not permitted to log in yet",
+        "System is going down. Unprivileged users are not permitted",
+        "You are required to change your password immediately",
+        "Account locked due to",
+    ),
     Rule(
         "SshFailed",
         STARTUP - 2,
@@ -276,7 +349,11 @@ RULES: Final = (
         ("Unable to negotiate with 10.0.0.7 port 22: no matching host key type found.",),
     ),
     *said(
-        "SshFailed", STARTUP - 2, "Bad configuration option:", "terminating, 1 bad configuration"
+        "SshFailed",
+        STARTUP - 2,
+        "SSH was not successfully established",
+        "Bad configuration option:",
+        "terminating, 1 bad configuration",
     ),
     Rule(
         "SshClientMissing",
