@@ -246,6 +246,12 @@ AGENT: Final = (
         agent=True,
     ),
     Intended(
+        "The launcher has a readiness probe, and is not ready while its ranks seem to be stuck.",
+        "So the controller learns of it without asking; a job is marked for it, and never ended.",
+        (*added("Launcher", "spec.containers[*].readinessProbe"),),
+        agent=True,
+    ),
+    Intended(
         "Workers get the public key and a host key of their own, not the private key.",
         "Who takes over a worker cannot log in to the others, and the launcher knows whom it"
         " talks to. Images that are made for upstream's keys get them: see `compatible`.",

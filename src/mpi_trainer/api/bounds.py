@@ -39,6 +39,13 @@ MESSAGE: Final = 1024
 LOG_LINE: Final = 16 * 1024
 """characters of one message, field or traceback in a log of our own"""
 
+HELD: Final = 64 * 1024 * 1024
+"""bytes of lines without an end that a reader of one log holds: a program may never end its line,
+and may write marks of any number of ranks"""
+
+HELD_OF_MANY: Final = 1024 * 1024
+"""the same for who reads many logs at once, or cuts lines anyway"""
+
 SECRET_VARIABLES: Final = 200
 """variables of a job whose values are looked for in its log"""
 

@@ -31,6 +31,8 @@ def attempt_facts(
         reason=attempt.reason,
         message=attempt.message,
         pods=tuple(_evidence(pod) for pod in pods),
+        blamed_rank=attempt.rank,
+        blamed_host="" if attempt.host == attempt.pod else attempt.host,
     )
     if launcher is None or launcher.status.phase != "Failed":
         return known

@@ -16,6 +16,7 @@ import msgspec
 
 from mpi_trainer.api import bounds
 from mpi_trainer.api.kinds.annotations import ATTEMPTS
+from mpi_trainer.api.names import SUBDOMAIN_LENGTH
 from mpi_trainer.api.yaml import typed
 from mpi_trainer.decide.observed import Record
 from mpi_trainer.diagnose.finding import Findings, bounded
@@ -108,7 +109,8 @@ def with_attempt(history: History, new: Attempt) -> History:
     """With this attempt, once; older words make room for newer ones."""
     known = [one for one in history if one.attempt < new.attempt][-MOST + 1 :]
     briefly = [replace(one, message=_short(one.message), findings=()) for one in known]
-    return _fitting((*briefly, replace(new, message=new.message[: bounds.MESSAGE])))
+    message, host = new.message[: bounds.MESSAGE], new.host[:SUBDOMAIN_LENGTH]
+    return _fitting((*briefly, replace(new, message=message, host=host)))
 
 
 def without_output(history: History) -> History:

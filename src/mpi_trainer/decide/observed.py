@@ -148,7 +148,8 @@ class Record(msgspec.Struct, frozen=True):
 
 
 class Observed(msgspec.Struct, frozen=True):
-    """`refused` is what the API server said when it last refused a pod that is missing.
+    """`refused` is what the API server said when it last refused a pod that is missing. `suspicion`
+    says where the ranks are of a job that seems to be stuck; empty where it does not.
 
     `every_pod_works`: the job is one without MPI, whose pods each do a part of the work, so that it
     has succeeded when all of them have.
@@ -160,6 +161,7 @@ class Observed(msgspec.Struct, frozen=True):
     has_key: bool = False
     refused: str = ""
     every_pod_works: bool = False
+    suspicion: str = ""
 
     @property
     def workers(self) -> tuple[ObservedPod, ...]:

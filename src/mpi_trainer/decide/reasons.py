@@ -16,6 +16,8 @@ SUCCEEDED = "MPIJobSucceeded"
 RESTARTING = "MPIJobRestarting"
 RESTARTED = "MPIJobRestarted"
 WAITING = "MPIJobWaiting"
+NO_PROGRESS = "NoProgress"
+PROGRESS = "ProgressResumed"
 NO_EFFECT = "FieldsWithoutEffect"
 RELEASED = "WorkersReleased"
 

@@ -60,6 +60,8 @@ class PodLayout(msgspec.Struct, frozen=True):
     `scratch` are folders that only this pod's programs may write to. `prepare` is a command that
     ends before `command` starts, in the same image, as the same user, with the same files.
     `ready_port` is a port that answers once the pod is ready; 0 where only its owner can know.
+    `quiet_mark` is a file that is there while its program seems to be stuck; "" where nobody can
+    know.
     """
 
     name: str
@@ -77,6 +79,7 @@ class PodLayout(msgspec.Struct, frozen=True):
     prepare: tuple[str, ...] = ()
     overlays: tuple[Overlay, ...] = ()
     ready_port: int = 0
+    quiet_mark: str = ""
     container: str = ""
 
 

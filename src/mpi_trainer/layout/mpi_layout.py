@@ -98,6 +98,7 @@ def _launcher(
     (pod,) = role.pods
     main = container(role.template.view.spec.containers, role.container)
     command = (*_before(agent), *main.command, *main.args)
+    watched = agent.level == "full" and settings(topology.annotations).suspect > 0
     return PodLayout(
         name=pod.name,
         role="launcher",
@@ -114,6 +115,7 @@ def _launcher(
         scratch=(paths.SCRATCH,) if agent.managed else (),
         prepare=(paths.PREPARE, "launcher") if agent.managed else (),
         overlays=_overlays(agent),
+        quiet_mark=paths.QUIET if watched else "",
     )
 
 

@@ -35,6 +35,11 @@ def jobs_dir() -> Path:
     return folder / PRODUCT / "jobs"
 
 
+def code_dir() -> Path:
+    """A folder for each job that came with its code."""
+    return jobs_dir().with_name("code")
+
+
 def _xdg(variable: str, fallback: str) -> tuple[Path, Path]:
     """The folder that the user has chosen, or their home; and the one for things of this sort."""
     chosen = os.environ.get(variable, "")

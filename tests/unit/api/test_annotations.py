@@ -15,7 +15,7 @@ DOMAIN = "mpi-trainer.opendatahub.io"
 def test_every_bound_of_the_agent_has_its_annotation() -> None:
     assert AgentSettings.__struct_fields__ == BOUNDS
     given = {f"{DOMAIN}/{name}-seconds": str(n) for n, name in enumerate(BOUNDS, 1)}
-    assert settings(given) == AgentSettings(1, 2, 3, 4, 5)
+    assert settings(given) == AgentSettings(1, 2, 3, 4, 5, 6)
     assert errors((META, given)) == []
 
 

@@ -20,6 +20,7 @@ from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.mpijob import apply as mpijob_apply
 from mpi_trainer.controller.mpijob import log_tail as mpijob_log_tail
 from mpi_trainer.controller.mpijob import reconcile as mpijob_reconcile
+from mpi_trainer.controller.mpijob.suspicions import Suspicions
 from mpi_trainer.controller.mpijob.wakeups import Wakeups
 from mpi_trainer.controller.objects import StoredJob
 from mpi_trainer.controller.pod_logs import PodLogs
@@ -103,6 +104,7 @@ class Scene:
                 scripts=scripts,
                 writer=mpijob_apply.Writer(server, dependents, freshness, concurrency),
                 log_tails=mpijob_log_tail.LogTails(PodLogs(server), self.memories),
+                suspicions=Suspicions(PodLogs(server), self.memories),
                 recorder=Recorder(server, "x", "y", metrics),
                 metrics=MPIJobMetrics(metrics.registry),
                 concurrency=concurrency,

@@ -50,6 +50,11 @@ def test_attempt_that_is_told_twice_is_kept_once() -> None:
     )
 
 
+def test_host_name_of_many_letters_costs_no_attempt() -> None:
+    found = all_of(failed(1), msgspec.structs.replace(failed(2), host="h" * 2 * bounds.ATTEMPTS))
+    assert [one.attempt for one in found] == [1, 2] and size(found) <= bounds.ATTEMPTS
+
+
 @pytest.mark.parametrize("lines", [1, 80, 1000])
 @pytest.mark.parametrize("count", [1, 7, 60])
 def test_all_attempts_together_stay_within_their_bound(lines: int, count: int) -> None:

@@ -20,7 +20,7 @@ SHELLS = [["dash"], ["busybox", "sh"], ["bash", "--posix"], ["bash"]]
 HEARD = """
 agent=$1 run=$2
 launched='' now=100 numbers='0 1' proof='' proved='' code='' stopped=''
-dead_seconds=10 start_seconds=100 lost_seconds=20
+dead_seconds=10 start_seconds=100 lost_seconds=20 suspect_seconds=300 scratch=$run looking=1
 answers=0 remaining=0 awaited=''
 for number in $numbers; do
     eval "pod_$number=host-$number up_$number=1 why_$number= seen_$number=$now behind_$number=0"
@@ -30,6 +30,7 @@ done
 . "$agent/channels.sh"
 . "$agent/verdict.sh"
 . "$agent/summary.sh"
+. "$agent/quiet.sh"
 begin_story
 eval "$(sed -n '/^next() {/,/^}/p' "$agent/launch.sh")"
 printf '%s\\n' "$3" | relay 1 >"$run/lines"
@@ -39,6 +40,9 @@ while read -r line; do
     next
 done <"$run/lines"
 judge
+judge_quiet
+living=1
+tell_places
 MPI_TRAINER_TERMINATION=$run/summary
 code=1
 summary
@@ -47,6 +51,11 @@ echo alive
 
 SUBSTITUTION = "$(id>pwned)"
 RECORDS = [
+    f"quiet {SUBSTITUTION}",
+    f"quiet x[{SUBSTITUTION}]",
+    f"placed x[{SUBSTITUTION}]",
+    f"place rank={SUBSTITUTION} world=w idle=1 same=1",
+    f"place rank=1 world=w idle=1 same=1 frames={SUBSTITUTION};id>pwned calls=`id>pwned`",
     f"start rank=1 size=2;{SUBSTITUTION} world=w by=hydra pid=1",
     f"start rank=1 size={SUBSTITUTION} world=w",
     f"start rank=1 size=x[{SUBSTITUTION}] world=w",

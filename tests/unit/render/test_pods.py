@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from mpi_trainer.api.kinds.annotations import bound
+from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.layout.agent import paths
 from mpi_trainer.layout.mpijob import layout
 from mpi_trainer.render.mpijob.children import Facts, Object, children, secret
@@ -115,6 +117,24 @@ def test_a_probe_is_added_only_where_we_start_sshd() -> None:
     assert "readinessProbe" not in main
     assert "startupProbe" not in made.launcher_job["spec"]["template"]["spec"]["containers"][0]
     assert "startupProbe" not in rendered(one).workers[0]["spec"]["containers"][0]
+
+
+def launcher_probes(one: MPIJob) -> dict[str, Any]:
+    made = children(layout(one), one, Facts()).launcher_job
+    main = made["spec"]["template"]["spec"]["containers"][0]
+    return {name: main[name] for name in main if name.endswith("Probe")}
+
+
+def test_a_launcher_tells_by_its_readiness_that_its_ranks_seem_stuck() -> None:
+    one = job(agent="full")
+    probe = launcher_probes(one)["readinessProbe"]
+    assert probe["exec"] == {"command": ["/bin/sh", "-c", f"test ! -e {paths.QUIET}"]}
+    own = {"exec": {"command": ["true"]}}
+    kept = job(launcher={"readinessProbe": own}, agent="full")
+    assert launcher_probes(kept) == {"readinessProbe": own}
+    never = replace(one.metadata, annotations={bound("suspect"): "0"})
+    assert launcher_probes(replace(one, metadata=never)) == {}
+    assert launcher_probes(job(agent="environment")) == {}
 
 
 def test_a_wrapped_command_takes_the_place_of_command_and_args() -> None:

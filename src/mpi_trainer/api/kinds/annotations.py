@@ -38,6 +38,10 @@ RESTARTS = f"{DOMAIN}/restarts"
 CODE = f"{DOMAIN}/code"
 """the ConfigMap with the code that was shipped with the job"""
 
+# What whoever submits jobs for others writes onto a job.
+USER = f"{DOMAIN}/user"
+"""who created it, for lists to show; anybody who may write the job can write another name"""
+
 # What the controller writes onto a job; a restored backup may bring it along.
 RECORD = f"{DOMAIN}/record"
 """the controller's durable memory of a job"""
@@ -68,6 +72,8 @@ TRACKING = "trainer.opendatahub.io/progression-tracking"
 """on a TrainJob: its progress is written into an annotation too"""
 TRACKING_INTERVAL = "trainer.opendatahub.io/metrics-poll-interval"
 TRAINER_STATUS = "trainer.opendatahub.io/trainerStatus"
+CREATORS = (USER, "opendatahub.io/username", "openshift.io/requester")
+"""where the name of a job's creator may stand, ours first"""
 OPENSHIFT_AI = (TRACKING, TRACKING_INTERVAL)
 """those that are read"""
 
@@ -82,7 +88,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 }
 CLEAN_CHOICES = ("Running", "All")
 
-BOUNDS = ("wait", "lost", "dead", "stuck", "start")
+BOUNDS = ("wait", "lost", "dead", "stuck", "start", "suspect")
 """what the agent bounds in seconds"""
 LONGEST_SECONDS = 7 * 24 * 3600
 
@@ -94,9 +100,9 @@ def bound(name: str) -> str:
 TRAINJOB_STATUS = (PHASE, START_TIME, COMPLETION_TIME, CAUSE, PLACEMENT)
 ONE_RUN = frozenset({RECORD, ATTEMPTS, *TRAINJOB_STATUS})
 """what the controller has recorded of one run of a job; a job made anew must not have it"""
-ONE_JOB = ONE_RUN | {RESTARTS, "kubectl.kubernetes.io/last-applied-configuration"}
+ONE_JOB = ONE_RUN | {RESTARTS, USER, "kubectl.kubernetes.io/last-applied-configuration"}
 """what says something of one job, and would be taken for that of its copy"""
-_OF_BOTH = (*CHOICES, *(bound(name) for name in BOUNDS), RECORD, ATTEMPTS, RESTARTS, CODE)
+_OF_BOTH = (*CHOICES, *(bound(name) for name in BOUNDS), RECORD, ATTEMPTS, RESTARTS, CODE, USER)
 MPIJOB_KNOWN = (*_OF_BOTH, POD_FAILURE_POLICY)
 TRAINJOB_KNOWN = (*_OF_BOTH, TTL, CLEAN, SCHEDULE_TIMEOUT, *TRAINJOB_STATUS)
 KNOWN = (*TRAINJOB_KNOWN, POD_FAILURE_POLICY)

@@ -16,7 +16,7 @@ from mpi_trainer.api.validation import rules
 
 _STANDARD = ("cpu", "memory", "ephemeral-storage")
 _HUGEPAGES = "hugepages-"
-_GPUS = ("nvidia.com/", "amd.com/gpu", "gpu.intel.com/", "habana.ai/gaudi")
+GPUS = ("nvidia.com/", "amd.com/gpu", "gpu.intel.com/", "habana.ai/gaudi")
 
 Amounts = Mapping[str, str | int | float]
 
@@ -28,9 +28,13 @@ def is_device(resource: str) -> bool:
 
 def gpus(container: Container) -> int:
     """The GPUs of a container; unreadable amounts count as none."""
-    given = {**container.resources.requests, **container.resources.limits}
-    amounts = (_number(value) for name, value in given.items() if name.startswith(_GPUS))
-    return sum(int(amount) for amount in amounts if amount is not None)
+    return gpus_of(container.resources.requests, container.resources.limits)
+
+
+def gpus_of(requests: Amounts, limits: Amounts) -> int:
+    given = {**requests, **limits}
+    amounts = (_number(value) for name, value in given.items() if name.startswith(GPUS))
+    return sum(int(amount) for amount in amounts if amount is not None and amount > 0)
 
 
 def is_tiny(amount: str | int | float) -> bool:

@@ -112,10 +112,9 @@ class LogTails:
                 text = _without_agent_lines(await self._logs.end(pod))
             except UnreadableLog:
                 return ""
-            charge = agent_summary.with_logged_cause(
-                summary, launcher_log.first_cause(text.splitlines())
-            ).text
-        # Some milliseconds for a long log, and many for a hostile one.
+            # Some milliseconds for a long log, and many for a hostile one.
+            logged = await asyncio.to_thread(launcher_log.first_cause, text.splitlines())
+            charge = agent_summary.with_logged_cause(summary, logged).text
         shown = await asyncio.to_thread(redact.tail, text, _environment(job))
         return "\n".join(filter(None, (charge, shown)))
 

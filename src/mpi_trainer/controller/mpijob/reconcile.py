@@ -28,6 +28,7 @@ from mpi_trainer.controller.mpijob.apply import RefusedPod, Work, Writer
 from mpi_trainer.controller.mpijob.desired import desired
 from mpi_trainer.controller.mpijob.log_tail import LogTails
 from mpi_trainer.controller.mpijob.observe import OwnedObjects, Proof, observe, owned_objects
+from mpi_trainer.controller.mpijob.suspicions import Suspicions
 from mpi_trainer.controller.mpijob.transitions import count_transitions
 from mpi_trainer.controller.mpijob.wakeups import BY_JOB
 from mpi_trainer.controller.objects import Job, Pod, StoredJob
@@ -87,6 +88,7 @@ class Tools(msgspec.Struct, frozen=True):
     dependents: Dependents
     writer: Writer
     log_tails: LogTails
+    suspicions: Suspicions
     recorder: Recorder
     metrics: MPIJobMetrics
     concurrency: WriteConcurrency
@@ -168,12 +170,13 @@ class Reconciler:
         tail = "" if rejection else await self._tools.log_tails.failed_launcher(job, memory, owned)
         noted = self._noted(job.metadata.uid)
         observation = observe(job, memory, owned, tail)
+        now = self._tools.clock()
         seen = replace(
             observation.seen,
+            suspicion=await self._tools.suspicions.text(job, memory, owned, now),
             has_key=observation.seen.has_key or self._tools.dependents.exist(job.metadata.uid),
             refused=noted.refusal,
         )
-        now = self._tools.clock()
         decision = self._decision(job, seen, rejection, now)
         attempts = await self._tools.log_tails.history(job, memory, owned, decision, now)
         decision = _with_cause(job, decision, attempts)
@@ -182,7 +185,9 @@ class Reconciler:
         wait = status_throttle.wait(job.status, decision.status, noted.first_seen, now, busy)
         observation = replace(observation, seen=seen)
         work = Work(key, job, stored.metadata, observation, decision, now, wait, attempts)
-        return await self._carry_out(work, owned)
+        result = await self._carry_out(work, owned)
+        unread = self._tools.suspicions.unread(job)
+        return _sooner(Result(UNSURE_AGAIN), result) if unread else result
 
     def _may_be_anothers(self, job: MPIJob, owned: OwnedObjects) -> bool:
         """Whether a launcher Job may be there that is not watched. The public operator writes no

@@ -21,7 +21,7 @@ from mpi_trainer.controller import status_throttle
 from mpi_trainer.controller.status_throttle import AT_ONCE, Urgency
 
 NEW_JOB: Final = Urgency(timedelta(seconds=1), writes=1, longest=timedelta(seconds=10))
-COUNTS: Final = Urgency(timedelta(seconds=10), writes=1, longest=timedelta(minutes=1))
+COUNTS: Final = Urgency(timedelta(seconds=10), writes=3, longest=timedelta(minutes=1))
 _OF_NEW_JOBS: Final = {c.CREATED, c.SUSPENDED}
 
 

@@ -18,6 +18,7 @@ from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.mpijob.apply import Writer
 from mpi_trainer.controller.mpijob.log_tail import LogTails
 from mpi_trainer.controller.mpijob.reconcile import Reconciler, Stores, Tools
+from mpi_trainer.controller.mpijob.suspicions import Suspicions
 from mpi_trainer.controller.mpijob.wakeups import Wakeups
 from mpi_trainer.controller.objects import POD_SECONDS, Job, Pod, StoredJob
 from mpi_trainer.controller.pod_logs import PodLogs
@@ -37,7 +38,7 @@ def loop(flags: Flags, shared: Shared, stores: Stores) -> Loop:
         {MPIJOBS: stores.mpijobs, PODS: stores.pods, JOBS: stores.jobs}, time.monotonic
     )
     shared.metrics.registry.register(PresentMPIJobs(stores.mpijobs, shared.leading))
-    memories = JobMemories()
+    memories, logs = JobMemories(), PodLogs(shared.client)
     dependents = Dependents(shared.writer, memories, shared.scripts, key_type=flags.ssh_key_type)
     reconciler = Reconciler(
         stores,
@@ -49,7 +50,8 @@ def loop(flags: Flags, shared: Shared, stores: Stores) -> Loop:
             scripts=shared.scripts,
             dependents=dependents,
             writer=Writer(shared.writer, dependents, freshness, shared.concurrency),
-            log_tails=LogTails(PodLogs(shared.client), memories, flags.log_tail),
+            log_tails=LogTails(logs, memories, flags.log_tail),
+            suspicions=Suspicions(logs, memories),
             recorder=shared.recorder,
             metrics=MPIJobMetrics(shared.metrics.registry),
             concurrency=shared.concurrency,

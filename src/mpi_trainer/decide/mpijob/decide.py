@@ -241,8 +241,9 @@ def _with_running(builder: StatusBuilder, observed: Observed) -> StatusBuilder:
     launcher = observed.launcher()
     up = sum(1 for p in observed.workers if _works(p, observed))
     if launcher is None or not _works(launcher, observed) or up < builder.job.workers:
-        return builder
-    return builder.running()
+        marked = c.holds(builder.status.conditions, c.RUNNING) and not observed.suspicion
+        return builder.suspected("") if marked else builder
+    return builder.running().suspected(observed.suspicion)
 
 
 def _works(pod: ObservedPod, observed: Observed) -> bool:

@@ -16,6 +16,7 @@ from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus
 from mpi_trainer.decide import reasons
 from mpi_trainer.decide.observed import Failure, Record
 from mpi_trainer.decide.reasons import DecidedEvent
+from mpi_trainer.diagnose.suspicion import WORDS
 
 replace = msgspec.structs.replace
 
@@ -41,6 +42,22 @@ class StatusBuilder(msgspec.Struct, frozen=True):
             return self
         return self._set_true(c.RUNNING, reasons.RUNNING, f"{self._name} is running.")._set_false(
             c.RESTARTING, reasons.RESTARTED, "The new attempt is running."
+        )
+
+    def suspected(self, suspicion: str) -> StatusBuilder:
+        """Running, and stuck as it seems; or no longer, where there is no `suspicion`. A mark and
+        no more: nothing is ended for it, and it is told once."""
+        before = c.find(self.status.conditions, c.RUNNING)
+        marked = before is not None and WORDS in before.message
+        if suspicion:
+            text = f"{self._name} is running, and {WORDS}{suspicion}."
+            builder = self._set(c.RUNNING, c.TRUE, reasons.RUNNING, text)
+            return builder if marked else builder._event("Warning", reasons.NO_PROGRESS, text)
+        if not marked:
+            return self
+        text = f"{self._name} is running."
+        return self._set(c.RUNNING, c.TRUE, reasons.RUNNING, text)._event(
+            "Normal", reasons.PROGRESS, f"{self._name} goes on."
         )
 
     def waiting(self, text: str) -> StatusBuilder:

@@ -96,6 +96,7 @@ class AgentSettings(msgspec.Struct, frozen=True):
     dead: int = 10
     stuck: int = 10
     start: int = 100
+    suspect: int = 300
 
     def text(self) -> str:
         """Assignments for a shell."""

@@ -31,7 +31,7 @@ here=${0%/*}
 
 scratch=${MPI_TRAINER_SCRATCH:-/run/mpi-agent}
 [ -e "$scratch/prepared" ] || /bin/sh "$here/prepare" launcher || exit
-wait_seconds=110 lost_seconds=20 dead_seconds=10 start_seconds=100 end_seconds=3
+wait_seconds=110 lost_seconds=20 dead_seconds=10 start_seconds=100 suspect_seconds=300 end_seconds=3
 # shellcheck disable=SC1091 # rendered from the job's annotations
 [ ! -r "$here/settings" ] || . "$here/settings"
 # shellcheck source-path=SCRIPTDIR source=processes.sh
@@ -42,6 +42,8 @@ wait_seconds=110 lost_seconds=20 dead_seconds=10 start_seconds=100 end_seconds=3
 . "$here/verdict"
 # shellcheck source-path=SCRIPTDIR source=summary.sh
 . "$here/summary"
+# shellcheck source-path=SCRIPTDIR source=quiet.sh
+. "$here/quiet"
 
 MPI_TRAINER_SCRATCH=$scratch
 MPI_TRAINER_RANK_DIR=$scratch/ranks
@@ -122,6 +124,7 @@ tick() {
     elif [ -n "$launched" ]; then
         follow_hosts
         judge
+        judge_quiet
         [ -z "$proof" ] || end_command
     fi
 }
@@ -159,6 +162,7 @@ ticker=$!
 read_now
 launched='' ending='' code='' proof='' proved='' stopped=''
 begin_story
+begin_quiet
 open_channels
 told=$now
 every=5

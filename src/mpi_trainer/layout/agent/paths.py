@@ -13,6 +13,8 @@ KEYS = f"{FOLDER}/keys"
 
 SSH_CONFIG = f"{SCRATCH}/ssh/config"
 ALIVE = f"{SCRATCH}/alive"
+QUIET = f"{SCRATCH}/quiet"
+"""of the launcher: there while its ranks have been quiet for long, see `quiet.sh`"""
 PASSWD = f"{SCRATCH}/passwd"
 LAUNCH = f"{FOLDER}/launch"
 WORKER = f"{FOLDER}/worker"

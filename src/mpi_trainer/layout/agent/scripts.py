@@ -17,9 +17,19 @@ from mpi_trainer.layout import package_files
 from mpi_trainer.layout.agent.paths import FOLDER, NAMES
 from mpi_trainer.layout.model import File, Host
 
-_EVERYWHERE = ("prepare", "processes", "watch", "waiting", "rank")
+_EVERYWHERE = ("prepare", "processes", "watch", "waiting", "places", "rank")
 _ON_WORKERS = ("worker", "session")
-_ON_LAUNCHERS = ("launch", "channels", "verdict", "summary", "mpiexec", "streams", "ssh", "names")
+_ON_LAUNCHERS = (
+    "launch",
+    "channels",
+    "verdict",
+    "summary",
+    "quiet",
+    "mpiexec",
+    "streams",
+    "ssh",
+    "names",
+)
 _PYTHON = "sitecustomize.py"
 _LINES = "lines"
 _RELAY = "relay"

@@ -47,7 +47,7 @@ heard() {
             numeric "${3%% *}" || return 0
             no_octal "${3%% *}"
             read_uptime
-            eval "up_$1=1 why_$1= hex_$1=\${3#* } behind_$1=$((uptime - number))"
+            eval "quiet_$1=0 up_$1=1 why_$1= hex_$1=\${3#* } behind_$1=$((uptime - number))"
             [ -z "$launched" ] || note_alive
             ;;
         beat) eval "peak_$1=\${3% *} oom_$1=\${3#* }" ;;
@@ -68,6 +68,7 @@ heard() {
         flushed) awaited=${awaited%%" $1 "*}${awaited#*" $1 "} ;;
         syn) unanswered_at "$1" "$3" ;;
         waits | works) looked "$2" "${3% *}" ;;
+        quiet | place | placed) heard_quiet "$1" "$2" "$3" ;;
         left)
             numeric "$3" || return 0
             no_octal "$3"

@@ -4,8 +4,8 @@
 #
 #   watch start|again     start: ranks left from an earlier attempt are ended first
 #
-# Told on standard input: `flush N` (answer `flushed N` when all is told), `look WORLD`, `left`,
-# `dry NAME` (no standard input comes for that rank), `end` (end the ranks), `bye`. Events, with the fields of rank.sh's records:
+# Told on standard input: `flush N` (answer `flushed N` when all is told), `look WORLD`, `where`,
+# `left`, `dry NAME` (no standard input comes for that rank), `end` (end the ranks), `bye`. Events, with the fields of rank.sh's records:
 #
 #   hello UPTIME ADDRESS       once; 1/100 s since the boot, IPv4 address as the kernel writes it
 #   beat PEAK OOM              every two seconds: memory peak in bytes, kills for memory
@@ -19,6 +19,8 @@
 #   foreign FIELDS             a rank uses another MPI than the one that started it
 #   syn ADDRESS                nothing answers there, for 20 seconds
 #   waits WORLD RANK, works WORLD RANK   answers to `look`, see waiting.sh
+#   quiet RANKS                all ranks here, so many, have been quiet for suspect_seconds; 0: no longer
+#   place FIELDS, placed RANKS answers to `where`, see places.sh
 #   left COUNT                 answer to `left`: processes of ranks and of what they have started
 #
 # When the channel breaks and no other comes within lost_seconds, the ranks here are ended: their
@@ -29,7 +31,9 @@ here=${0%/*}
 . "$here/processes"
 # shellcheck source-path=SCRIPTDIR source=waiting.sh
 . "$here/waiting"
-lost_seconds=20 stuck_seconds=10
+# shellcheck source-path=SCRIPTDIR source=places.sh
+. "$here/places"
+lost_seconds=20 stuck_seconds=10 suspect_seconds=300
 # shellcheck disable=SC1091 # rendered from the job's annotations
 [ ! -r "$here/settings" ] || . "$here/settings"
 scratch=${MPI_TRAINER_SCRATCH:-/run/mpi-agent}
@@ -331,6 +335,10 @@ obey() {
             echo "flushed ${1#flush }"
             ;;
         look\ *) look "${1#look }" ;;
+        where)
+            : >"$scratch/asking"
+            where </dev/null &
+            ;;
         scan) scan ;;
         dry\ *) dry "${1#dry }" ;;
         left) echo "left $(marked "MPI_TRAINER_RECORD=$ranks/" | grep -c .)" ;;
@@ -350,6 +358,7 @@ if [ -e "$scratch/watch.pid" ]; then
     rm -f "$scratch"/watch.[0-9]*
 fi
 echo $$ >"$scratch/watch.pid"
+rm -f "$scratch/asking"
 fifo=$scratch/watch.$$
 mkfifo -m 600 "$fifo" || exit 102
 exec 7<>"$fifo" 4<&0
@@ -369,6 +378,7 @@ trap '' PIPE
 
 read_uptime
 tick=0 missing=''
+find_interval
 echo "hello $uptime $(address)"
 while :; do
     read -r word order <&7 || continue
@@ -379,6 +389,7 @@ while :; do
             check
             [ $((tick % 2)) -ne 0 ] || beat
             [ $((tick % 4)) -ne 0 ] || [ -z "$live" ] || check_network
+            [ "$suspect_seconds" -eq 0 ] || [ $((tick % every)) -ne 0 ] || sample
             ;;
         o) obey "$order" ;;
         gone)

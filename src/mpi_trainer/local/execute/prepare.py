@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from mpi_trainer.api import names
 from mpi_trainer.api.defaults import mpijob_with_defaults
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.kinds.annotations import LOCAL_MPI
@@ -176,8 +177,15 @@ def _distribution(job: MPIJob, chosen: Distribution | None, isolated: Isolation)
 
 
 def _claims(job: MPIJob, given: Mapping[str, str]) -> dict[str, str]:
-    """A directory for every PersistentVolumeClaim of the job."""
+    """A directory for every PersistentVolumeClaim of the job; a name is never a path to another."""
     home = claims_dir() / job.namespace
+    for name in sorted(claim_names(job) - given.keys()):
+        fault = names.dns1123_subdomain(name)
+        if fault is not None:
+            raise LocalError(
+                f"claimName {name!r}: no PersistentVolumeClaim has such a name: {fault.rule}",
+                f"Correct claimName in the job's volumes: {fault.remedy}.",
+            )
     return {
         n: str(Path(given[n]).resolve()) if n in given else str(home / n)
         for n in sorted(claim_names(job))

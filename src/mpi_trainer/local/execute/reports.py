@@ -38,7 +38,10 @@ class Note(msgspec.Struct, frozen=True, tag="note"):
 
 
 class RankRow(msgspec.Struct, frozen=True):
-    """A rank of the last attempt, for the table at the end; `end` in words, and as values."""
+    """A rank of the last attempt, for the table at the end; `end` in words, and as values.
+
+    `memory_kills`: processes that the kernel has killed for memory in its pod, None where that is
+    not counted."""
 
     rank: int
     pod: str
@@ -47,6 +50,7 @@ class RankRow(msgspec.Struct, frozen=True):
     exit_code: int | None = None
     signal: int | None = None
     reason: str = ""
+    memory_kills: int | None = None
 
 
 class FailureCause(msgspec.Struct, frozen=True):
@@ -57,6 +61,16 @@ class FailureCause(msgspec.Struct, frozen=True):
     host: str = ""
 
 
+class PodEnd(msgspec.Struct, frozen=True):
+    """How a pod of the attempt that failed had ended by then."""
+
+    name: str
+    role: str
+    exit_code: int | None = None
+    signal: int | None = None
+    reason: str = ""
+
+
 class JobEnded(msgspec.Struct, frozen=True, tag="ended"):
     state: str
     reason: str
@@ -65,6 +79,7 @@ class JobEnded(msgspec.Struct, frozen=True, tag="ended"):
     seconds: float
     stopped: bool = False
     cause: FailureCause | None = None
+    pods: tuple[PodEnd, ...] = ()
 
 
 class CannotRun(msgspec.Struct, frozen=True, tag="broken"):

@@ -33,7 +33,8 @@ class SubmittedTrainJob(msgspec.Struct, frozen=True):
 
 class LocalSettings(msgspec.Struct, frozen=True):
     """`distribution` None lets the job's own implementation choose. `train` is the TrainJob that
-    the job stands in for, where there is one."""
+    the job stands in for, where there is one. `code` is the folder of code that came with the job
+    and goes with it."""
 
     cwd: str
     env: tuple[tuple[str, str], ...]
@@ -42,6 +43,7 @@ class LocalSettings(msgspec.Struct, frozen=True):
     claims: Mapping[str, str] = {}
     materials: Materials = Materials()
     train: SubmittedTrainJob | None = None
+    code: str = ""
 
 
 def current_settings(claims: Mapping[str, str] | None = None) -> LocalSettings:

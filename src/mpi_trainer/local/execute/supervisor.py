@@ -29,9 +29,10 @@ from mpi_trainer.decide.observed import (
     ObservedRank,
     Record,
 )
-from mpi_trainer.diagnose import agent_facts
+from mpi_trainer.diagnose import agent_facts, suspicion
 from mpi_trainer.diagnose.rank_lines import Line, RankLines
 from mpi_trainer.layout.agent import launcher_log, summary
+from mpi_trainer.layout.agent.quiet import QuietReader
 from mpi_trainer.layout.model import Layout, PodLayout
 from mpi_trainer.local.execute import ranks, reports
 from mpi_trainer.local.execute.key_pairs import KeyPairProcess
@@ -97,8 +98,10 @@ class Supervisor:
         self._held: dict[str, HeldPod] = {}
         self._launcher_waits: int | None = None  # the attempt whose launcher waits for workers
         self._ranks: tuple[ObservedRank, ...] = ()
+        self._memory_kills: dict[str, int | None] = {}
         self._summary = summary.Summary()
         self._log = launcher_log.CauseReader()
+        self._quiet = QuietReader()
         self._selector = selectors.DefaultSelector()
         self._pending: list[reports.Report] = []
         self._unsaved = True  # pods have changed since the last snapshot was saved
@@ -157,6 +160,7 @@ class Supervisor:
             record=self._record,
             has_key=self._planner is not None,
             every_pod_works=self._without_mpi,
+            suspicion=suspicion.text(self._quiet.quiet),
         )
 
     @property
@@ -219,7 +223,7 @@ class Supervisor:
 
     def _rank_row(self, rank: ObservedRank, address: str) -> reports.RankRow:
         words, end = self._end_of(rank), rank.end or End()
-        values = end.code, end.signal, end.reason
+        values = end.code, end.signal, end.reason, self._memory_kills.get(rank.pod)
         return reports.RankRow(rank.rank, rank.pod, address, words, *values)
 
     def _end_of(self, rank: ObservedRank) -> str:
@@ -251,6 +255,7 @@ class Supervisor:
             self._ranks = ()
             self._summary = summary.Summary()
             self._log = launcher_log.CauseReader()
+            self._quiet = QuietReader()
             for held in self._held.values():
                 ranks.clear(held.running.share)
             self._start([self._layout.launcher])
@@ -327,6 +332,7 @@ class Supervisor:
                 return
             if data:
                 self._read_lines(held, stream.feed(data), data)
+                self._read_events(held, stream.events)
             else:
                 self._selector.unregister(descriptor)
                 self._read_lines(held, stream.close(), b"")
@@ -348,6 +354,14 @@ class Supervisor:
         for line in lines:
             if not sshd.is_chatter(line.text):
                 held.last_words = line.text
+
+    def _read_events(self, held: HeldPod, events: list[str]) -> None:
+        """Of the agent: whether the job seems to be stuck."""
+        if held.layout.role != "launcher":
+            return
+        changed = [self._quiet.read_line(event) for event in events]
+        if any(changed):
+            self._reconcile_at = 0.0
 
     def _pod_ended(self, held: HeldPod) -> None:
         for descriptor in (held.running.stdout, held.running.stderr):
@@ -374,7 +388,8 @@ class Supervisor:
     def _read_ranks(self, attempt: int, said: summary.Summary) -> tuple[ObservedRank, ...]:
         """As their records say, which tell more than a summary has room for."""
         shares = {name: h.running.share for name, h in self._held.items()}
-        out_of_memory = {name for name, h in self._held.items() if h.running.oom_kills()}
+        self._memory_kills = {name: h.running.oom_kills() for name, h in self._held.items()}
+        out_of_memory = {name for name, killed in self._memory_kills.items() if killed}
         foreign = {rank for group in said.foreign for rank in group.ranks}
         seen = ranks.with_oom_reason(ranks.read(shares, attempt), out_of_memory)
         return tuple(replace(r, foreign=r.rank in foreign) for r in seen)

@@ -14,6 +14,7 @@ from typing import Protocol
 
 import msgspec
 
+from mpi_trainer.api.kinds import conditions
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.decide.observed import Record
 from mpi_trainer.diagnose.rank_lines import Line
@@ -58,6 +59,8 @@ class TerminalClient:
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
+        self._failures = 0
+        self._failed_pods: tuple[reports.PodEnd, ...] = ()
 
     def fileno(self) -> int:
         return self._channel.fileno()
@@ -73,9 +76,27 @@ class TerminalClient:
         return wanted
 
     def save(self, snapshot: JobSnapshot) -> None:
-        """Nothing is saved: a job in the foreground ends with its supervisor."""
+        """Nothing is saved, since a job in the foreground ends with its supervisor. How pods have
+        ended is told with the job's end, when they may be gone."""
+        failures = len(snapshot.record.failures)
+        if failures > self._failures:
+            self._failures = failures
+            self._failed_pods = tuple(_pod_end(pod) for pod in snapshot.pods if pod.end)
 
     def report(self, pending: Sequence[reports.Report]) -> None:
-        sent = [t for t in pending if not isinstance(t, Line) or t.role == "launcher"]
+        sent = [
+            self._with_pods(report)
+            for report in pending
+            if not isinstance(report, Line) or report.role == "launcher"
+        ]
         with suppress(OSError):  # the other end is gone: `orders` sees that too, and stops
             self._channel.sendall(reports.encode(sent))
+
+    def _with_pods(self, report: reports.Report) -> reports.Report:
+        if isinstance(report, reports.JobEnded) and report.state == conditions.FAILED:
+            return msgspec.structs.replace(report, pods=self._failed_pods)
+        return report
+
+
+def _pod_end(pod: PodState) -> reports.PodEnd:
+    return reports.PodEnd(pod.name, pod.role, pod.exit_code, pod.signal, pod.reason)

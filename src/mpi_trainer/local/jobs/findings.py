@@ -23,10 +23,17 @@ LINES = 50_000
 
 def attempt_findings(folder: Path, ended: Attempt, snapshot: JobSnapshot) -> Findings:
     """The most likely cause first. `snapshot` is the job as the attempt has left it."""
-    ends = facts.of_ends(snapshot.pods, snapshot.ranks, ended.rank)
-    known = msgspec.structs.replace(ends, reason=ended.reason, message=ended.message)
-    reader = LogReader(known.hosts)
+    kills = {rank.pod: rank.memory_kills for rank in snapshot.ranks}
+    ends = facts.of_ends(snapshot.pods, snapshot.ranks, ended.rank, kills)
     launchers = {pod.name for pod in snapshot.pods if pod.role == "launcher"}
+    known = msgspec.structs.replace(
+        ends,
+        reason=ended.reason,
+        message=ended.message,
+        blamed_rank=ended.rank,
+        blamed_host="" if ended.host in launchers else ended.host,
+    )
+    reader = LogReader(known.hosts)
 
     def said(line: logfile.LogEntry) -> bool:
         return line.attempt == ended.attempt and (line.rank is not None or line.pod in launchers)

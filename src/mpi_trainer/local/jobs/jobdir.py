@@ -24,6 +24,7 @@ from typing import IO, Any, TypeVar
 
 import msgspec
 
+from mpi_trainer.api.kinds.meta import ApiValue
 from mpi_trainer.api.kinds.mpijob import KIND, MPIJob, MPIJobStatus, to_wire
 from mpi_trainer.api.yaml import typed
 from mpi_trainer.api.yaml.decode import decode
@@ -38,6 +39,7 @@ from mpi_trainer.local.paths import open_unlinked
 T = TypeVar("T")
 
 RESERVE = 64 * 1024
+_VERSIONED = ("job.json", "state.json")
 
 
 class PodState(msgspec.Struct, frozen=True):
@@ -78,6 +80,11 @@ class JobState(msgspec.Struct, frozen=True, omit_defaults=True):
     missing: Missing = Missing()
     kind: str = KIND
     """of the job as it was submitted"""
+    uid: str = ""
+    gpus: int = 0
+    queue: str = ""
+    runtime: str = ""
+    """what a TrainJob names"""
 
 
 class StoredEvent(msgspec.Struct, frozen=True):
@@ -85,6 +92,18 @@ class StoredEvent(msgspec.Struct, frozen=True):
     type: str
     reason: str
     message: str
+
+
+class _AskedPolicy(ApiValue, frozen=True):
+    suspend: bool | None = None
+
+
+class _AskedSpec(ApiValue, frozen=True):
+    run_policy: _AskedPolicy = _AskedPolicy()
+
+
+class _Asked(ApiValue, frozen=True):
+    spec: _AskedSpec = _AskedSpec()
 
 
 class Damaged(Exception):
@@ -111,6 +130,13 @@ class JobDir(msgspec.Struct, frozen=True):
 
     def state(self) -> JobState:
         return self._read("state.json", JobState)
+
+    def asks_suspension(self) -> bool:
+        return bool(self._read("job.json", _Asked).spec.run_policy.suspend)
+
+    def version(self) -> str:
+        """Another one after every change of the job or its state."""
+        return "-".join(str((self.path / name).stat().st_mtime_ns) for name in _VERSIONED)
 
     def settings(self) -> LocalSettings:
         return self._read("settings.json", LocalSettings)

@@ -25,9 +25,11 @@ from pathlib import Path
 import msgspec
 
 from mpi_trainer.api.kinds import conditions
-from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus
+from mpi_trainer.api.kinds.labels import LABEL_QUEUE
+from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus, ReplicaSpec
+from mpi_trainer.api.validation import resources
 from mpi_trainer.local.execute.settings import LocalSettings
-from mpi_trainer.local.jobs import queue
+from mpi_trainer.local.jobs import code_folders, queue
 from mpi_trainer.local.jobs.jobdir import Damaged, JobDir, JobState, StoredEvent
 from mpi_trainer.local.paths import jobs_dir, open_unlinked
 
@@ -120,7 +122,7 @@ def _write_new(fresh: JobDir, job: MPIJob, settings: LocalSettings) -> None:
     try:
         fresh.write_settings(settings)
         fresh.write_job(job)
-        fresh.write_state(_first_state(job, now))
+        fresh.write_state(_first_state(job, settings, now))
         fresh.keep_reserve()
     except OSError as error:
         # A write that fails, as on a full disk, does not say where.
@@ -128,8 +130,9 @@ def _write_new(fresh: JobDir, job: MPIJob, settings: LocalSettings) -> None:
         raise
 
 
-def _first_state(job: MPIJob, now: datetime) -> JobState:
+def _first_state(job: MPIJob, settings: LocalSettings, now: datetime) -> JobState:
     need = queue.resource_need(job)
+    named = (settings.train.job.get("spec") or {}).get("runtimeRef") if settings.train else None
     return JobState(
         created=now,
         workers=job.workers,
@@ -140,7 +143,15 @@ def _first_state(job: MPIJob, now: datetime) -> JobState:
         needs_memory=need.memory,
         queued=time.monotonic(),
         kind=job.kind,
+        uid=job.metadata.uid,
+        gpus=_pod_gpus(job.launcher) + job.workers * _pod_gpus(job.worker),
+        queue=job.metadata.labels.get(LABEL_QUEUE, ""),
+        runtime=str((named or {}).get("name") or ""),
     )
+
+
+def _pod_gpus(replica: ReplicaSpec) -> int:
+    return sum(resources.gpus(one) for one in replica.template.view.spec.containers)
 
 
 def find(namespace: str, name: str) -> JobDir:
@@ -233,6 +244,9 @@ def clear_leftovers() -> None:
         with suppress(FileNotFoundError):
             if time.time() - place.stat().st_mtime > LEFTOVER_SECONDS:
                 shutil.rmtree(place, ignore_errors=True)
+    with suppress(FileNotFoundError, Damaged):
+        used = {folder.settings().code for folder in [*folders()]}
+        code_folders.clear(used, LEFTOVER_SECONDS)
 
 
 @contextmanager
@@ -264,6 +278,8 @@ def _take_away(folder: JobDir, held: JobDir) -> None:
     with suppress(FileNotFoundError), held.edited():
         if folder.path.samefile(held.path):
             folder.path.rename(doomed)
+    with suppress(OSError, Damaged):
+        code_folders.remove(JobDir(doomed).settings().code)
     shutil.rmtree(doomed, ignore_errors=True)
 
 

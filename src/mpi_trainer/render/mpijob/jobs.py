@@ -11,6 +11,7 @@ from mpi_trainer.api.kinds.annotations import ATTEMPT
 from mpi_trainer.api.kinds.labels import LABEL_JOB, LABEL_OPERATOR
 from mpi_trainer.layout.model import PodLayout
 from mpi_trainer.render import agent_scripts, names
+from mpi_trainer.render.containers import main_container
 from mpi_trainer.render.frame import Frame, Object
 from mpi_trainer.render.pods import pod
 
@@ -18,6 +19,9 @@ from mpi_trainer.render.pods import pod
 def launcher_job(layout: PodLayout, frame: Frame) -> Object:
     template = pod(layout, frame)
     template["metadata"]["finalizers"] = [names.EVIDENCE]
+    main = main_container(template["spec"], layout.container)
+    if layout.quiet_mark and not main.get("readinessProbe"):
+        main["readinessProbe"] = _not_stuck(layout.quiet_mark)
     labels = {
         **frame.names.labels,
         LABEL_OPERATOR: layout.labels[LABEL_OPERATOR],
@@ -29,4 +33,15 @@ def launcher_job(layout: PodLayout, frame: Frame) -> Object:
         "kind": "Job",
         "metadata": frame.metadata(layout.name, labels=labels, annotations=annotations),
         "spec": {"backoffLimit": 0, "podReplacementPolicy": "Failed", "template": template},
+    }
+
+
+def _not_stuck(mark: str) -> Object:
+    """Not ready while the agent's mark is there: how the agent tells, without any right, that its
+    ranks seem to be stuck. Nothing else reads it, and names of such pods are published too."""
+    return {
+        "exec": {"command": ["/bin/sh", "-c", f"test ! -e {mark}"]},
+        "periodSeconds": 60,
+        "timeoutSeconds": 10,
+        "failureThreshold": 1,
     }

@@ -159,3 +159,27 @@ def test_reconcile_time_moves_when_the_status_does() -> None:
 def test_an_end_by_exit_code_0_is_well() -> None:
     assert End(code=0).well
     assert not End(signal=9).well
+
+
+def test_a_job_that_seems_to_be_stuck_is_marked_once_and_runs_on() -> None:
+    job, seen = running_job()
+    before = condition(job.status, c.RUNNING)
+    marked = decide(job, replace(seen, suspicion="rank 2 waits"), at(400))
+    after = condition(marked.status, c.RUNNING)
+    assert (after.status, after.reason) == (before.status, before.reason)
+    assert after.last_transition_time == before.last_transition_time
+    assert after.message == "MPIJob lab/pi is running, and seems to be stuck: rank 2 waits."
+    assert event_reasons(marked) == [reasons.NO_PROGRESS]
+    assert not marked.acts
+    again = decide(stored(job, marked), replace(seen, suspicion="rank 2 waits"), at(500))
+    assert (again.events, again.status) == ((), marked.status)
+
+
+def test_a_job_that_goes_on_loses_its_mark() -> None:
+    job, seen = running_job()
+    before = condition(job.status, c.RUNNING)
+    marked = decide(job, replace(seen, suspicion="rank 2 waits"), at(400))
+    cleared = decide(stored(job, marked), seen, at(500))
+    assert condition(cleared.status, c.RUNNING).message == before.message
+    assert event_reasons(cleared) == [reasons.PROGRESS]
+    assert decide(stored(job, cleared), seen, at(600)).events == ()

@@ -1,4 +1,5 @@
-"""Tells when a rank's Python program has failed, before it waits in MPI_Finalize for ever.
+"""Tells when a rank's Python program has failed, before it waits in MPI_Finalize for ever; and, on
+SIGURG, where it is.
 
 An uncaught exception, or sys.exit with a failure, ends the program; mpi4py then finalizes MPI at
 exit and waits for ranks that wait for this one. Nothing is changed but this: at the very exit, a
@@ -7,7 +8,7 @@ file beside the rank's record says why. Guarantee: never raises, prints nothing,
 own program writes, not the programs that it starts: they do not inherit the variable.
 """
 
-# ruff: noqa: PTH100, PTH105, PTH118, PTH119, PTH120, PTH123
+# ruff: noqa: PTH100, PTH104, PTH105, PTH118, PTH119, PTH120, PTH123
 # pathlib would cost every rank ten milliseconds.
 
 import atexit
@@ -51,6 +52,51 @@ def _tell_a_foreign_mpi(record: str) -> None:
         with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
             if "/libopen-pal" in maps.read():
                 _leave(record, ".foreign", f"pid={os.getpid()}\n")
+    except Exception:
+        pass
+
+
+def _tell_where_on_signal(record: str) -> None:
+    """On SIGURG the stack of the main thread is added to a file beside the record, from within
+    whatever call it is in; on SIGWINCH `returned`, when it is back in the interpreter. Both are
+    ignored by whoever does not handle them, so they never end a process, and calls that they
+    interrupt are restarted: one signal for both would make them fail with EINTR. The file is
+    renamed when the program ends: then nobody asks any more."""
+    try:
+        # The module `signal` would cost every rank two milliseconds.
+        import _signal  # type: ignore[import-not-found]
+        import faulthandler
+
+        urgent, window = _signal.SIGURG, _signal.SIGWINCH
+        if {_signal.getsignal(urgent), _signal.getsignal(window)} != {_signal.SIG_DFL}:
+            return
+        owner, folder, name = os.getpid(), os.path.dirname(record), os.path.basename(record)
+        path = os.path.join(folder, "." + name)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        file = os.open(path + ".stack", flags, 0o600)
+        known = os.fstat(file).st_ino
+
+        def returned(number, frame):  # type: ignore[no-untyped-def]
+            try:
+                if os.fstat(file).st_ino == known:
+                    os.write(file, b"returned\n")
+            except OSError:
+                pass
+
+        def stop() -> None:
+            if os.getpid() == owner:
+                try:
+                    faulthandler.unregister(urgent)
+                    _signal.signal(window, _signal.SIG_DFL)
+                    os.rename(path + ".stack", path + ".ending")
+                except Exception:
+                    pass
+
+        _signal.signal(window, returned)
+        _signal.siginterrupt(window, False)
+        faulthandler.register(urgent, file, all_threads=False)
+        # Runs last of all exit functions, because it is registered first.
+        atexit.register(stop)
     except Exception:
         pass
 
@@ -111,6 +157,7 @@ def _place(trace) -> str:  # type: ignore[no-untyped-def]
 _record = os.environ.pop("MPI_TRAINER_RECORD", "")
 _next_sitecustomize()
 if _record:
+    _tell_where_on_signal(_record)
     _watch_the_exit(_record)
     if "PMI_RANK" in os.environ and "OMPI_COMM_WORLD_RANK" not in os.environ:
         atexit.register(_tell_a_foreign_mpi, _record)
