@@ -7,6 +7,7 @@ from datetime import datetime
 
 import pytest
 
+from mpi_trainer.api.kinds.annotations import bound
 from mpi_trainer.decide import history
 from tests.cluster import Kubectl, eventually
 from tests.e2e.operator import Running, mpijob, submit, waiting_job
@@ -20,6 +21,17 @@ if world.rank == 1:
     raise ValueError("no such column: price")
 world.Barrier()
 """
+
+# Rank 1 does not come to the barrier.
+HANGS = """\
+import time
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+if world.rank == 1:
+    time.sleep(3600)
+world.Barrier()
+"""
+KEPT = 'printf %s "$0" >/tmp/hangs.py && exec python3 /tmp/hangs.py'
 
 pytestmark = pytest.mark.timeout(400, func_only=True)
 Image = Callable[[str], str]
@@ -39,6 +51,13 @@ def jobs(restricted_home: Kubectl, image: Image) -> dict[str, Running]:
             ["mpirun", "true"],
             container=huge,
             policy={"schedulingPolicy": {"scheduleTimeoutSeconds": 45}},
+        ),
+        mpijob(
+            "hangs",
+            reference,
+            [*run[:-2], "sh", "-c", KEPT, HANGS],
+            slots=1,
+            metadata={"annotations": {bound("suspect"): "5"}},
         ),
         waiting_job("killed", reference, policy={"backoffLimit": 1}),
         waiting_job("spent", reference, policy={"backoffLimit": 0}),
@@ -115,6 +134,25 @@ def test_beyond_the_budget_a_killed_worker_fails_the_job(jobs: dict[str, Running
     failed = job.until("Failed", 60)
     assert "spent-worker-0" in failed["message"]
     assert "-ssh" not in job.kubectl("get", "secrets", "-o", "name", f"--selector=app={job.name}")
+
+
+def test_a_job_that_hangs_is_marked_and_left_alone(jobs: dict[str, Running]) -> None:
+    """OBS-2: the kubelet asks once a minute, so that this comes late."""
+    job = jobs["hangs"]
+    job.until("Running", 240)
+    text = "rank 0 on hangs-worker-0 waits in MPI_Barrier (hangs.py:6); "
+    text += "rank 1 on hangs-worker-1 has not come there: uses no CPU at hangs.py:5"
+
+    def message() -> str:
+        return str(job.conditions()["Running"]["message"])
+
+    try:
+        eventually("it is marked", lambda: text in message(), 150)
+    except AssertionError as error:
+        raise AssertionError(f"{error}\n{job.story()}") from None
+    assert any(event.startswith("NoProgress: ") and text in event for event in job.events())
+    assert {pod["status"]["phase"] for pod in job.pods()} == {"Running"}
+    job.kubectl("delete", "mpijob", job.name)
 
 
 def test_a_job_that_fits_nowhere_ends_and_nothing_stays_pending(jobs: dict[str, Running]) -> None:

@@ -29,12 +29,17 @@ atexit.register(_FOLDERS.close)
 def injected(fault: Fault, mpi: str, bounds: Mapping[str, int] | None = None) -> Outcome:
     """How the job ended; the seconds count from the fault, or from the start where it is there."""
     with state_folder() as state:
-        shutil.copy(PROGRAMS / "rank.py", state)
+        for program in PROGRAMS.glob("*.py"):
+            shutil.copy(program, state)
         (state / "bin").mkdir()
-        if any(word.startswith(("/state/rank", "/state/bin")) for word in fault.command):
-            for place in ("rank", "bin/rank"):
-                shutil.copy(compiled(COMPILERS.get(mpi, COMPILERS[""])), state / place)
-        with scene(mpi, _launcher(fault), state, fault.memory, bounds) as running:
+        for place in ("rank", "bin/rank", "faulty"):
+            if f"/state/{place}" in fault.command:
+                made = compiled(COMPILERS.get(mpi, COMPILERS[""]), Path(place).name)
+                shutil.copy(made, state / place)
+        for name, text in fault.files.items():
+            (state / name).write_text(text, encoding="latin-1")
+            (state / name).chmod(0o755)
+        with scene(mpi, _launcher(fault), state, fault.memory, bounds, fault.policy) as running:
             if fault.inject is not None:
                 running.until_there("waiting" if fault.at_start else "running")
                 fault.inject(running, mpi)
@@ -51,6 +56,8 @@ def _launcher(fault: Fault) -> list[str]:
     places = {d.name: str(d.prefix) for d in DISTRIBUTIONS}
     words = [word.format(python=sys.executable, **places) for word in fault.command]
     command = ["mpirun", *fault.options, "-n", str(fault.ranks), *words]
+    if not fault.by_mpirun:
+        command = words
     if not fault.at_start:
         return command
     wait = "touch /state/waiting; until [ -e /state/go ]; do sleep 0.05; done; exec "
@@ -58,16 +65,16 @@ def _launcher(fault: Fault) -> list[str]:
 
 
 @functools.cache
-def compiled(mpi: str) -> Path:
-    """The C program, for all MPIs of a family."""
+def compiled(mpi: str, name: str = "rank") -> Path:
+    """A C program, for all MPIs of a family."""
     distribution = named(mpi)
     assert distribution is not None
     folder = _FOLDERS.enter_context(tempfile.TemporaryDirectory(dir="/var/tmp", prefix="faults-"))
-    program = Path(folder, "rank")
+    program = Path(folder, name)
     # MPICH's compiler is a script that takes no path of its own with spaces.
     plain = Path(folder, "mpi")
     plain.symlink_to(distribution.prefix)
     compiler = f"{plain}/bin/mpicc"
-    source = str(PROGRAMS / "rank.c")
+    source = str(PROGRAMS / f"{name}.c")
     subprocess.run([compiler, "-o", str(program), source], check=True, timeout=60)
     return program

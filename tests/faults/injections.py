@@ -96,3 +96,16 @@ def _kill(pids: list[int]) -> None:
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+
+
+def small_disk(scene: Scene, mpi: str) -> None:
+    """A volume with little room, on worker 1 alone."""
+    scene.inside(VICTIM, "mount", "mount", "-t", "tmpfs", "-o", "size=256k", "none", "/state/bin")
+
+
+def read_only_disk(scene: Scene, mpi: str) -> None:
+    scene.inside(VICTIM, "mount", "mount", "-t", "tmpfs", "-o", "ro", "none", "/state/bin")
+
+
+def small_shared_memory(scene: Scene, mpi: str) -> None:
+    scene.inside(VICTIM, "mount", "mount", "-t", "tmpfs", "-o", "size=64k", "none", "/dev/shm")

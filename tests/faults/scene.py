@@ -156,11 +156,13 @@ def scene(
     state: Path,
     memory: str = "",
     bounds: Mapping[str, int] | None = None,
+    policy: Mapping[str, Any] | None = None,
 ) -> Iterator[Scene]:
     """A job with that launcher command; `state` holds what it needs to find. `bounds` are seconds
-    that the job sets in place of the agent's own."""
+    that the job sets in place of the agent's own, `policy` is of its runPolicy."""
     path = state / "job.yaml"
     made = manifest(command, state, memory)
+    made["spec"]["runPolicy"] |= policy or {}
     made["metadata"]["annotations"] = {
         bound(name): str(seconds) for name, seconds in (bounds or {}).items()
     }

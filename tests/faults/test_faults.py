@@ -11,7 +11,6 @@ from tests.faults.injected import injected
 from tests.faults.judgement import assert_told
 from tests.faults.results import keep
 from tests.faults.table import FAULTS, Fault
-from tests.faults.verdict import verdict
 from tests.local.scenario import needs_root
 
 CASES = [
@@ -25,5 +24,5 @@ CASES = [
 def test_a_fault_ends_the_job_in_time_and_is_told(fault: Fault, mpi: str) -> None:
     """AC-15, OBS-2: within its bound, with the right rank, host and reason."""
     outcome = injected(fault, mpi)
-    keep(fault, mpi, outcome, verdict(outcome.ended))
+    keep("faults", fault, mpi, outcome)
     assert_told(fault, mpi, outcome, fault.seconds)
