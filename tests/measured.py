@@ -12,7 +12,8 @@ from typing import Final
 
 import pytest
 
-CONFIG: Final = Path(__file__).parents[1] / "pyproject.toml"
+ROOT: Final = Path(__file__).parents[1]
+CONFIG: Final = ROOT / "tests/processes.ini"
 FILES: Final = frozenset(
     {
         "tests/local/test_cli.py",
@@ -20,6 +21,7 @@ FILES: Final = frozenset(
         "tests/local/test_docs.py",
         "tests/local/test_explain.py",
         "tests/local/test_recipes.py",
+        "tests/local/test_server_docs.py",
         "tests/api/clients/test_cli.py",
         "tests/api/clients/test_cli_use.py",
         "tests/api/clients/test_diff.py",
@@ -36,7 +38,7 @@ _START: Final = "COVERAGE_PROCESS_START"
 @pytest.fixture(scope="module", autouse=True)
 def measured_processes(request: pytest.FixtureRequest) -> Iterator[None]:
     """Where the run itself is measured, processes of these files are too."""
-    here = str(request.path.relative_to(CONFIG.parent))
+    here = str(request.path.relative_to(ROOT))
     if here not in FILES or not request.config.pluginmanager.hasplugin("_cov"):
         yield
         return

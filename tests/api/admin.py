@@ -65,10 +65,10 @@ class Admin:
     def patch(self, path: str, change: Object) -> Object:
         return self.call("PATCH", self._in(path), change, MERGE)
 
-    def delete(self, path: str, grace: int | None = None) -> None:
+    def delete(self, path: str, grace: int | None = None, propagation: str = "Background") -> None:
         options = {} if grace is None else {"gracePeriodSeconds": grace}
         try:
-            self.call("DELETE", self._in(path), {"propagationPolicy": "Background", **options})
+            self.call("DELETE", self._in(path), {"propagationPolicy": propagation, **options})
         except Refusal as refusal:
             if refusal.code != 404:
                 raise

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.api.trainjob_lab import train_server
 from tests.cluster import (
     Kubectl,
     api_server,
@@ -18,7 +19,7 @@ from tests.cluster import (
 )
 from tools.cluster.spec import Spec
 
-__all__ = ["api_server", "cluster", "image", "namespace"]
+__all__ = ["api_server", "cluster", "image", "namespace", "train_server"]
 
 
 @pytest.fixture

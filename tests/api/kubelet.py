@@ -21,8 +21,9 @@ ROLE = "training.kubeflow.org/job-role"
 class Kubelet:
     """Works in a thread of its own while it is entered."""
 
-    def __init__(self, admin: Admin, *, tick: float = 0.1) -> None:
+    def __init__(self, admin: Admin, *, tick: float = 0.1, node: str = NODE) -> None:
         self.admin = admin
+        self.node = node
         self.hold: Callable[[Object], bool] = lambda pod: False
         self.unready: Callable[[Object], bool] = lambda pod: False
         self.keep: Callable[[Object], bool] = lambda pod: False
@@ -100,7 +101,7 @@ class Kubelet:
             return
         name = pod["metadata"]["name"]
         if not pod["spec"].get("nodeName"):
-            target = {"apiVersion": "v1", "kind": "Node", "name": NODE}
+            target = {"apiVersion": "v1", "kind": "Node", "name": self.node}
             binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}}
             self.admin.create(f"api/v1/pods/{name}/binding", {**binding, "target": target})
         ready = "False" if self.unready(pod) else "True"

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-ODH = Path(sys.executable).with_name("odh")
+from tests import forkserver
+
+ODH = forkserver.INSTALLED
 
 
 class Odh(msgspec.Struct, frozen=True):
@@ -21,6 +22,7 @@ class Odh(msgspec.Struct, frozen=True):
     kubeconfig: Path
     namespace: str
     env: Mapping[str, str] = {}
+    program: Path | None = None
 
     def __call__(
         self, *words: str, code: int = 0, data: str | None = None, seconds: float = 60
@@ -43,7 +45,7 @@ class Odh(msgspec.Struct, frozen=True):
 
     def command(self, *words: str) -> list[str]:
         place = ("--kubeconfig", str(self.kubeconfig), "-n", self.namespace)
-        return [str(ODH), *place, *words]
+        return [str(self.program or forkserver.odh()), *place, *words]
 
     def environment(self) -> dict[str, str]:
         own = {

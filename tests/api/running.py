@@ -8,7 +8,6 @@ import random
 import signal
 import socket
 import ssl
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,6 +20,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests.api.admin import Object
+from tests.forkserver import Forked
 
 
 def free_port() -> int:
@@ -50,13 +50,13 @@ class Controller:
     def __init__(self, kubeconfig: Path, *flags: str, wait: bool = True) -> None:
         self.port = free_port()
         self._command = [
-            *(sys.executable, "-m", "mpi_trainer.controller"),
+            *("-m", "mpi_trainer.controller"),
             *("--kubeconfig", str(kubeconfig), f"--health-port={self.port}"),
             *flags,
         ]
         self._wait = wait
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed in __exit__
-        self.process: subprocess.Popen[str] | None = None
+        self.process: Forked | None = None
 
     @classmethod
     def alone(cls, kubeconfig: Path, namespace: str, *flags: str, wait: bool = True) -> Controller:
@@ -86,9 +86,7 @@ class Controller:
 
     def start(self) -> None:
         environment = {k: v for k, v in os.environ.items() if k != "KUBECONFIG"}
-        self.process = subprocess.Popen(
-            self._command, stdout=self._log, stderr=subprocess.STDOUT, text=True, env=environment
-        )
+        self.process = Forked(self._command, environment, self._log)
         deadline = time.monotonic() + 120
         while self._wait and not self._ready():
             assert self.process.poll() is None, f"the controller ended: {self.log()}"

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from mpi_trainer.api.kinds.mpijob import to_wire
 from mpi_trainer.sdk.job.new import NewJob
+from tests import forkserver
 
-ODH = Path(sys.executable).with_name("odh")
+ODH = forkserver.INSTALLED
 # Ranks that say how far they are. Words: how many epochs, seconds for each, the rank that fails;
 # options are ignored.
 TRAIN = """
@@ -41,15 +41,14 @@ class Cli:
         self.folder = folder
         self.env = {**os.environ, "XDG_STATE_HOME": str(folder / "state"), "NO_COLOR": "1"}
         self.env.pop("PYTHONDONTWRITEBYTECODE", None)
-        self.env["PYTHONPYCACHEPREFIX"] = str(folder.parent / "pycache")
         self.started: list[subprocess.Popen[str]] = []
         (folder / "train.py").write_text(TRAIN)
 
     def __call__(
-        self, *words: str, code: int = 0, program: str = "odh"
+        self, *words: str, code: int = 0, program: Path | None = None
     ) -> subprocess.CompletedProcess[str]:
         ended = subprocess.run(
-            [ODH.with_name(program), *words],
+            [program or forkserver.odh(), *words],
             cwd=self.folder,
             env=self.env,
             stdin=subprocess.DEVNULL,
@@ -66,7 +65,7 @@ class Cli:
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [ODH, *words],
+            [forkserver.odh(), *words],
             cwd=self.folder,
             env=self.env,
             stdin=subprocess.DEVNULL,
@@ -77,7 +76,7 @@ class Cli:
         self.started.append(process)
         return process
 
-    def create(self, name: str, *train: str) -> None:
+    def create(self, name: str, *train: str, annotations: Mapping[str, str] | None = None) -> None:
         """A job of two workers that trains: epochs, seconds for each, the rank that fails.
 
         It asks for next to nothing, so that the machine's queue lets others run beside it.
@@ -85,6 +84,7 @@ class Cli:
         words = [*train, *("3", "0", "-1")[len(train) :]]
         new = NewJob(name, ("python", "train.py", *words), implementation="MPICH", backoff_limit=0)
         wire = to_wire(new.mpijob())
+        wire["metadata"].setdefault("annotations", {}).update(annotations or {})
         for replica in wire["spec"]["mpiReplicaSpecs"].values():
             container = replica["template"]["spec"]["containers"][0]
             container["resources"] = {"requests": {"cpu": "50m", "memory": "10Mi"}}
