@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
+from typing import Final
 
 import msgspec
 
+from mpi_trainer.api import bounds
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.requests import Request
 from mpi_trainer.kube.resources import CONFIGMAPS
@@ -72,6 +74,10 @@ class Scene:
         await until(lambda: self.seen() == self.real())
 
 
+LONGEST: Final = 60.0
+"""Half a second for an answer is little on a busy machine: some are asked for again and again."""
+
+
 class Hasty(Client):
     """The client with its time-outs shortened, so that tests need not wait for a minute."""
 
@@ -81,9 +87,11 @@ class Hasty(Client):
     async def fetch(self, request: Request) -> bytes:
         return await super().fetch(msgspec.structs.replace(request, timeout=self.answer))
 
-    async def batches(self, request: Request) -> AsyncGenerator[list[bytes], None]:
+    async def batches(
+        self, request: Request, longest: int = bounds.HELD
+    ) -> AsyncGenerator[list[bytes], None]:
         short = msgspec.structs.replace(request, timeout=self.silence)
-        async with aclosing(super().batches(short)) as batches:
+        async with aclosing(super().batches(short, longest)) as batches:
             async for batch in batches:
                 yield batch
 
@@ -104,7 +112,7 @@ def play(
             scene.put("b")
             async with asyncio.TaskGroup() as group:
                 running = group.create_task(scene.reflector.run())
-                async with asyncio.timeout(25):
+                async with asyncio.timeout(LONGEST):
                     await scene.reflector.wait_synced()
                     await until(lambda: bool(server.sent("GET", "configmaps")[1:]))
                     await script(scene)

@@ -21,6 +21,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from mpi_trainer import __version__
+from mpi_trainer.api import bounds
 from mpi_trainer.api.yaml import typed
 from mpi_trainer.kube.config import Config
 from mpi_trainer.kube.connection import abandon, connector, once, unreachable
@@ -148,20 +149,25 @@ class Client:
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise Garbled(request, str(error)) from error
 
-    async def lines(self, request: Request) -> AsyncGenerator[bytes, None]:
-        """The lines of a stream as they come, without their ends, of any length.
+    async def lines(
+        self, request: Request, longest: int = bounds.HELD
+    ) -> AsyncGenerator[bytes, None]:
+        """The lines of a stream as they come, without their ends; those of more than `longest`
+        bytes in parts.
 
         Ends when the server ends it; `Unreachable` when it breaks or is silent for too long.
         Not repeated: only the caller knows from where to go on.
         """
-        async with aclosing(self.batches(request)) as batches:
+        async with aclosing(self.batches(request, longest)) as batches:
             async for batch in batches:
                 for line in batch:
                     yield line
 
-    async def batches(self, request: Request) -> AsyncGenerator[list[bytes], None]:
+    async def batches(
+        self, request: Request, longest: int = bounds.HELD
+    ) -> AsyncGenerator[list[bytes], None]:
         """`lines`, as many at once as there are: cheaper where lines come in floods."""
-        split = LineSplitter()
+        split = LineSplitter(longest)
         async with (
             self._stream(request) as answer,
             aclosing(batched_chunks(answer, request.gather)) as chunks,

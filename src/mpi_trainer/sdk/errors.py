@@ -5,6 +5,7 @@
     ├── RuntimeNotFound (also LookupError)
     ├── VolumeNotFound (also LookupError)
     ├── JobExists    (also ValueError)
+    ├── JobChanged                         not as the caller has seen it
     ├── JobFailed    (also RuntimeError)   the job itself ended badly
     ├── JobTimeout   (also TimeoutError)
     ├── NotShippable (also ValueError)     a function that cannot run anywhere but here
@@ -42,6 +43,10 @@ class VolumeNotFound(JobError, LookupError):
 
 class JobExists(JobError, ValueError):
     """The name is taken."""
+
+
+class JobChanged(JobError):
+    """The job is no longer as the caller has seen it, and was left as it is."""
 
 
 class JobFailed(JobError, RuntimeError):

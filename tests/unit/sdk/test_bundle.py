@@ -95,6 +95,28 @@ def test_ten_thousand_files_are_judged_in_a_moment() -> None:
     assert time.process_time() - started < 5.0
 
 
+@pytest.mark.parametrize(
+    ("line", "path"),
+    [
+        ("*a" * 40 + "*b", "a" * 255),
+        ("x/" + "*a" * 40 + "*b", "x/" + "a" * 250),
+        ("**/a" * 12 + "/b", "/".join("a" * 32)),
+        ("**/*a" * 8 + "/**/b", "/".join(["a" * 100] * 9)),
+    ],
+)
+def test_a_line_of_many_stars_is_read_in_a_moment(line: str, path: str) -> None:
+    """A server reads lines of anybody, and a regular expression holds up all of its threads."""
+    began = time.monotonic()
+    assert not ignored([line])(path, folder=False)
+    assert time.monotonic() - began < 1
+
+
+def test_letters_in_brackets_that_are_no_range_mean_themselves() -> None:
+    assert ignored(["[z-a].py"])("[z-a].py", folder=False)
+    assert not ignored(["[z-a].py"])("z.py", folder=False)
+    assert not ignored(["src/a[!x]b"])("src/a/b", folder=False)
+
+
 def test_program_stays_a_program_and_a_link_a_link(tmp_path: Path) -> None:
     fill(tmp_path, run="x", data__a="x")
     (tmp_path / "run").chmod(0o700)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import msgspec
 
+from mpi_trainer.api import bounds
 from mpi_trainer.api.kinds import conditions
 from mpi_trainer.api.kinds.conditions import Conditions
 from mpi_trainer.api.kinds.mpijob import MPIJob
@@ -24,7 +25,12 @@ from mpi_trainer.sdk.errors import JobError
 if TYPE_CHECKING:
     from mpi_trainer.api.kinds.runtime import Runtime
     from mpi_trainer.api.kinds.trainjob import RuntimeRef, TrainJob
+    from mpi_trainer.api.yaml.load import JobFile
+    from mpi_trainer.plan.comparison import Difference
+    from mpi_trainer.sdk.backends.live import LiveView
+    from mpi_trainer.sdk.backends.permissions import Permission
     from mpi_trainer.sdk.backends.usage import JobUsage
+    from mpi_trainer.sdk.code.bundle import Bundle
 
 
 class Key(msgspec.Struct, frozen=True):
@@ -161,6 +167,19 @@ class JobSummary(msgspec.Struct, frozen=True):
     kind: str = "MPIJob"
     manifest: Mapping[str, Any] | None = None
     """the whole object, only where `JobQuery.manifests` asked for it"""
+    uid: str = ""
+    resource_version: str = ""
+    """of the object; another one does not mean that a list shows anything else"""
+    gpus: int = 0
+    """of all its pods; of a TrainJob without what only its runtime says, where that is not known"""
+    queue: str = ""
+    runtime: str = ""
+    """what a TrainJob names"""
+    owner: str = ""
+    """who created it, where its annotations say so"""
+    suspend: bool = False
+    """whether its suspension is asked for"""
+    waits_for: str = ""
 
 
 class JobQuery(msgspec.Struct, frozen=True):
@@ -189,14 +208,56 @@ class JobChange(msgspec.Struct, frozen=True):
     deleted: bool = False
 
 
+class Project(msgspec.Struct, frozen=True):
+    """A namespace, and what OpenShift's pages call it."""
+
+    name: str
+    display_name: str = ""
+
+
+class QueueResource(msgspec.Struct, frozen=True):
+    """What a ClusterQueue has of a resource in one flavor, and what admitted jobs hold of it."""
+
+    flavor: str
+    resource: str
+    nominal: str
+    used: str
+
+
+class WaitingJob(msgspec.Struct, frozen=True):
+    """A job's place in its queue, and among all jobs of the ClusterQueue, counted from 1."""
+
+    kind: str
+    name: str
+    position: int
+    cluster_position: int
+    priority: int = 0
+
+
+class QuotaInfo(msgspec.Struct, frozen=True):
+    """A limit of a namespace, such as of `requests.nvidia.com/gpu`, and how much of it is used."""
+
+    name: str
+    resource: str
+    hard: str
+    used: str
+
+
 class QueueInfo(msgspec.Struct, frozen=True):
-    """A queue that jobs of its namespace may name; `pending` and `admitted` count its jobs."""
+    """A queue that jobs of its namespace may name; `pending` and `admitted` count its jobs.
+
+    The last three are None where the caller may not read them or the cluster does not say them:
+    what the ClusterQueue has, how many jobs wait for it, and who waits here, first come first.
+    """
 
     namespace: str
     name: str
     cluster_queue: str = ""
     pending: int = 0
     admitted: int = 0
+    resources: tuple[QueueResource, ...] | None = None
+    cluster_pending: int | None = None
+    waiting: tuple[WaitingJob, ...] | None = None
 
 
 class PodInfo(msgspec.Struct, frozen=True):
@@ -259,7 +320,8 @@ class LogLine(msgspec.Struct, frozen=True):
 class LogQuery(msgspec.Struct, frozen=True):
     """Which lines. Launcher and ranks by default; a worker's own lines (its sshd), those of the
     pod of a name or of all pods on request. Of every attempt, or of one. `level` is the least one
-    that is taken (`diagnose.log_levels`)."""
+    that is taken (`diagnose.log_levels`). `held`: bytes of lines without an end that are held;
+    beyond that they are given in parts."""
 
     rank: int | None = None
     worker: int | None = None
@@ -273,6 +335,7 @@ class LogQuery(msgspec.Struct, frozen=True):
     level: str = ""
     pod: str = ""
     all_pods: bool = False
+    held: int = bounds.HELD
 
     def pattern(self) -> re.Pattern[str] | None:
         """What `grep` looks for; a JobError where it is not a regular expression."""
@@ -292,6 +355,8 @@ class JobDetails(msgspec.Struct, frozen=True):
     ranks: tuple[RankInfo, ...] = ()
     events: tuple[EventInfo, ...] = ()
     progress: Progress | None = None
+    suspicion: str = ""
+    """where its ranks are, of a job that seems to be stuck, as far as its log says so"""
     waits_for: str = ""
     attempts: History = ()
     """those that have ended, oldest first"""
@@ -308,12 +373,19 @@ class Backend(Protocol):
     def namespace(self) -> str:
         """Where a job goes that names no namespace."""
 
+    @property
+    def live(self) -> LiveView:
+        """What it tells while somebody looks."""
+
     def of_kind(self, kind: str) -> Backend:
         """The same, where only jobs of this kind are seen; whatever else has the name is not."""
 
     async def create(self, job: MPIJob, workdir: str = "") -> JobView:
         """Submits; the job as stored. JobExists where the name is taken. What the folder `workdir`
         holds now is the job's working directory."""
+
+    async def create_with_code(self, job: MPIJob, packed: Bundle) -> JobView:
+        """Submits a job whose working directory is what the bundle holds; it goes with the job."""
 
     async def create_trainjob(self, job: TrainJob) -> JobView:
         """Submits a TrainJob, whose runtime should be there already."""
@@ -347,15 +419,26 @@ class Backend(Protocol):
 
     def logs(self, key: Key, query: LogQuery) -> AsyncGenerator[LogLine, None]: ...
 
-    async def suspend(self, key: Key) -> JobView: ...
+    async def suspend(self, key: Key, seen: JobView | None = None) -> JobView:
+        """JobChanged where the job is no longer as `seen`, here and in the next three."""
 
-    async def resume(self, key: Key) -> JobView: ...
+    async def resume(self, key: Key, seen: JobView | None = None) -> JobView: ...
 
-    async def restart(self, key: Key) -> JobView:
+    async def restart(self, key: Key, seen: JobView | None = None) -> JobView:
         """A finished job anew under its name; a running one by suspending and resuming it."""
 
-    async def delete(self, key: Key) -> None:
+    async def delete(self, key: Key, seen: JobView | None = None) -> None:
         """Returns when nothing of the job is left."""
+
+    async def refusals(self, job: MPIJob | TrainJob) -> Sequence[str]:
+        """What the job would be refused for, a sentence for each thing; nothing is made."""
+
+    async def differences(self, file: JobFile, namespace: str) -> Sequence[Difference]:
+        """What applying the file would change; `namespace` is for what names none. JobError where
+        there is no cluster."""
+
+    async def user(self) -> str:
+        """Who the caller is, as the backend knows them."""
 
     async def run_in(self, key: Key, pod: str, command: Sequence[str]) -> int:
         """Runs a command inside a pod, in the directory that the job works in, with the caller's
@@ -376,6 +459,10 @@ class Backend(Protocol):
         """What the pods of jobs use now; a job that is not there is left out. `gpu_metrics`:
         where pages of a DCGM exporter are, in place of those that the environment names."""
 
+    async def cpus_in_use(self, namespace: str | None = None) -> float | None:
+        """Busy cores of the pods of all jobs, of every namespace where none is named; None where
+        nobody can tell without entering the pods."""
+
     async def prune(self, namespace: str | None, older_than_seconds: float) -> Sequence[Key]:
         """Deletes jobs that ended at least so long ago; which."""
 
@@ -390,6 +477,12 @@ class Backend(Protocol):
     async def namespaces(self) -> Sequence[str]:
         """Those that the caller can see; at least the one where a job goes that names none."""
 
+    async def projects(self) -> Sequence[Project]:
+        """The same, with the names that people gave them."""
+
+    async def permissions(self, namespace: str) -> Sequence[Permission]:
+        """What the caller may do there, action by action; a namespace need not be there for it."""
+
     async def enforces_restricted(self, namespace: str) -> bool:
         """Whether the namespace refuses pods that do not say all that Pod Security's restricted
         profile demands. No where the caller may not see that, or something fills it in."""
@@ -400,3 +493,6 @@ class Backend(Protocol):
 
     async def queues(self, namespace: str) -> Sequence[QueueInfo]:
         """Those that jobs of this namespace can name; nothing where jobs do not queue."""
+
+    async def quotas(self, namespace: str) -> Sequence[QuotaInfo]:
+        """What ResourceQuotas of the namespace allow; nothing where it has none."""

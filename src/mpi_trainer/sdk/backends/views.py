@@ -20,6 +20,7 @@ from mpi_trainer.sdk.backends.backend import (
     RankInfo,
     ReplicaCount,
 )
+from mpi_trainer.sdk.backends.job_facts import with_facts
 
 LONG_AGO: Final = datetime.fromtimestamp(0, UTC)
 """when a job was created that does not say it"""
@@ -61,7 +62,7 @@ def replica_count(status: MPIJobStatus, role: str, wanted: int) -> ReplicaCount:
 
 
 def summary(job: JobView, progress: Progress | None = None, waits_for: str = "") -> JobSummary:
-    return JobSummary(
+    listed = JobSummary(
         key=job.key,
         state=job.state,
         created=job.times.created or LONG_AGO,
@@ -74,7 +75,9 @@ def summary(job: JobView, progress: Progress | None = None, waits_for: str = "")
         implementation=job.implementation,
         progress=progress,
         kind=job.kind,
+        waits_for=waits_for,
     )
+    return with_facts(listed, job)
 
 
 def rank_info(rank: ObservedRank, address: str = "", unseen: str = "") -> RankInfo:

@@ -14,7 +14,7 @@ import io
 import os
 import stat
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -25,8 +25,9 @@ from mpi_trainer.sdk.errors import NotShippable
 
 LARGEST: Final = 768 * 1024
 """compressed; in base64 it just fits into a ConfigMap, which may have 1 MiB"""
-_HOPELESS: Final = 64 << 20
-_MOST_FILES: Final = 10_000
+MOST_BYTES: Final = 64 << 20
+"""before compression: more is hopeless"""
+MOST_FILES: Final = 10_000
 _NAMED: Final = 3
 
 
@@ -52,8 +53,8 @@ def bundle(folder: str | Path) -> Bundle:
     lines = rules.read_text(errors="replace").splitlines() if rules.is_file() else ()
     files = sorted(_walk(root, "", ignored(lines)), key=lambda f: f.name)
     size = sum(file.size for file in files)
-    if size > _HOPELESS or len(files) > _MOST_FILES:
-        raise _too_large(root, files, f"{len(files)} files with {_bytes(size)}")
+    if size > MOST_BYTES or len(files) > MOST_FILES:
+        raise _too_large(root, files, f"{len(files)} files with {in_words(size)}")
     packed = io.BytesIO()
     with (
         gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as squeezed,
@@ -63,7 +64,7 @@ def bundle(folder: str | Path) -> Bundle:
             _add(archive, file)
     data = packed.getvalue()
     if len(data) > LARGEST:
-        raise _too_large(root, files, f"{_bytes(len(data))} compressed")
+        raise _too_large(root, files, f"{in_words(len(data))} compressed")
     return Bundle(hashlib.sha256(data).hexdigest(), data, len(files), size)
 
 
@@ -107,17 +108,23 @@ def _add(archive: tarfile.TarFile, file: _File) -> None:
 
 
 def _too_large(root: Path, files: list[_File], how: str) -> NotShippable:
-    largest = sorted(files, key=lambda f: -f.size)[:_NAMED]
-    named = ", ".join(f"{f.name} ({_bytes(f.size)})" for f in largest)
+    largest = named([(f.name, f.size) for f in files])
     return NotShippable(
-        f"{root} is too large to travel with a job: {how}, and at most {_bytes(LARGEST)} do;"
-        f" its largest files are {named}",
+        f"{root} is too large to travel with a job: {how}, and at most {in_words(LARGEST)} do;"
+        f" its largest files are {largest}",
         f"Name data in {FILE} and give it to the job as a volume (a PersistentVolumeClaim) or by"
         " S3, or put the code into the image.",
     )
 
 
-def _bytes(count: int) -> str:
+def named(files: Sequence[tuple[str, int]]) -> str:
+    """The largest of them, by name and size."""
+    largest = sorted(files, key=lambda file: -file[1])[:_NAMED]
+    return ", ".join(f"{name} ({in_words(size)})" for name, size in largest)
+
+
+def in_words(count: int) -> str:
+    """A number of bytes."""
     if count < 1 << 20:
         return f"{count / 1024:.0f} KiB"
     return f"{count / (1 << 20):.1f} MiB"

@@ -109,25 +109,67 @@ def _line(line: str) -> _Line:
 
 
 def _translated(glob: str) -> str:
-    made, rest = "", glob
-    while rest:
-        for glob_part, expression in (("**/", "(?:.*/)?"), ("**", ".*"), ("*", "[^/]*")):
-            if rest.startswith(glob_part):
-                made, rest = made + expression, rest[len(glob_part) :]
-                break
+    """A regular expression that never tries a text again and again, however many stars there are:
+    what stands between two of them is taken where it comes first, and for good."""
+    if "/" not in glob:
+        return ".*" if glob == "**" else _component(glob)
+    first, *others = _between_folders(glob.split("/"))
+    if not others:
+        return first
+    *middle, last = others
+    made = f"{first}/" if first else ""
+    made += "".join(f"(?>(?:[^/]*/)*?{part}/)" for part in middle if part)
+    return made + (f"(?:[^/]*/)*?{last}" if last else ".*")
+
+
+def _between_folders(components: list[str]) -> list[str]:
+    """What stands before, between and behind the `**`, as regular expressions."""
+    found: list[list[str]] = [[]]
+    for component in components:
+        if component == "**":
+            found.append([])
         else:
-            length, expression = _one(rest)
-            made, rest = made + expression, rest[length:]
-    return made
+            found[-1].append(_component(component))
+    return ["/".join(part) for part in found]
+
+
+def _component(glob: str) -> str:
+    """A name, of which each `*` is any part."""
+    parts, rest = [""], glob
+    while rest:
+        if rest[0] == "*":
+            parts.append("")
+            rest = rest.lstrip("*")
+            continue
+        length, expression = _one(rest)
+        parts[-1] += expression
+        rest = rest[length:]
+    first, *others = parts
+    if not others:
+        return first
+    *middle, last = others
+    return first + "".join(f"(?>[^/]*?{part})" for part in middle) + f"[^/]*{last}"
 
 
 def _one(rest: str) -> tuple[int, str]:
-    """The first character of the pattern, or its first `[...]`, as a regular expression."""
+    """The first character of the pattern, or its first `[...]`, as a regular expression for one
+    character."""
     if rest[0] == "?":
         return 1, "[^/]"
     end = rest.find("]", 2) if rest[0] == "[" else -1
     if end > 0:
         inner = rest[1:end].replace("\\", "\\\\").replace("[", "\\[")
         inner = f"^{inner[1:]}" if inner[0] == "!" else inner
-        return end + 1, f"[{inner}]"
+        expression = f"(?!/)[{inner}]"
+        if _sound(expression):
+            return end + 1, expression
     return 1, re.escape(rest[0])
+
+
+def _sound(expression: str) -> bool:
+    """`[z-a]` is none."""
+    try:
+        re.compile(expression)
+    except re.error:
+        return False
+    return True

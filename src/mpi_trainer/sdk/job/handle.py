@@ -112,7 +112,8 @@ class AsyncOperations(JobHandle):
 
     async def explain(self: JobHandle) -> tuple[Finding, ...]:
         """Why the job failed, the most likely cause first: rank, host, the line that shows it, and
-        what to do. Nothing where it succeeded, or runs without a sign of failure.
+        what to do. Of a job that runs and seems to be stuck, a `suspicion` that says which ranks
+        wait where. Nothing where it succeeded, or runs without a sign of failure.
         """
         return await explained(self._place, self.key)
 

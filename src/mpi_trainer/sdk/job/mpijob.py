@@ -285,9 +285,9 @@ class Job(JobHandle):
 
     def to_yaml(self) -> str:
         """The manifest as text, to save, review or submit elsewhere."""
-        import yaml
+        from mpi_trainer.api.yaml.written import dumped
 
-        return yaml.safe_dump(self.to_dict(), sort_keys=False, allow_unicode=True)
+        return dumped(self.to_dict())
 
     def _repr_html_(self) -> str:
         from mpi_trainer.sdk.job.html import job_card

@@ -14,17 +14,17 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.annotations import CODE
 from mpi_trainer.api.kinds.mpijob import MPIJob
-from mpi_trainer.api.kinds.runtime import Runtime
-from mpi_trainer.api.kinds.trainjob import RuntimeRef, TrainJob
+from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.config import Config
+from mpi_trainer.kube.errors import Conflict
 from mpi_trainer.sdk.backends import views
 from mpi_trainer.sdk.backends.backend import (
     ALL_JOBS,
@@ -37,10 +37,8 @@ from mpi_trainer.sdk.backends.backend import (
     Key,
     LogLine,
     LogQuery,
-    QueueInfo,
 )
 from mpi_trainer.sdk.backends.cluster import (
-    choices,
     code,
     exec,
     job_changes,
@@ -51,6 +49,7 @@ from mpi_trainer.sdk.backends.cluster import (
     prerequisites,
     usage,
 )
+from mpi_trainer.sdk.backends.cluster.chosen import ClusterChoices
 from mpi_trainer.sdk.backends.cluster.connections import (
     ApiServer,
     Connections,
@@ -59,25 +58,32 @@ from mpi_trainer.sdk.backends.cluster.connections import (
 )
 from mpi_trainer.sdk.backends.cluster.defaults import IMAGE, for_cluster
 from mpi_trainer.sdk.backends.cluster.details import details
-from mpi_trainer.sdk.backends.cluster.errors import cluster_errors
-from mpi_trainer.sdk.backends.cluster.find import find, page, readable, summaries
+from mpi_trainer.sdk.backends.cluster.errors import cluster_errors, job_changed
+from mpi_trainer.sdk.backends.cluster.find import FoundJob, find, page, readable, summaries
 from mpi_trainer.sdk.backends.cluster.gpu_metrics import VARIABLE
 from mpi_trainer.sdk.backends.cluster.kinds import KINDS, MPIJOB, Kind
+from mpi_trainer.sdk.backends.cluster.live import ClusterLive
 from mpi_trainer.sdk.backends.cluster.outages import Say
 from mpi_trainer.sdk.backends.cluster.progress import with_progress
 from mpi_trainer.sdk.backends.log_store import LogStore, configured_log_store, stored_lines
 from mpi_trainer.sdk.backends.usage import JobUsage
-from mpi_trainer.sdk.code.bundle import bundle
+from mpi_trainer.sdk.code.bundle import Bundle, bundle
 from mpi_trainer.sdk.errors import JobError
 
+if TYPE_CHECKING:
+    from mpi_trainer.api.yaml.load import JobFile
+    from mpi_trainer.plan.comparison import Difference
+
 replace = msgspec.structs.replace
+
+VERSION: Final = "resourceVersion"
 
 
 def _on_stderr(text: str) -> None:
     print(f"mpi-trainer: {text}", file=sys.stderr, flush=True)
 
 
-class ClusterBackend:
+class ClusterBackend(ClusterChoices):
     """Jobs of one cluster, of the `kinds` that are meant.
 
     `say` hears what a person should know while something takes long. With `single_answers` as
@@ -96,6 +102,8 @@ class ClusterBackend:
         self._say = say
         self._log_store = log_store
         self._open_client = open_client
+        self._kinds = kinds
+        self._of_kind: dict[str, ClusterBackend] = {}
         self._connections = Connections(config, say, kinds, open_client)
         # Other kinds have other owners' habits: theirs are cleared away only where they are named.
         pruned = (MPIJOB,) if kinds == KINDS else kinds
@@ -107,15 +115,24 @@ class ClusterBackend:
         return self.config.server
 
     @property
-    def namespace(self) -> str:
-        return self.config.namespace
+    def live(self) -> ClusterLive:
+        return ClusterLive(self._connected, self._kinds)
 
     def of_kind(self, kind: str) -> ClusterBackend:
-        kinds = tuple(one for one in KINDS if one.resource.kind == kind)
-        return ClusterBackend(self.config, self._say, kinds, self._open_client)
+        found = self._of_kind.get(kind)
+        if found is None:
+            kinds = tuple(one for one in KINDS if one.resource.kind == kind)
+            found = ClusterBackend(
+                self.config, self._say, kinds, self._open_client, self._log_store
+            )
+            self._of_kind[kind] = found
+        return found
 
     async def create(self, job: MPIJob, workdir: str = "") -> JobView:
         packed = await asyncio.to_thread(bundle, workdir) if workdir else None
+        return await self.create_with_code(job, packed)
+
+    async def create_with_code(self, job: MPIJob, packed: Bundle | None) -> JobView:
         ready = for_cluster(job, os.environ.get(IMAGE, ""), sys.executable)
         async with self._submitting(ready) as (server, key, placed):
             adjusted = await self._adjusted(server, placed)
@@ -275,15 +292,16 @@ class ClusterBackend:
                 async for line in lines:
                     yield line
 
-    async def suspend(self, key: Key) -> JobView:
-        return await self._suspend(key, True)
+    async def suspend(self, key: Key, seen: JobView | None = None) -> JobView:
+        return await self._suspend(key, True, seen)
 
-    async def resume(self, key: Key) -> JobView:
-        return await self._suspend(key, False)
+    async def resume(self, key: Key, seen: JobView | None = None) -> JobView:
+        return await self._suspend(key, False, seen)
 
-    async def _suspend(self, key: Key, wanted: bool) -> JobView:
+    async def _suspend(self, key: Key, wanted: bool, seen: JobView | None) -> JobView:
         async with self._connected(key) as server:
             found = await find(server, key)
+            known = _known(found, key, seen)
             kind = found.kind
             if found.finished:
                 verb, word = "suspended" if wanted else "resumed", kind.resource.kind.lower()
@@ -291,16 +309,21 @@ class ClusterBackend:
                     f"job {key} has ended and cannot be {verb}",
                     f"Run it again: `odh {word} restart {key.typed}`.",
                 )
-            change = {"metadata": {"uid": found.uid}, **kind.suspended(wanted)}
+            change = {"metadata": {"uid": found.uid, **known}, **kind.suspended(wanted)}
             request = requests.patch(kind.resource, key.namespace, key.name, change, "merge")
-            return kind.view(await server.call(request))
+            try:
+                return kind.view(await server.call(request))
+            except Conflict as error:
+                raise job_changed(key) from error
 
-    async def restart(self, key: Key) -> JobView:
+    async def restart(self, key: Key, seen: JobView | None = None) -> JobView:
         if not (await self.get(key)).finished:
-            await self.suspend(key)
+            await self.suspend(key, seen)
+            seen = None
             if await self._emptied(key):
                 return await self.resume(key)
         async with self._connected(key) as server:
+            _known(await find(server, key), key, seen)
             found = await lifecycle.without_admission(server, await find(server, key))
             shipped = await lifecycle.shipped(server, key, found.view.annotations)
             await lifecycle.check_successor(server, found)
@@ -330,10 +353,17 @@ class ClusterBackend:
                 await asyncio.sleep(job_logs.FIRST_LOOK)
         return True
 
-    async def delete(self, key: Key) -> None:
+    async def delete(self, key: Key, seen: JobView | None = None) -> None:
         async with self._connected(key) as server:
             found = await find(server, key)
-            await lifecycle.delete(server, found.kind.resource, key, found.uid)
+            version = _known(found, key, seen).get(VERSION, "")
+            await lifecycle.delete(server, found.kind.resource, key, found.uid, version)
+
+    async def differences(self, file: JobFile, namespace: str) -> Sequence[Difference]:
+        from mpi_trainer.plan.differences import file_differences
+
+        async with self._connected() as server:
+            return await file_differences(server.streams, file, namespace, "")
 
     async def run_in(self, key: Key, pod: str, command: Sequence[str]) -> int:
         async with self._connected(key) as server:
@@ -376,6 +406,10 @@ class ClusterBackend:
         async with self._connected() as server:
             return await usage.usage(server, keys, sources)
 
+    async def cpus_in_use(self, namespace: str | None = None) -> float | None:
+        async with self._connected() as server:
+            return await usage.cpus_in_use(server, namespace or "")
+
     async def prune(self, namespace: str | None, older_than_seconds: float) -> Sequence[Key]:
         gone = []
         for job in await self.list(namespace):
@@ -384,30 +418,6 @@ class ClusterBackend:
             if old and await self._removed(job):
                 gone.append(job.key)
         return gone
-
-    async def runtimes(self, namespace: str) -> Sequence[Runtime]:
-        async with self._connected() as server:
-            return await choices.runtimes(server, namespace)
-
-    async def runtime(self, ref: RuntimeRef, namespace: str) -> Runtime:
-        async with self._connected() as server:
-            return await choices.runtime(server, namespace, ref)
-
-    async def namespaces(self) -> Sequence[str]:
-        async with self._connected() as server:
-            return await choices.namespaces(server, self.namespace)
-
-    async def enforces_restricted(self, namespace: str) -> bool:
-        async with self._connected() as server:
-            return await choices.enforces_restricted(server, namespace)
-
-    async def volume(self, name: str, namespace: str) -> Mapping[str, Any]:
-        async with self._connected() as server:
-            return await choices.volume(server, name, namespace)
-
-    async def queues(self, namespace: str) -> Sequence[QueueInfo]:
-        async with self._connected() as server:
-            return await choices.queues(server, namespace)
 
     async def _removed(self, job: JobSummary) -> bool:
         """Deletes a job that has ended; not another of its name and kind that came since."""
@@ -418,6 +428,16 @@ class ClusterBackend:
             if same:
                 await lifecycle.delete(server, found.kind.resource, key, found.uid)
             return same
+
+
+def _known(found: FoundJob, key: Key, seen: JobView | None) -> dict[str, str]:
+    """The version that a change is for, as metadata has it; empty where any will do."""
+    if seen is None:
+        return {}
+    version = str((seen.manifest.get("metadata") or {}).get(VERSION) or "")
+    if found.uid != seen.uid or found.data["metadata"].get(VERSION) != version:
+        raise job_changed(key)
+    return {VERSION: version}
 
 
 async def _inside(server: ApiServer, key: Key) -> list[observed.Pod]:

@@ -1,4 +1,4 @@
-"""What a new job can choose from on a cluster: namespaces, runtimes, volumes and queues.
+"""What a new job can choose from on a cluster: namespaces, runtimes, volumes; what quotas leave.
 
 What the cluster does not serve, or the caller may not list, is left out.
 """
@@ -18,25 +18,28 @@ from mpi_trainer.kube.resources import (
     CLUSTER_TRAINING_RUNTIMES,
     NAMESPACES,
     PERSISTENT_VOLUME_CLAIMS,
+    RESOURCE_QUOTAS,
     SECRETS,
     TRAINING_RUNTIMES,
     Resource,
 )
-from mpi_trainer.sdk.backends.backend import QueueInfo
+from mpi_trainer.sdk.backends.backend import Project, QuotaInfo
 from mpi_trainer.sdk.backends.cluster.connections import ApiServer
 from mpi_trainer.sdk.backends.cluster.namespace_limits import ENFORCED
 from mpi_trainer.sdk.backends.cluster.observed import Meta
 from mpi_trainer.sdk.errors import VolumeNotFound
 
 T = TypeVar("T")
+Amounts = Mapping[str, str | int | float]
+_NOTHING: Final[Amounts] = {}
 _CONNECTION: Final = ("opendatahub.io/connection-type", "opendatahub.io/connection-type-ref")
 _USER_IDS: Final = "openshift.io/sa.scc.uid-range"
+_DISPLAY_NAME: Final = "openshift.io/display-name"
 _NAMES_SHOWN: Final = 10
-# OpenShift's users list the projects that they may see, and not namespaces.
+# Of those OpenShift lists to everybody what they may see, and to few all namespaces.
 PROJECTS: Final = Resource("project.openshift.io", "v1", "projects", "Project", namespaced=False)
-LOCAL_QUEUES: Final = tuple(
-    Resource("kueue.x-k8s.io", version, "localqueues", "LocalQueue")
-    for version in ("v1beta2", "v1beta1")
+SELF: Final = Resource(
+    "authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False
 )
 
 
@@ -44,28 +47,43 @@ class _Named(ApiValue, frozen=True):
     metadata: Meta = Meta()
 
 
-class _QueueSpec(ApiValue, frozen=True):
-    cluster_queue: str = ""
+class _QuotaSpec(ApiValue, frozen=True):
+    hard: Amounts = _NOTHING
 
 
-class _QueueStatus(ApiValue, frozen=True):
-    pending_workloads: int = 0
-    admitted_workloads: int = 0
+class _QuotaStatus(ApiValue, frozen=True):
+    hard: Amounts = _NOTHING
+    used: Amounts = _NOTHING
 
 
-class _Queue(ApiValue, frozen=True):
+class _Quota(ApiValue, frozen=True):
     metadata: Meta = Meta()
-    spec: _QueueSpec = _QueueSpec()
-    status: _QueueStatus = _QueueStatus()
+    spec: _QuotaSpec = _QuotaSpec()
+    status: _QuotaStatus = _QuotaStatus()
 
 
-async def namespaces(server: ApiServer, own: str) -> list[str]:
-    """`own` where the caller may list neither namespaces nor projects."""
-    for resource in (NAMESPACES, PROJECTS):
-        found = await _listed(server, resource, _Named)
+async def user(server: ApiServer) -> str:
+    """As the API server knows the caller; empty where it is too old to say."""
+    body = {"apiVersion": SELF.api_version, "kind": SELF.kind}
+    try:
+        found = await server.call(requests.create(SELF, "", body))
+    except (NotFound, Forbidden):
+        return ""
+    return str(found["status"]["userInfo"].get("username") or "")
+
+
+async def projects(server: ApiServer, own: str) -> list[Project]:
+    """`own` where the caller may list neither projects nor namespaces."""
+    for resource in (PROJECTS, NAMESPACES):
+        found = await listed(server, resource, _Named)
         if found is not None:
-            return sorted(one.metadata.name for one in found)
-    return [own]
+            made = (_project(one.metadata) for one in found)
+            return sorted(made, key=lambda one: one.name)
+    return [Project(own)]
+
+
+def _project(meta: Meta) -> Project:
+    return Project(meta.name, meta.annotations.get(_DISPLAY_NAME, ""))
 
 
 async def enforces_restricted(server: ApiServer, namespace: str) -> bool:
@@ -80,7 +98,7 @@ async def enforces_restricted(server: ApiServer, namespace: str) -> bool:
 
 async def runtimes(server: ApiServer, namespace: str) -> list[Runtime]:
     """The cluster's must be there to be listed; those of a namespace are rare and often closed."""
-    own = await _listed(server, TRAINING_RUNTIMES, dict[str, Any], namespace) or ()
+    own = await listed(server, TRAINING_RUNTIMES, dict[str, Any], namespace) or ()
     common = await _list(server, CLUSTER_TRAINING_RUNTIMES, dict[str, Any])
     found = [
         decode(Runtime, {**item, "apiVersion": of.api_version, "kind": of.kind}).value
@@ -108,7 +126,7 @@ async def volume(server: ApiServer, name: str, namespace: str) -> dict[str, Any]
     except NotFound as error:
         if await _is_connection(server, name, namespace):
             return {"secret": {"secretName": name}}
-        there = await _listed(server, PERSISTENT_VOLUME_CLAIMS, _Named, namespace) or ()
+        there = await listed(server, PERSISTENT_VOLUME_CLAIMS, _Named, namespace) or ()
         names = sorted(one.metadata.name for one in there)
         shown = ", ".join(names[:_NAMES_SHOWN]) + (", …" if names[_NAMES_SHOWN:] else "")
         raise VolumeNotFound(
@@ -129,26 +147,17 @@ async def _is_connection(server: ApiServer, name: str, namespace: str) -> bool:
     return any(mark in notes for mark in _CONNECTION)
 
 
-async def queues(server: ApiServer, namespace: str) -> list[QueueInfo]:
-    """By whichever version this Kueue serves."""
-    for resource in LOCAL_QUEUES:
-        found = await _listed(server, resource, _Queue, namespace)
-        if found is not None:
-            return sorted((_queue(one) for one in found), key=lambda one: one.name)
-    return []
+async def quotas(server: ApiServer, namespace: str) -> list[QuotaInfo]:
+    """Those of the namespace, resource by resource."""
+    found = await _list(server, RESOURCE_QUOTAS, _Quota, namespace)
+    return [
+        QuotaInfo(one.metadata.name, name, str(hard), str(one.status.used.get(name, "0")))
+        for one in sorted(found, key=lambda each: each.metadata.name)
+        for name, hard in sorted({**one.spec.hard, **one.status.hard}.items())
+    ]
 
 
-def _queue(found: _Queue) -> QueueInfo:
-    return QueueInfo(
-        namespace=found.metadata.namespace,
-        name=found.metadata.name,
-        cluster_queue=found.spec.cluster_queue,
-        pending=found.status.pending_workloads,
-        admitted=found.status.admitted_workloads,
-    )
-
-
-async def _listed(
+async def listed(
     server: ApiServer, resource: Resource, kind: type[T], namespace: str = ""
 ) -> tuple[T, ...] | None:
     """None where it is not served, or not for us."""

@@ -24,7 +24,7 @@ from mpi_trainer.sdk.backends.cluster.connections import ApiServer
 from mpi_trainer.sdk.backends.cluster.find import FoundJob
 from mpi_trainer.sdk.backends.cluster.job_logs import pods_of
 from mpi_trainer.sdk.backends.cluster.kinds import MPIJOB, Kind
-from mpi_trainer.sdk.backends.cluster.progress import progress
+from mpi_trainer.sdk.backends.cluster.progress import log_end
 
 T = TypeVar("T")
 
@@ -37,6 +37,7 @@ WORKLOADS: Final = tuple(
 async def details(server: ApiServer, key: Key, found: FoundJob) -> JobDetails:
     job, kind = found.view, found.kind
     pods, events = await asyncio.gather(_pods(server, key, kind), _events(server, key, found.uid))
+    said = await log_end(server, pods)
     return JobDetails(
         job=job,
         pods=tuple(
@@ -44,7 +45,8 @@ async def details(server: ApiServer, key: Key, found: FoundJob) -> JobDetails:
         ),
         ranks=observed.rank_infos(pods),
         events=events,
-        progress=await progress(server, pods) or observed.reported_progress(job.manifest),
+        progress=said.progress or observed.reported_progress(job.manifest),
+        suspicion=said.suspicion,
         waits_for=await _waits_for(server, key, job) if kind is MPIJOB else _cause(job),
         attempts=history.read(job.annotations),
     )

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from mpi_trainer.diagnose.refusals import over_quota
+from mpi_trainer.diagnose.refusals import lines, over_quota
 from mpi_trainer.kube.errors import (
     AlreadyExists,
     ApiError,
@@ -26,6 +26,7 @@ from mpi_trainer.kube.resources import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTI
 from mpi_trainer.sdk.backends.backend import Key
 from mpi_trainer.sdk.errors import (
     ClusterUnreachable,
+    JobChanged,
     JobError,
     JobExists,
     JobNotFound,
@@ -70,6 +71,16 @@ def translated(error: KubeError, key: Key | None = None) -> JobError:
             "Check the network and the server's address in your kubeconfig.",
         )
     return JobError(str(error), "Try again; if it persists, look at the API server's log.")
+
+
+def server_words(error: K8sApiException) -> str:
+    """What is wrong, with the server's own words as a line for each thing to mend."""
+    cause = error.__cause__
+    if not isinstance(cause, ApiError) or cause.message not in error.problem:
+        return error.problem
+    said = lines(cause.message, cause.details.get("causes") or ())
+    head = error.problem.removesuffix(cause.message).rstrip(" :") or "the cluster refuses"
+    return f"{head}: {said[0]}" if len(said) == 1 else "\n  ".join([f"{head}:", *said])
 
 
 def _answered(error: ApiError, key: Key | None) -> JobError:
@@ -156,6 +167,12 @@ def _kind(path: str) -> str:
     rest = parts[2:] if group else parts[1:]
     rest = rest[2:] if rest[:1] == ["namespaces"] and len(rest) > 2 else rest
     return f"{rest[0]}.{group}" if group and rest else "".join(rest[:1]) or path
+
+
+def job_changed(key: Key) -> JobChanged:
+    return JobChanged(
+        f"job {key} has changed since it was read", "Read it again, and repeat what you asked for."
+    )
 
 
 def no_job(key: Key) -> JobNotFound:

@@ -20,6 +20,7 @@ from mpi_trainer.sdk.backends.cluster.connections import ApiServer
 from mpi_trainer.sdk.backends.cluster.kinds import Kind
 from mpi_trainer.sdk.backends.cluster.observed import view_summary
 from mpi_trainer.sdk.backends.cluster.watches import list_and_watch
+from mpi_trainer.sdk.backends.job_facts import unversioned
 
 _PASSED_OVER: Final = (NotFound, Forbidden)
 _MOST_WAITING: Final = 1000
@@ -76,6 +77,6 @@ async def _watch(
                 if isinstance(change, Deleted):
                     known.pop(job.key, None)
                     await found.put(JobChange(job, deleted=True))
-                elif known.get(job.key) != job:
-                    known[job.key] = job
+                elif known.get(job.key) != (shown := unversioned(job)):
+                    known[job.key] = shown
                     await found.put(JobChange(job))

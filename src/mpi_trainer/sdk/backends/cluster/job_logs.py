@@ -52,6 +52,7 @@ class _Filter(msgspec.Struct, frozen=True):
     since: datetime | None
     attempt: int | None
     lines: LineFilter
+    held: int
 
     def takes(self, line: LogLine) -> bool:
         return self.lines.takes(line.pod, line.rank, line.time.timestamp(), line.text)
@@ -76,11 +77,11 @@ class _Reader:
     def __init__(self, server: ApiServer, speaker: NumberedPod, wanted: _Filter, mark: str) -> None:
         pod = speaker.pod
         since = wanted.since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if wanted.since else ""
-        self.log = PodLog(server, pod, since)
+        self.log = PodLog(server, pod, since, wanted.held)
         self._pod = pod
         self.place = -1 if pod.role == "launcher" else pod.index
         self.attempt = speaker.attempt
-        self._stream = RankLines(pod.name, pod.role, "stdout")
+        self._stream = RankLines(pod.name, pod.role, "stdout", wanted.held)
         self._wanted = wanted
         self.notes = _noted(mark)
         self._last = datetime.fromtimestamp(0, UTC)
@@ -338,6 +339,7 @@ def _filter(query: LogQuery) -> _Filter:
         since=query.since,
         attempt=query.attempt,
         lines=LineFilter(query),
+        held=query.held,
     )
 
 

@@ -18,6 +18,7 @@ from mpi_trainer.api.kinds.labels import LABEL_JOB, LABEL_JOBSET, LABEL_OPERATOR
 from mpi_trainer.api.kinds.meta import ObjectMeta
 from mpi_trainer.api.kinds.mpijob import LAUNCHER, MPIJob, MPIJobStatus
 from mpi_trainer.api.kinds.trainjob import TrainJob
+from mpi_trainer.api.yaml import typed
 from mpi_trainer.api.yaml.decode import decode
 from mpi_trainer.decide.trainjob import status_annotations
 from mpi_trainer.kube.resources import MPIJOBS, TRAINJOBS, Resource
@@ -70,7 +71,7 @@ def _mpijob(data: Object) -> JobView:
 
 
 def _trainjob(data: Object) -> JobView:
-    job = decode(TrainJob, data).value
+    job = _sound(data)
     notes = status_annotations.read(job.metadata.annotations)
     found = tuple(_conditions(job, notes))
     return JobView(
@@ -92,6 +93,14 @@ def _trainjob(data: Object) -> JobView:
         conditions=found,
         suspend=bool(job.spec.suspend),
     )
+
+
+def _sound(data: Object) -> TrainJob:
+    """The quick way for what is sound, as lists hold thousands; the lenient one for any other."""
+    try:
+        return typed.convert(data, TrainJob)
+    except msgspec.ValidationError:
+        return decode(TrainJob, data).value
 
 
 def _child_count(job: TrainJob, name: str, wanted: int) -> ReplicaCount:

@@ -48,6 +48,7 @@ from mpi_trainer.sdk.backends.cluster import choices, code, namespace_limits
 from mpi_trainer.sdk.backends.cluster.connections import ApiServer
 from mpi_trainer.sdk.backends.cluster.defaults import with_ranks
 from mpi_trainer.sdk.backends.cluster.details import workloads_of
+from mpi_trainer.sdk.backends.cluster.errors import job_changed
 from mpi_trainer.sdk.backends.cluster.find import FoundJob, find
 from mpi_trainer.sdk.backends.cluster.kinds import MPIJOB, TRAINJOB, Kind
 from mpi_trainer.sdk.errors import JobError
@@ -282,15 +283,27 @@ def _own(kind: Kind, spec: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
-async def delete(server: ApiServer, resource: Resource, key: Key, uid: str) -> None:
-    """Returns when nothing of that very job is left, whoever deleted it.
+async def delete(
+    server: ApiServer, resource: Resource, key: Key, uid: str, version: str = ""
+) -> None:
+    """Returns when nothing of that very job is left, whoever deleted it. JobChanged where it has
+    another `version` by now.
 
     Foreground deletion: the job's object is the last to go, so its end is the end of everything.
     """
-    request = requests.delete(resource, key.namespace, key.name, uid=uid, propagation="Foreground")
+    request = requests.delete(
+        resource,
+        key.namespace,
+        key.name,
+        uid=uid,
+        resource_version=version,
+        propagation="Foreground",
+    )
     try:
         await server.call(request, None)
-    except (NotFound, Conflict):
+    except (NotFound, Conflict) as error:
+        if version and isinstance(error, Conflict):
+            raise job_changed(key) from error
         # Somebody was quicker, and another job may bear the name by now.
         return
     async with aclosing(server.watches.follow(resource, key)) as states:

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Literal
 
+import msgspec
+
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds import pod_status
 from mpi_trainer.api.kinds.annotations import ATTEMPT
@@ -26,13 +28,15 @@ from mpi_trainer.api.kinds.meta import ApiValue
 from mpi_trainer.api.kinds.mpijob import OPEN_MPI, WORKER, MPIJobStatus
 from mpi_trainer.api.kinds.pod_status import DetailedContainerStatus, Terminated
 from mpi_trainer.api.kinds.trainjob import TrainerStatus
+from mpi_trainer.api.validation.resources import GPUS
+from mpi_trainer.api.yaml import typed
 from mpi_trainer.api.yaml.decode import decode
 from mpi_trainer.decide import agent_summary, reasons
 from mpi_trainer.decide.observed import UNRECORDED, End
 from mpi_trainer.diagnose import agent_facts, evidence
 from mpi_trainer.diagnose.progress import Progress
 from mpi_trainer.layout.agent.summary import Summary
-from mpi_trainer.sdk.backends import views
+from mpi_trainer.sdk.backends import job_facts, views
 from mpi_trainer.sdk.backends.backend import (
     EventInfo,
     JobSummary,
@@ -45,6 +49,7 @@ from mpi_trainer.sdk.backends.views import LONG_AGO
 
 _ROLES = (LABEL_REPLICA_TYPE, LABEL_ROLE, LABEL_REPLICATED_JOB)
 _FIRST = frozenset({"launcher", "master", "chief"})
+_GPUS = tuple(name.encode() for name in GPUS)
 
 
 class Meta(evidence.Meta, frozen=True):
@@ -56,11 +61,27 @@ class Meta(evidence.Meta, frozen=True):
 
 
 class _Replicas(ApiValue, frozen=True):
+    """`template` is read only where it names a GPU: of thousands of jobs that takes seconds."""
+
     replicas: int | None = None
+    template: msgspec.Raw = msgspec.Raw(b"{}")
+
+    @property
+    def gpus(self) -> int:
+        text = bytes(self.template)
+        if not any(name in text for name in _GPUS):
+            return 0
+        pods = 1 if self.replicas is None else max(self.replicas, 0)
+        return pods * job_facts.template_gpus(_object(text))
+
+
+class _RunPolicy(ApiValue, frozen=True):
+    suspend: bool | None = None
 
 
 class _Spec(ApiValue, frozen=True):
     slots_per_worker: int | None = None
+    run_policy: _RunPolicy | None = None
     mpi_implementation: str | None = None
     mpi_replica_specs: Mapping[str, _Replicas] | None = None
 
@@ -143,22 +164,38 @@ def selector(key: Key) -> str:
 
 
 def summary(found: Listed) -> JobSummary:
-    status, spec = found.status, found.spec
+    status, spec, meta = found.status, found.spec, found.metadata
     state = c.state(status.conditions)
     current = c.find(status.conditions, state)
-    worker = (spec.mpi_replica_specs or {}).get(WORKER, _Replicas(replicas=0))
+    replicas = spec.mpi_replica_specs or {}
+    worker = replicas.get(WORKER, _Replicas(replicas=0))
+    waiting = waits_for(status.conditions)
     return JobSummary(
-        key=Key(found.metadata.namespace, found.metadata.name),
+        key=Key(meta.namespace, meta.name),
         state=state,
-        created=found.metadata.creation_timestamp,
+        created=meta.creation_timestamp,
         reason=current.reason if current else "",
-        message=waits_for(status.conditions) or (current.message if current else ""),
+        message=waiting or (current.message if current else ""),
         started=status.start_time,
         completed=status.completion_time,
         workers=worker.replicas or 0,
         slots=1 if spec.slots_per_worker is None else spec.slots_per_worker,
         implementation=spec.mpi_implementation or OPEN_MPI,
+        uid=meta.uid,
+        resource_version=meta.resource_version,
+        gpus=sum(one.gpus for one in replicas.values()),
+        queue=job_facts.queue(meta.labels),
+        owner=job_facts.owner(meta.annotations),
+        suspend=bool(spec.run_policy and spec.run_policy.suspend),
+        waits_for=waiting,
     )
+
+
+def _object(text: bytes) -> dict[str, Any]:
+    try:
+        return typed.decode(text, dict[str, Any])
+    except msgspec.MsgspecError:
+        return {}
 
 
 def view_summary(job: JobView) -> JobSummary:

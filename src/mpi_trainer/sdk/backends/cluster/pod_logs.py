@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from mpi_trainer.api import bounds
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.errors import ApiError, KubeError, NotFound, ServerFault
 from mpi_trainer.kube.requests import LogOptions
@@ -29,12 +30,16 @@ _NOT_YET: Final = 400
 
 
 class PodLog:
-    """A reader with a memory of how far it came."""
+    """A reader with a memory of how far it came. Lines of more than `longest` bytes come in
+    parts."""
 
-    def __init__(self, server: ApiServer, pod: Pod, since: str = "") -> None:
+    def __init__(
+        self, server: ApiServer, pod: Pod, since: str = "", longest: int = bounds.HELD
+    ) -> None:
         self._server = server
         self._pod = pod
         self._since = since
+        self._longest = longest
         self._place = LogPosition()
         self._restarts = 0
         self.over = False
@@ -135,7 +140,7 @@ class PodLog:
         self._place.resume()
         meta = self._pod.metadata
         request = requests.logs(meta.namespace, meta.name, options)
-        async with aclosing(self._server.streams.lines(request)) as lines:
+        async with aclosing(self._server.streams.lines(request, self._longest)) as lines:
             async for line in lines:
                 self._server.outages.note_answer()
                 entry = self._place.take(line)

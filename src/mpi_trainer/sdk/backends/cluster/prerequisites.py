@@ -18,8 +18,8 @@ from mpi_trainer.api.validation.resources import is_device
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.errors import KubeError, NotFound
 from mpi_trainer.kube.resources import CONFIGMAPS, NODES, PERSISTENT_VOLUME_CLAIMS, Resource
-from mpi_trainer.sdk.backends.cluster.choices import LOCAL_QUEUES
 from mpi_trainer.sdk.backends.cluster.connections import ApiServer
+from mpi_trainer.sdk.backends.cluster.queues import LOCAL_QUEUES
 
 
 async def missing(server: ApiServer, job: MPIJob) -> list[str]:

@@ -1,4 +1,5 @@
-"""How far jobs are, by the end of the logs where programs print it.
+"""How far jobs are, by the end of the logs where programs print it; and whether they seem stuck,
+as their agent has written there.
 
 A list reads few logs and not for long (`MOST_JOBS`, `SECONDS`): the newest running jobs say how far
 they are, and others only what their own objects say. A log that cannot be had is no error.
@@ -21,12 +22,14 @@ from mpi_trainer.api.kinds.labels import (
     LABEL_ROLE,
 )
 from mpi_trainer.api.names import LABEL_LENGTH
+from mpi_trainer.diagnose import suspicion
 from mpi_trainer.diagnose.progress import Progress, Tracker
 from mpi_trainer.diagnose.rank_lines import RankLines
 from mpi_trainer.kube import lists, requests
 from mpi_trainer.kube.errors import KubeError
 from mpi_trainer.kube.requests import LogOptions, Request
 from mpi_trainer.kube.resources import MPIJOBS, PODS, TRAINJOBS
+from mpi_trainer.layout.agent.quiet import QuietReader
 from mpi_trainer.sdk.backends.backend import JobSummary, Key
 from mpi_trainer.sdk.backends.cluster import observed
 from mpi_trainer.sdk.backends.cluster.connections import ApiServer
@@ -46,11 +49,18 @@ _SPEAKERS: Final = {
 """by kind, the label with the job's name, and which of its pods print how far it is"""
 
 
-async def progress(server: ApiServer, pods: Iterable[observed.Pod]) -> Progress | None:
+class LogEnd(msgspec.Struct, frozen=True):
+    """What the end of a log says. `suspicion` is empty where the job does not seem stuck."""
+
+    progress: Progress | None = None
+    suspicion: str = ""
+
+
+async def log_end(server: ApiServer, pods: Iterable[observed.Pod]) -> LogEnd:
     """What the newest launcher says."""
     launchers = [p for p in pods if p.role == "launcher" and p.status.phase != "Pending"]
     if not launchers:
-        return None
+        return LogEnd()
     newest = max(launchers, key=lambda p: (p.attempt, p.metadata.creation_timestamp))
     return await _read(server, newest, _log(newest))
 
@@ -72,7 +82,7 @@ async def with_progress(
         left = deadline - loop.time()
         if left > 0:
             request = msgspec.structs.replace(_log(pod, _BYTES), timeout=left, tries=1)
-            found[kind, key] = await _read(server, pod, request)
+            found[kind, key] = (await _read(server, pod, request)).progress
 
     try:
         async with asyncio.timeout_at(deadline):
@@ -117,15 +127,19 @@ def _log(pod: observed.Pod, limit: int | None = None) -> Request:
     return requests.logs(pod.metadata.namespace, pod.name, options)
 
 
-async def _read(server: ApiServer, pod: observed.Pod, request: Request) -> Progress | None:
+async def _read(server: ApiServer, pod: observed.Pod, request: Request) -> LogEnd:
     try:
         text = await server.client.fetch(request)
     except KubeError:
-        return None
-    tracker, place = Tracker(), LogPosition()
+        return LogEnd()
+    tracker, place, quiet = Tracker(), LogPosition(), QuietReader()
     stream = RankLines(pod.name, "launcher", "stdout")
     for line in text.split(b"\n"):
         entry = place.take(line) if line else None
-        for one in stream.feed(entry.text + b"\n") if entry else ():
-            tracker.see(entry.time.timestamp() if entry else 0.0, one.text)
-    return tracker.progress
+        if entry is None:
+            continue
+        for one in stream.feed(entry.text + b"\n"):
+            tracker.see(entry.time.timestamp(), one.text)
+        for event in stream.events:
+            quiet.read_line(event)
+    return LogEnd(tracker.progress, suspicion.text(quiet.quiet))

@@ -125,7 +125,12 @@ class _Watch:
 
 
 async def list_and_watch(
-    client: Client, outages: Outages, resource: Resource, namespace: str, fields: str = ""
+    client: Client,
+    outages: Outages,
+    resource: Resource,
+    namespace: str,
+    fields: str = "",
+    labels: str = "",
 ) -> AsyncGenerator[Change, None]:
     """All objects as one page, then every change; a page again where the watch has broken."""
     version, tried = "", 0
@@ -134,13 +139,18 @@ async def list_and_watch(
             if not version:
                 # Only the answer to a list proves that the server is back.
                 page = await lists.list_all(
-                    client, resource, dict[str, Any], namespace=namespace, fields=fields
+                    client,
+                    resource,
+                    dict[str, Any],
+                    namespace=namespace,
+                    fields=fields,
+                    labels=labels,
                 )
                 outages.note_answer()
                 version, tried = page.resource_version, 0
                 yield page
             request = requests.watch(
-                resource, namespace, fields=fields, resource_version=version, seconds=SECONDS
+                resource, namespace, labels, fields, resource_version=version, seconds=SECONDS
             )
             async with aclosing(watch(client, request, dict[str, Any])) as events:
                 async for event in events:

@@ -7,28 +7,28 @@ processes see the same. Following means looking often; a look at a quiet job cos
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.kinds import conditions
 from mpi_trainer.api.kinds.annotations import RESTARTS
 from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus
-from mpi_trainer.api.kinds.runtime import CLUSTER, NAMESPACED, Runtime
+from mpi_trainer.api.kinds.runtime import Runtime
 from mpi_trainer.api.kinds.trainjob import RuntimeRef, TrainJob
-from mpi_trainer.api.spelling import nearest
 from mpi_trainer.local.errors import LocalError
-from mpi_trainer.local.execute.settings import CLAIMS, LocalSettings, current_settings
-from mpi_trainer.local.jobs import shipped_runtimes, store
+from mpi_trainer.local.execute.settings import LocalSettings, current_settings
+from mpi_trainer.local.jobs import code_folders, store
 from mpi_trainer.local.jobs.jobdir import JobDir, JobState, PodState
-from mpi_trainer.local.mpi import distributions
-from mpi_trainer.local.paths import claims_dir
 from mpi_trainer.local.pods import access
+from mpi_trainer.sdk.backends import permissions
 from mpi_trainer.sdk.backends.backend import (
     ALL_JOBS,
+    Backend,
     EventInfo,
     JobChange,
     JobDetails,
@@ -40,27 +40,40 @@ from mpi_trainer.sdk.backends.backend import (
     LogLine,
     LogQuery,
     PodInfo,
+    Project,
     QueueInfo,
+    QuotaInfo,
 )
-from mpi_trainer.sdk.backends.local import job_logs
+from mpi_trainer.sdk.backends.job_facts import unversioned
+from mpi_trainer.sdk.backends.local import choices, job_logs
+from mpi_trainer.sdk.backends.local.live import LocalLive
 from mpi_trainer.sdk.backends.local.observed import (
     chosen,
     find,
     job_not_found,
-    job_view,
     local_errors,
     pod_info,
     rank_infos,
     readable,
-    summary,
+    summaries,
     view,
 )
+from mpi_trainer.sdk.backends.local.submission import submitted, submitted_with_code
+from mpi_trainer.sdk.backends.permissions import Permission
 from mpi_trainer.sdk.backends.usage import JobUsage, between
 from mpi_trainer.sdk.backends.views import details_summary
-from mpi_trainer.sdk.errors import JobError, JobExists, JobNotFound, RuntimeNotFound, VolumeNotFound
+from mpi_trainer.sdk.errors import (
+    JobChanged,
+    JobError,
+    JobNotFound,
+    RuntimeNotFound,
+)
 
 if TYPE_CHECKING:
+    from mpi_trainer.api.yaml.load import JobFile
     from mpi_trainer.local.execute.prepare import LocalRun
+    from mpi_trainer.plan.comparison import Difference
+    from mpi_trainer.sdk.code.bundle import Bundle
 
 replace = msgspec.structs.replace
 
@@ -85,6 +98,10 @@ class LocalBackend:
     def namespace(self) -> str:
         return "default"
 
+    @property
+    def live(self) -> LocalLive:
+        return LocalLive(self.details_now, self._kind)
+
     def of_kind(self, kind: str) -> LocalBackend:
         return LocalBackend(self._settings, kind)
 
@@ -97,7 +114,7 @@ class LocalBackend:
 
         settings = self._settings or current_settings()
         chosen = runtime or await self.runtime(job.spec.runtime_ref, job.namespace)
-        return await asyncio.to_thread(_submit, lambda: prepare_train(job, chosen, settings))
+        return await asyncio.to_thread(submitted, lambda: prepare_train(job, chosen, settings))
 
     def create_now(self, job: MPIJob, workdir: str = "") -> JobView:
         from mpi_trainer.local.execute.prepare import prepare
@@ -105,13 +122,22 @@ class LocalBackend:
         settings = self._settings or current_settings()
         if workdir:
             settings = replace(settings, cwd=str(Path(workdir).resolve()))
-        return _submit(lambda: prepare(job, settings))
+        return submitted(lambda: prepare(job, settings))
+
+    async def create_with_code(self, job: MPIJob, packed: Bundle) -> JobView:
+        settings = self._settings or current_settings()
+        return await asyncio.to_thread(submitted_with_code, job, settings, packed.data)
 
     async def copy(self, job: MPIJob, original: Key) -> JobView:
-        """It runs as the original did: in its directory, with its MPI and its materials."""
+        """It runs as the original did: in its directory, with its MPI and its materials. Code that
+        came with the original is unpacked again."""
         with readable(original):
             settings = find(original).settings()
-        return await LocalBackend(settings).create(job)
+        if not settings.code:
+            return await LocalBackend(settings).create(job)
+        with local_errors():
+            packed = await asyncio.to_thread(code_folders.packed, settings.code)
+        return await asyncio.to_thread(submitted_with_code, job, settings, packed)
 
     async def get(self, key: Key) -> JobView:
         return self.get_now(key)
@@ -154,6 +180,11 @@ class LocalBackend:
             for key, pods in first.items()
         }
 
+    async def cpus_in_use(self, namespace: str | None = None) -> float | None:
+        found = await self.list(namespace)
+        used = await self.usage([job.key for job in found if job.state == conditions.RUNNING])
+        return sum(pod.cpus or 0.0 for job in used.values() for pod in job.pods)
+
     async def _pods(self, key: Key) -> tuple[PodInfo, ...] | None:
         """None where the job is not there."""
         try:
@@ -167,13 +198,13 @@ class LocalBackend:
     async def list(
         self, namespace: str | None = None, query: JobQuery = ALL_JOBS
     ) -> Sequence[JobSummary]:
-        return self.list_now(namespace, query)
+        return await asyncio.to_thread(self.list_now, namespace, query)
 
     def list_now(
         self, namespace: str | None = None, query: JobQuery = ALL_JOBS
     ) -> Sequence[JobSummary]:
         with local_errors():
-            found = [summary(folder, state) for folder, state in store.states(namespace)]
+            found = [*summaries(namespace)]
         if query.labels or query.manifests:
             found = list(chosen(found, query))
         if self._kind:
@@ -195,7 +226,7 @@ class LocalBackend:
             for key in known.keys() - now.keys():
                 yield JobChange(known[key], deleted=True)
             for key, job in now.items():
-                if known.get(key) != job:
+                if key not in known or unversioned(known[key]) != unversioned(job):
                     yield JobChange(job)
             known = now
             await asyncio.sleep(LIST_SECONDS)
@@ -223,13 +254,13 @@ class LocalBackend:
             self._find(key)
         return job_logs.lines(key, query)
 
-    async def suspend(self, key: Key) -> JobView:
-        return self._suspend(key, True)
+    async def suspend(self, key: Key, seen: JobView | None = None) -> JobView:
+        return self._suspend(key, True, seen)
 
-    async def resume(self, key: Key) -> JobView:
-        return self._suspend(key, False)
+    async def resume(self, key: Key, seen: JobView | None = None) -> JobView:
+        return self._suspend(key, False, seen)
 
-    def _suspend(self, key: Key, wanted: bool) -> JobView:
+    def _suspend(self, key: Key, wanted: bool, seen: JobView | None) -> JobView:
         folder = self._find(key)
         if view(folder, key).finished:
             verb = "suspended" if wanted else "resumed"
@@ -237,16 +268,23 @@ class LocalBackend:
                 f"job {key} has ended and cannot be {verb}",
                 f"Run it again: `odh mpijob restart {key.typed}`.",
             )
+
+        def change(job: MPIJob) -> MPIJob:
+            _check_seen(folder, key, seen)
+            return _with_suspend(job, wanted)
+
         with readable(key):
-            store.edit(folder, lambda job: _with_suspend(job, wanted))
+            store.edit(folder, change)
         return view(folder, key)
 
-    async def restart(self, key: Key) -> JobView:
+    async def restart(self, key: Key, seen: JobView | None = None) -> JobView:
         if not self.get_now(key).finished:
-            await self.suspend(key)
+            await self.suspend(key, seen)
+            seen = None
             if await self._empty(key):
                 return await self.resume(key)
         folder = self._find(key)
+        _check_seen(folder, key, seen)
         with readable(key):
             await asyncio.to_thread(store.restart, folder, _again)
         return view(folder, key)
@@ -265,8 +303,32 @@ class LocalBackend:
                 return True
             await asyncio.sleep(LOOK_SECONDS)
 
-    async def delete(self, key: Key) -> None:
-        await asyncio.to_thread(store.remove, self._find(key))
+    async def delete(self, key: Key, seen: JobView | None = None) -> None:
+        folder = self._find(key)
+        _check_seen(folder, key, seen)
+        await asyncio.to_thread(store.remove, folder)
+
+    async def refusals(self, job: MPIJob | TrainJob) -> Sequence[str]:
+        try:
+            run = await _prepared(self, job, self._settings or current_settings())
+            await asyncio.to_thread(run.run_plan)
+        except InvalidJob as error:
+            return tuple(map(str, error.errors))
+        except (LocalError, RuntimeNotFound) as error:
+            return (f"{error.problem}; {error.hint}" if error.hint else error.problem,)
+        return ()
+
+    async def differences(self, file: JobFile, namespace: str) -> Sequence[Difference]:
+        raise JobError(
+            "there is no cluster to compare with: jobs run on this machine",
+            "Choose a cluster with KUBECONFIG, --kubeconfig or --context.",
+        )
+
+    async def user(self) -> str:
+        """The account that this process runs under."""
+        from getpass import getuser
+
+        return getuser()
 
     async def run_in(self, key: Key, pod: str, command: Sequence[str]) -> int:
         folder = self._find(key)
@@ -304,19 +366,16 @@ class LocalBackend:
 
     async def runtimes(self, namespace: str) -> Sequence[Runtime]:
         """Those that we ship, whatever the namespace."""
-        found = (shipped_runtimes.runtime(name) for name in shipped_runtimes.names())
-        return [one for one in found if one is not None]
+        return choices.runtimes()
 
     async def runtime(self, ref: RuntimeRef, namespace: str) -> Runtime:
-        found = None if ref.kind == NAMESPACED else shipped_runtimes.runtime(ref.name)
-        if found is None:
-            known = shipped_runtimes.names()
-            meant = nearest(ref.name, known)
-            raise RuntimeNotFound(
-                f"{ref.kind or CLUSTER} {ref.name} not found on this machine",
-                f"Did you mean {meant}?" if meant else f"Use one of {', '.join(known)}.",
-            )
-        return found
+        return choices.runtime(ref)
+
+    async def projects(self) -> Sequence[Project]:
+        return [Project(name) for name in await self.namespaces()]
+
+    async def permissions(self, namespace: str) -> Sequence[Permission]:
+        return permissions.everything()
 
     async def namespaces(self) -> Sequence[str]:
         with local_errors():
@@ -327,16 +386,13 @@ class LocalBackend:
 
     async def volume(self, name: str, namespace: str) -> Mapping[str, Any]:
         settings = self._settings or current_settings()
-        own = claims_dir() / namespace / name
-        if name not in settings.claims and not own.is_dir():
-            raise VolumeNotFound(
-                f"volume {name} not found: no directory of this machine is given for it",
-                f"Give one with {CLAIMS}={name}=/path/to/it, or make {own}.",
-            )
-        return {"persistentVolumeClaim": {"claimName": name}}
+        return choices.volume(name, namespace, settings.claims)
 
     async def queues(self, namespace: str) -> Sequence[QueueInfo]:
         """None: jobs of this machine wait for its CPUs and memory, in the order of their coming."""
+        return ()
+
+    async def quotas(self, namespace: str) -> Sequence[QuotaInfo]:
         return ()
 
     async def prune(self, namespace: str | None, older_than_seconds: float) -> Sequence[Key]:
@@ -356,21 +412,22 @@ def _place(job: JobSummary) -> tuple[str, ...]:
     return job.key.namespace, job.key.name
 
 
-def _submit(prepared: Callable[[], LocalRun]) -> JobView:
-    with local_errors():
-        local = prepared()
-        local.run_plan()
-        distributions.install(local.distribution, lambda seconds: None)
-    try:
-        with local_errors():
-            stored = store.submit(local.job, local.settings)
-    except store.JobTaken as error:
-        key = Key(local.job.namespace, local.job.name)
-        raise JobExists(
-            f"job {key} already exists",
-            f"Choose another name, or remove it: `odh mpijob delete {key.typed}`.",
-        ) from error
-    return job_view(stored, local.settings.train)
+def _check_seen(folder: JobDir, key: Key, seen: JobView | None) -> None:
+    if seen is not None and view(folder, key).manifest != seen.manifest:
+        raise JobChanged(
+            f"job {key} has changed since it was read",
+            "Read it again, and repeat what you asked for.",
+        )
+
+
+async def _prepared(backend: Backend, job: MPIJob | TrainJob, settings: LocalSettings) -> LocalRun:
+    """The job as it would run; raises what speaks against it."""
+    from mpi_trainer.local.execute.prepare import prepare, prepare_train
+
+    if isinstance(job, MPIJob):
+        return await asyncio.to_thread(prepare, job, settings)
+    runtime = await backend.runtime(job.spec.runtime_ref, job.namespace)
+    return await asyncio.to_thread(prepare_train, job, runtime, settings)
 
 
 def _running_pod(folder: JobDir, key: Key, name: str) -> PodState:

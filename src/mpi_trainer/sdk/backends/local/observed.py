@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from getpass import getuser
 from typing import Any
 
 import msgspec
@@ -77,13 +78,25 @@ def job_view(job: MPIJob, train: SubmittedTrainJob | None) -> JobView:
     return mpijob_view(job, trainjob_status.wire(train, job))
 
 
-def summary(folder: JobDir, state: JobState | Damaged) -> JobSummary:
+def summaries(namespace: str | None) -> Iterator[JobSummary]:
+    """Of every job that is there."""
+    owner = getuser()
+    for folder, state in store.states(namespace):
+        try:
+            yield _summary(folder, state, owner)
+        except FileNotFoundError:
+            continue  # deleted just now
+        except Damaged as damage:
+            yield _summary(folder, damage, owner)
+
+
+def _summary(folder: JobDir, state: JobState | Damaged, owner: str) -> JobSummary:
     key = Key(folder.namespace, folder.name)
     if isinstance(state, Damaged):
         made = datetime.fromtimestamp(0, UTC)
         with suppress(FileNotFoundError):
             made = datetime.fromtimestamp(folder.path.stat().st_mtime, UTC)
-        return JobSummary(key, conditions.FAILED, made, DAMAGED, str(state))
+        return JobSummary(key, conditions.FAILED, made, DAMAGED, str(state), owner=owner)
     found = state.status.conditions
     current = conditions.find(found, conditions.state(found))
     return JobSummary(
@@ -99,6 +112,14 @@ def summary(folder: JobDir, state: JobState | Damaged) -> JobSummary:
         implementation=state.implementation,
         progress=state.progress,
         kind=state.kind,
+        uid=state.uid,
+        resource_version=folder.version(),
+        gpus=state.gpus,
+        queue=state.queue,
+        runtime=state.runtime,
+        owner=owner,
+        suspend=not conditions.finished(found) and folder.asks_suspension(),
+        waits_for=state.waits_for,
     )
 
 
