@@ -1,0 +1,64 @@
+"""Which jobs of a list are asked for, and how many each other choice would give. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+import msgspec
+
+from mpi_trainer.sdk.backends.backend import JobSummary
+from mpi_trainer.server.values import Facets, State
+
+MOST_VALUES: Final = 200
+"""of one facet: a cluster may have thousands of owners"""
+
+
+class Filters(msgspec.Struct, frozen=True, rename="camel"):
+    """`name` is a part of it; `labelSelector` is as kubectl writes it; of the others a job has one
+    of the values."""
+
+    state: tuple[State, ...] = ()
+    name: str = ""
+    label_selector: str = ""
+    implementation: str = ""
+    kind: tuple[str, ...] = ()
+    queue: tuple[str, ...] = ()
+    runtime: tuple[str, ...] = ()
+    owner: tuple[str, ...] = ()
+
+
+def counted(jobs: Iterable[JobSummary], asked: Filters) -> tuple[list[JobSummary], Facets]:
+    """The jobs that all filters take, and the facets. A job that only one filter refuses counts
+    for that one's facet."""
+    chosen: Mapping[str, tuple[str, ...]] = {
+        name: given for name in _VALUES if (given := getattr(asked, name, ()))
+    }
+    counts: dict[str, Counter[str]] = {name: Counter() for name in _VALUES}
+    taken = []
+    for job in jobs:
+        if asked.name not in job.key.name or asked.implementation not in ("", job.implementation):
+            continue
+        refusing = [name for name, given in chosen.items() if _VALUES[name](job) not in given]
+        if len(refusing) > 1:
+            continue
+        if not refusing:
+            taken.append(job)
+        for name in refusing or _VALUES:
+            counts[name][_VALUES[name](job)] += 1
+    return taken, Facets(**{name: _frequent(found) for name, found in counts.items()})
+
+
+def _frequent(found: Counter[str]) -> dict[str, int]:
+    return {value: number for value, number in found.most_common(MOST_VALUES + 1) if value}
+
+
+_VALUES: Final[Mapping[str, Callable[[JobSummary], str]]] = {
+    "state": lambda job: job.state,
+    "kind": lambda job: job.kind,
+    "queue": lambda job: job.queue,
+    "runtime": lambda job: job.runtime,
+    "owner": lambda job: job.owner,
+    "namespace": lambda job: job.key.namespace,
+}

@@ -1,0 +1,1 @@
+"""What changes while somebody looks: jobs, one job, its log, as events."""

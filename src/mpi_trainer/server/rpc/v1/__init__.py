@@ -1,0 +1,1 @@
+"""Code made from proto/mpitrainer/v1."""

@@ -1,0 +1,83 @@
+"""Figures of many jobs, as a page of them shows."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from mpi_trainer.sdk.backends.backend import JobSummary, Key
+from mpi_trainer.server.overview import SHOWN, overview
+
+NOW = datetime(2026, 1, 8, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+def job(
+    name: str, state: str, began: float = 2, ended: float | None = 1, **more: Any
+) -> JobSummary:
+    """Times are hours before now."""
+    started = None if state in ("Created", "Suspended") else NOW - began * HOUR
+    over = NOW - ended * HOUR if ended is not None and state in ("Succeeded", "Failed") else None
+    return JobSummary(
+        Key("team", name), state, NOW - (began + 1) * HOUR, started=started, completed=over, **more
+    )
+
+
+def test_ends_are_counted_within_the_time() -> None:
+    jobs = [
+        job("a", "Succeeded", 5, 1),
+        job("b", "Succeeded", 3, 1),
+        job("c", "Failed", 5, 2),
+        job("d", "Failed", 50, 40),
+    ]
+    found = overview(jobs, 24, NOW, 1.5)
+    assert (found.total, found.states) == (4, {"Succeeded": 2, "Failed": 2})
+    assert (found.succeeded, found.failed) == (2, 1)
+    assert found.success_rate == pytest.approx(2 / 3)
+    assert found.average_seconds == 3 * 3600
+    assert [one.name for one in found.failed_lately] == ["c"]
+    assert (found.cpus_in_use, found.notes) == (1.5, ())
+
+
+def test_nothing_is_made_up_where_nothing_ended_and_nobody_measured() -> None:
+    found = overview([], 24, NOW, None, ("a note",))
+    assert (found.success_rate, found.average_seconds, found.cpus_in_use) == (None, None, None)
+    assert found.notes[0] == "a note" and "metrics API" in found.notes[1]
+
+
+def test_gpu_hours_are_those_within_the_time() -> None:
+    jobs = [
+        job("before", "Succeeded", 50, 40, gpus=8),
+        job("across", "Succeeded", 30, 20, gpus=2),
+        job("still", "Running", 3, gpus=4),
+        job("none", "Running", 3),
+        job("waits", "Created", gpus=8),
+    ]
+    found = overview(jobs, 24, NOW, 0.0)
+    assert found.gpu_hours == pytest.approx(2 * 4 + 4 * 3)
+    assert found.gpus_in_use == 4
+
+
+def test_a_job_that_somebody_suspended_does_not_wait() -> None:
+    jobs = [
+        job("new", "Created", 1),
+        job("old", "Created", 9),
+        job("again", "Restarting", 5),
+        job("queued", "Suspended", 3, suspend=True, queue="fast"),
+        job("held", "Suspended", suspend=True),
+        job("asked", "Created", suspend=True),
+    ]
+    assert [one.name for one in overview(jobs, 24, NOW, 0.0).waiting] == [
+        "old",
+        "again",
+        "queued",
+        "new",
+    ]
+
+
+def test_lists_are_short() -> None:
+    jobs = [job(f"r{n:02}", "Running", n) for n in range(30)]
+    found = overview(jobs, 24, NOW, 0.0)
+    assert [one.name for one in found.running] == [f"r{n:02}" for n in range(SHOWN)]
