@@ -1,0 +1,195 @@
+/** The queues of a project, what its quotas leave, and who waits before whom. */
+import {
+  Bullseye,
+  Content,
+  PageSection,
+  Progress,
+  ProgressMeasureLocation,
+  Spinner,
+  Title,
+} from "@patternfly/react-core";
+import { ListIcon } from "@patternfly/react-icons";
+import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "react-router";
+import { get } from "../api/client";
+import type { JobItem } from "../api/types";
+import { useOneNamespace } from "../app/namespace";
+import { jobPath, paths } from "../app/paths";
+import { Ago } from "../components/Ago";
+import { PageHeading } from "../components/PageHeading";
+import { ProblemAlert } from "../components/ProblemAlert";
+import { TeachingEmptyState } from "../components/TeachingEmptyState";
+import { amount, type QuotaItem } from "../create/model/demand";
+import { type QueueInfo, useQueues, useQuota } from "../create/server";
+import { words } from "../words";
+import { waiting } from "./waiting";
+import "./queues.css";
+
+const said = words.queues;
+
+export default function QueuesPage() {
+  const namespace = useOneNamespace();
+  const found = useQueues(namespace);
+  return (
+    <>
+      <PageHeading title={said.title} about={said.about} />
+      <PageSection hasBodyWrapper={false} isFilled>
+        <div className="odh-queues">
+          {found.isError && (
+            <ProblemAlert
+              title={said.failed}
+              error={found.error}
+              retry={() => void found.refetch()}
+            />
+          )}
+          {found.isPending && (
+            <Bullseye>
+              <Spinner aria-label={words.shell.loading} />
+            </Bullseye>
+          )}
+          {found.data?.length === 0 && (
+            <TeachingEmptyState title={said.none} icon={ListIcon}>
+              {said.noneHelp}
+            </TeachingEmptyState>
+          )}
+          {!!found.data?.length && (
+            <>
+              <Queues items={found.data} />
+              <Waiting namespace={namespace} />
+            </>
+          )}
+          <Quota namespace={namespace} />
+        </div>
+      </PageSection>
+    </>
+  );
+}
+
+function Queues({ items }: { items: readonly QueueInfo[] }) {
+  const { columns } = said;
+  return (
+    <Table aria-label={said.list}>
+      <Thead>
+        <Tr>
+          <Th>{columns.name}</Th>
+          <Th>{columns.clusterQueue}</Th>
+          <Th>{columns.admitted}</Th>
+          <Th>{columns.pending}</Th>
+          <Th screenReaderText={columns.actions} />
+        </Tr>
+      </Thead>
+      <Tbody>
+        {items.map((one) => {
+          const query = new URLSearchParams({ namespace: one.namespace, queue: one.name });
+          return (
+            <Tr key={one.name}>
+              <Td dataLabel={columns.name}>{one.name}</Td>
+              <Td dataLabel={columns.clusterQueue}>{one.clusterQueue}</Td>
+              <Td dataLabel={columns.admitted} className="odh-number">
+                {one.admitted}
+              </Td>
+              <Td dataLabel={columns.pending} className="odh-number">
+                {one.pending}
+              </Td>
+              <Td dataLabel={columns.actions} isActionCell>
+                <Link to={`${paths.jobs}?${query.toString()}`} aria-label={said.jobs(one.name)}>
+                  {said.showJobs}
+                </Link>
+              </Td>
+            </Tr>
+          );
+        })}
+      </Tbody>
+    </Table>
+  );
+}
+
+function Waiting({ namespace }: { namespace: string }) {
+  const { data } = useQuery({
+    queryKey: ["waiting", namespace],
+    refetchInterval: 10_000,
+    queryFn: ({ signal }) =>
+      get("/api/v1/namespaces/{namespace}/jobs", {
+        path: { namespace },
+        query: { state: ["Created", "Suspended"], sortBy: "created", order: "asc", limit: 500 },
+        signal,
+      }),
+  });
+  const groups = waiting(data?.items ?? []);
+  if (groups.length === 0) return null;
+  return (
+    <>
+      <Title headingLevel="h2" size="lg">
+        {said.order}
+      </Title>
+      <Content component="p">{said.orderNote}</Content>
+      {groups.map(({ queue, jobs }) => (
+        <Order key={queue} queue={queue} jobs={jobs} />
+      ))}
+    </>
+  );
+}
+
+function Order({ queue, jobs }: { queue: string; jobs: readonly JobItem[] }) {
+  return (
+    <Table aria-label={said.orderOf(queue)} variant="compact">
+      <Thead>
+        <Tr>
+          <Th>{said.place}</Th>
+          <Th>{said.job}</Th>
+          <Th>{said.waits}</Th>
+          <Th>{said.since}</Th>
+        </Tr>
+      </Thead>
+      <Tbody>
+        {jobs.map((job, n) => (
+          <Tr key={job.uid}>
+            <Td dataLabel={said.place}>{said.ahead(n)}</Td>
+            <Td dataLabel={said.job}>
+              <Link to={jobPath(job)}>{job.name}</Link>
+            </Td>
+            <Td dataLabel={said.waits}>{job.waitsFor || job.message}</Td>
+            <Td dataLabel={said.since}>
+              <Ago time={job.created} />
+            </Td>
+          </Tr>
+        ))}
+      </Tbody>
+    </Table>
+  );
+}
+
+function Quota({ namespace }: { namespace: string }) {
+  const { data, error } = useQuota(namespace);
+  if (data === null) return null;
+  return (
+    <section aria-label={said.quota} className="odh-queues">
+      <Title headingLevel="h2" size="lg">
+        {said.quota}
+      </Title>
+      {error && <ProblemAlert title={said.quotaFailed} error={error} />}
+      {data?.length === 0 && <Content component="p">{said.noQuota}</Content>}
+      {data?.map((one) => (
+        <Bar key={one.name + one.resource} item={one} />
+      ))}
+    </section>
+  );
+}
+
+function Bar({ item }: { item: QuotaItem }) {
+  const [used, hard] = [amount(item.used) ?? 0, amount(item.hard) ?? 0];
+  const share = hard > 0 ? Math.min((100 * used) / hard, 100) : 100;
+  const text = said.used(item.resource, item.used, item.hard);
+  return (
+    <Progress
+      value={share}
+      title={text}
+      label={`${Math.round(share)} %`}
+      measureLocation={ProgressMeasureLocation.outside}
+      variant={share >= 100 ? "danger" : share >= 80 ? "warning" : undefined}
+      valueText={text}
+      aria-label={said.bar(item.name, item.resource)}
+    />
+  );
+}

@@ -1,0 +1,77 @@
+type Action = "suspend" | "resume" | "delete" | "restart";
+
+const jobsOf = (count: number) => (count === 1 ? "1 job" : `${count} jobs`);
+const done = (verb: string) => (count: number, name?: string) => `${name ?? jobsOf(count)} ${verb}`;
+
+export const jobs = {
+  title: "Jobs",
+  about: "MPIJobs and TrainJobs, from every way of creating them.",
+  create: "Create job",
+  search: "Search by name",
+  columns: {
+    name: "Name",
+    namespace: "Project",
+    kind: "Kind",
+    state: "Status",
+    progress: "Progress",
+    workers: "Workers × slots",
+    gpus: "GPUs",
+    queue: "Queue",
+    runtime: "Runtime",
+    owner: "Owner",
+    duration: "Duration",
+    created: "Created",
+  },
+  columnActions: "Actions",
+  chooseColumns: "Choose columns",
+  facets: { state: "Status", kind: "Kind", queue: "Queue", runtime: "Runtime", owner: "Owner" },
+  clearFilters: "Clear filters",
+  pages: "Pages of jobs",
+  chooseAll: "Choose all jobs of this page",
+  choose: (name: string) => `Choose ${name}`,
+  actionsOf: (name: string) => `Actions for ${name}`,
+  progressOf: (name: string) => `Progress of ${name}`,
+  left: (time: string) => `${time} left`,
+  viewLogs: "View logs",
+  clone: "Clone",
+  compare: "Compare",
+  compareHow: "Choose two to four jobs to compare.",
+  actions: { suspend: "Suspend", resume: "Resume", restart: "Restart", delete: "Delete" },
+  withNone: "With selected",
+  withChosen: (count: number) => `With ${count} selected`,
+  clearChoice: "Clear selection",
+  fits: (count: number) => `Applies to ${jobsOf(count)} of these.`,
+  fitsNone: (action: Action) =>
+    `None of these can be ${action === "suspend" ? "suspended" : action === "resume" ? "resumed" : "deleted"}.`,
+  refusals: {
+    readOnly: (kind: string) => `A ${kind} can only be looked at here.`,
+    finished: "It has finished.",
+    suspended: "It is suspended already.",
+    notSuspended: "It is not suspended.",
+  },
+  done: {
+    suspend: done("suspended"),
+    resume: done("resumed"),
+    restart: done("restarted"),
+    delete: done("deleted"),
+  },
+  notDone: (action: Action, name: string) => `Cannot ${action} ${name}`,
+  moreNotDone: (count: number) => `The same for ${jobsOf(count)} more`,
+  deleting: {
+    title: (count: number) => `Delete ${count === 1 ? "this job" : jobsOf(count)}?`,
+    more: (count: number) => `and ${count} more`,
+    gone: "Their pods and logs go with them. What they wrote to volumes stays.",
+    running: (count: number) =>
+      `${jobsOf(count)} not finished: the work since the last checkpoint is lost.`,
+    confirm: "Delete",
+  },
+  cancel: "Cancel",
+  cannotList: "The jobs cannot be listed",
+  empty: {
+    title: "No jobs yet",
+    body: "A job runs one program on several workers, which MPI connects. Create one here, or from a terminal; it appears in this list at once.",
+    command: "odh mpijob create hello --workers 2 -- hostname",
+    filtered: "No job matches",
+    filteredHint: "No job in this project has all that the filters ask for.",
+  },
+};
