@@ -5,13 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
 from mpi_trainer.api.errors import FieldError, InvalidJob
-from mpi_trainer.api.kinds.annotations import ONE_JOB
-from mpi_trainer.api.kinds.meta import ObjectMeta
 from mpi_trainer.api.kinds.mpijob import MPIJob, to_wire
 from mpi_trainer.api.kinds.runtime import CLUSTER, Runtime, serves
 from mpi_trainer.api.kinds.trainjob import TrainJob
@@ -20,7 +18,6 @@ from mpi_trainer.api.yaml import load
 from mpi_trainer.local.errors import LocalError
 
 LARGEST = 4 * 1024 * 1024
-J = TypeVar("J", MPIJob, TrainJob)
 Object = dict[str, Any]
 
 
@@ -63,22 +60,6 @@ def in_namespace(job: MPIJob, namespace: str) -> MPIJob:
         return job
     meta = msgspec.structs.replace(job.metadata, namespace=namespace)
     return msgspec.structs.replace(job, metadata=meta)
-
-
-def as_new(job: J) -> J:
-    """The job without what a server wrote into it: `kubectl get -o yaml` has all of that."""
-    meta = job.metadata
-    kept = {k: v for k, v in meta.annotations.items() if k not in ONE_JOB}
-    fresh = ObjectMeta(
-        name=meta.name,
-        generate_name=meta.generate_name,
-        namespace=meta.namespace,
-        labels=meta.labels,
-        annotations=kept,
-        finalizers=() if meta.uid else meta.finalizers,
-        owner_references=() if meta.uid else meta.owner_references,
-    )
-    return msgspec.structs.replace(job, metadata=fresh, status=type(job)().status)
 
 
 def validated(job: MPIJob) -> tuple[MPIJob, tuple[FieldError, ...]]:

@@ -12,7 +12,7 @@ import click
 from mpi_trainer.api.errors import ExplainedError, InvalidJob
 from mpi_trainer.api.spelling import nearest
 from mpi_trainer.cli.main import FAILED
-from mpi_trainer.kube.errors import ApiError, KubeError
+from mpi_trainer.kube.errors import KubeError
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.sdk.errors import JobError, JobFailed, JobTimeout, K8sApiException
 
@@ -39,7 +39,9 @@ def explained(error: Exception) -> str | None:
     if isinstance(error, InvalidJob):
         return f"error: {error}"
     if isinstance(error, K8sApiException):
-        return worded(_refused(error), error.hint)
+        from mpi_trainer.sdk.backends.cluster.errors import server_words
+
+        return worded(server_words(error), error.hint)
     if isinstance(error, (ExplainedError, LocalError, JobError)):
         return worded(error.problem, error.hint)
     if isinstance(error, KubeError):
@@ -68,18 +70,6 @@ def _hint(error: OSError) -> str:
             "XDG_DATA_HOME: set them to use another disk."
         )
     return "Fix this on the machine and try again."
-
-
-def _refused(error: K8sApiException) -> str:
-    """The server's own words, a line for each thing to mend."""
-    cause = error.__cause__
-    if not isinstance(cause, ApiError) or cause.message not in error.problem:
-        return error.problem
-    from mpi_trainer.diagnose.refusals import lines
-
-    said = lines(cause.message, cause.details.get("causes") or ())
-    head = error.problem.removesuffix(cause.message).rstrip(" :") or "the cluster refuses"
-    return f"{head}: {said[0]}" if len(said) == 1 else "\n  ".join([f"{head}:", *said])
 
 
 def misused(error: click.ClickException) -> str:

@@ -88,7 +88,7 @@ def rendered(data: Any, form: Format) -> str:
 
         return Template(form.path).filled(data)
     if form.kind == "yaml":
-        import yaml
+        from mpi_trainer.api.yaml.written import dumped
 
-        return yaml.safe_dump(data, sort_keys=False, allow_unicode=True).rstrip()
+        return dumped(data).rstrip()
     return msgspec.json.format(msgspec.json.encode(data), indent=2).decode()

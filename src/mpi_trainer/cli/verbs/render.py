@@ -71,7 +71,7 @@ def _planned(
 
 
 def _documents(job: PlannedMPIJob | PlannedTrainJob) -> Iterator[str]:
-    from mpi_trainer.cli.output.yaml import written
+    from mpi_trainer.api.yaml.written import written
 
     head = f"# {job.job.kind} {job.job.namespace}/{job.job.name}; {_OWNER}\n"
     for made in job:

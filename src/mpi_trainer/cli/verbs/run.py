@@ -14,16 +14,19 @@ from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.cli import context
 from mpi_trainer.cli.main import FAILED, INTERRUPTED
 from mpi_trainer.cli.output import terminal
+from mpi_trainer.cli.output.findings import paragraph
 from mpi_trainer.cli.output.mpi_messages import MessageFolder
 from mpi_trainer.cli.parameters import Mount, Pair, check_claims
 from mpi_trainer.cli.verbs.mpi import ensure_installed
 from mpi_trainer.cli.verbs.mpijob.options import Span, whole_seconds
 from mpi_trainer.decide import reasons
+from mpi_trainer.diagnose.finding import Findings
 from mpi_trainer.diagnose.rank_lines import Line
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.execute import preflight, reports
 from mpi_trainer.local.execute.prepare import LocalRun, prepare, prepare_train
 from mpi_trainer.local.execute.run import RunPlan, run
+from mpi_trainer.local.execute.run_findings import PrintedLines
 from mpi_trainer.local.execute.settings import LocalSettings, current_settings
 from mpi_trainer.local.jobs import run_history
 from mpi_trainer.local.mpi import distributions
@@ -96,11 +99,12 @@ def command(**options: Any) -> int:
     ensure_installed(job.distribution)
     if not options["quiet"]:
         _say_notes(job)
-    ended = _run(job, ready, options)
+    ended, found = _run(job, ready, options)
     if options["output"] != "text":
-        click.echo(_formatted(msgspec.to_builtins(ended), options["output"]))
+        data = {**msgspec.to_builtins(ended), "findings": msgspec.to_builtins(found)}
+        click.echo(_formatted(data, options["output"]))
     if not options["quiet"]:
-        _summary(ended)
+        _summary(ended, found)
     elif ended.stopped:
         terminal.say("Stopped")
     elif ended.state != "Succeeded":
@@ -117,7 +121,9 @@ def _say_notes(job: LocalRun) -> None:
         terminal.say(f"warning: {note}")
 
 
-def _run(job: LocalRun, ready: RunPlan, options: dict[str, Any]) -> reports.JobEnded:
+def _run(
+    job: LocalRun, ready: RunPlan, options: dict[str, Any]
+) -> tuple[reports.JobEnded, Findings]:
     """Runs it to its end, and keeps a record of that for `odh history`."""
     started = datetime.now(UTC)
     printer = _Printer(quiet=options["quiet"], data_elsewhere=options["output"] != "text")
@@ -137,7 +143,7 @@ def _run(job: LocalRun, ready: RunPlan, options: dict[str, Any]) -> reports.JobE
             message=ended.message,
         )
     )
-    return ended
+    return ended, printer.printed.findings(ended)
 
 
 def _local_run(options: dict[str, Any]) -> LocalRun:
@@ -220,6 +226,7 @@ class _Printer:
         self._quiet = quiet
         self._data_elsewhere = data_elsewhere
         self._folder = MessageFolder[Line]()
+        self.printed = PrintedLines()
 
     def finish(self) -> None:
         """After the last report."""
@@ -235,6 +242,7 @@ class _Printer:
         print(f"{tag}{line.text}", file=stream, flush=True)
 
     def hear(self, report: reports.Report) -> None:
+        self.printed.hear(report)
         match report:
             case Line():
                 if self._stream(report).isatty():
@@ -246,13 +254,15 @@ class _Printer:
                 pass
             case reports.EventReport(reason=reasons.RESTARTING):
                 terminal.say(terminal.faint(f"Restarting: {report.message}"))
-            case reports.EventReport(reason=reasons.PLACEMENT_SURPRISING):
+            case reports.EventReport(reason=reasons.PROGRESS):
+                terminal.say(terminal.faint(report.message))
+            case reports.EventReport(reason=reasons.PLACEMENT_SURPRISING | reasons.NO_PROGRESS):
                 terminal.say(f"warning: {report.message}")
             case reports.Note():
                 terminal.say(terminal.faint(report.text))
 
 
-def _summary(ended: reports.JobEnded) -> None:
+def _summary(ended: reports.JobEnded, found: Findings) -> None:
     if ended.ranks:
         rows = [(str(r.rank), r.pod, r.address, r.end) for r in ended.ranks]
         terminal.say("\n" + terminal.table(("RANK", "HOST", "ADDRESS", "EXIT"), rows))
@@ -266,6 +276,9 @@ def _summary(ended: reports.JobEnded) -> None:
         terminal.say(f"\n{terminal.good('Succeeded')} in {ended.seconds:.1f} s{where}")
     else:
         terminal.say(f"\n{terminal.bad(ended.state)} after {ended.seconds:.1f} s: {ended.message}")
+        for one in found[:1]:
+            if one.confidence != "possible":
+                terminal.say("\n" + "\n".join(map(terminal.inert, paragraph(one))))
 
 
 def _count(number: int, noun: str) -> str:
@@ -279,6 +292,6 @@ def _dry(job: LocalRun, output: str) -> str:
 def _formatted(data: Any, output: str) -> str:
     if output == "json":
         return msgspec.json.format(msgspec.json.encode(data), indent=2).decode()
-    from mpi_trainer.cli.output.yaml import written
+    from mpi_trainer.api.yaml.written import written
 
     return written(data)

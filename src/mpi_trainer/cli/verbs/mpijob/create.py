@@ -18,6 +18,7 @@ from mpi_trainer.cli.parameters import Mount, Mpi, Pair, check_claims
 from mpi_trainer.cli.verbs.mpijob import check_first, options, submit
 from mpi_trainer.cli.verbs.mpijob.overrides import split_command
 from mpi_trainer.cli.verbs.mpijob.pod_options import pod_options, with_pod_options
+from mpi_trainer.sdk.job.copies import as_new
 from mpi_trainer.sdk.job.new import NewJob, name_for
 from mpi_trainer.sdk.job.specs import LOCAL_IMAGE, ResourceRequirements
 
@@ -237,7 +238,7 @@ def _file(given: dict[str, Any]) -> JobFile:
 def _from_file(given: dict[str, Any], file: JobFile) -> list[MPIJob]:
     for warning in file.warnings:
         say(f"warning: {line(warning)}")
-    jobs = [_in_namespace(job_files.as_new(job), given["namespace"]) for job in file.jobs]
+    jobs = [_in_namespace(as_new(job), given["namespace"]) for job in file.jobs]
     if given["name"]:
         if len(jobs) != 1:
             raise click.UsageError(

@@ -25,7 +25,8 @@ def command(*, name: str, namespace: str, form: Format) -> None:
 
     What was found when the job failed is kept with it. Where nothing certain was, the whole output
     of its last attempt is read, and what else is known of its pods and ranks. Causes are described
-    in docs/troubleshooting.md.
+    in docs/troubleshooting.md. Of a job that runs and seems to be stuck it says which ranks wait in
+    which call (docs/agent.md).
 
     \b
     odh mpijob explain train

@@ -19,6 +19,7 @@ from mpi_trainer.cli.output.sorting import SortBy, SortByType, ordered
 from mpi_trainer.cli.output.verbosity import say, verbosity_options
 from mpi_trainer.cli.verbs.mpijob import options
 from mpi_trainer.sdk.backends.backend import JobQuery, JobSummary
+from mpi_trainer.sdk.backends.job_facts import unversioned
 
 EVERY_SECONDS = 1.0
 PROGRESS_EVERY = 5
@@ -184,7 +185,8 @@ def _watch(
         if screen.alive:
             screen.draw(show(now))
         else:
-            changed = [job for job in now if job not in before]
+            known = [unversioned(job) for job in before]
+            changed = [job for job in now if unversioned(job) not in known]
             if changed:
                 click.echo(show(changed, headers=False))
         before = now

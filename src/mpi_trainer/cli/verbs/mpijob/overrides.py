@@ -1,8 +1,4 @@
-"""Changes to a job that exists, for a copy of it. Pure.
-
-Ranks follow: where the command is `mpirun -n WORKERS×SLOTS …`, another number of workers or slots
-changes that number too; any other command is the user's own and stays as it is.
-"""
+"""Changes to a job that exists, for a copy of it, as the command line gives them. Pure."""
 
 from __future__ import annotations
 
@@ -12,83 +8,25 @@ import shlex
 from typing import Any
 
 import click
-import msgspec
 
-from mpi_trainer.api.errors import InvalidJob
-from mpi_trainer.api.kinds.annotations import ONE_JOB
-from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob, to_wire
-from mpi_trainer.api.yaml import load
-from mpi_trainer.layout.launch import mpi_command
-from mpi_trainer.sdk.job.specs import literal
+from mpi_trainer.api.kinds.mpijob import MPIJob
+from mpi_trainer.sdk.job import copies
 
 _PART = re.compile(r"([^.\[\]]+)|\[(\d{1,6})\]")
 
 
-class Overrides(msgspec.Struct, frozen=True):
-    workers: int | None = None
-    slots: int | None = None
-    image: str | None = None
-    command: tuple[str, ...] | None = None
-    env: tuple[tuple[str, str], ...] = ()
+class Overrides(copies.Overrides, frozen=True):
+    """`settings` are fields by their paths."""
+
     settings: tuple[tuple[str, str], ...] = ()
 
 
 def clone(job: MPIJob, name: str, namespace: str, wanted: Overrides) -> MPIJob:
     """A new job like the old one, without its history. Raises InvalidJob where it makes none."""
-    wire = to_wire(job)
-    wire.pop("status", None)
-    notes = {k: v for k, v in job.metadata.annotations.items() if k not in ONE_JOB}
-    wire["metadata"] = {
-        "name": name,
-        "namespace": namespace,
-        "labels": wire["metadata"].get("labels") or {},
-        "annotations": notes,
-    }
-    spec = wire["spec"]
-    spec.get("runPolicy", {}).pop("suspend", None)
-    replicas = spec["mpiReplicaSpecs"]
-    before = job.workers * job.slots
-    if wanted.workers is not None and WORKER in replicas:
-        replicas[WORKER]["replicas"] = wanted.workers
-    if wanted.slots is not None:
-        spec["slotsPerWorker"] = wanted.slots
-    ranks = _number(wanted.workers, job.workers) * _number(wanted.slots, job.slots)
-    for role, replica in replicas.items():
-        container = replica["template"]["spec"]["containers"][0]
-        if wanted.image:
-            container["image"] = wanted.image
-        if wanted.env:
-            container["env"] = _merged(container.get("env") or [], wanted.env)
-        if role == LAUNCHER:
-            _command(container, wanted.command, before, ranks)
+    wire = copies.copied(job, name, namespace, wanted)
     for path, value in wanted.settings:
         assign(wire, path, value)
-    found = load.job(wire)
-    if found.errors or not isinstance(found.value, MPIJob):
-        raise InvalidJob(found.errors, found.warnings)
-    return found.value
-
-
-def _number(new: int | None, old: int) -> int:
-    return old if new is None else new
-
-
-def _command(
-    container: dict[str, Any], command: tuple[str, ...] | None, before: int, ranks: int
-) -> None:
-    if command is not None:
-        container["command"] = [literal(word) for word in mpi_command(command, ranks)]
-        container.pop("args", None)
-        return
-    words = container.get("command") or []
-    if words[:3] == ["mpirun", "-n", str(before)]:
-        container["command"] = ["mpirun", "-n", str(ranks), *words[3:]]
-
-
-def _merged(old: list[dict[str, Any]], new: tuple[tuple[str, str], ...]) -> list[dict[str, Any]]:
-    names = {name for name, _ in new}
-    kept = [variable for variable in old if variable.get("name") not in names]
-    return [*kept, *({"name": name, "value": literal(value)} for name, value in new)]
+    return copies.sound(wire)
 
 
 def assign(data: dict[str, Any], path: str, text: str) -> None:

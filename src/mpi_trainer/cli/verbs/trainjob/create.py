@@ -23,6 +23,7 @@ from mpi_trainer.local.execute.settings import current_settings
 from mpi_trainer.local.pods.environment import Materials
 from mpi_trainer.sdk.backends.local.backend import LocalBackend
 from mpi_trainer.sdk.job.check import Target
+from mpi_trainer.sdk.job.copies import as_new
 
 replace = msgspec.structs.replace
 
@@ -109,7 +110,7 @@ def _check_for_a_cluster(given: dict[str, Any], file: JobFile) -> None:
 
 
 def _wanted(job: TrainJob, given: dict[str, Any]) -> TrainJob:
-    wire = to_wire(job_files.as_new(job))
+    wire = to_wire(as_new(job))
     wire["metadata"]["namespace"] = job.namespace or given["namespace"]
     add_to_metadata(wire["metadata"], given)
     if given["time_limit"] is not None:
