@@ -10,10 +10,13 @@ CLUSTER := etcd kubernetes-api kubernetes-scheduler kubernetes-node kubectl core
 # Each suite leaves what it reached in a file of its own; tools/coverage.py puts them together.
 MEASURED = COVERAGE_FILE=$(CURDIR)/.coverage-data/$@
 COV := --cov --cov-report=
-BESIDE_LOCAL := tests/api/clients tests/api/admission tests/api/test_policies.py
+# What CI runs side by side is cut into parts that take about as long.
+API_CLIENTS := tests/api/clients tests/api/admission tests/api/test_policies.py
+LOCAL_COMMANDS := $(patsubst %,tests/local/test_%.py,anywhere bad_input check cli cli_docs cli_use \
+	completion docs examples explain notebook recipes)
 
-.PHONY: help setup setup-run cluster-parts demo check lint unit fix test machine clusters sim local api api-beside-local api-beside-e2e api-parts api-oldest e2e e2e-full faults soak \
-	bench cluster cluster-down golden wheels lock picture docs manifests image-digests pod-schema clean
+.PHONY: help setup setup-run cluster-parts demo check lint unit fix test sim local local-commands local-jobs local-parts api api-clients api-controller api-parts api-oldest e2e e2e-full faults soak \
+	bench cluster cluster-down browser dashboard dashboard-check dashboard-parts golden wheels lock picture pictures-dashboard docs manifests image-digests pod-schema clean
 
 help: ## Show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -39,6 +42,8 @@ lint: setup
 	$(BIN)/python -m tools.sizes
 	$(BIN)/python -m tools.examples --check
 	$(BIN)/python -m tools.crds --check
+	$(BIN)/python -m tools.dashboardtypes --check
+	$(BIN)/python -m tools.protos --check
 
 unit: setup
 	@rm -rf .coverage-data
@@ -49,35 +54,39 @@ fix: setup ## Format, and mend what the linter can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Much of the long suites' time is waiting, so two run at once; three only make each other slow.
-# The API's tests go to both sides, which then take about as long; sim does nothing but wait.
-test: check ## Everything that CI runs
-	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target sim machine clusters
+# Lint and unit tests keep two cores busy; sim beside them does nothing but wait. The others wait
+# much of their time, for pods, jobs and deadlines: three at once keep two cores busy, the longest
+# ones first.
+test: setup ## Everything that CI runs
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target lint unit sim dashboard-check
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target \
+		e2e local-jobs local-commands api-controller api-clients
+	@$(MAKE) --no-print-directory browser SPECS="shell.spec job.spec"
 	$(BIN)/python -m tools.coverage
-
-machine: setup
-	@$(MAKE) --no-print-directory local
-	@$(MAKE) --no-print-directory api-beside-local
-
-clusters: setup
-	@$(MAKE) --no-print-directory e2e
-	@$(MAKE) --no-print-directory api-beside-e2e
 
 sim: setup ## Our client and controller machinery against a server that misbehaves on purpose
 	$(MEASURED) $(BIN)/pytest -q tests/sim $(COV)
 
-local: setup ## Real MPI of every implementation in namespaces
+local: local-parts ## Real MPI of every implementation in namespaces
+	$(BIN)/pytest -q tests/local
+
+local-commands: local-parts
+	$(MEASURED) $(BIN)/pytest -q $(LOCAL_COMMANDS) $(COV)
+
+local-jobs: local-parts
+	$(MEASURED) $(BIN)/pytest -q tests/local $(LOCAL_COMMANDS:%=--ignore %) $(COV)
+
+local-parts: setup
 	$(BIN)/odh mpi install openmpi openmpi4 mpich intel openmpi4-debian mpich4-debian
-	$(MEASURED) $(BIN)/pytest -q tests/local $(COV)
 
 api: api-parts ## Against a real API server
 	$(BIN)/pytest -q tests/api --ignore tests/api/full
 
-api-beside-local: api-parts
-	$(MEASURED) MPI_TRAINER_APART=beside $(BIN)/pytest -q $(BESIDE_LOCAL) $(COV)
+api-clients: api-parts
+	$(MEASURED) MPI_TRAINER_APART=clients $(BIN)/pytest -q $(API_CLIENTS) $(COV)
 
-api-beside-e2e: api-parts
-	$(MEASURED) $(BIN)/pytest -q tests/api --ignore tests/api/full $(BESIDE_LOCAL:%=--ignore %) $(COV)
+api-controller: api-parts
+	$(MEASURED) $(BIN)/pytest -q tests/api --ignore tests/api/full $(API_CLIENTS:%=--ignore %) $(COV)
 
 api-parts: setup
 	$(BIN)/python -m tools.cluster build etcd kubernetes-api kubectl
@@ -93,9 +102,8 @@ e2e-full: cluster-parts ## Against a real cluster and beside the Go operators, e
 	$(BIN)/python -m tools.cluster build mpi-operator trainer metrics-server training-operator
 	CRASHES=all FUZZ=all $(BIN)/pytest -q tests/api tests/e2e
 
-faults: setup ## Every fault on every MPI, live; takes about an hour, by hand
-	$(BIN)/odh mpi install openmpi openmpi4 mpich intel openmpi4-debian mpich4-debian
-	MPIS=all $(BIN)/pytest -q tests/faults tests/local/test_identities.py tests/local/test_secrets.py
+faults: local-parts ## Every fault on every MPI, live; takes about an hour, by hand
+	HEALTHY_RUNS=200 MPIS=all $(BIN)/pytest -q tests/faults tests/local/test_identities.py tests/local/test_secrets.py
 	$(BIN)/python -m tests.faults.results
 
 soak: setup ## Many runs and kills in a row; takes about an hour, by hand
@@ -120,7 +128,28 @@ golden: setup ## Write the goldens anew; read the diff against upstream's facts 
 	$(BIN)/python -m tests.golden.render.objects
 	$(BIN)/python -m tests.golden.trainjob.objects
 
-wheels: setup ## Build the wheels openshift-ai-sdk and mpi-trainer into dist/
+dashboard-parts:
+	@tools/dashboard.sh packages
+
+dashboard: dashboard-parts ## Build the dashboard into src/mpi_trainer/server/static, where odh dashboard serves it
+	@tools/dashboard.sh build
+
+dashboard-check: dashboard-parts ## Types, lint and unit tests of the dashboard
+	cd dashboard && npm run --silent types
+	cd dashboard && npm run --silent lint
+	cd dashboard && npm run --silent test
+
+browser: setup dashboard ## The dashboard in a real browser, against a real server with real jobs; SPECS=job.spec for some
+	@tools/dashboard.sh browser
+	$(BIN)/odh mpi install openmpi
+	cd dashboard && npm run --silent browser -- $(SPECS)
+
+pictures-dashboard: setup dashboard ## Make the dashboard's pictures from a real run, into build/pictures
+	@tools/dashboard.sh browser
+	mkdir -p build/pictures
+	cd dashboard && PICTURES=$(CURDIR)/build/pictures npm run --silent browser -- shell
+
+wheels: setup dashboard ## Build the wheels openshift-ai-sdk and mpi-trainer into dist/
 	$(BIN)/python -m hatchling build -t wheel -d $(CURDIR)/dist
 	cd packages/mpi-trainer && $(CURDIR)/$(BIN)/python -m hatchling build -t wheel -d $(CURDIR)/dist
 
@@ -132,11 +161,14 @@ picture: setup ## Make the README's picture from a real run
 		--cd examples/mlp --title examples/mlp -- \
 		odh run -w 2 -s 2 -- python -m mpi4py train.py --epochs 8
 
-docs: setup ## Write docs/sdk.md, docs/cli.md, docs/compatibility*.md, docs/troubleshooting.md and the tables of docs/rights.md anew, from the code
+docs: setup ## Write docs/sdk.md, docs/cli.md, docs/openapi.json with its types for the dashboard, docs/compatibility*.md, docs/troubleshooting.md and the tables of docs/rights.md anew, from the code
 	$(BIN)/python -m tools.sdkdocs
 	$(BIN)/python -m tools.clidocs
+	$(BIN)/python -m tools.openapi
+	$(BIN)/python -m tools.dashboardtypes
 	$(BIN)/python -m tools.rightsdocs
 	$(BIN)/python -m tools.causedocs
+	$(BIN)/python -m tools.protos
 	$(BIN)/python -m tests.api.intended
 	$(BIN)/python -m tests.api.intended_trainjob
 
@@ -157,7 +189,8 @@ bench: setup ## Measure against bare mpirun, kubectl and the Go operators; write
 	$(BIN)/python -m bench.trainjob_turns
 	$(BIN)/python -m bench.admission
 	$(BIN)/python -m bench.interfaces
+	$(BIN)/python -m bench.server
 
 clean: ## Remove what building and testing made, .venv included
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage-data .import_linter_cache build dist
+	rm -rf dashboard/node_modules src/mpi_trainer/server/static .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage-data .import_linter_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -15,6 +15,7 @@ import http.client
 import json
 import ssl
 import sys
+import time
 from collections.abc import Iterator
 from typing import Final
 
@@ -38,6 +39,16 @@ def stored(spec: Spec, namespace: str) -> dict[str, int]:
         shared = kind == "configmaps" and f"/{namespace}/mpi-agent-" in key
         found[SHARED if shared else kind.rpartition("/")[2]] += size
     return dict(sorted(found.items()))
+
+
+def settled(spec: Spec, namespace: str, seconds: float = 60.0) -> dict[str, int]:
+    """The same when nothing goes or comes any more: JobSet removes what has ended by and by."""
+    end = time.monotonic() + seconds
+    before, now = None, stored(spec, namespace)
+    while before != now and time.monotonic() < end:
+        time.sleep(3.0)
+        before, now = now, stored(spec, namespace)
+    return now
 
 
 def lasting(found: dict[str, int]) -> int:

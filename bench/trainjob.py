@@ -16,8 +16,9 @@ own webhooks are not called.
 - Requests: the contestant's own in the audit log, JobSet's left out, until it was quiet for 4 s
   after the last job. CPU is its user and system time over the same span, memory its largest
   resident size.
-- etcd: what the finished jobs have left there, JobSet's objects included; events, and scripts that
-  all jobs share, are not in it. Status writes are the contestant's own to TrainJobs.
+- etcd: what the finished jobs have left there when JobSet has cleaned up, its objects included;
+  events, and scripts that all jobs share, are not in it. Status writes are the contestant's own
+  to TrainJobs.
 
 Contestants have ordinary service accounts with the rights of their manifests. `go-default` has the
 limits that its manifests set, `go-raised` such as do not hold it. `ours` puts the agent into every
@@ -49,7 +50,7 @@ from bench.accounts import admit as give_rights
 from bench.contestants import CLIENT, admit
 from bench.mpijob_report import Columns, Sample, report
 from bench.scene import LONGEST, NAMESPACE, PODS, Scene, Seen, Size, connection
-from bench.stored import grown, stored
+from bench.stored import grown, settled, stored
 from mpi_trainer.api.kinds.annotations import AGENT, bound
 from tools.cluster import hostjobset, hosttrainer, processes
 from tools.cluster.client import Client, wait_until
@@ -209,7 +210,7 @@ async def play(spec: Spec, scene: Scene, who: str, pid: int, size: Size) -> Samp
         by_verb=dict(requests.counts),
         refused=dict(requests.refused),
         jobs=size.jobs,
-        stored=grown(stored(spec, NAMESPACE), bare),
+        stored=grown(settled(spec, NAMESPACE), bare),
     )
     requests.close()
     await scene.clear(TRAINJOBS)

@@ -9,8 +9,8 @@ compile() {
 }
 
 compile pyproject.toml --extra examples --group controller --group build -o requirements/run.txt
-compile pyproject.toml --extra examples --group controller --group build --group dev -c requirements/run.txt \
-    -o requirements/dev.txt
+compile pyproject.toml --extra examples --extra grpc --group controller --group build --group dev \
+    -c requirements/run.txt -o requirements/dev.txt
 # What installs the others.
 echo uv | compile - -c requirements/dev.txt -o requirements/uv.txt
 # What the controller's image holds.

@@ -8,14 +8,26 @@ from pathlib import Path
 import pytest
 
 from mpi_trainer.api.kinds.annotations import ATTEMPTS, LOG_TAIL
+from mpi_trainer.api.kinds.labels import LABEL_JOBSET
 from mpi_trainer.decide import history
 from mpi_trainer.decide.history import History
 from tests.api.admin import Admin, Object
-from tests.api.log_proxy import LogProxy
+from tests.api.log_proxy import AGENT, STUCK, STUCK_TEXT, LogProxy
 from tests.api.odh import Odh
 from tests.api.running import Controller
 from tests.api.test_trainjob import pod_of
-from tests.api.trainjob_lab import TRAIN, admin, api_server, end, job_set, submit, train_job, until
+from tests.api.trainjob_lab import (
+    SETS,
+    TRAIN,
+    admin,
+    api_server,
+    end,
+    finding,
+    job_set,
+    submit,
+    train_job,
+    until,
+)
 from tests.cluster import eventually
 
 __all__ = ["admin", "api_server"]
@@ -90,6 +102,28 @@ def test_launcher_at_the_deadline_is_heard(admin: Admin, proxy: LogProxy) -> Non
     assert until(admin, "Failed")["reason"] == "DeadlineExceeded"
     (first,) = kept(admin)
     assert first.reason == "DeadlineExceeded" and "no such column" in first.words[0].text
+
+
+def test_trainjob_that_seems_stuck_is_explained_from_its_log(
+    admin: Admin, proxy: LogProxy, tmp_path: Path
+) -> None:
+    """OBS-2: when somebody asks; the controller reads no log of a job that runs."""
+    proxy.says = lambda pod: STUCK
+    submit(admin, train_job())
+    launcher = pod_of(admin, job_set(admin), "launcher")
+    admin.patch(launcher, {"metadata": {"labels": {LABEL_JOBSET: "pi"}}})
+    now(admin, launcher, "Running", {"running": {}})
+    up = {"succeeded": 0, "ready": 1, "failed": 0, "active": 1, "suspended": 0}
+    counts = [{"name": name, **up} for name in ("node", "launcher")]
+    admin.patch(f"{SETS}/jobsets/pi/status", {"status": {"replicatedJobsStatus": counts}})
+    eventually("it runs", lambda: finding(admin, "phase") == "Running", 30)
+    assert proxy.asked == []
+    odh = Odh(proxy.kubeconfig(tmp_path), admin.namespace)
+    (found,) = odh.json("trainjob", "explain", "pi")["findings"]
+    assert found["confidence"] == "suspicion" and STUCK_TEXT in found["title"]
+    assert STUCK_TEXT in odh("trainjob", "describe", "pi").stdout
+    proxy.says = lambda pod: f"{STUCK}{AGENT} moving seconds=400\n"
+    assert odh.json("trainjob", "explain", "pi")["findings"] == []
 
 
 def test_job_that_completes_keeps_no_words(admin: Admin, proxy: LogProxy) -> None:

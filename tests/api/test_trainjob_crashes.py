@@ -69,7 +69,7 @@ def _play(admin: Admin, running: Runner) -> None:
         if over and admin.get("api/v1/secrets/pi-mpi-ssh-auth") is None:
             break
         assert time.monotonic() < deadline, "stuck"
-        time.sleep(0.2)  # a look; the loop has a deadline
+        time.sleep(0.05)  # within the half second that a first status is held back
 
 
 @pytest.mark.timeout(900, func_only=True)

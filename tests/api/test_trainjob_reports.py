@@ -246,8 +246,8 @@ def test_nobody_but_a_pod_of_the_job_tells_of_it(place: Place) -> None:
     code, _ = place.post(place.token(pod, right), report())
     assert code == 200
     # A job that is gone is told of by nobody, and another of its name neither.
-    admin.delete(f"{TRAIN}/trainjobs/pi")
     token = place.token(pod, right)
+    admin.delete(f"{TRAIN}/trainjobs/pi")
     eventually("it is gone", lambda: admin.get(f"{TRAIN}/trainjobs/pi") is None)
     submit(admin, train_job(runtime="plain", suspend=True))
     time.sleep(0.1)  # the endpoint must not wait for a cache

@@ -26,12 +26,18 @@ OURS = "mpi-trainer.opendatahub.io"
 KINDS = ("trainjobs", "trainingruntimes", "clustertrainingruntimes", "jobsets", "mpijobs")
 
 
-@pytest.fixture(scope="module")
-def api_server() -> Iterator[Spec]:
-    """One of these tests' own: others want one without JobSets."""
+@pytest.fixture(scope="session")
+def train_server() -> Iterator[Spec]:
+    """An API server with TrainJobs and JobSets, for all of these tests."""
     for spec in shared_cluster(api_spec("test-train")):
         install(Kubectl(spec))
         yield spec
+
+
+@pytest.fixture(scope="module")
+def api_server(train_server: Spec) -> Spec:
+    """Not the other tests' one: some want it without JobSets."""
+    return train_server
 
 
 def install(kubectl: Kubectl) -> None:

@@ -113,6 +113,11 @@ FILES: list[tuple[str, str | bytes, tuple[str, ...]]] = [
         ("volume files: this machine has no /no/such", "mkdir -p /no/such"),
     ),
     (
+        "claim whose name is a path",
+        JOB + VOLUME % ("/data", "persistentVolumeClaim: {claimName: ../../x}"),
+        ("claimName '../../x'", "Correct claimName"),
+    ),
+    (
         "missing workingDir",
         JOB + "              workingDir: /no/such\n",
         ("workingDir of the Worker: this machine has no directory /no/such", "--mount .:/no/such"),

@@ -114,7 +114,8 @@ def test_both_grammars_are_one(odh: Cli, done: str) -> None:
 
 @pytest.mark.parametrize("name", ["odh", "oai-cli", "kubectl-odh", "oc-odh"])
 def test_every_name_is_the_same_program(odh: Cli, name: str) -> None:
-    shown = odh("mpijob", "get", "nothing", code=2, program=name).stderr
+    program = ODH.with_name(name)
+    shown = odh("mpijob", "get", "nothing", code=2, program=program).stderr
     called = name.replace("-odh", " odh")
     assert f"`{called} mpijob" in shown
 

@@ -136,5 +136,5 @@ def test_an_earlier_attempts_oom_kill_is_not_blamed_on_the_next(tmp_path: Path) 
     path = job(tmp_path, command, limits={"memory": "192Mi"}, backoffLimit=1)
     ended = run("run", "-f", path)
     assert ended.returncode == 1, ended.stderr
-    assert ended.stderr.count("OOMKilled") == 1, ended.stderr
+    assert ended.stderr.count("(OOMKilled)") == 1, ended.stderr
     assert "signal 9 (SIGKILL)" in ended.stderr

@@ -163,6 +163,14 @@ TRAINING_OPERATOR: Final = Component(
     programs={"training-operator": "./cmd/training-operator.v1"},
 )
 """Kubeflow's older operator, whose PyTorchJobs and TFJobs our clients list, read and delete"""
+GRPCURL: Final = Component(
+    name="grpcurl",
+    module="github.com/fullstorydev/grpcurl",
+    version="v1.9.4",
+    sum="h1:7bC3tlRwS7dPyfhBo0Xmigns8hWH/K4fg9NrafpY57k=",
+    programs={"grpcurl": "./cmd/grpcurl"},
+)
+"""a client that knows nothing of our API but what a server tells it"""
 
 COMPONENTS: Final = {
     component.name: component
@@ -181,6 +189,7 @@ COMPONENTS: Final = {
         TRAINER,
         METRICS_SERVER,
         TRAINING_OPERATOR,
+        GRPCURL,
     )
 }
 """every component by name, in the order in which a cold machine builds them"""

@@ -438,7 +438,7 @@ def test_a_job_deleted_while_it_is_waited_for_ends_the_waiting(odh: Odh, admin: 
 def test_the_plugin_names_call_the_same_program(odh: Odh) -> None:
     for name in ("oai-cli", "kubectl-odh", "oc-odh"):
         words = odh.command("mpijob", "get", "nobody")
-        words[0] = str(Path(words[0]).with_name(name))
+        words[0] = str(ODH.with_name(name))
         ended = subprocess.run(
             words, env=odh.environment(), capture_output=True, text=True, timeout=60, check=False
         )

@@ -17,7 +17,7 @@ from tests.api.admin import JOBS, Admin
 from tests.api.kubelet import Kubelet, is_launcher
 from tests.api.lab import admin, kubelet, served, submit
 from tests.api.log_proxy import LogProxy
-from tests.api.odh import Odh
+from tests.api.odh import ODH, Odh
 from tests.api.running import Controller, job
 from tests.cluster import Kubectl, eventually
 
@@ -133,11 +133,11 @@ def test_lines_of_pods_that_are_gone_come_from_the_log_store(
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: kept-logs\nVersion: 1\n")
     (info / "entry_points.txt").write_text("[mpi_trainer.log_stores]\nkept = kept_logs:Store\n")
     env = {"PYTHONPATH": str(tmp_path), "MPI_TRAINER_LOG_STORE": "kept"}
-    plugged = Odh(odh.kubeconfig, odh.namespace, env)
+    plugged = Odh(odh.kubeconfig, odh.namespace, env, ODH)
     odh("mpijob", "create", "train", *RUN)
     assert plugged("logs", "train").stdout == "[0] kept 0\n[1] kept 1\n"
     assert plugged("logs", "train", "--rank", "1").stdout == "[1] kept 1\n"
-    unknown = Odh(odh.kubeconfig, odh.namespace, {**env, "MPI_TRAINER_LOG_STORE": "loki"})
+    unknown = Odh(odh.kubeconfig, odh.namespace, {**env, "MPI_TRAINER_LOG_STORE": "loki"}, ODH)
     refused = unknown("logs", "train", code=2).stderr
     assert "MPI_TRAINER_LOG_STORE is loki" in refused and "installed are: kept" in refused
     odh("rm", "train")

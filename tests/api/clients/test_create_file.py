@@ -163,7 +163,7 @@ def imported(odh: Odh, *words: str) -> set[str]:
 
 
 def test_a_pipe_is_read_once(odh: Odh) -> None:
-    words = " ".join(odh.command("mpijob", "create", "-f", '<(printf "a: [")'))
+    words = " ".join([str(ODH), *odh.command("mpijob", "create", "-f", '<(printf "a: [")')[1:]])
     ended = subprocess.run(
         ["bash", "-c", words], env=odh.environment(), capture_output=True, text=True, timeout=60
     )
