@@ -33,6 +33,8 @@ _OVERLAYS: Final = Path(__file__).parent / "overlays"
 # Debug tables, which the linker drops anyway, are a sixth of the work. The programs are the same
 # with and without, so this is no part of a build's name.
 _QUICKER: Final = ("-gcflags=all=-dwarf=false",)
+# A seventh of the compiler's work is its own garbage collection; it starts once that much is held.
+_FEWER_COLLECTIONS: Final = {"GOGC": "off", "GOMEMLIMIT": "1GiB"}
 
 
 class Built(msgspec.Struct, frozen=True):
@@ -167,10 +169,12 @@ def _download(component: Component) -> Path:
 def _compile(component: Component, source: Path, target: Path) -> None:
     stamps = [f"-X {variable}={value}" for variable, value in component.stamps.items()]
     with _staging(target) as staging:
-        command = ["go", "build", "-v", *_FLAGS, *_QUICKER]
+        # What else runs here, tests above all, has deadlines; a build has none.
+        command = ["nice", "-n", "10", "go", "build", "-v", *_FLAGS, *_QUICKER]
         command += [f"-ldflags={' '.join(['-s', '-w', *stamps])}"]
         command += ["-o", f"{staging}/", *component.programs.values()]
-        env = _go_env({"CGO_ENABLED": "0", "GOFLAGS": "", "GOWORK": "off"})
+        own = {"CGO_ENABLED": "0", "GOFLAGS": "", "GOWORK": "off", **_FEWER_COLLECTIONS}
+        env = _go_env(own)
         figures = compiled(component.name, command, source, env, staging / "build.log")
         _name_programs(component, staging)
         (staging / "build.json").write_bytes(msgspec.json.encode(figures))

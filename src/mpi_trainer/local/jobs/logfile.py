@@ -20,6 +20,8 @@ from mpi_trainer.local.paths import open_unlinked
 SEGMENT_BYTES = 8 << 20
 SEGMENTS = 16
 BLOCK_BYTES = 64 << 10
+KEPT_FREE = 32 << 10
+"""room on the disk that a log does not take: orders to the job and its end are written there"""
 
 
 class LogEntry(msgspec.Struct, frozen=True, array_like=True):
@@ -92,6 +94,9 @@ class LogWriter:
         if self._file is None or self._size + len(data) > self._limit:
             self._begin(first)
         assert self._file is not None
+        disk = os.fstatvfs(self._file)
+        if disk.f_bavail * disk.f_frsize < KEPT_FREE + len(data):
+            return 0
         # What a full disk has cut is closed, so that it does not spoil the line after it.
         closing = b"\n" if self._torn else b""
         self._torn = True
