@@ -7,6 +7,7 @@ The Backend asks again and again where others are told: the API has no streams y
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import http.client
 import json
 import threading
@@ -142,6 +143,9 @@ def served(
     finally:
         loop.call_soon_threadsafe(stop.set)
         thread.join(30)
+        if thread.is_alive():
+            faulthandler.dump_traceback(2)
+            raise AssertionError("the server has not ended: what its threads do is on stderr")
 
 
 class RestBackend:

@@ -3,10 +3,13 @@
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
+from mpi_trainer.local.errors import LocalError
+from mpi_trainer.local.pods import isolation
 from mpi_trainer.local.pods.isolation import Isolation, enter_user_namespace, probe
 from tests.local.scenario import ORDINARY_UID, Traces, in_child, needs_root
 
@@ -78,3 +81,50 @@ def test_forbidden_user_namespaces_name_the_setting() -> None:
     seen = in_child(ORDINARY_UID, body)
     assert seen.kind == "loopback"
     assert seen.reason == "user namespaces are forbidden here (user.max_user_namespaces=0)"
+
+
+# Another thread holds a lock that every forked child asks for first, as libraries make them.
+_LOCKED = """
+import os, threading
+from mpi_trainer.local.pods.isolation import probe
+
+lock, held, done = threading.Lock(), threading.Event(), threading.Event()
+
+
+def hold():
+    with lock:
+        held.set()
+        done.wait()
+
+
+holder = threading.Thread(target=hold)
+holder.start()
+held.wait()
+os.register_at_fork(after_in_child=lock.acquire)
+found = probe()
+done.set()
+holder.join()
+print(found.kind, found.reason)
+"""
+
+
+@needs_root
+def test_a_lock_of_another_thread_does_not_hold_up_the_trial() -> None:
+    words = [sys.executable, "-c", _LOCKED]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "root"
+
+
+def test_a_trial_that_does_not_end_says_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolation, "TRIAL_SECONDS", 0.001)
+    failed: list[str] = []
+
+    def tried() -> None:
+        with pytest.raises(LocalError) as raised:
+            probe()
+        failed.append(raised.value.problem)
+
+    thread = threading.Thread(target=tried)
+    thread.start()
+    thread.join()
+    assert failed[0].startswith("trying out namespaces did not end within 0.001 s (at: ")

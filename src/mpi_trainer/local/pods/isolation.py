@@ -1,7 +1,8 @@
 """How well this machine can isolate pods, found out by trying it in a child that then ends.
 
 Best first: `root` and `rootless` are namespaces, `loopback` is plain processes. Guarantee: nothing
-of the trial is left behind, and the reason names the setting to change where it is known.
+of the trial is left behind, and the reason names the setting to change where it is known; a process
+with other threads is not forked: its child could wait for ever for a lock that one of them held.
 
 `enter_user_namespace` and `mount_scratch` are the supervisor's own first steps, which the trial
 takes too. The tmpfs at /run is seen by this process and its pods only and is freed by the kernel
@@ -11,16 +12,21 @@ with the last of them. Danger: from then on a path below the host's /run is foun
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal
 
 from msgspec import Struct
 
+from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.pods import cgroups, syscalls
 from mpi_trainer.local.pods.netlink import Netlink, Peer
 
 Kind = Literal["root", "rootless", "loopback"]
+
+TRIAL_SECONDS: Final = 60.0
 
 SCRATCH: Final = "/run/mpi-trainer.pods"
 _HOST_RUN: Final = "/run/mpi-trainer.host"
@@ -41,10 +47,11 @@ class Isolation(Struct, frozen=True):
 
 
 def probe() -> Isolation:
-    """Try the best kind that the caller's uid allows."""
+    """Try the best kind that the caller's uid allows; LocalError where the trial does not end."""
     support = cgroups.detect()
     kind: Kind = "root" if os.geteuid() == 0 else "rootless"
-    answer = _in_child(lambda tell: _try(kind, tell))
+    alone = len(os.listdir("/proc/self/task")) == 1  # noqa: PTH208 - of every start of a job
+    answer = _in_child(lambda tell: _try(kind, tell)) if alone else _in_program(kind)
     steps = answer.splitlines()
     if steps[-1:] == ["ok"]:
         return Isolation(kind, "", "overlay" in steps, support)
@@ -119,6 +126,36 @@ def _in_child(trial: Callable[[Callable[[str], None]], None]) -> str:
     return text
 
 
+def _in_program(kind: Kind) -> str:
+    """The same from a process with threads: the child begins as a program of its own."""
+    words = [sys.executable, "-P", "-m", __name__, kind]
+    try:
+        done = subprocess.run(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            timeout=TRIAL_SECONDS,
+            check=False,
+            text=True,
+        )
+    except subprocess.TimeoutExpired as error:
+        last = (error.stdout or b"").decode().splitlines()[-1:] or ["start"]
+        raise LocalError(
+            f"trying out namespaces did not end within {TRIAL_SECONDS:g} s (at: {last[0]})",
+            "The machine is overloaded, or its kernel does not answer: see `dmesg`. Try again.",
+        ) from error
+    return done.stdout
+
+
+def _program(kind: Kind) -> None:
+    """Danger: this process is in other namespaces afterwards."""
+    syscalls.die_with_parent(signal.SIGKILL)
+    try:
+        _try(kind, lambda line: print(line, flush=True))
+    except OSError as error:
+        print(error.strerror)
+
+
 def _exit_with(action: Callable[[], None]) -> None:
     code = 1
     try:
@@ -163,3 +200,7 @@ def mount_scratch() -> None:
     syscalls.mount("/run", str(inside), "", syscalls.MS_BIND | syscalls.MS_REC)
     syscalls.mount("/tmp", "/run", "", syscalls.MS_MOVE)
     Path(SCRATCH).mkdir()
+
+
+if __name__ == "__main__":
+    _program("root" if sys.argv[1] == "root" else "rootless")
