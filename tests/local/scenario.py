@@ -21,6 +21,8 @@ from mpi_trainer.local.pods.sandbox import Sandbox
 
 ORDINARY_UID = 12345
 OURS = "mpi-trainer"
+ROUNDS = int(os.environ.get("ROUNDS", "10"))
+"""of starting and stopping, after which nothing may be left"""
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="the test changes uids and sees cgroups")
 

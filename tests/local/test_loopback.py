@@ -15,7 +15,7 @@ from mpi_trainer.local.pods.cgroups import Support
 from mpi_trainer.local.pods.isolation import Isolation
 from mpi_trainer.local.pods.loopback import Loopback
 from mpi_trainer.local.pods.pod import ExitStatus, PodFile, PodLimits, PodMount, PodPlan
-from tests.local.scenario import Traces, in_child, output, read_line, until
+from tests.local.scenario import ROUNDS, Traces, in_child, output, read_line, until
 
 ISOLATION = Isolation("loopback", "namespaces are forbidden", False, Support("none", "no groups"))
 
@@ -150,10 +150,10 @@ def test_kill_9_ends_the_processes_and_the_directory_is_swept(victim: str) -> No
     assert not any(f"mpi-trainer.{pid}." in place for place in loopback.sweep())
 
 
-def test_thirty_rounds_leak_no_descriptor_or_process() -> None:
+def test_many_rounds_leak_no_descriptor_or_process() -> None:
     def body(host: Loopback) -> int:
         counts = set()
-        for _ in range(30):
+        for _ in range(ROUNDS):
             for pod in host.start(tuple(plan(host, i, "sleep 1000") for i in (0, 1))):
                 pod.release()
             counts.add(len(list(Path("/proc/self/fd").iterdir())))

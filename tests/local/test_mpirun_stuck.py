@@ -6,10 +6,9 @@ stopped by a signal before its ranks end, which every MPI shows alike.
 
 from __future__ import annotations
 
-import pytest
-
 from tests.faults.scene import Outcome, scene, state_folder
 from tests.faults.verdict import verdict
+from tests.local.matrix import any_mpi
 from tests.local.scenario import needs_root
 
 DEAD_SECONDS = 1
@@ -37,7 +36,7 @@ def stopped(end: str) -> str:
 
 
 @needs_root
-@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
+@any_mpi
 def test_mpirun_that_misses_the_end_of_failed_ranks_does_not_hold_the_job(mpi: str) -> None:
     # Long enough for all three to have ended, so that it is mpirun alone that goes on.
     outcome = run(mpi, stopped("exit 7"), 150, dead=6)

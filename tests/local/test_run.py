@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from mpi_trainer.local.mpi.distributions import DISTRIBUTIONS, WHEELS, named
+from tests.local.matrix import CHOSEN, by_hand
 from tests.local.odh import Run, run, until
 
 BUILDS = [d.name for d in WHEELS]
@@ -31,6 +32,9 @@ WAIT = (
 UID = 12345
 ROOT = Path(__file__).parents[2]
 builds = pytest.mark.parametrize("mpi", BUILDS)
+two_builds = pytest.mark.parametrize(
+    "mpi", [*CHOSEN, *by_hand(b for b in BUILDS if b not in CHOSEN)]
+)
 
 
 @builds
@@ -60,7 +64,7 @@ def test_longest_name_of_a_job_crashes_no_mpi(mpi: str) -> None:
     assert said == [f"[{rank}] {name}-worker-{rank}" for rank in range(2)]
 
 
-@builds
+@two_builds
 def test_no_worker_of_many_has_to_start_another(mpi: str) -> None:
     """They hold no key; Intel MPI starts a tree of hosts from 17 on."""
     ended = run("run", "-w", "17", "-s", "1", "--mpi", mpi, "--", "hostname")
@@ -68,7 +72,7 @@ def test_no_worker_of_many_has_to_start_another(mpi: str) -> None:
     assert "17 ranks on 17 hosts" in ended.stderr
 
 
-@builds
+@two_builds
 def test_runs_in_a_row_all_succeed_and_leave_nothing(mpi: str) -> None:
     """Two here; `make soak` does twenty."""
     for _ in range(int(os.environ.get("RUNS", "2"))):
@@ -98,7 +102,7 @@ def test_a_success_without_a_rank_is_warned_about() -> None:
     assert run(*plain, "-q", "--", "true").stderr == ""
 
 
-@builds
+@two_builds
 def test_ctrl_c_stops_the_job_and_cleans_up(mpi: str) -> None:
     job = Run("run", "-w", "2", "-s", "2", "--mpi", mpi, "--", "python", "-c", WAIT)
     job.until_printed("all 4 here")
@@ -108,7 +112,7 @@ def test_ctrl_c_stops_the_job_and_cleans_up(mpi: str) -> None:
     assert "Stopped" in ended.stderr
 
 
-@builds
+@two_builds
 def test_kill_9_of_mpirun_fails_the_job(mpi: str) -> None:
     job = Run("run", "-w", "2", "--mpi", mpi, "--", "python", "-c", WAIT)
     job.until_printed("all 2 here")
@@ -120,7 +124,7 @@ def test_kill_9_of_mpirun_fails_the_job(mpi: str) -> None:
     assert re.search(r"Launcher job-launcher ended with (signal 9|exit code 137)", ended.stderr)
 
 
-@builds
+@two_builds
 def test_kill_9_of_one_rank_fails_the_job(mpi: str) -> None:
     job = Run("run", "-w", "2", "--mpi", mpi, "--", "python", "-c", WAIT)
     job.until_printed("all 2 here")
@@ -130,7 +134,7 @@ def test_kill_9_of_one_rank_fails_the_job(mpi: str) -> None:
     assert "signal 9" in ended.stderr
 
 
-@builds
+@two_builds
 def test_kill_9_of_one_workers_sshd_fails_the_job_and_names_the_worker(mpi: str) -> None:
     job = Run("run", "-w", "2", "--mpi", mpi, "--", "python", "-c", WAIT)
     job.until_printed("all 2 here")
@@ -142,7 +146,7 @@ def test_kill_9_of_one_workers_sshd_fails_the_job_and_names_the_worker(mpi: str)
     assert "Worker job-worker-" in ended.stderr and "signal 9" in ended.stderr
 
 
-@builds
+@two_builds
 def test_kill_9_of_odh_leaves_nothing(mpi: str) -> None:
     job = Run("run", "-w", "2", "--mpi", mpi, "--", "python", "-c", WAIT)
     job.until_printed("all 2 here")

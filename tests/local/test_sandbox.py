@@ -15,6 +15,7 @@ from mpi_trainer.local.pods.rootfs import MountPathError
 from mpi_trainer.local.pods.sandbox import Sandbox
 from tests.local.scenario import (
     ORDINARY_UID,
+    ROUNDS,
     Traces,
     become,
     in_child,
@@ -445,14 +446,14 @@ def test_rootless_says_which_limits_are_not_applied() -> None:
 
 
 @both
-def test_thirty_rounds_leak_nothing(uid: int) -> None:
+def test_many_rounds_leak_nothing(uid: int) -> None:
     mark = f"{os.getpid()}009"
     traces = Traces(mark)
 
     def body(sandbox: Sandbox) -> Any:
         limits = PodLimits(memory_bytes=1 << 28)
         counts = set()
-        for _ in range(30):
+        for _ in range(ROUNDS):
             plans = tuple(plan(sandbox, i, f"sleep 1000 {mark}", limits=limits) for i in (0, 1))
             for pod in sandbox.start(plans):
                 pod.release()

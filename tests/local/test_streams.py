@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from mpi_trainer.layout.agent import scripts
-from tests.local.matrix import CHOSEN, mpis
+from tests.local.matrix import CHOSEN, any_mpi, mpis
 from tests.local.odh import ODH
 
 AGENT = Path(__file__).parents[2] / "src/mpi_trainer/layout/agent"
@@ -91,7 +91,7 @@ mpirun -n 2 seq {LINES}
         assert Counter(printed) == Counter(wrote * 2)
 
 
-@mpis
+@any_mpi
 def test_a_reader_that_comes_late_and_is_slow_misses_nothing(mpi: str) -> None:
     """mpirun has long ended then."""
     words = [str(ODH), "run", "-w", "2", "--mpi", mpi, "--", sys.executable, "-c"]
@@ -108,7 +108,7 @@ def _slowly(running: subprocess.Popen[bytes]) -> Iterator[bytes]:
         time.sleep(0.01)
 
 
-@mpis
+@any_mpi
 def test_a_pipe_behind_mpirun_misses_nothing(mpi: str) -> None:
     """As scripts do it, with `tee`: what they print after mpirun comes after it."""
     ranks = f'mpirun -n 2 {sys.executable} -c "$0"'
@@ -120,7 +120,7 @@ def test_a_pipe_behind_mpirun_misses_nothing(mpi: str) -> None:
         assert mine == [b"rank %d line %d" % (rank, i) for i in range(LINES)]
 
 
-@mpis
+@any_mpi
 def test_a_line_of_megabytes_arrives_whole(mpi: str) -> None:
     """Open MPI 5 computes over a line with the square of its length: for minutes, on a machine
     that is busy, over ten megabytes."""
@@ -153,7 +153,7 @@ def test_rank_0_reads_standard_input_once_and_whole_and_the_others_nothing(mpi: 
     assert of_rank(printed, 1) == [b"rank 1 0 " + NOTHING.encode()]
 
 
-@mpis
+@any_mpi
 def test_no_rank_waits_for_input_that_is_empty(mpi: str) -> None:
     printed = odh(mpi, sys.executable, "-c", READ)
     for rank in (0, 1):
@@ -167,7 +167,7 @@ def test_input_that_no_rank_reads_holds_nothing() -> None:
         endless.kill()
 
 
-@mpis
+@any_mpi
 def test_each_mpirun_of_a_script_reads_its_own_input_and_the_script_the_rest(mpi: str) -> None:
     line = "echo one | mpirun -n 2 cat; mpirun -n 2 cat </dev/null; read word; echo got $word"
     printed = odh(mpi, "sh", "-c", line, given=b"three\n")
@@ -248,7 +248,7 @@ def test_mpirun_that_is_told_how_to_print_prints_so(mpi: str, options: str) -> N
     assert (b"hello" in printed) == (options != "-l")
 
 
-@mpis
+@any_mpi
 def test_what_a_script_redirects_to_a_file_has_no_marks(mpi: str) -> None:
     script = "mpirun -n 2 echo hello >/tmp/hello; cat /tmp/hello"
     assert odh(mpi, "sh", "-c", script) == b"hello\nhello\n"

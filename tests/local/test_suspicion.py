@@ -15,6 +15,7 @@ from mpi_trainer.api.kinds.annotations import bound
 from tests.faults.scene import Scene, scene, state_folder
 from tests.faults.verdict import verdict
 from tests.local.cli import Cli, cli
+from tests.local.matrix import any_mpi
 from tests.local.scenario import needs_root
 
 SUSPECT = 2
@@ -71,7 +72,7 @@ def command(state: Path, kind: str) -> list[str]:
 
 
 @needs_root
-@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
+@any_mpi
 def test_a_collective_that_one_rank_does_not_call_is_told_with_that_rank(mpi: str) -> None:
     with state_folder() as state:
         bounds = {"suspect": SUSPECT}
@@ -86,7 +87,7 @@ def test_a_collective_that_one_rank_does_not_call_is_told_with_that_rank(mpi: st
 
 
 @needs_root
-@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
+@any_mpi
 def test_a_job_that_goes_on_loses_the_mark_and_ends_well(mpi: str) -> None:
     with state_folder() as state:
         bounds = {"suspect": SUSPECT}
@@ -99,7 +100,7 @@ def test_a_job_that_goes_on_loses_the_mark_and_ends_well(mpi: str) -> None:
 
 
 @needs_root
-@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
+@any_mpi
 @pytest.mark.parametrize("kind", ["computes", "one-call", "collectives"])
 def test_ranks_that_compute_without_a_word_are_not_suspected(mpi: str, kind: str) -> None:
     with state_folder() as state:
