@@ -28,7 +28,15 @@ ROOT: Final = Path(__file__).parents[1]
 FOLDER: Final = ROOT / ".coverage-data"
 PACKAGE: Final = "mpi_trainer"
 
-PURE: Final = {"api": 98, "check": 95, "decide": 98, "diagnose": 97, "layout": 96, "render": 94}
+PURE: Final = {
+    "api": 98,
+    "check": 95,
+    "decide": 98,
+    "diagnose": 97,
+    "layout": 96,
+    "migrate": 95,
+    "render": 94,
+}
 FLOORS: Final = PURE | {
     "cli": 85,
     "controller": 84,

@@ -33,6 +33,7 @@ VERBS = {
     "validate": ("validate", "Check job files without running anything."),
     "render": ("render", "Print the objects that the controller would create for a job."),
     "diff": ("diff", "Say what applying a job file would change on the cluster."),
+    "migrate": ("migrate", "Convert job files of other APIs and services, with a report."),
     "dashboard": ("dashboard", "Open the dashboard, served on this machine for you alone."),
     "mpi": ("mpi", "Install and list the MPI builds for local runs."),
     "doctor": ("doctor", "Say what works here, what is missing, and how to fix it."),

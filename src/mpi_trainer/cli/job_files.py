@@ -22,15 +22,16 @@ Object = dict[str, Any]
 
 
 def read(path: str) -> load.JobFile:
-    return load.jobs(_text(path), "standard input" if path == "-" else path)
+    return load.jobs(text(path), "standard input" if path == "-" else path)
 
 
 def objects(path: str, runtimes: Sequence[Runtime] = ()) -> load.JobFile:
     """TrainJobs and runtimes too; `runtimes` are known beside those of the file."""
-    return load.objects(_text(path), "standard input" if path == "-" else path, runtimes)
+    return load.objects(text(path), "standard input" if path == "-" else path, runtimes)
 
 
-def _text(path: str) -> str:
+def text(path: str) -> str:
+    """What the file holds, or standard input; LocalError where that is no text."""
     try:
         with sys.stdin.buffer if path == "-" else Path(path).open("rb") as file:
             data = file.read(LARGEST + 1)

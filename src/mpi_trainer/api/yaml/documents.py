@@ -83,6 +83,18 @@ def parse(text: str, source: str) -> tuple[Document, ...]:
     return tuple(Document(source, root.value, root) for root in roots)
 
 
+def items(document: Document) -> list[Document]:
+    """What a `List` holds, as `kubectl get -o yaml` prints one; any other document by itself."""
+    listed = document.data.get("items")
+    if document.data.get("kind") != "List" or not isinstance(listed, list):
+        return [document]
+    _, _, place = document.positions.parts["items"]
+    return [
+        Document(document.source, item if isinstance(item, Mapping) else {}, place.parts[n][2])
+        for n, item in enumerate(listed)
+    ]
+
+
 class _Composer:
     """Builds nodes from events. One pass, one instance."""
 

@@ -148,7 +148,8 @@ _READERS = {
 
 
 def _file(text: str, source: str, kinds: Kinds, runtimes: Sequence[Runtime] = ()) -> JobFile:
-    parsed = [one for document in documents.parse(text, source) for one in _items(document)]
+    whole = documents.parse(text, source)
+    parsed = [one for document in whole for one in documents.items(document)]
     read = [_read(document, kinds) for document in parsed]
     if trainjob.KIND in kinds:
         read = _judged_with_runtimes(read, parsed, runtimes)
@@ -172,18 +173,6 @@ def _file(text: str, source: str, kinds: Kinds, runtimes: Sequence[Runtime] = ()
         tuple(value for value in values if isinstance(value, TrainJob)),
         tuple(value for value in values if isinstance(value, Runtime)),
     )
-
-
-def _items(document: Document) -> list[Document]:
-    """What a `List` holds, as `kubectl get -o yaml` prints one; any other document by itself."""
-    items = document.data.get("items")
-    if document.data.get("kind") != "List" or not isinstance(items, list):
-        return [document]
-    _, _, place = document.positions.parts["items"]
-    return [
-        Document(document.source, item if isinstance(item, Mapping) else {}, place.parts[n][2])
-        for n, item in enumerate(items)
-    ]
 
 
 def _read(document: Document, kinds: Kinds) -> LoadedObject:

@@ -1,0 +1,124 @@
+"""What was migrated, as a person reads it and as JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from mpi_trainer.api.errors import line, shorten
+from mpi_trainer.api.yaml.written import written
+from mpi_trainer.cli.output import terminal
+from mpi_trainer.cli.verbs.migrate.checked import Checked, Result, place
+from mpi_trainer.migrate.report import Converted, Fate, FieldReport
+from mpi_trainer.migrate.sources import Migrated
+from mpi_trainer.plan.migrated_pods import PodDifference
+
+COLUMNS = ("FIELD", "RESULT", "WHERE", "NOTE")
+FATES: dict[Fate, str] = {"carried": "carried", "changed": "changed", "lost": "not carried"}
+
+
+def documents(jobs: Sequence[Converted]) -> Iterator[str]:
+    for job in jobs:
+        head = f"# From {job.kind} {job.name} ({job.api_version})\n"
+        for made in job.objects:
+            yield head + written(made)
+            head = ""
+
+
+def say_report(found: Migrated, unread: Sequence[str], results: Checked) -> None:
+    for text in unread:
+        terminal.say(f"{terminal.bad('error')}: {text}")
+    for job in found.jobs:
+        _say_job(job)
+        if place(job) in results and not job.errors:
+            _say_result(results[place(job)])
+    if found.passed:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(found.passed.items()))
+        terminal.say(terminal.inert(f"passed over: {kinds}"))
+
+
+def _say_job(job: Converted) -> None:
+    title = f"{job.kind} {job.name or 'without a name'} ({job.api_version})"
+    if job.errors:
+        terminal.say(terminal.inert(f"{title}: cannot be converted"))
+        for error in job.errors:
+            terminal.say(f"{terminal.bad('error')}: {terminal.inert(line(error))}")
+        terminal.say()
+        return
+    counts = Counter(one.fate for one in job.fields)
+    words = ", ".join(f"{counts[fate]} {shown}" for fate, shown in FATES.items() if counts[fate])
+    made = " and ".join(one["kind"] for one in job.objects)
+    terminal.say(terminal.inert(f"{title} becomes {made}: {words}"))
+    terminal.say(terminal.table(COLUMNS, map(_row, job.fields)))
+    for remedy in dict.fromkeys(one.remedy for one in job.fields if one.remedy):
+        terminal.say(terminal.inert(f"to do: {remedy}"))
+    terminal.say()
+
+
+def _row(one: FieldReport) -> tuple[str, ...]:
+    field = f"{one.of} {one.field}" if one.of else one.field
+    return (field or "-", FATES[one.fate], one.to or "-", one.note)
+
+
+def _say_result(result: Result) -> None:
+    for text in result.refusals:
+        terminal.say(f"{terminal.bad('error')}: the cluster would refuse it: {text}")
+    known = [one for one in result.differences if one.known]
+    for one in result.differences:
+        if not one.known:
+            terminal.say(terminal.inert(f"differs: {one.role} {one.field}: {_sides(one)}"))
+    for one in known:
+        terminal.say(f"differs, as expected: {one.role} {one.field}: {one.known}")
+    if len(known) == len(result.differences):
+        terminal.say("otherwise the pods of both are the same")
+    if result.asked and not result.refusals:
+        terminal.say("the cluster would take it")
+    terminal.say()
+
+
+def _sides(one: PodDifference) -> str:
+    before, after = (
+        "nothing" if value is msgspec.UNSET else shorten(value) for value in (one.before, one.after)
+    )
+    return f"{before} before, {after} after"
+
+
+def as_json(found: Migrated, unread: Sequence[str], results: Checked) -> str:
+    data = {
+        "jobs": [_job(job, results.get(place(job))) for job in found.jobs],
+        "unread": list(unread),
+        "passedOver": dict(found.passed),
+    }
+    return msgspec.json.format(msgspec.json.encode(data), indent=2).decode()
+
+
+def _job(job: Converted, result: Result | None) -> Mapping[str, Any]:
+    fields = [
+        {"field": one.field, "result": FATES[one.fate], "to": one.to, "note": one.note,
+         "remedy": one.remedy, "of": one.of}
+        for one in job.fields
+    ]  # fmt: skip
+    checks = {} if result is None else {"check": _result(result)}
+    return {
+        "kind": job.kind,
+        "apiVersion": job.api_version,
+        "name": job.name,
+        "namespace": job.namespace,
+        "effort": job.effort,
+        "errors": [line(error) for error in job.errors],
+        "fields": [{key: value for key, value in one.items() if value} for one in fields],
+        "objects": list(job.objects),
+        **checks,
+    }
+
+
+def _result(result: Result) -> Mapping[str, Any]:
+    listed = [
+        {key: value for key, value in msgspec.structs.asdict(one).items()
+         if value is not msgspec.UNSET}
+        for one in result.differences
+    ]  # fmt: skip
+    return {"differences": listed, "refusals": list(result.refusals), "asked": result.asked}
