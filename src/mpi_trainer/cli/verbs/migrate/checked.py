@@ -60,22 +60,21 @@ async def _refusals(jobs: Sequence[Converted], namespace: str) -> dict[Place, tu
         said: list[str] = []
         known = {one.name for one in await cluster.runtimes(job.namespace or namespace)}
         for made in job.objects:
-            wanted = _job(made)
+            wanted = _job(made, namespace)
             if isinstance(wanted, TrainJob) and wanted.spec.runtime_ref.name not in known:
                 continue
-            if isinstance(wanted, MPIJob):
-                said += await cluster.refusals(named(wanted, namespace))
-            elif wanted is not None:
-                said += await cluster.refusals(named(wanted, namespace))
+            if wanted is not None:
+                said += await cluster.refusals(wanted)
         found[place(job)] = tuple(said)
     return found
 
 
-def _job(made: Object) -> MPIJob | TrainJob | None:
+def _job(made: Object, namespace: str) -> MPIJob | TrainJob | None:
+    """With the name and the namespace that it would have; None where it is no job."""
     if made["kind"] == "MPIJob":
-        value = load.job(made).value
-    elif made["kind"] == "TrainJob":
-        value = load.train_job(made).value
-    else:
-        return None
-    return value if isinstance(value, MPIJob | TrainJob) else None
+        mpijob = load.job(made).value
+        return named(mpijob, namespace) if isinstance(mpijob, MPIJob) else None
+    if made["kind"] == "TrainJob":
+        train_job = load.train_job(made).value
+        return named(train_job, namespace) if isinstance(train_job, TrainJob) else None
+    return None
