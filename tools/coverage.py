@@ -34,7 +34,7 @@ PURE: Final = {
     "decide": 98,
     "diagnose": 97,
     "layout": 96,
-    "migrate": 95,
+    "migrate": 96,
     "render": 94,
 }
 FLOORS: Final = PURE | {

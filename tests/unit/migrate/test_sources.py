@@ -126,10 +126,10 @@ def test_a_spec_that_is_too_large_or_too_deep_is_refused() -> None:
     job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["args"] = [
         "x" * 300_000
     ]
-    (large,) = migrated(text(job), "x").jobs
+    (large,) = migrated(json.dumps(job), "x").jobs
     assert "at most" in str(large.errors[0])
     old = {**V1, "spec": {**V1["spec"], "mainContainer": "y" * 300_000}}
-    (older,) = migrated(text(old), "x").jobs
+    (older,) = migrated(json.dumps(old), "x").jobs
     assert "at most" in str(older.errors[0])
 
 
@@ -148,8 +148,8 @@ def seconds(jobs: int) -> float:
 def test_time_grows_with_the_size_of_the_file_and_no_faster() -> None:
     """Eight times the jobs; a square would be sixty-four times as long."""
     seconds(5)
-    few = min(seconds(25) for _ in range(3))
-    assert seconds(200) < few * 8 * 5
+    few = min(seconds(10) for _ in range(3))
+    assert seconds(80) < few * 8 * 5
 
 
 def test_a_job_of_very_many_fields_is_read_in_linear_time() -> None:
@@ -163,8 +163,8 @@ def test_a_job_of_very_many_fields_is_read_in_linear_time() -> None:
         return time.process_time() - begin
 
     spent(10)
-    few = min(spent(400) for _ in range(3))
-    assert spent(3200) < few * 8 * 5
+    few = min(spent(200) for _ in range(3))
+    assert spent(1600) < few * 8 * 5
 
 
 def test_two_jobs_of_one_name_are_told_before_one_replaces_the_other() -> None:
