@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from mpi_trainer.api import bounds
 from mpi_trainer.api.errors import FieldError, Path, field
 
 Fate = Literal["carried", "changed", "lost"]
@@ -20,7 +21,7 @@ CHANGED: Fate = "changed"
 LOST: Fate = "lost"
 
 UNKNOWN = "this field has no counterpart that is known here"
-MOST_UNKNOWN = 100
+MOST_UNKNOWN = bounds.ERRORS
 """fields without a counterpart that are told of one job; the others are counted"""
 
 Object = dict[str, Any]

@@ -11,8 +11,18 @@ from typing import Any
 
 from mpi_trainer.api.defaults import WAIT_FOR_WORKERS_READY
 from mpi_trainer.api.errors import Path
-from mpi_trainer.api.kinds.annotations import LONGEST_SECONDS, ONE_JOB, POD_FAILURE_POLICY, ours
-from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob
+from mpi_trainer.api.kinds.annotations import (
+    CLEAN,
+    LONGEST_SECONDS,
+    MPI_IMPLEMENTATION,
+    ONE_JOB,
+    POD_FAILURE_POLICY,
+    SCHEDULE_TIMEOUT,
+    TTL,
+    ours,
+)
+from mpi_trainer.api.kinds.labels import LABEL_QUEUE
+from mpi_trainer.api.kinds.mpijob import LAUNCHER, OPEN_MPI, WORKER, MPIJob
 from mpi_trainer.migrate import containers
 from mpi_trainer.migrate.report import CARRIED, CHANGED, LOST, Fate, FieldReport, Object
 
@@ -48,6 +58,7 @@ def reports(job: MPIJob, data: Mapping[str, Any]) -> Iterator[FieldReport]:
     for field, told in _SPEC.items():
         if given.get(field) is not None:
             yield FieldReport(("spec", field), *told)
+    yield from _implementation(job, given)
     yield from _creation(job, given)
     policy = given.get("runPolicy") or {}
     for field, value in policy.items():
@@ -65,12 +76,6 @@ _SPEC: Mapping[str, Told] = {
     "slotsPerWorker": (CARRIED, "TrainJob spec.trainer.numProcPerNode", "", ""),
     "runLauncherAsWorker": (CARRIED, f"{_MPI}.runLauncherAsNode", "", ""),
     "sshAuthMountPath": (CARRIED, f"{_MPI}.sshAuthMountPath", "", ""),
-    "mpiImplementation": (
-        CARRIED,
-        "TrainingRuntime metadata.annotations[mpi-trainer.opendatahub.io/mpi-implementation]",
-        "the public field knows Open MPI only; another trainer would start Open MPI",
-        "",
-    ),
 }
 
 
@@ -104,6 +109,18 @@ def _annotation(path: Path, name: str, kept: Mapping[str, Any]) -> FieldReport:
     return FieldReport(path, LOST, note=note)
 
 
+def _implementation(job: MPIJob, given: Mapping[str, Any]) -> Iterator[FieldReport]:
+    if given.get("mpiImplementation") is None:
+        return
+    path: Path = ("spec", "mpiImplementation")
+    if job.spec.mpi_implementation == OPEN_MPI:
+        yield FieldReport(path, CARRIED, f"{_MPI}.mpiImplementation")
+        return
+    to = f"TrainingRuntime metadata.annotations[{MPI_IMPLEMENTATION}]"
+    note = "read by this controller only; another one would start Open MPI"
+    yield FieldReport(path, CARRIED, to, note)
+
+
 def _creation(job: MPIJob, given: Mapping[str, Any]) -> Iterator[FieldReport]:
     if given.get("launcherCreationPolicy") is None:
         return
@@ -123,7 +140,7 @@ def _of_policy(job: MPIJob, field: str) -> Told:
     if field == "cleanPodPolicy":
         note, remedy = _CLEAN.get(policy.clean_pod_policy or "", ("", ""))
         if not note:
-            to = "TrainJob metadata.annotations[mpi-trainer.opendatahub.io/clean-pod-policy]"
+            to = f"TrainJob metadata.annotations[{CLEAN}]"
             return CARRIED, to, "read by this controller only", ""
         return (CHANGED if remedy else CARRIED), "", note, remedy
     if field == "managedBy":
@@ -139,7 +156,7 @@ _POLICIES: Mapping[str, Told] = {
     "suspend": (CARRIED, "TrainJob spec.suspend", "", ""),
     "ttlSecondsAfterFinished": (
         CARRIED,
-        "TrainJob metadata.annotations[mpi-trainer.opendatahub.io/ttl-seconds-after-finished]",
+        f"TrainJob metadata.annotations[{TTL}]",
         "read by this controller only; the public API has no such field",
         "",
     ),
@@ -155,11 +172,11 @@ _POLICIES: Mapping[str, Told] = {
 def _of_scheduling(job: MPIJob, field: str) -> Told:
     policy = job.spec.run_policy.scheduling_policy
     if field == "queue":
-        to = "TrainJob metadata.labels[kueue.x-k8s.io/queue-name]"
+        to = f"TrainJob metadata.labels[{LABEL_QUEUE}]"
         return CHANGED, to, "a queue of Kueue, not of Volcano; a label given wins", ""
     if field == "scheduleTimeoutSeconds":
         long = policy is not None and (policy.schedule_timeout_seconds or 0) > LONGEST_SECONDS
-        to = "TrainJob metadata.annotations[mpi-trainer.opendatahub.io/schedule-timeout-seconds]"
+        to = f"TrainJob metadata.annotations[{SCHEDULE_TIMEOUT}]"
         if long:
             return CHANGED, to, f"{LONGEST_SECONDS}, the most it takes", ""
         return CARRIED, to, "read by this controller only", ""

@@ -99,6 +99,16 @@ def test_files_are_not_replaced_unless_that_is_asked_for(job: Path, tmp_path: Pa
     assert [path.name for path in out.iterdir()] == ["train.yaml"]
 
 
+def test_two_jobs_that_would_have_one_file_are_told(job: Path, tmp_path: Path) -> None:
+    generated = base()
+    generated["metadata"] = {"generateName": "train-"}
+    (tmp_path / "more.yaml").write_text(yaml.safe_dump(generated))
+    out = tmp_path / "out"
+    with pytest.raises(LocalError, match="two jobs"):
+        run("-f", str(job), "-f", str(tmp_path / "more.yaml"), "--output-dir", str(out))
+    assert not out.exists()
+
+
 def test_one_broken_job_keeps_all_from_being_written(
     job: Path, broken: Path, tmp_path: Path
 ) -> None:

@@ -7,6 +7,7 @@ written. Danger: between the first and the last rename a crash leaves new files 
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,8 +18,11 @@ from mpi_trainer.migrate.report import Converted
 
 
 def check_folder(folder: str, jobs: Sequence[Converted], *, overwrite: bool) -> list[Path]:
-    """The file of each job; LocalError where one is there already."""
+    """The file of each job; LocalError where one is there already, or two jobs have one file."""
     paths = [Path(folder) / file_name(job) for job in jobs]
+    twice = next((path for path, count in Counter(paths).items() if count > 1), None)
+    if twice is not None:
+        raise LocalError(f"two jobs would be written to {twice}", "Rename one of them.")
     there = [str(path) for path in paths if path.exists() or path.is_symlink()]
     if there and not overwrite:
         raise LocalError(
