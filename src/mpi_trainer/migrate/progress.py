@@ -13,7 +13,7 @@ import msgspec
 
 from mpi_trainer.api.errors import line
 from mpi_trainer.migrate.report import CHANGED, LOST
-from mpi_trainer.migrate.sources import TRAINJOB, migrated_object
+from mpi_trainer.migrate.sources import TRAINJOB, converted
 
 
 class JobProgress(msgspec.Struct, frozen=True):
@@ -54,7 +54,7 @@ def progress(objects: Iterable[tuple[Mapping[str, Any], bool]]) -> Progress:
 
 def _job(data: Mapping[str, Any], ended: bool) -> JobProgress:
     meta = data.get("metadata") or {}
-    made = migrated_object(data, TRAINJOB)
+    made = converted(data, TRAINJOB)
     about = JobProgress(
         str(meta.get("namespace") or ""),
         str(meta.get("name") or ""),

@@ -53,7 +53,7 @@ def migrated(
     passed: Counter[str] = Counter()
     every = (one for document in documents.parse(text, source) for one in documents.items(document))
     for document in every:
-        found = _converted(document, to, table)
+        found = converted(document.data, to, table)
         if found is None:
             passed[_kind(document.data)] += 1
         else:
@@ -79,22 +79,16 @@ def together(every: Iterable[Migrated]) -> Migrated:
     return Migrated(tuple(jobs), dict(passed))
 
 
-def migrated_object(data: Mapping[str, Any], to: Target | None = None) -> Converted | None:
-    """One object as an API server has it; None where there is nothing to do for it."""
+def converted(
+    data: Mapping[str, Any], to: Target | None = None, table: Instances = INSTANCES
+) -> Converted | None:
+    """One description as plain data; None where there is nothing to do for it. Never raises."""
     converter = _converter(data)
     if converter is None:
         return None
     if data.get("apiVersion") == mpijob.API_VERSION:
         return None if to == MPIJOB else to_trainjob(data)
-    return _further(converter(data, INSTANCES), to)
-
-
-def _converted(document: Document, to: Target | None, table: Instances) -> Converted | None:
-    data = document.data
-    if data.get("apiVersion") == mpijob.API_VERSION:
-        return migrated_object(data, to)
-    converter = _converter(data)
-    return None if converter is None else _further(converter(data, table), to)
+    return _further(converter(data, table), to)
 
 
 def _further(made: Converted, to: Target | None) -> Converted:
