@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mpi_trainer.api.kinds.labels import LABEL_QUEUE
+from mpi_trainer.local.jobs import store
 from tests.local.odh import until
 from tests.local.test_server import JOBS, loopback, manifest, port, problem, server
 from tests.rest import Rest
@@ -74,6 +75,18 @@ def test_a_version_changes_with_the_job_and_not_by_itself(listed: Rest) -> None:
     assert version() != first
     (item,) = listed.get(f"{JOBS}?name=plain")["items"]
     assert item["suspend"] is False
+
+
+def test_pages_are_of_one_read_until_their_caller_changes_something(listed: Rest) -> None:
+    first = listed.get(f"{EVERY}?sortBy=name&limit=1")
+    following = f"{EVERY}?sortBy=name&limit=1&continue={first['continue']}"
+    store.remove(store.find("default", "queued"))
+    assert listed.get(following)["items"][0]["name"] == "queued"
+    assert names(listed, "") == ["train", "plain"]
+    first = listed.get(f"{EVERY}?sortBy=name&limit=1")
+    assert listed.ask("DELETE", "/api/v1/namespaces/team/trainjobs/train").status == 204
+    rest = listed.get(f"{EVERY}?sortBy=name&limit=1&continue={first['continue']}")
+    assert (rest["items"], rest["total"]) == ([], 1)
 
 
 def test_filters_order_and_facets_are_those_of_all_kinds(listed: Rest) -> None:

@@ -30,6 +30,7 @@ from mpi_trainer.kube.credentials import Fixed
 from mpi_trainer.sdk.backends.backend import Backend
 from mpi_trainer.sdk.backends.cluster.backend import ClusterBackend
 from mpi_trainer.sdk.backends.log_store import LogStore, configured_log_store
+from mpi_trainer.server.job_reads import JobReads
 from mpi_trainer.server.loki import Loki, LokiSettings, Reviewed
 from mpi_trainer.server.problems import Refused, problem, too_many
 from mpi_trainer.server.prometheus import Prometheus, PrometheusSettings
@@ -89,6 +90,8 @@ class Caller(msgspec.Struct, frozen=True):
     expires: float | None = None
     prometheus: Prometheus | None = None
     login: Login | None = None
+    reads: JobReads = msgspec.field(default_factory=JobReads)
+    """of all callers; the caller's own are found by `id`"""
 
     async def check(self) -> None:
         """Raises where the login is none: before anything is read, made or kept for the caller."""
@@ -119,6 +122,7 @@ class PassedOn:
         self._prometheus = prometheus.checked() if prometheus else None
         self._forwarded = forwarded
         self._logins: OrderedDict[str, Login] = OrderedDict()
+        self._reads = JobReads()
         # Each opens a connection, also for a token that the cluster will not take.
         self._new = RateLimit(Rate(at_once=200, per_second=20.0))
 
@@ -133,7 +137,7 @@ class PassedOn:
         name = _digest(token)
         asked = Prometheus(self._prometheus, token) if self._prometheus else None
         login = self._login(name, token)
-        return Caller(name, login.backend, ambient, expiry(token), asked, login)
+        return Caller(name, login.backend, ambient, expiry(token), asked, login, self._reads)
 
     def _login(self, name: str, token: str) -> Login:
         found = self._logins.pop(name, None)
@@ -173,12 +177,13 @@ class Loopback:
         self.cookie = cookie
         self.token = token or secrets.token_urlsafe(32)
         self.session = secrets.token_urlsafe(32)
+        self._reads = JobReads()
 
     def caller(self, headers: Mapping[str, str], cookies: Mapping[str, str]) -> Caller:
         if self.opens(_bearer(headers)):
-            return Caller("loopback", self.backend)
+            return Caller("loopback", self.backend, reads=self._reads)
         if _same(cookies.get(self.cookie, ""), self.session):
-            return Caller("loopback", self.backend, ambient=True)
+            return Caller("loopback", self.backend, ambient=True, reads=self._reads)
         raise _unauthorized(
             "no login came with the request, or not this server's",
             "Use the token that `odh dashboard` printed when it started.",

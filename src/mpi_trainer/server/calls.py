@@ -21,6 +21,7 @@ import msgspec
 from mpi_trainer.server import parameters, problems
 from mpi_trainer.server.callers import Caller, Callers
 from mpi_trainer.server.endpoint import CRUD_SECONDS, Answer, Call, Endpoint
+from mpi_trainer.server.job_reads import CallerReads
 from mpi_trainer.server.live.access import Reader
 from mpi_trainer.server.live.endpoint import EventStream, LiveCall
 from mpi_trainer.server.live.hub import Hub, LiveSettings
@@ -139,6 +140,7 @@ async def _noted(endpoint: Endpoint, asked: Asked, caller: Caller) -> Answer:
         status = found.status if found else status
         raise
     finally:
+        caller.reads.forget(caller.id)
         await _note(endpoint, asked, caller, (status, loop.time() - began))
 
 
@@ -197,8 +199,15 @@ def query_of(
 def call_of(endpoint: Endpoint, caller: Caller, *, query: object, path: dict[str, str]) -> Call:
     """Without a body; with the caller's rights, and for jobs of the endpoint's kind alone."""
     backend = caller.backend.of_kind(endpoint.kind) if endpoint.kind else caller.backend
-    now = datetime.now(UTC)
-    return Call(backend, endpoint.kind, path, query, now=now, prometheus=caller.prometheus)
+    return Call(
+        backend,
+        endpoint.kind,
+        path,
+        query,
+        now=datetime.now(UTC),
+        prometheus=caller.prometheus,
+        reads=CallerReads(caller.reads, caller.id, endpoint.kind),
+    )
 
 
 def live_call_of(

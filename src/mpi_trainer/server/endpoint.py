@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from mpi_trainer.sdk.backends.backend import Backend, Key
+from mpi_trainer.server.job_reads import CallerReads, JobReads
 from mpi_trainer.server.prometheus import Prometheus
 
 CRUD_SECONDS: Final = 30.0
@@ -50,6 +51,8 @@ class Call(msgspec.Struct, frozen=True):
     now: datetime = datetime.min
     prometheus: Prometheus | None = None
     """as the caller asks it, where the server has one"""
+    reads: CallerReads = msgspec.field(default_factory=lambda: CallerReads(JobReads(), "", ""))
+    """of lists of jobs, by this caller alone"""
 
     @property
     def namespace(self) -> str:

@@ -1,8 +1,8 @@
 """Which jobs of a list, in which order, and which part of it. Pure.
 
 A page begins behind the place where the last one ended, not at a number, so a job that stays is
-neither lost nor doubled when others come or go. A token holds that place and nothing else: the
-caller's rights are asked for anew with every page. Durations count to the time of the first page.
+neither lost nor doubled when others come or go. A token holds that place and the name of what was
+read for it (`job_reads.py`), and no rights. Durations count to the time of the first page.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ class Token(msgspec.Struct, frozen=True, array_like=True):
     query: str
     at: float
     place: Place
+    read: str = ""
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -74,8 +75,13 @@ class Page(msgspec.Struct, frozen=True):
     token: str = ""
 
 
-def page(jobs: Iterable[JobSummary], query: ListQuery, now: datetime) -> Page:
-    """`jobs` are those of the query's labels."""
+def read_of(query: ListQuery) -> str:
+    """The name of what was read for the pages before; refuses what is no token for this list."""
+    return _read(query).read if query.continue_ else ""
+
+
+def page(jobs: Iterable[JobSummary], query: ListQuery, now: datetime, read: str = "") -> Page:
+    """`jobs` are those of the query's labels, by the name of `read`."""
     token = _read(query) if query.continue_ else None
     at = datetime.fromtimestamp(token.at, UTC) if token else now
     value = _VALUES[query.sort_by]
@@ -85,7 +91,7 @@ def page(jobs: Iterable[JobSummary], query: ListQuery, now: datetime) -> Page:
     rest = placed if token is None else [p for p in placed if _after(p[0], token.place, query)]
     shown = rest[: query.limit]
     more = len(rest) > len(shown)
-    following = Token(_digest(query), at.timestamp(), shown[-1][0]) if more else None
+    following = Token(_digest(query), at.timestamp(), shown[-1][0], read) if more else None
     return Page(tuple(job for _, job in shown), len(placed), facets, _written(following))
 
 

@@ -64,10 +64,15 @@ async def list_jobs(call: Call) -> Answer:
     paging.check_selector(query.label_selector)
     namespace = call.path.get("namespace") or call.given_namespace
     wanted = JobQuery(labels=query.label_selector)
-    found, notes = await everywhere.jobs(call.backend, namespace, wanted)
-    page = paging.page(found, query, call.now)
+    read = await call.reads.read(
+        namespace,
+        query.label_selector,
+        lambda: everywhere.jobs(call.backend, namespace, wanted),
+        paging.read_of(query),
+    )
+    page = paging.page(read.jobs, query, call.now, read.name)
     items = tuple(map(views.item, page.jobs))
-    return Answer(values.JobList(items, page.total, page.token, page.facets, notes))
+    return Answer(values.JobList(items, page.total, page.token, page.facets, read.notes))
 
 
 async def get(call: Call) -> Answer:

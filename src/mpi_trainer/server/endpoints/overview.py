@@ -23,10 +23,15 @@ class OverviewQuery(msgspec.Struct, frozen=True, rename="camel"):
 
 async def glance(call: Call) -> Answer:
     asked: OverviewQuery = call.query
-    (found, notes), cpus = await asyncio.gather(
-        everywhere.jobs(call.backend, asked.namespace, ALL_JOBS), _cpus(call, asked.namespace)
+    read, cpus = await asyncio.gather(
+        call.reads.read(
+            asked.namespace,
+            "",
+            lambda: everywhere.jobs(call.backend, asked.namespace, ALL_JOBS),
+        ),
+        _cpus(call, asked.namespace),
     )
-    return Answer(overview(found, asked.hours, call.now, cpus, notes))
+    return Answer(overview(read.jobs, asked.hours, call.now, cpus, read.notes))
 
 
 async def _cpus(call: Call, namespace: str) -> float | None:

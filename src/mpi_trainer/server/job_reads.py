@@ -1,0 +1,124 @@
+"""Lists of jobs as callers have read them: shared between one caller's calls, and by no one else.
+
+Who asks while the same list is being read shares the next read with all who ask meanwhile, so an
+answer never lacks what was there when it was asked for. A read is kept for `KEPT_SECONDS`;
+continue tokens name it, and further pages are cut from it.
+Guarantee: whatever a name says, a caller gets their own reads alone, and in further pages none
+that was begun before a change that they made here. Danger: a right that is taken away is noticed
+in further pages `KEPT_SECONDS` late.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from mpi_trainer.sdk.backends.backend import JobSummary
+from mpi_trainer.server.everywhere import Found
+
+KEPT_SECONDS: Final = 30.0
+MOST_KEPT: Final = 50_000
+"""jobs, of all callers: about 100 MiB"""
+Scope = tuple[str, str, str, str]
+"""the caller, the kind of jobs or any, the namespace or all, and the labels"""
+Work = Callable[[], Awaitable[Found]]
+
+
+class Read(msgspec.Struct, frozen=True):
+    jobs: Sequence[JobSummary]
+    notes: tuple[str, ...]
+    name: str
+
+
+class JobReads:
+    """Of all callers, in one event loop."""
+
+    def __init__(self) -> None:
+        self._turns: dict[Scope, _Turn] = {}
+        self._kept: dict[Scope, Read] = {}
+
+    async def fresh(self, scope: Scope, work: Work) -> Read:
+        """As it is now: the work begins after this call."""
+        turn = self._turns.get(scope)
+        if turn is None or turn.begun:
+            turn = self._turns[scope] = _Turn(turn, work)
+            turn.task.add_done_callback(lambda _: self._ended(scope, turn))
+        return await turn.result()
+
+    def named(self, scope: Scope, name: str) -> Read | None:
+        found = self._kept.get(scope)
+        return found if found and found.name == name else None
+
+    def forget(self, caller: str) -> None:
+        """The caller has changed something."""
+        for scope in [one for one in self._kept if one[0] == caller]:
+            del self._kept[scope]
+        for scope, turn in self._turns.items():
+            if scope[0] == caller:
+                turn.spoil()
+
+    def _ended(self, scope: Scope, turn: _Turn) -> None:
+        if self._turns.get(scope) is turn:
+            del self._turns[scope]
+        if turn.task.cancelled() or turn.task.exception() or turn.spoilt:
+            return
+        read = turn.task.result()
+        self._kept.pop(scope, None)
+        self._kept[scope] = read
+        while sum(len(one.jobs) for one in self._kept.values()) > MOST_KEPT:
+            del self._kept[next(iter(self._kept))]  # the oldest
+        asyncio.get_running_loop().call_later(KEPT_SECONDS, self._expire, scope, read)
+
+    def _expire(self, scope: Scope, read: Read) -> None:
+        if self._kept.get(scope) is read:
+            del self._kept[scope]
+
+
+class _Turn:
+    """One read, which begins when the one before has ended, and ends when nobody waits for it."""
+
+    def __init__(self, before: _Turn | None, work: Work) -> None:
+        self.begun = self.spoilt = False
+        self._before = before
+        self._waiting = 0
+        self.task = asyncio.get_running_loop().create_task(self._run(work))
+
+    async def _run(self, work: Work) -> Read:
+        if self._before is not None:
+            await asyncio.wait({self._before.task})
+            self._before = None
+        self.begun = True
+        jobs, notes = await work()
+        return Read(jobs, notes, secrets.token_urlsafe(8))
+
+    def spoil(self) -> None:
+        """What is being read now may be from before a change."""
+        turn = self._before or self
+        turn.spoilt = turn.begun
+
+    async def result(self) -> Read:
+        self._waiting += 1
+        try:
+            return await asyncio.shield(self.task)
+        finally:
+            self._waiting -= 1
+            if not self._waiting and not self.task.done():
+                self.begun = True  # nobody joins it any more
+                self.task.cancel()
+
+
+class CallerReads(msgspec.Struct, frozen=True):
+    """Those of one caller, for jobs of one kind or of any."""
+
+    shared: JobReads
+    caller: str
+    kind: str
+
+    async def read(self, namespace: str, labels: str, work: Work, name: str = "") -> Read:
+        """The one of that name where it is kept; else a fresh one."""
+        scope = (self.caller, self.kind, namespace, labels)
+        return self.shared.named(scope, name) or await self.shared.fresh(scope, work)
