@@ -383,3 +383,14 @@ def test_the_token_is_not_in_the_browsers_command_line(tmp_path: Path) -> None:
         finally:
             program.send_signal(signal.SIGINT)
     assert program.returncode == 0 and not folder.exists()
+
+
+def test_a_request_that_is_no_http_leaves_its_lines_in_no_log(
+    port: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    token = b"Authorization: Bearer secret-of-mine"
+    for line in (token + b"\0", token + b"x" * 20_000, b"no colon, secret-of-mine"):
+        with socket.create_connection(("127.0.0.1", port), 10) as raw:
+            raw.sendall(b"GET /api/v1 HTTP/1.1\r\nHost: a\r\n" + line + b"\r\n\r\n")
+            assert raw.recv(4096).startswith(b"HTTP/1.0 400 ")
+    assert "secret-of-mine" not in caplog.text

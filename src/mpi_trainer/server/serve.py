@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -11,6 +12,7 @@ from types import ModuleType
 from typing import Final
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from mpi_trainer.api.errors import ExplainedError
 from mpi_trainer.sdk.backends.backend import Backend
@@ -22,6 +24,18 @@ LOOPBACK: Final = "127.0.0.1"
 SHUTDOWN_SECONDS: Final = 20.0
 """for calls that are under way; within the 30 s that a pod has to end"""
 _NAMES: Final = (LOOPBACK, "localhost")
+
+
+class _NoLines(logging.Filter):
+    """aiohttp repeats the lines of a request that is no HTTP, and a token may be in one of them;
+    whoever sent it is told."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
+_http_log = logging.getLogger("mpi_trainer.server.http")
+_http_log.addFilter(_NoLines())
 
 
 @asynccontextmanager
@@ -40,6 +54,7 @@ async def listening(
     runner = web.AppRunner(
         shell.app(),
         access_log=None,
+        logger=_http_log,
         handle_signals=False,
         max_field_size=16 * 1024 + 512,
         shutdown_timeout=SHUTDOWN_SECONDS,
