@@ -164,6 +164,16 @@ def test_a_namespace_of_others_is_closed(port: int, ours: Team, theirs: Team) ->
     assert Rest(port, theirs.user.token).get(f"{theirs.jobs}/theirs")["name"] == "theirs"
 
 
+def test_a_page_of_somebody_elses_read_is_no_page(port: int, ours: Team, theirs: Team) -> None:
+    theirs.admin.create(f"{JOBS}/mpijobs", job(name="second"))
+    owner = Rest(port, theirs.user.token)
+    first = owner.get(f"{theirs.jobs}?sortBy=name&limit=1")
+    following = f"{theirs.jobs}?sortBy=name&limit=1&continue={first['continue']}"
+    assert [one["name"] for one in owner.get(following)["items"]] == ["theirs"]
+    refused = Rest(port, ours.user.token).ask("GET", following)
+    assert refused.status == 403 and b"uid" not in refused.body
+
+
 def test_a_list_of_all_kinds_says_what_a_table_needs(port: int, ours: Team, theirs: Team) -> None:
     """As it is stored: GPUs of all pods, queue, creator; and of no other namespace."""
     one = manifest("gpus")
