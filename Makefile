@@ -17,7 +17,7 @@ API_CLIENTS := tests/api/clients tests/api/admission tests/api/test_policies.py
 LOCAL_COMMANDS := $(patsubst %,tests/local/test_%.py,anywhere bad_input check cli cli_docs cli_use \
 	completion docs examples explain notebook recipes)
 
-.PHONY: help setup setup-run cluster-parts demo check lint unit fix test sim local local-commands local-jobs local-parts api api-clients api-controller api-parts api-oldest e2e e2e-full faults soak \
+.PHONY: help setup setup-run cluster-parts demo check lint unit fix test fuzz-api sim local local-commands local-jobs local-parts api api-clients api-controller api-parts api-oldest e2e e2e-full faults soak \
 	bench cluster cluster-down browser dashboard dashboard-check dashboard-parts golden wheels lock picture pictures-dashboard docs manifests image-digests pod-schema clean
 
 help: ## Show this help
@@ -65,6 +65,11 @@ test: setup ## Everything that CI runs
 		e2e local-jobs local-commands api-controller api-clients
 	@$(MAKE) --no-print-directory browser SPECS="shell.spec job.spec"
 	$(BIN)/python -m tools.coverage
+
+fuzz-api: setup ## More than 20,000 generated calls against the REST API; about ten minutes, by hand
+	$(PYTHON) -m venv .venv-fuzz
+	.venv-fuzz/bin/python -m pip --quiet --disable-pip-version-check install --require-hashes -r requirements/fuzz.txt
+	$(BIN)/python -m tests.fuzz.api .venv-fuzz/bin/schemathesis --max-examples 250 --workers 3 $(FUZZ)
 
 sim: setup ## Our client and controller machinery against a server that misbehaves on purpose
 	$(MEASURED) $(BIN)/pytest -q tests/sim $(COV)

@@ -13,6 +13,8 @@ compile pyproject.toml --extra examples --extra grpc --group controller --group 
     -c requirements/run.txt -o requirements/dev.txt
 # What installs the others.
 echo uv | compile - -c requirements/dev.txt -o requirements/uv.txt
+# Of `make fuzz-api`, in an environment of its own.
+echo schemathesis==4.32.5 | compile - -c requirements/dev.txt -o requirements/fuzz.txt
 # What the controller's image holds.
 compile pyproject.toml --group controller -c requirements/run.txt -o requirements/controller.txt
 
