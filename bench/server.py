@@ -11,7 +11,8 @@ their figures of an earlier run.
 - `creates`: 100 callers at once submit one job each; seconds of each to its answer.
 - `pages`: so many live lists open at once, and then one job that changes; requests of all of them
   beside those of one page, and the seconds until the last reader has the change.
-- `lists`: the first 100 of so many jobs, with facets of all, again and again, from one caller.
+- `lists`: the first 100 of so many jobs, with facets of all, again and again, from one caller; and
+  the page after them.
   Beside it the naive way straight to the API server: a list of 100 names without order or facets,
   and a request for each of those jobs, 16 at once.
 - `streams`: `bench.server_streams`.
@@ -189,6 +190,9 @@ class Cluster:
         async def ours() -> None:
             assert len((await read(http, path))["items"]) == min(SHOWN, jobs)
 
+        async def further() -> None:
+            assert (await read(http, following))["items"]
+
         async def one(name: str) -> None:
             async with room:
                 await read(straight, f"{_JOBS_API}/{name}")
@@ -198,7 +202,11 @@ class Cluster:
             await asyncio.gather(*(one(each["metadata"]["name"]) for each in found["items"]))
 
         made: Figures = {"jobs": int((await read(http, path))["total"])}
-        for name, work in (("ours", ours), ("naive", naive)):
+        works: Figures = {"ours": ours, "naive": naive}
+        if token := (await read(http, path))["continue"]:
+            following = f"{path}&continue={token}"
+            works = {"further": further, **works}
+        for name, work in works.items():
             before = await self.requests()
             seconds = await _timed(work, rounds)
             requests = (await self.requests() - before) / (rounds + 1)

@@ -142,10 +142,14 @@ def served(
         yield asyncio.run_coroutine_threadsafe(ready.get(), loop).result(30)
     finally:
         loop.call_soon_threadsafe(stop.set)
-        thread.join(30)
-        if thread.is_alive():
-            faulthandler.dump_traceback(2)
-            raise AssertionError("the server has not ended: what its threads do is on stderr")
+        join(thread)
+
+
+def join(server: threading.Thread) -> None:
+    server.join(30)
+    if server.is_alive():
+        faulthandler.dump_traceback(2)
+        raise AssertionError("the server has not ended: what its threads do is on stderr")
 
 
 class RestBackend:

@@ -45,7 +45,7 @@ from mpi_trainer.server.rpc.service import Service
 from mpi_trainer.server.rpc.v1 import mpijobs_pb2 as v1
 from mpi_trainer.server.rpc.v1 import mpijobs_pb2_grpc
 from mpi_trainer.server.serve import LOOPBACK, listening
-from tests.rest import Rest, RestBackend
+from tests.rest import Rest, RestBackend, join
 
 SECONDS = 60.0
 _STUB: Any = mpijobs_pb2_grpc.MPIJobsStub
@@ -88,7 +88,7 @@ def served(
         yield asyncio.run_coroutine_threadsafe(ready.get(), loop).result(30)
     finally:
         loop.call_soon_threadsafe(stop.set)
-        thread.join(30)
+        join(thread)
 
 
 class Refusal(msgspec.Struct, frozen=True):

@@ -6,8 +6,7 @@ import os
 from typing import Final
 
 _SETTINGS: Final = {
-    # Local jobs begin by a fork of this process, and never use gRPC: its threads must not be
-    # started again in them.
+    # What is forked of this process never uses gRPC: its threads must not be started again there.
     "GRPC_ENABLE_FORK_SUPPORT": "false",
     # Else whoever connects writes lines into our log, which are no JSON; what is wrong with a
     # renewed certificate stays there.
