@@ -45,8 +45,10 @@ def counted(jobs: Iterable[JobSummary], asked: Filters) -> tuple[list[JobSummary
             continue
         if not refusing:
             taken.append(job)
-        for name in refusing or _VALUES:
+        for name in refusing:
             counts[name][_VALUES[name](job)] += 1
+    for name, value in _VALUES.items():
+        counts[name].update(map(value, taken))
     return taken, Facets(**{name: _frequent(found) for name, found in counts.items()})
 
 

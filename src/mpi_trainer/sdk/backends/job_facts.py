@@ -39,7 +39,10 @@ def unversioned(job: JobSummary) -> JobSummary:
 
 
 def owner(annotations: Object) -> str:
-    return next((name for key in CREATORS if (name := _text(annotations.get(key)))), "")
+    for key in CREATORS:
+        if name := _text(annotations.get(key)):
+            return name
+    return ""
 
 
 def queue(labels: Object) -> str:

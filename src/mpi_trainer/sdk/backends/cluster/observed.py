@@ -69,10 +69,11 @@ class _Replicas(ApiValue, frozen=True):
     @property
     def gpus(self) -> int:
         text = bytes(self.template)
-        if not any(name in text for name in _GPUS):
-            return 0
-        pods = 1 if self.replicas is None else max(self.replicas, 0)
-        return pods * job_facts.template_gpus(_object(text))
+        for name in _GPUS:
+            if name in text:
+                pods = 1 if self.replicas is None else max(self.replicas, 0)
+                return pods * job_facts.template_gpus(_object(text))
+        return 0
 
 
 class _RunPolicy(ApiValue, frozen=True):
