@@ -66,10 +66,10 @@ test: setup ## Everything that CI runs
 	@$(MAKE) --no-print-directory browser SPECS="shell.spec job.spec"
 	$(BIN)/python -m tools.coverage
 
-fuzz-api: setup ## More than 20,000 generated calls against the REST API; about ten minutes, by hand
+fuzz-api: setup ## More than 20,000 generated calls against the REST API; takes half an hour, by hand
 	$(PYTHON) -m venv .venv-fuzz
 	.venv-fuzz/bin/python -m pip --quiet --disable-pip-version-check install --require-hashes -r requirements/fuzz.txt
-	$(BIN)/python -m tests.fuzz.api .venv-fuzz/bin/schemathesis --max-examples 250 --workers 3 $(FUZZ)
+	$(BIN)/python -m tests.fuzz.api .venv-fuzz/bin/schemathesis --max-examples 250 $(FUZZ)
 
 sim: setup ## Our client and controller machinery against a server that misbehaves on purpose
 	$(MEASURED) $(BIN)/pytest -q tests/sim $(COV)

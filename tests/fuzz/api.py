@@ -4,8 +4,9 @@
 
 Live streams are left out: they do not end. So are smoke runs, which run jobs. Half of the calls are
 made to name one of two jobs, which are created anew when they have been deleted; so no more than
-these two are ever there, and none is left in the end. Fails at the first kind of answer that is a
-server's error or is not in the document.
+these two are ever there, and none is left in the end. Fails where an answer is a server's error or
+is not in the document. Danger: with more than one of its `--workers`, Python 3.11 fails in
+schemathesis itself now and then (`AST constructor recursion depth mismatch`).
 """
 
 from __future__ import annotations
