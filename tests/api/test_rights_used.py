@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from mpi_trainer.api.kinds.annotations import NETWORK_POLICY
 from tests.api import test_takeover, trainjob_lab
 from tests.api.accounts import Account, with_token
 from tests.api.admin import JOBS, Admin, Object
@@ -38,6 +39,7 @@ BY_ADMISSION = {
 
 _FOLLOWED = set(test_takeover.LABELS)
 
+POLICIES = "apis/networking.k8s.io/v1/networkpolicies"
 Right = tuple[str, str, str]
 """API group, resource with its part, verb"""
 
@@ -98,6 +100,7 @@ def test_the_controller_uses_each_of_its_rights_and_misses_none(
         assert ask_metrics(port, f"Bearer {installed.token}")[0] == 403
         _fail_suspend_resume_succeed(admin, kubelet)
         _meet_taken_names(admin)
+        _keep_closed(admin)
         _train(admin)
         submit(admin, job(1, "handed-over"))
         until(admin, "Running", "handed-over")
@@ -176,6 +179,26 @@ def _launcher(admin: Admin, name: str) -> Object:
     pod = found()
     assert pod is not None
     return pod
+
+
+def _keep_closed(admin: Admin) -> None:
+    """A policy that is changed, one that is surplus, and one whose name is taken."""
+    closed = job(1, "closed")
+    closed["metadata"]["annotations"] = {NETWORK_POLICY: "restricted"}
+    submit(admin, closed)
+    until(admin, "Running", "closed")
+    path = f"{POLICIES}/closed-workers"
+    before = admin.get(path)
+    assert before is not None
+    admin.patch(path, {"spec": {"ingress": [{}]}})
+    eventually("put right", lambda: (admin.get(path) or {}).get("spec") == before["spec"])
+    opened = {"metadata": {"annotations": {NETWORK_POLICY: "none"}}}
+    admin.patch(f"{JOBS}/mpijobs/closed", opened)
+    eventually("opened", lambda: admin.get(path) is None)
+    anybody = {"podSelector": {}, "policyTypes": ["Ingress"]}
+    admin.create(POLICIES, {"metadata": {"name": "shut-workers"}, "spec": anybody})
+    submit(admin, {**closed, "metadata": {**closed["metadata"], "name": "shut"}})
+    until(admin, "Failed", "shut")
 
 
 def _meet_taken_names(admin: Admin) -> None:

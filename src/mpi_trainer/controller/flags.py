@@ -13,6 +13,14 @@ from collections.abc import Sequence
 
 import msgspec
 
+from mpi_trainer.api.kinds.annotations import OPEN, RESTRICTED
+from mpi_trainer.api.kinds.network_isolation import (
+    ALL,
+    EGRESS_WORDS,
+    NO_DEFAULT,
+    IsolationDefault,
+    ranges,
+)
 from mpi_trainer.api.validation.worker_limits import MOST_WORKERS, most_from_flag
 from mpi_trainer.runtime import metrics_server
 from mpi_trainer.runtime.key_pairs import ECDSA, RSA, KeyType
@@ -68,6 +76,7 @@ class Flags(msgspec.Struct, frozen=True):
     status_service: str = ""
     runtimes: tuple[str, ...] = ()
     release: bool = False
+    isolation: IsolationDefault = NO_DEFAULT
     ignored: tuple[str, ...] = ()
 
 
@@ -102,6 +111,7 @@ def parse(arguments: Sequence[str]) -> Flags:
         status_service=given.status_service,
         runtimes=_listed(given.trainjob_runtimes),
         release=given.release,
+        isolation=IsolationDefault(given.network_policy_default, given.network_egress_default),
         ignored=tuple(ignored),
     )
 
@@ -175,6 +185,11 @@ def _how(top: argparse.ArgumentParser) -> None:
         "of a processor for each")  # fmt: skip
     add("--log-tail", type=_switch, nargs="?", const=True, default=True,
         help="show the end of a failed launcher's log in status and events (on)")  # fmt: skip
+    add("--network-policy-default", default=OPEN, choices=(OPEN, RESTRICTED),
+        help=f"of the networks of jobs that say nothing ({OPEN})")  # fmt: skip
+    add("--network-egress-default", type=_egress, default=ALL, metavar="WHOM",
+        help=f"whom their pods may reach then: {', '.join(EGRESS_WORDS)}, or ranges of "
+        f"addresses ({ALL})")  # fmt: skip
     add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
 
 
@@ -194,6 +209,13 @@ def _switch(text: str) -> bool:
     if text.lower() in _FALSE:
         return False
     raise argparse.ArgumentTypeError(f"{text!r} is neither on nor off")
+
+
+def _egress(text: str) -> str:
+    wrong = "" if text in EGRESS_WORDS else ranges(text)[1]
+    if wrong:
+        raise argparse.ArgumentTypeError(f"{text!r}: {wrong}")
+    return text
 
 
 def _seconds(text: str) -> float:

@@ -63,6 +63,13 @@ class JobSet(Partial, frozen=True, gc=False):
     status: JobSetStatus = JobSetStatus()
 
 
+class KeptChild(Partial, frozen=True, gc=False):
+    """A child whose whole spec is compared with what was rendered."""
+
+    metadata: Meta = Meta()
+    spec: msgspec.Raw = _NOTHING
+
+
 class StoredJob(Partial, frozen=True, gc=False):
     """A job as it is stored, not decoded yet; `stored_job` says what is kept of it.
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mpi_trainer.controller.objects import StoredJob
+from mpi_trainer.controller.objects import KeptChild, StoredJob
+from mpi_trainer.kube.resources import Resource
 from mpi_trainer.runtime.partial import Key, key_of
 from mpi_trainer.runtime.store import Store
 from mpi_trainer.runtime.workqueue import WorkQueue
@@ -13,14 +14,22 @@ class JobWakeups:
     else is to be done; so does what belongs to a job that is not known (yet): should it be under
     way, its own arrival makes it urgent."""
 
-    def __init__(self, queue: WorkQueue[Key], jobs: Store[StoredJob]) -> None:
+    def __init__(self, queue: WorkQueue[Key], jobs: Store[StoredJob], kind: Resource) -> None:
         self._queue = queue
         self._jobs = jobs
+        self._kind = kind
 
     def job_changed(self, old: StoredJob | None, new: StoredJob | None) -> None:
         found = new or old
         if found is not None:
             self._queue.add(key_of(found), urgent=is_urgent(old, new))
+
+    def kept_child_changed(self, old: KeptChild | None, new: KeptChild | None) -> None:
+        """Whose it is, its owner reference says."""
+        found = new or old
+        holder = None if found is None else found.metadata.controller()
+        if found is not None and holder is not None and holder.of(self._kind):
+            self._add(Key(found.metadata.namespace, holder.name))
 
     def _add(self, key: Key, after: float = 0.0) -> None:
         """For something that belongs to the job."""

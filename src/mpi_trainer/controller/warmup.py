@@ -19,6 +19,7 @@ from mpi_trainer.api.validation import compatibility
 from mpi_trainer.api.yaml import load
 from mpi_trainer.controller.mpijob import desired as of_mpijob
 from mpi_trainer.controller.trainjob import desired as of_trainjob
+from mpi_trainer.render.frame import Facts
 from mpi_trainer.render.trainjob import snapshots
 from mpi_trainer.runtime import key_pairs
 
@@ -37,7 +38,7 @@ def run() -> None:
     assert isinstance(runtime, Runtime)
     assert isinstance(train_job, TrainJob)
     assert not compatibility.errors(train_job, runtime)
-    msgspec.json.encode(of_trainjob.desired(train_job, runtime, "").children)
+    msgspec.json.encode(of_trainjob.desired(train_job, runtime, Facts()).children)
     msgspec.json.encode(snapshots.snapshot(train_job, runtime))
     key_pairs.generate_ssh()
 

@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 import msgspec
 
 from mpi_trainer.controller.agent_scripts import AgentScripts
+from mpi_trainer.controller.kept_children import KeptStores
+from mpi_trainer.controller.objects import KeptChild
 from mpi_trainer.controller.write_concurrency import WriteConcurrency
 from mpi_trainer.kube.client import Client
 from mpi_trainer.render.frame import Endpoint
 from mpi_trainer.runtime.metrics import Metrics
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.recorder import Recorder
-from mpi_trainer.runtime.reflector import Reflector
+from mpi_trainer.runtime.reflector import OnChange, Reflector
 from mpi_trainer.runtime.workers import Result, Workers, WorkerSettings
 from mpi_trainer.runtime.workqueue import WorkQueue
 
@@ -38,6 +40,24 @@ class Loop(NamedTuple):
 
     workers: Workers[Key]
     reflectors: list[Reflector[Any]]
+
+
+def kept_reflectors(
+    client: Client, stores: KeptStores, labels: str, namespace: str, on_change: OnChange
+) -> list[Reflector[KeptChild]]:
+    """Of one namespace, or of all; `labels` are those of one kind's jobs."""
+    return [
+        Reflector(
+            client,
+            resource,
+            KeptChild,
+            store,
+            labels=labels,
+            namespace=namespace,
+            on_change=on_change,
+        )
+        for resource, store in stores.items()
+    ]
 
 
 def workers_of(

@@ -41,9 +41,10 @@ class PlannedMPIJob(msgspec.Struct, frozen=True):
 
     def __iter__(self) -> Iterator[Object]:
         """In the order in which they are created."""
-        service, config_map, *pods = self.children
+        made = self.children
         shared = () if self.scripts is None else (self.scripts,)
-        yield from (*shared, service, config_map, self.secret, *pods)
+        yield from (*shared, *made.network_policies, made.service, made.config_map, self.secret)
+        yield from (*made.workers, made.launcher_job)
 
 
 class PlannedTrainJob(msgspec.Struct, frozen=True):
@@ -60,6 +61,7 @@ class PlannedTrainJob(msgspec.Struct, frozen=True):
         made = (
             self.scripts,
             self.snapshot,
+            *self.children.network_policies,
             self.children.config_map,
             self.secret,
             self.children.job_set,
@@ -82,7 +84,7 @@ def planned_trainjob(job: TrainJob, runtime: Runtime, domain: str = "") -> Plann
     wrong = compatibility.errors(job, runtime)
     if wrong:
         raise InvalidJob(wrong)
-    made = trainjob_children.rendered(job, runtime, domain)
+    made = trainjob_children.rendered(job, runtime, trainjob_children.Facts(domain=domain))
     keyless = None if made.keys is None else made.keys.made({})
     if keyless is not None:
         del keyless["data"]

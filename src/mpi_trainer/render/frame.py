@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import msgspec
 
 from mpi_trainer.api.kinds.meta import ObjectMeta
+from mpi_trainer.api.kinds.network_isolation import NO_DEFAULT, IsolationDefault
 from mpi_trainer.layout.model import File, Layout
 from mpi_trainer.render.names import config_map_keys
 
@@ -30,9 +31,12 @@ class Endpoint(msgspec.Struct, frozen=True):
 
 
 class Facts(msgspec.Struct, frozen=True):
+    """`isolation`: what an administrator wants of networks where jobs say nothing."""
+
     attempt: int = 1
     domain: str = ""
     endpoint: Endpoint | None = None
+    isolation: IsolationDefault = NO_DEFAULT
 
 
 class Owner(Protocol):

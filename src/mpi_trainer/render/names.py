@@ -17,6 +17,11 @@ EVIDENCE = f"{DOMAIN}/evidence"
 APP = "app"
 
 
+def network_policy(job: str, pods: str) -> str:
+    """`pods`: which of the job's it is for."""
+    return f"{job}-{pods}"
+
+
 # --- of an MPIJob --------------------------------------------------------------------------------
 
 

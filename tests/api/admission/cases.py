@@ -25,6 +25,7 @@ RESOURCES: Path = (*MAIN, "resources")
 
 DOMAIN = "mpi-trainer.opendatahub.io"
 NETWORK = f"{DOMAIN}/network-policy"
+EGRESS = f"{DOMAIN}/network-egress"
 MULTUS = "k8s.v1.cni.cncf.io/networks"
 
 
@@ -69,6 +70,7 @@ REFUSED: list[Refused] = [
     one(4, (*META, "annotations"), {f"{DOMAIN}/networkpolicy": ""}, f"did you mean `{NETWORK}`"),
     one(4, (*META, "annotations"), {f"{DOMAIN}/egress": "none"}, "known are agent, ssh, network-"),
     closed((*POD, "hostNetwork"), "Worker.template.spec.hostNetwork: Forbidden"),
+    one(4, (*META, "annotations"), {EGRESS: "10.0.0.1"}, "must be all, none, cluster, or ranges"),
     closed((*LAUNCHER, "hostNetwork"), "no NetworkPolicy holds in a node's network"),
     # 5 run policy
     one(5, (*POLICY, "cleanPodPolicy"), "running", "did you mean `Running`?"),

@@ -20,6 +20,7 @@ from mpi_trainer.api.kinds.runtime import Runtime
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.api.yaml import load
 from mpi_trainer.controller.trainjob.desired import desired
+from mpi_trainer.render.frame import Facts
 from mpi_trainer.render.trainjob.snapshots import snapshot
 from tests.api.comparison import Unlike, differences
 from tests.api.intended_trainjob import INTENDED, PAGE, page
@@ -107,7 +108,7 @@ def submitted_jobs(kubectl: Kubectl) -> list[TrainJob]:
 
 def rendered(kubectl: Kubectl, job: TrainJob, runtimes: dict[str, Runtime]) -> list[Object]:
     runtime = runtimes[job.spec.runtime_ref.name]
-    wanted = desired(job, runtime, "")
+    wanted = desired(job, runtime, Facts())
     made = [wanted.children.job_set, snapshot(job, runtime)]
     keys, texts = wanted.keys, wanted.children.config_map
     if keys is not None and texts is not None:

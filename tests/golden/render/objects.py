@@ -57,6 +57,7 @@ def projection(case: Path) -> str:
     objects = made(case)
     plan = layout(job, domain)
     shown = [
+        *objects.network_policies,
         objects.service,
         objects.config_map,
         secret(plan, job, {key.part: key.part for pod in plan.pods for key in pod.keys}),

@@ -11,6 +11,7 @@ from mpi_trainer.api.yaml import load
 from mpi_trainer.api.kinds.runtime import Runtime
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.controller.trainjob.desired import Desired, desired
+from mpi_trainer.render.frame import Facts
 from mpi_trainer.render.secrets import Part
 from tests.golden.render.objects import UID, written
 
@@ -27,12 +28,12 @@ def read(case: Path) -> tuple[TrainJob, Runtime]:
 
 
 def made(case: Path) -> Desired:
-    return desired(*read(case), "")
+    return desired(*read(case), Facts())
 
 
 def projection(case: Path) -> str:
     wanted = made(case)
-    shown = [wanted.children.job_set]
+    shown = [*wanted.children.network_policies, wanted.children.job_set]
     keys, texts = wanted.keys, wanted.children.config_map
     if keys is not None and texts is not None:
         shown += [texts, keys.made({part: part for part in get_args(Part) if part in keys.parts})]

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from mpi_trainer.controller.trainjob.desired import desired
 from mpi_trainer.layout.mpi import REGISTRY
+from mpi_trainer.render.frame import Facts
 from tests.golden.trainjob.objects import CASES, FOLDER, made, projection, read
 
 by_case = pytest.mark.parametrize("case", CASES, ids=lambda path: path.name)
@@ -35,7 +36,7 @@ def test_suspension_is_no_part_of_what_a_jobset_is_rendered_from(case: Path) -> 
     """Else every job that comes back would get another JobSet."""
     job, runtime = read(case)
     resting = replace(job, spec=replace(job.spec, suspend=True))
-    one, other = desired(job, runtime, ""), desired(resting, runtime, "")
+    one, other = desired(job, runtime, Facts()), desired(resting, runtime, Facts())
     assert one.rendered == other.rendered
     assert other.children.job_set["spec"]["suspend"] is True
 
@@ -50,4 +51,4 @@ def test_another_image_is_another_jobset() -> None:
     job, runtime = read(FOLDER / "open-mpi")
     changed = replace(job.trainer, image="example.org/other:1")
     other = replace(job, spec=replace(job.spec, trainer=changed))
-    assert desired(job, runtime, "").rendered != desired(other, runtime, "").rendered
+    assert desired(job, runtime, Facts()).rendered != desired(other, runtime, Facts()).rendered

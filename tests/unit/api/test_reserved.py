@@ -15,6 +15,7 @@ from mpi_trainer.controller.decoded_jobs import DecodedJobs
 from mpi_trainer.controller.job_memory import JobMemories
 from mpi_trainer.controller.mpijob.desired import desired
 from mpi_trainer.controller.objects import StoredJob
+from mpi_trainer.render.frame import Facts
 from mpi_trainer.render.trainjob.children import rendered
 from tests.unit.api.building import changed, job
 from tests.unit.api.trainers import runtime, train_job
@@ -87,7 +88,7 @@ def test_a_runtimes_marks_are_told_and_left_out() -> None:
     assert sum("only controllers set" in str(one) for one in found.warnings) == 4 * len(STOLEN)
     assert isinstance(found.value, Runtime)
     assert isinstance(asked, TrainJob)
-    for one in rendered(asked, found.value).children.job_set["spec"]["replicatedJobs"]:
+    for one in rendered(asked, found.value, Facts()).children.job_set["spec"]["replicatedJobs"]:
         template = one["template"]
         for where in (template.get("metadata") or {}, template["spec"]["template"]["metadata"]):
             marks = {**(where.get("labels") or {}), **(where.get("annotations") or {})}

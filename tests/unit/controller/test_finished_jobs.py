@@ -16,7 +16,9 @@ from mpi_trainer.controller import stored_job
 from mpi_trainer.controller.agent_scripts import AgentScripts
 from mpi_trainer.controller.decoded_jobs import DecodedJobs, with_schedule_timeout
 from mpi_trainer.controller.dependents import Dependents
+from mpi_trainer.controller.guarded_writes import GuardedWrites
 from mpi_trainer.controller.job_memory import JobMemories
+from mpi_trainer.controller.kept_children import KeptChildren, KeptStores
 from mpi_trainer.controller.mpijob import apply as mpijob_apply
 from mpi_trainer.controller.mpijob import log_tail as mpijob_log_tail
 from mpi_trainer.controller.mpijob import reconcile as mpijob_reconcile
@@ -32,7 +34,7 @@ from mpi_trainer.controller.trainjob import reconcile as trainjob_reconcile
 from mpi_trainer.controller.trainjob.pods import AllPods, PodOwners
 from mpi_trainer.controller.trainjob.runtimes import Runtimes
 from mpi_trainer.controller.write_concurrency import WriteConcurrency
-from mpi_trainer.kube.resources import JOBS, MPIJOBS, PODS, Resource
+from mpi_trainer.kube.resources import JOBS, MPIJOBS, PODS, TRAINJOBS, Resource
 from mpi_trainer.runtime.freshness import Freshness
 from mpi_trainer.runtime.job_metrics import MPIJobMetrics, TrainJobMetrics
 from mpi_trainer.runtime.metrics import Metrics
@@ -80,6 +82,13 @@ class Nobody:
         raise AssertionError(f"asked for {request}")
 
 
+def kept(
+    server: Any, freshness: Freshness[Key, Resource], stores: KeptStores, kind: Resource
+) -> KeptChildren:
+    writes = GuardedWrites(server, kind, freshness, WriteConcurrency())
+    return KeptChildren(server, writes, freshness, stores, kind.kind)
+
+
 class Scene:
     def __init__(self) -> None:
         self.stores, self.memories, metrics = (
@@ -103,6 +112,7 @@ class Scene:
                 dependents=dependents,
                 scripts=scripts,
                 writer=mpijob_apply.Writer(server, dependents, freshness, concurrency),
+                kept=kept(server, freshness, self.stores.kept, MPIJOBS),
                 log_tails=mpijob_log_tail.LogTails(PodLogs(server), self.memories),
                 suspicions=Suspicions(PodLogs(server), self.memories),
                 recorder=Recorder(server, "x", "y", metrics),
@@ -173,6 +183,7 @@ def test_the_plan_of_a_trainjob_is_dropped_at_its_end() -> None:
                 server, PodLogs(server), pod_owners, memories, ReportWrites(server)
             ),
             writer=trainjob_apply.Writer(server, runtimes, dependents, freshness, concurrency),
+            kept=kept(server, freshness, stores.kept, TRAINJOBS),
             concurrency=concurrency,
             recorder=Recorder(server, "x", "y", metrics),
             metrics=TrainJobMetrics(metrics.registry),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mpi_trainer.api.kinds.network_isolation import IsolationDefault
 from mpi_trainer.controller.flags import parse
 
 
@@ -58,3 +59,17 @@ def test_switches_take_words() -> None:
 def test_nonsense_is_refused(wrong: str) -> None:
     with pytest.raises(SystemExit):
         parse([wrong])
+
+
+def test_networks_are_open_unless_an_administrator_closes_them() -> None:
+    """CTL-6."""
+    assert parse([]).isolation == IsolationDefault()
+    given = parse(["--network-policy-default=restricted", "--network-egress-default=10.0.0.0/8"])
+    assert given.isolation == IsolationDefault("restricted", "10.0.0.0/8")
+
+
+def test_addresses_that_are_none_end_the_start(capsys: pytest.CaptureFixture[str]) -> None:
+    """CTL-6: an administrator who misspells them must not believe that they hold."""
+    with pytest.raises(SystemExit):
+        parse(["--network-egress-default=10.0.0.1"])
+    assert "must be all, none, cluster, or ranges" in capsys.readouterr().err

@@ -16,6 +16,8 @@ DOMAIN = "mpi-trainer.opendatahub.io"
 AGENT = f"{DOMAIN}/agent"
 SSH = f"{DOMAIN}/ssh"
 NETWORK_POLICY = f"{DOMAIN}/network-policy"
+NETWORK_EGRESS = f"{DOMAIN}/network-egress"
+"""whom a job whose network is closed may reach: see `network_isolation`"""
 LOG_TAIL = f"{DOMAIN}/log-tail"
 """whether the ends of a job's logs may stand in its status, events and annotations"""
 POD_FAILURE_POLICY = f"{DOMAIN}/pod-failure-policy"
@@ -78,12 +80,13 @@ OPENSHIFT_AI = (TRACKING, TRACKING_INTERVAL)
 """those that are read"""
 
 RESTRICTED = "restricted"
-"""a job's pods reach each other and DNS, and nobody else reaches them"""
+"""a job's pods reach each other, and nobody else reaches them"""
+OPEN = "none"
 OFF = "off"
 CHOICES: Mapping[str, tuple[str, ...]] = {
     AGENT: ("full", "environment", "off"),
     SSH: ("managed", "compatible"),
-    NETWORK_POLICY: (RESTRICTED, "none"),
+    NETWORK_POLICY: (RESTRICTED, OPEN),
     LOG_TAIL: ("on", OFF),
 }
 CLEAN_CHOICES = ("Running", "All")
@@ -102,7 +105,8 @@ ONE_RUN = frozenset({RECORD, ATTEMPTS, *TRAINJOB_STATUS})
 """what the controller has recorded of one run of a job; a job made anew must not have it"""
 ONE_JOB = ONE_RUN | {RESTARTS, USER, "kubectl.kubernetes.io/last-applied-configuration"}
 """what says something of one job, and would be taken for that of its copy"""
-_OF_BOTH = (*CHOICES, *(bound(name) for name in BOUNDS), RECORD, ATTEMPTS, RESTARTS, CODE, USER)
+_BOUNDS = tuple(bound(name) for name in BOUNDS)
+_OF_BOTH = (*CHOICES, *_BOUNDS, NETWORK_EGRESS, RECORD, ATTEMPTS, RESTARTS, CODE, USER)
 MPIJOB_KNOWN = (*_OF_BOTH, POD_FAILURE_POLICY)
 TRAINJOB_KNOWN = (*_OF_BOTH, TTL, CLEAN, SCHEDULE_TIMEOUT, *TRAINJOB_STATUS)
 KNOWN = (*TRAINJOB_KNOWN, POD_FAILURE_POLICY)

@@ -42,6 +42,7 @@ from mpi_trainer.api.kinds.trainjob import Source, TrainJob
 from mpi_trainer.api.validation import (
     containers,
     gang_scheduling,
+    network,
     resources,
     rules,
     runtime_patches,
@@ -96,11 +97,13 @@ def errors(job: TrainJob, runtime: Runtime) -> tuple[FieldError, ...]:
         *_policy(job, runtime, together),
         *_names(job, together),
         *_pods(runtime, together),
+        *network.trainjob_errors(job, together),
     )
 
 
 def warnings(job: TrainJob, runtime: Runtime) -> Iterator[FieldError]:
     yield from gang_scheduling.runtime_warnings(runtime)
+    yield from network.trainjob_warnings(job, effective(job, runtime))
     if runtime.metadata.labels.get(LABEL_SUPPORT) == "deprecated":
         rule = "the runtime is deprecated and will be removed"
         yield FieldError((*REF, "name"), SUSPICIOUS, runtime.name, rule, "choose another")

@@ -8,43 +8,88 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mpi_trainer.api.effective.combine import Effective
 from mpi_trainer.api.errors import FORBIDDEN, SUSPICIOUS, FieldError, Path
-from mpi_trainer.api.kinds.annotations import NETWORK_POLICY, RESTRICTED
+from mpi_trainer.api.kinds.annotations import NETWORK_EGRESS, NETWORK_POLICY
 from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob
+from mpi_trainer.api.kinds.network_isolation import NO_DEFAULT, IsolationDefault, isolation
 from mpi_trainer.api.kinds.pods import TemplateView
+from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.api.validation import rules
 from mpi_trainer.api.validation.own_annotations import PATH
 from mpi_trainer.api.yaml.decode import decode
 
 MULTUS = "k8s.v1.cni.cncf.io/networks"
 
-_SETTING: Path = (*PATH, NETWORK_POLICY)
 
-
-def errors(job: MPIJob) -> rules.Errors:
-    for role, view in _closed(job):
+def errors(job: MPIJob, default: IsolationDefault = NO_DEFAULT) -> rules.Errors:
+    """`default` is the administrator's."""
+    asks = _who_asks(job, default)
+    for role, view in _closed(job, default):
         if view.spec.host_network:
             path = ("spec", "mpiReplicaSpecs", role, "template", "spec", "hostNetwork")
-            rule = f"no NetworkPolicy holds in a node's network, and {NETWORK_POLICY} asks for one"
-            yield FieldError(path, FORBIDDEN, True, rule, "remove one of the two")
+            yield _on_node(path, True, asks)
 
 
 def warnings(job: MPIJob) -> rules.Errors:
-    for n, (role, view) in enumerate(_closed(job)):
-        if n == 0:
-            rule = "this version makes no NetworkPolicy of its own, and nothing is closed by this"
-            remedy = "apply policies for the job's pods beside it"
-            yield FieldError(_SETTING, SUSPICIOUS, RESTRICTED, rule, remedy)
+    yield from _egress_alone(job)
+    for role, view in _closed(job, NO_DEFAULT):
         if MULTUS in view.metadata.annotations:
             where = ("spec", "mpiReplicaSpecs", role, "template", "metadata", "annotations", MULTUS)
-            rule = "a second network lies outside NetworkPolicy"
-            remedy = "close it by a MultiNetworkPolicy, or remove it"
-            yield FieldError(where, SUSPICIOUS, rule=rule, remedy=remedy)
+            yield _second_network(where)
 
 
-def _closed(job: MPIJob) -> Iterator[tuple[str, TemplateView]]:
+def trainjob_errors(
+    job: TrainJob, together: Effective, default: IsolationDefault = NO_DEFAULT
+) -> rules.Errors:
+    """At the runtime, whose templates say what network its pods have."""
+    if isolation(job.metadata.annotations, default) is None:
+        return
+    for one in together.jobs:
+        if decode(TemplateView, one.template.content).value.spec.host_network:
+            path, name = ("spec", "runtimeRef", "name"), job.spec.runtime_ref.name
+            asks = f"its {one.name} has hostNetwork: {_who_asks(job, default)}"
+            yield _on_node(path, name, asks)
+
+
+def trainjob_warnings(job: TrainJob, together: Effective) -> rules.Errors:
+    yield from _egress_alone(job)
+    if isolation(job.metadata.annotations) is not None:
+        for one in together.jobs:
+            if MULTUS in decode(TemplateView, one.template.content).value.metadata.annotations:
+                yield _second_network(("spec", "runtimeRef", "name"))
+                return
+
+
+def _who_asks(job: MPIJob | TrainJob, default: IsolationDefault) -> str:
+    if NETWORK_POLICY in job.metadata.annotations or default == NO_DEFAULT:
+        return f"{NETWORK_POLICY} asks for one"
+    return f"this cluster closes the network of every job without {NETWORK_POLICY}"
+
+
+def _on_node(path: Path, value: bool | str, asks: str) -> FieldError:
+    rule = f"no NetworkPolicy holds in a node's network, and {asks}"
+    remedy = f"remove hostNetwork, or set {NETWORK_POLICY} to none"
+    return FieldError(path, FORBIDDEN, value, rule, remedy)
+
+
+def _second_network(path: Path) -> FieldError:
+    rule = "a second network lies outside NetworkPolicy"
+    remedy = "close it by a MultiNetworkPolicy, or remove it"
+    return FieldError(path, SUSPICIOUS, rule=rule, remedy=remedy)
+
+
+def _egress_alone(job: MPIJob | TrainJob) -> rules.Errors:
+    given = job.metadata.annotations
+    if NETWORK_EGRESS in given and isolation(given) is None:
+        rule = "it has no effect where the job's network is open"
+        remedy = f"set {NETWORK_POLICY} to restricted, unless your cluster closes all networks"
+        yield FieldError((*PATH, NETWORK_EGRESS), SUSPICIOUS, given[NETWORK_EGRESS], rule, remedy)
+
+
+def _closed(job: MPIJob, default: IsolationDefault) -> Iterator[tuple[str, TemplateView]]:
     """The roles of a job whose network is to be closed, with their templates."""
-    if job.metadata.annotations.get(NETWORK_POLICY) == RESTRICTED:
+    if isolation(job.metadata.annotations, default) is not None:
         for role in (LAUNCHER, WORKER):
             spec = (job.spec.mpi_replica_specs or {}).get(role)
             if spec is not None:

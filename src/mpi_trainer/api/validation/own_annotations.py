@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mpi_trainer.api.errors import INVALID, UNKNOWN, FieldError, Path
-from mpi_trainer.api.kinds import failure_policy
+from mpi_trainer.api.kinds import failure_policy, network_isolation
 from mpi_trainer.api.kinds.annotations import (
     BOUNDS,
     CHOICES,
@@ -18,6 +18,7 @@ from mpi_trainer.api.kinds.annotations import (
     DOMAIN,
     LONGEST_SECONDS,
     MPIJOB_KNOWN,
+    NETWORK_EGRESS,
     POD_FAILURE_POLICY,
     SCHEDULE_TIMEOUT,
     TTL,
@@ -45,12 +46,21 @@ def errors(given: Mapping[str, str], known: Sequence[str] = MPIJOB_KNOWN) -> rul
             yield from rules.one_of(where, value, CLEAN_CHOICES)
         elif key == POD_FAILURE_POLICY:
             yield from failure_policy.errors(where, value)
+        elif key == NETWORK_EGRESS:
+            yield from _egress(where, value)
         elif key == TTL and not (value.isascii() and value.isdecimal()):
             rule = "must be whole seconds"
             yield FieldError(where, INVALID, value, rule, 'write for example `"3600"`')
         elif key in _SECONDS and seconds(value) is None:
             rule = f"must be whole seconds, from 0 to {LONGEST_SECONDS}"
             yield FieldError(where, INVALID, value, rule, 'write for example `"120"`')
+
+
+def _egress(path: Path, value: str) -> rules.Errors:
+    wrong = "" if value in network_isolation.EGRESS_WORDS else network_isolation.ranges(value)[1]
+    if wrong:
+        remedy = 'write for example `"none"` or `"10.0.0.0/8,192.168.0.0/16"`'
+        yield FieldError(path, INVALID, value, wrong, remedy)
 
 
 def _unknown(path: Path, key: str, known: Sequence[str]) -> FieldError:

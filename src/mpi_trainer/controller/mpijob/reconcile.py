@@ -15,7 +15,8 @@ from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.labels import LABEL_JOB
 from mpi_trainer.api.kinds.mpijob import KIND, MPIJob
-from mpi_trainer.api.validation import gang_scheduling, worker_limits
+from mpi_trainer.api.kinds.network_isolation import NO_DEFAULT, IsolationDefault
+from mpi_trainer.api.validation import gang_scheduling, network, worker_limits
 from mpi_trainer.api.validation.worker_limits import DEFAULT, WorkerLimits
 from mpi_trainer.controller.agent_scripts import AgentScripts, ScriptsUser
 from mpi_trainer.controller.children import NameTaken, NameWait, Predecessor, name_taken_text
@@ -23,6 +24,7 @@ from mpi_trainer.controller.decoded_jobs import DecodedJobs, Loaded
 from mpi_trainer.controller.dependents import Dependents
 from mpi_trainer.controller.events import joined_errors, record_event, shortened
 from mpi_trainer.controller.job_memory import Clock, JobMemories, Rejection, utc_now
+from mpi_trainer.controller.kept_children import KeptChildren, KeptStores, kept_store
 from mpi_trainer.controller.mpijob import record, status_throttle
 from mpi_trainer.controller.mpijob.apply import RefusedPod, Work, Writer
 from mpi_trainer.controller.mpijob.desired import desired
@@ -41,8 +43,10 @@ from mpi_trainer.decide.mpijob.decide import decide, ours, refused
 from mpi_trainer.decide.mpijob.decision import MPIJobDecision
 from mpi_trainer.decide.observed import Observed
 from mpi_trainer.kube.errors import Forbidden
+from mpi_trainer.kube.resources import NETWORK_POLICIES
 from mpi_trainer.layout.hosts import launcher_name
 from mpi_trainer.layout.mpijob import choose
+from mpi_trainer.render import network_policies
 from mpi_trainer.render.agent_scripts import used
 from mpi_trainer.runtime.job_metrics import MPIJobMetrics
 from mpi_trainer.runtime.off_loop import POD_BYTES, OffLoop
@@ -67,11 +71,12 @@ class Stores(msgspec.Struct, frozen=True):
     mpijobs: Store[StoredJob]
     pods: Store[Pod]
     jobs: Store[Job]
+    kept: KeptStores
 
     @classmethod
     def empty(cls) -> Stores:
         index = {BY_JOB: by_label(LABEL_JOB)}
-        return cls(Store(), Store(index), Store(index))
+        return cls(Store(), Store(index), Store(index), {NETWORK_POLICIES: kept_store()})
 
     def children(self, key: Key) -> tuple[tuple[Pod, ...], tuple[Job, ...]]:
         """All that carry this job's name, whosever they are."""
@@ -87,12 +92,14 @@ class Tools(msgspec.Struct, frozen=True):
     scripts: AgentScripts
     dependents: Dependents
     writer: Writer
+    kept: KeptChildren
     log_tails: LogTails
     suspicions: Suspicions
     recorder: Recorder
     metrics: MPIJobMetrics
     concurrency: WriteConcurrency
     domain: str = ""
+    isolation: IsolationDefault = NO_DEFAULT
     limits: WorkerLimits = DEFAULT
     clock: Clock = utc_now
     off_loop: OffLoop = msgspec.field(default_factory=OffLoop)
@@ -208,6 +215,9 @@ class Reconciler:
 
     async def _carry_out(self, work: Work, owned: OwnedObjects) -> Result:
         writer, decision = self._tools.writer, work.decision
+        again = await self._keep(work)
+        if again is not None:
+            return again
         if await writer.store(work):
             count_transitions(self._tools.metrics, work.job, decision.status)
             for event in decision.events:
@@ -228,6 +238,34 @@ class Reconciler:
                 return _sooner(again, _next(work))
         return _next(work)
 
+    async def _keep(self, work: Work) -> Result | None:
+        """The children that must exist before any pod, or else when to try again."""
+        over = c.finished(work.decision.status.conditions)
+        if over or self._noted(work.metadata.uid).rejection is not None:
+            return None
+        closed = network_policies.of_mpijob(work.job, self._tools.isolation)
+        noted = self._noted(work.metadata.uid)
+        try:
+            await self._tools.kept.keep(work.key, work.metadata, NETWORK_POLICIES, closed)
+        except NameTaken as error:
+            noted.rejection = Rejection(reasons.NAME_TAKEN, str(error))
+            return Result(0.0)
+        except Predecessor as error:
+            return self._await_predecessor(noted, error)
+        except Forbidden as error:
+            if not error.has_cause(TERMINATING):
+                raise
+            return Result(REFUSED_AGAIN)
+        return None
+
+    def _await_predecessor(self, noted: _Noted, error: Predecessor) -> Result:
+        again = noted.name.again(self._tools.clock())
+        if again is None:
+            noted.rejection = Rejection(reasons.NAME_TAKEN, name_taken_text(error))
+            return Result(0.0)
+        log.info("waiting: %s", error)
+        return Result(again)
+
     async def _start(self, work: Work) -> Result | None:
         noted = self._noted(work.metadata.uid)
         try:
@@ -242,11 +280,7 @@ class Reconciler:
         except NameTaken as error:
             noted.rejection = Rejection(reasons.NAME_TAKEN, str(error))
         except Predecessor as error:
-            again = noted.name.again(self._tools.clock())
-            if again is not None:
-                log.info("waiting: %s", error)
-                return Result(again)
-            noted.rejection = Rejection(reasons.NAME_TAKEN, name_taken_text(error))
+            return self._await_predecessor(noted, error)
         except Forbidden as error:
             if not error.has_cause(TERMINATING):
                 raise
@@ -268,7 +302,10 @@ class Reconciler:
             text = f"Found validation errors: {joined_errors(loaded.errors)}"
             return Rejection(reasons.INVALID, shortened(text))
         if not loaded.job.status.conditions:
-            wrong = tuple(worker_limits.mpijob_errors(loaded.job, self._tools.limits))
+            wrong = (
+                *worker_limits.mpijob_errors(loaded.job, self._tools.limits),
+                *network.errors(loaded.job, self._tools.isolation),
+            )
             if wrong:
                 return Rejection(reasons.INVALID, joined_errors(wrong))
         return self._noted(loaded.job.metadata.uid).rejection

@@ -12,6 +12,7 @@ from typing import Final
 from mpi_trainer.api.kinds.labels import LABEL_JOB, LABEL_ROLE
 from mpi_trainer.controller.objects import Job, Pod, StoredJob
 from mpi_trainer.controller.wakeups import JobWakeups
+from mpi_trainer.kube.resources import MPIJOBS
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.store import Store
 from mpi_trainer.runtime.workqueue import WorkQueue
@@ -25,7 +26,7 @@ BY_JOB: Final = "job"
 
 class Wakeups(JobWakeups):
     def __init__(self, queue: WorkQueue[Key], jobs: Store[StoredJob], pods: Store[Pod]) -> None:
-        super().__init__(queue, jobs)
+        super().__init__(queue, jobs, MPIJOBS)
         self._pods = pods
 
     def launcher_job_changed(self, old: Job | None, new: Job | None) -> None:

@@ -16,7 +16,7 @@ from mpi_trainer.controller.dependents import WantedDependents
 from mpi_trainer.kube.resources import CONFIGMAPS
 from mpi_trainer.layout.model import Layout
 from mpi_trainer.render import agent_scripts
-from mpi_trainer.render.frame import Endpoint
+from mpi_trainer.render.frame import Facts
 from mpi_trainer.render.secrets import KeyPlan
 from mpi_trainer.render.trainjob import children as render
 from mpi_trainer.render.trainjob.children import Children
@@ -60,10 +60,8 @@ class Desired(msgspec.Struct, frozen=True):
         return bool(agent_scripts.mark(self.layout.launcher))
 
 
-def desired(
-    job: TrainJob, runtime: Runtime, domain: str, endpoint: Endpoint | None = None
-) -> Desired:
+def desired(job: TrainJob, runtime: Runtime, facts: Facts) -> Desired:
     """InvalidJob where the runtime's own template is in the children's way."""
-    made = render.rendered(job, runtime, domain, endpoint)
+    made = render.rendered(job, runtime, facts)
     notes, unused = runtime.metadata.annotations, tuple(gang_scheduling.runtime_warnings(runtime))
     return Desired(job, made.effective, made.layout, made.children, made.keys, notes, unused)

@@ -20,7 +20,7 @@ from mpi_trainer.api.kinds.annotations import ATTEMPTS
 from mpi_trainer.api.kinds.labels import LABEL_TRAINJOB
 from mpi_trainer.api.kinds.runtime import CLUSTER, MPI, Runtime
 from mpi_trainer.api.kinds.trainjob import FAILED, KIND, TrainJob
-from mpi_trainer.api.validation import compatibility, worker_limits
+from mpi_trainer.api.validation import compatibility, network, worker_limits
 from mpi_trainer.api.validation.worker_limits import DEFAULT, WorkerLimits
 from mpi_trainer.controller.agent_scripts import AgentScripts, ScriptsUser
 from mpi_trainer.controller.children import NameTaken, NameWait, Predecessor, name_taken_text
@@ -28,6 +28,7 @@ from mpi_trainer.controller.decoded_jobs import DecodedJobs, Loaded
 from mpi_trainer.controller.dependents import Dependents
 from mpi_trainer.controller.events import joined_errors, record_event, shortened
 from mpi_trainer.controller.job_memory import Clock, JobMemories, Rejection, utc_now
+from mpi_trainer.controller.kept_children import KeptChildren, KeptStores, kept_store
 from mpi_trainer.controller.objects import JobSet, Pod, StoredJob
 from mpi_trainer.controller.status_throttle import write_time
 from mpi_trainer.controller.statusserver.log_progress import LogProgress
@@ -53,6 +54,8 @@ from mpi_trainer.decide.trainjob.decision import TrainJobDecision
 from mpi_trainer.decide.trainjob.observed import ObservedJobSet, ObservedTrainJob
 from mpi_trainer.decide.trainjob.status import find, finished, holds
 from mpi_trainer.kube.errors import Forbidden
+from mpi_trainer.kube.resources import NETWORK_POLICIES
+from mpi_trainer.render import network_policies
 from mpi_trainer.render.agent_scripts import used
 from mpi_trainer.render.frame import Facts
 from mpi_trainer.runtime.job_metrics import TrainJobMetrics
@@ -86,10 +89,12 @@ class Stores(msgspec.Struct, frozen=True):
     jobsets: Store[JobSet]
     ended_pods: Store[Pod]
     mpijobs: Store[StoredJob]
+    kept: KeptStores
 
     @classmethod
     def beside(cls, mpijobs: Store[StoredJob]) -> Stores:
-        return cls(Store(), Store(), Store({BY_JOB: by_label(LABEL_TRAINJOB)}), mpijobs)
+        ended: Store[Pod] = Store({BY_JOB: by_label(LABEL_TRAINJOB)})
+        return cls(Store(), Store(), ended, mpijobs, {NETWORK_POLICIES: kept_store()})
 
     def has_elder(self, key: Key, meta: Meta) -> bool:
         """An MPIJob had this name first, and so has the Service, which JobSet would share."""
@@ -114,6 +119,7 @@ class Tools(msgspec.Struct, frozen=True):
     log_tails: LogTails
     log_progress: LogProgress
     writer: Writer
+    kept: KeptChildren
     concurrency: WriteConcurrency
     recorder: Recorder
     metrics: TrainJobMetrics
@@ -269,7 +275,10 @@ class Reconciler:
 
     def _over_limit(self, job: TrainJob, plan: _Plan) -> Rejection | None:
         pods = 0 if plan.desired is None else plan.desired.effective.pods
-        wrong = tuple(worker_limits.trainjob_errors(job, pods, self._tools.limits))
+        wrong = [*worker_limits.trainjob_errors(job, pods, self._tools.limits)]
+        if plan.desired is not None:
+            default = self._tools.facts.isolation
+            wrong += network.trainjob_errors(job, plan.desired.effective, default)
         return Rejection(reasons.INVALID, joined_errors(wrong)) if wrong else None
 
     async def _own(
@@ -303,6 +312,9 @@ class Reconciler:
 
     async def _carry_out(self, work: Work, wanted: Desired | None) -> Result:
         writer, decision = self._tools.writer, work.decision
+        held = None if wanted is None else await self._keep(work, wanted)
+        if held is not None:
+            return held
         framework = "" if wanted is None else wanted.effective.policy
         busy = write_time(self._tools.concurrency.recent_writes)
         throttle = self._tools.memories.part(work.metadata.uid, StatusThrottle)
@@ -335,6 +347,30 @@ class Reconciler:
         again = await log_progress.store_due(work.job, wanted.effective, uid, work.now)
         waits = (w for w in (result.after, again) if w is not None)
         return Result(min(waits, default=None))
+
+    async def _keep(self, work: Work, wanted: Desired) -> Result | None:
+        """The children that must exist before any pod, or else when to try again."""
+        noted = self._noted(work.metadata.uid)
+        # Of the job as it is now: annotations change without a new plan.
+        closed = network_policies.of_trainjob(work.job, wanted.effective, self._tools.facts)
+        if noted.rejection is not None or finished(work.decision.status):
+            return None
+        try:
+            await self._tools.kept.keep(work.key, work.metadata, NETWORK_POLICIES, closed)
+        except NameTaken as error:
+            noted.rejection = Rejection(reasons.NAME_TAKEN, str(error))
+            return Result(0.0)
+        except Predecessor as error:
+            return self._await_predecessor(noted, error)
+        return None
+
+    def _await_predecessor(self, noted: _Noted, error: Predecessor) -> Result:
+        again = noted.name.again(self._tools.clock())
+        if again is None:
+            noted.rejection = Rejection(reasons.NAME_TAKEN, name_taken_text(error))
+            return Result(0.0)
+        log.info("waiting: %s", error)
+        return Result(again)
 
     async def _act(self, work: Work, wanted: Desired | None) -> Result | None:
         writer, decision = self._tools.writer, work.decision
@@ -371,12 +407,7 @@ class Reconciler:
             noted.rejection = Rejection(reasons.REFUSED_TRAINJOB, shortened(str(error)))
             return Result(0.0)
         except Predecessor as error:
-            again = noted.name.again(self._tools.clock())
-            if again is not None:
-                log.info("waiting: %s", error)
-                return Result(again)
-            noted.rejection = Rejection(reasons.NAME_TAKEN, name_taken_text(error))
-            return Result(0.0)
+            return self._await_predecessor(noted, error)
         except Forbidden as error:
             noted.trouble = shortened(str(error))
             self._record_event(work.job, "Warning", NOT_CREATED, shortened(str(error)))
@@ -400,7 +431,7 @@ def _planned(job: TrainJob, runtime: Runtime, facts: Facts, generation: int) -> 
     if wrong:
         return _rejected(generation, NOT_SUPPORTED, joined_errors(wrong))
     try:
-        return _Plan(generation, desired(job, runtime, facts.domain, facts.endpoint))
+        return _Plan(generation, desired(job, runtime, facts))
     except InvalidJob as error:
         return _rejected(generation, reasons.INVALID, str(error))
 

@@ -11,14 +11,20 @@ from typing import Final
 
 from mpi_trainer.api.effective.combine import LAUNCHER
 from mpi_trainer.api.kinds.labels import LABEL_REPLICATED_JOB, LABEL_TRAINJOB
-from mpi_trainer.controller.objects import JobSet, Pod
+from mpi_trainer.controller.objects import JobSet, Pod, StoredJob
 from mpi_trainer.controller.wakeups import JobWakeups
+from mpi_trainer.kube.resources import TRAINJOBS
 from mpi_trainer.runtime.partial import Key, key_of
+from mpi_trainer.runtime.store import Store
+from mpi_trainer.runtime.workqueue import WorkQueue
 
 GATHER: Final = 0.5
 
 
 class Wakeups(JobWakeups):
+    def __init__(self, queue: WorkQueue[Key], jobs: Store[StoredJob]) -> None:
+        super().__init__(queue, jobs, TRAINJOBS)
+
     def jobset_changed(self, old: JobSet | None, new: JobSet | None) -> None:
         """It has its job's name."""
         found = new or old

@@ -14,7 +14,9 @@ from mpi_trainer.controller.decoded_jobs import DecodedJobs
 from mpi_trainer.controller.dependents import Dependents
 from mpi_trainer.controller.events import record_unreadable
 from mpi_trainer.controller.flags import Flags
+from mpi_trainer.controller.guarded_writes import GuardedWrites
 from mpi_trainer.controller.job_memory import JobMemories
+from mpi_trainer.controller.kept_children import KeptChildren
 from mpi_trainer.controller.objects import POD_SECONDS, JobSet, Pod, StoredJob
 from mpi_trainer.controller.pod_logs import PodLogs
 from mpi_trainer.controller.statusserver.log_progress import LogProgress
@@ -25,7 +27,7 @@ from mpi_trainer.controller.trainjob.pods import AllPods, PodOwners
 from mpi_trainer.controller.trainjob.reconcile import Reconciler, Stores, Tools
 from mpi_trainer.controller.trainjob.runtimes import Runtimes
 from mpi_trainer.controller.trainjob.wakeups import Wakeups
-from mpi_trainer.controller.wiring import Loop, Shared, workers_of
+from mpi_trainer.controller.wiring import Loop, Shared, kept_reflectors, workers_of
 from mpi_trainer.kube.resources import JOBSETS, PODS, TRAINJOBS, Resource
 from mpi_trainer.render.frame import Facts
 from mpi_trainer.runtime.freshness import Freshness
@@ -39,7 +41,7 @@ _ENDED: Final = "status.phase!=Pending,status.phase!=Running"
 
 def loop(flags: Flags, shared: Shared, stores: Stores) -> Loop:
     freshness: Freshness[Key, Resource] = Freshness(
-        {TRAINJOBS: stores.trainjobs, JOBSETS: stores.jobsets}, time.monotonic
+        {TRAINJOBS: stores.trainjobs, JOBSETS: stores.jobsets, **stores.kept}, time.monotonic
     )
     present = PresentJobs("kubeflow_trainer_trainjobs", KIND, stores.trainjobs, shared.leading)
     shared.metrics.registry.register(present)
@@ -62,10 +64,13 @@ def loop(flags: Flags, shared: Shared, stores: Stores) -> Loop:
             log_tails=LogTails(logs, all_pods, pod_owners, flags.log_tail),
             log_progress=LogProgress(client, logs, pod_owners, memories, ReportWrites(writer)),
             writer=Writer(writer, runtimes, dependents, freshness, shared.concurrency),
+            kept=_kept(shared, stores, freshness),
             concurrency=shared.concurrency,
             recorder=shared.recorder,
             metrics=TrainJobMetrics(shared.metrics.registry),
-            facts=Facts(domain=flags.cluster_domain, endpoint=shared.endpoint),
+            facts=Facts(
+                domain=flags.cluster_domain, endpoint=shared.endpoint, isolation=flags.isolation
+            ),
             only=frozenset(flags.runtimes),
             schedule_timeout=flags.schedule_timeout,
             limits=WorkerLimits(most=flags.max_workers),
@@ -73,6 +78,11 @@ def loop(flags: Flags, shared: Shared, stores: Stores) -> Loop:
     )
     queue, workers = workers_of(NAME, reconciler.reconcile, freshness.fresh, shared, flags.workers)
     return Loop(workers, _reflectors(flags, shared, stores, Wakeups(queue, stores.trainjobs)))
+
+
+def _kept(shared: Shared, stores: Stores, freshness: Freshness[Key, Resource]) -> KeptChildren:
+    writes = GuardedWrites(shared.writer, TRAINJOBS, freshness, shared.concurrency)
+    return KeptChildren(shared.writer, writes, freshness, stores.kept, KIND)
 
 
 def _reflectors(
@@ -111,6 +121,9 @@ def _reflectors(
                 on_change=wakeups.ended_pod_changed,
                 keep=stored_pods.kept_pod,
                 gather=POD_SECONDS,
+            ),
+            *kept_reflectors(
+                client, stores.kept, LABEL_TRAINJOB, namespace, wakeups.kept_child_changed
             ),
         ]
     return found

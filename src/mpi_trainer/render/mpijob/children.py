@@ -2,8 +2,7 @@
 
 The objects are plain data, sparse as a user would write them, ready for the API server. The Secret
 is made apart, because its keys are. Rendering twice gives the same, whatever happened in between.
-Objects of further kinds, a PodGroup or a NetworkPolicy, have their place in `Children`. Danger:
-workers share what they have in common; do not change one of them in place.
+Danger: workers share what they have in common; do not change one of them in place.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from mpi_trainer.api.errors import FieldError, InvalidJob
 from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob
 from mpi_trainer.api.validation.volumes import CONFIG_VOLUME, SSH_VOLUME
 from mpi_trainer.layout.model import Layout
-from mpi_trainer.render import conflicts, names, secrets
+from mpi_trainer.render import conflicts, names, network_policies, secrets
 from mpi_trainer.render.configmaps import config_map
 from mpi_trainer.render.frame import Facts, Frame, Names, Object, frame
 from mpi_trainer.render.mpijob.jobs import launcher_job
@@ -35,10 +34,12 @@ class Children(msgspec.Struct, frozen=True):
     config_map: Object
     workers: tuple[Object, ...]
     launcher_job: Object
+    network_policies: tuple[Object, ...] = ()
 
     def __iter__(self) -> Iterator[Object]:
         """In the order in which to create them: names first, the launcher last."""
-        yield from (self.service, self.config_map, *self.workers, self.launcher_job)
+        yield from (*self.network_policies, self.service, self.config_map)
+        yield from (*self.workers, self.launcher_job)
 
 
 def children(layout: Layout, job: MPIJob, facts: Facts) -> Children:
@@ -52,6 +53,7 @@ def children(layout: Layout, job: MPIJob, facts: Facts) -> Children:
         config_map(shared),
         workers(layout.workers, shared),
         launcher_job(layout.launcher, shared),
+        network_policies.of_mpijob(job, facts.isolation),
     )
 
 

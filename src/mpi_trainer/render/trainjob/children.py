@@ -22,9 +22,9 @@ from mpi_trainer.api.validation.compatibility import HOSTFILE_VOLUME, SSH_VOLUME
 from mpi_trainer.layout import policies
 from mpi_trainer.layout.model import Layout
 from mpi_trainer.layout.trainjob import layout as laid_out
-from mpi_trainer.render import agent_scripts, conflicts, names, secrets
+from mpi_trainer.render import agent_scripts, conflicts, names, network_policies, secrets
 from mpi_trainer.render.configmaps import config_map
-from mpi_trainer.render.frame import Endpoint, Facts, Frame, Names, Object, frame
+from mpi_trainer.render.frame import Facts, Frame, Names, Object, frame
 from mpi_trainer.render.pods import filled, marked
 from mpi_trainer.render.secrets import KeyPlan, Part
 from mpi_trainer.render.trainjob import flux, rendezvous, reporting
@@ -50,6 +50,7 @@ class Children(msgspec.Struct, frozen=True):
     job_set: Object
     config_map: Object | None = None
     trust: Object | None = None
+    network_policies: tuple[Object, ...] = ()
 
 
 def children(
@@ -73,7 +74,8 @@ def children(
         pods = reporting.with_endpoint(pods, job, effective, facts.endpoint)
         trust = reporting.config_map(job, facts.endpoint)
     notes = {} if layout is None else agent_scripts.mark(layout.launcher)
-    return Children(job_set(job, effective, pods, notes), texts, trust)
+    closed = network_policies.of_trainjob(job, effective, facts)
+    return Children(job_set(job, effective, pods, notes), texts, trust, closed)
 
 
 class Rendered(msgspec.Struct, frozen=True):
@@ -86,13 +88,10 @@ class Rendered(msgspec.Struct, frozen=True):
     keys: KeyPlan | None
 
 
-def rendered(
-    job: TrainJob, runtime: Runtime, domain: str = "", endpoint: Endpoint | None = None
-) -> Rendered:
+def rendered(job: TrainJob, runtime: Runtime, facts: Facts) -> Rendered:
     """InvalidJob where the runtime's templates are in the children's way."""
     whole = put_together(job, runtime)
-    plan = laid_out(job, whole, domain) if whole.policy == MPI else None
-    facts = Facts(domain=domain, endpoint=endpoint)
+    plan = laid_out(job, whole, facts.domain) if whole.policy == MPI else None
     keys = _keys(plan, job) if plan is not None else None
     if whole.policy == FLUX:
         keys = flux.keys(job)

@@ -1,0 +1,156 @@
+"""Children that are kept as rendered: made, put right and removed, and nobody else's touched."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from mpi_trainer.api.kinds.mpijob import KIND
+from mpi_trainer.controller.children import NameTaken, Predecessor
+from mpi_trainer.controller.guarded_writes import GuardedWrites
+from mpi_trainer.controller.kept_children import KeptChildren, kept_store
+from mpi_trainer.controller.objects import KeptChild
+from mpi_trainer.controller.write_concurrency import WriteConcurrency
+from mpi_trainer.kube.client import Client
+from mpi_trainer.kube.resources import MPIJOBS, NETWORK_POLICIES
+from mpi_trainer.runtime.freshness import Freshness
+from mpi_trainer.runtime.partial import Key, Meta
+from mpi_trainer.runtime.store import Store
+from tests.sim.server import Server, key_of
+
+Object = dict[str, Any]
+
+SPACE = "ns"
+PI = Key(SPACE, "pi")
+OWNER = Meta(name="pi", namespace=SPACE, uid="u-pi")
+ASKED: Object = {"policyTypes": ["Ingress"], "ingress": [{"from": [{"podSelector": {"a": "b"}}]}]}
+
+
+def policy(name: str = "pi-workers", spec: Object = ASKED, uid: str = "u-pi") -> Object:
+    owner = {"apiVersion": "kubeflow.org/v2beta1", "kind": KIND, "name": "pi", "uid": uid}
+    meta = {"name": name, "namespace": SPACE, "ownerReferences": [{**owner, "controller": True}]}
+    kind = {"apiVersion": NETWORK_POLICIES.api_version, "kind": NETWORK_POLICIES.kind}
+    return {**kind, "metadata": meta, "spec": spec}
+
+
+class Lab:
+    def __init__(self, server: Server, client: Client) -> None:
+        self.server = server
+        self.store: Store[KeptChild] = kept_store()
+        stores = {NETWORK_POLICIES: self.store}
+        freshness: Freshness[Key, Any] = Freshness(stores, time.monotonic)
+        writes = GuardedWrites(client, MPIJOBS, freshness, WriteConcurrency())
+        self.children = KeptChildren(client, writes, freshness, stores, KIND)
+
+    async def keep(self, *wanted: Object) -> None:
+        await self.children.keep(PI, OWNER, NETWORK_POLICIES, wanted)
+
+    def watched(self, name: str = "pi-workers") -> None:
+        """The watch has shown what is stored."""
+        stored = self.stored(name)
+        self.store.put(msgspec.json.decode(msgspec.json.encode(stored), type=KeptChild))
+
+    def stored(self, name: str = "pi-workers") -> Object:
+        found: Object = self.server.objects.get(key_of(NETWORK_POLICIES, SPACE, name))
+        return found
+
+    @property
+    def names(self) -> set[str]:
+        return {key[2] for key in self.server.objects.objects}
+
+
+def on_lab(act: Callable[[Lab], Awaitable[None]]) -> None:
+    async def run() -> None:
+        async with Server() as server, Client(server.config) as client:
+            await act(Lab(server, client))
+
+    asyncio.run(run())
+
+
+def test_what_is_wanted_is_made_once() -> None:
+    """CTL-3, CTL-6: also where the watch is late."""
+
+    async def act(lab: Lab) -> None:
+        await lab.keep(policy())
+        await lab.keep(policy())
+        assert lab.names == {"pi-workers"}
+        lab.watched()
+        before = len(lab.server.requests)
+        await lab.keep(policy())
+        assert len(lab.server.requests) == before, "and nobody is asked again"
+
+    on_lab(act)
+
+
+def test_what_somebody_changed_or_added_is_put_right() -> None:
+    """CTL-6: a rule that lets everybody in does not stay."""
+
+    async def act(lab: Lab) -> None:
+        wider = {**ASKED, "ingress": [*ASKED["ingress"], {}], "egress": [{}]}
+        lab.server.put(NETWORK_POLICIES, policy(spec=wider))
+        lab.watched()
+        await lab.keep(policy())
+        assert lab.stored()["spec"] == ASKED
+
+    on_lab(act)
+
+
+def test_what_is_no_longer_wanted_goes_and_what_was_deleted_comes_back() -> None:
+    """CTL-6."""
+
+    async def act(lab: Lab) -> None:
+        await lab.keep(policy(), policy("pi-launcher"))
+        lab.watched()
+        lab.watched("pi-launcher")
+        await lab.keep(policy("pi-launcher"))
+        assert lab.names == {"pi-launcher"}
+        lab.server.remove(NETWORK_POLICIES, SPACE, "pi-launcher")
+        lab.store.replace((), "99")
+        await lab.keep(policy("pi-launcher"))
+        assert lab.names == {"pi-launcher"}
+
+    on_lab(act)
+
+
+def test_an_object_of_somebody_else_is_never_touched() -> None:
+    async def act(lab: Lab) -> None:
+        foreign = policy()
+        del foreign["metadata"]["ownerReferences"]
+        lab.server.put(NETWORK_POLICIES, foreign)
+        lab.watched()
+        with pytest.raises(NameTaken, match="NetworkPolicy pi-workers already exists"):
+            await lab.keep(policy(spec={}))
+        await lab.keep()
+        assert lab.stored()["spec"] == ASKED
+
+    on_lab(act)
+
+
+def test_what_an_earlier_job_of_the_name_left_is_waited_for() -> None:
+    async def act(lab: Lab) -> None:
+        lab.server.put(NETWORK_POLICIES, policy(uid="u-earlier"))
+        lab.watched()
+        with pytest.raises(Predecessor):
+            await lab.keep(policy())
+
+    on_lab(act)
+
+
+def test_one_that_was_made_anew_meanwhile_is_not_overwritten() -> None:
+    """The change is guarded by the uid that was seen."""
+
+    async def act(lab: Lab) -> None:
+        lab.server.put(NETWORK_POLICIES, policy(spec={"egress": [{}]}))
+        lab.watched()
+        lab.server.remove(NETWORK_POLICIES, SPACE, "pi-workers")
+        lab.server.put(NETWORK_POLICIES, policy(uid="u-other", spec={}))
+        with pytest.raises(Exception, match="test"):
+            await lab.keep(policy())
+        assert lab.stored()["spec"] == {}
+
+    on_lab(act)
