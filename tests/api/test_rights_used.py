@@ -22,6 +22,7 @@ from tests.api.admin import JOBS, Admin, Object
 from tests.api.kubelet import Kubelet
 from tests.api.lab import admin, kubelet, served, submit, until
 from tests.api.running import Controller, ask_metrics, free_port, job
+from tests.api.test_gang_scheduling import COSCHEDULING, VOLCANO, define, foreign, spec
 from tests.api.trainjob_lab import TRAIN
 from tests.cluster import Kubectl, api_spec, eventually, shared_cluster
 from tools.cluster.spec import Spec
@@ -53,6 +54,7 @@ def api_server() -> Iterator[Spec]:
 @pytest.fixture
 def installed(admin: Admin) -> Account:
     trainjob_lab.install(Kubectl(admin.spec))
+    define(Kubectl(admin.spec))
     kubectl = Kubectl(admin.spec, HOME)
     kubectl("apply", "-k", str(MANIFESTS / "overlays" / "kubernetes"))
     return with_token(kubectl, HOME)
@@ -95,12 +97,14 @@ def test_the_controller_uses_each_of_its_rights_and_misses_none(
     config = installed.kubeconfig(tmp_path)
     lock = f"--lock-namespace={HOME}"
     port = free_port()
-    with Controller(config, lock, "--secure-metrics", f"--metrics-port={port}") as controller:
+    flags = (lock, "--secure-metrics", f"--metrics-port={port}", "--gang-scheduling=volcano")
+    with Controller(config, *flags) as controller:
         # Known, and without the right: both reviews are asked for.
         assert ask_metrics(port, f"Bearer {installed.token}")[0] == 403
         _fail_suspend_resume_succeed(admin, kubelet)
         _meet_taken_names(admin)
         _keep_closed(admin)
+        _gangs(admin)
         _train(admin)
         submit(admin, job(1, "handed-over"))
         until(admin, "Running", "handed-over")
@@ -199,6 +203,30 @@ def _keep_closed(admin: Admin) -> None:
     admin.create(POLICIES, {"metadata": {"name": "shut-workers"}, "spec": anybody})
     submit(admin, {**closed, "metadata": {**closed["metadata"], "name": "shut"}})
     until(admin, "Failed", "shut")
+
+
+def _gangs(admin: Admin) -> None:
+    """PodGroups of both kinds: changed, suspended, and with a name that is taken."""
+    gang = trainjob_lab.runtime("gang", {"torch": {}})
+    gang["spec"]["podGroupPolicy"] = {"coscheduling": {}}
+    admin.create(f"{trainjob_lab.TRAIN}/trainingruntimes", gang)
+    submit(admin, job(1, "gang"))
+    trainjob_lab.submit(admin, trainjob_lab.train_job("crew", "gang"))
+    jobs = (f"{JOBS}/mpijobs/gang", {"runPolicy": {"suspend": True}})
+    trains = (f"{trainjob_lab.TRAIN}/trainjobs/crew", {"suspend": True})
+    groups = ((VOLCANO, "gang", jobs), (COSCHEDULING, "crew", trains))
+    for path, name, (one, suspended) in groups:
+        eventually("a group", lambda at=f"{path}/{name}": admin.get(at) is not None)  # type: ignore[misc]
+        admin.patch(f"{path}/{name}", {"spec": {"minMember": 9}})
+        eventually("put right", lambda p=path, n=name: spec(admin, n, p)["minMember"] < 9)  # type: ignore[misc]
+        admin.patch(one, {"spec": suspended})
+        eventually("no group", lambda at=f"{path}/{name}": admin.get(at) is None)  # type: ignore[misc]
+        foreign(admin, path, "foreign", 1)
+    submit(admin, job(1, "foreign"))
+    until(admin, "Failed", "foreign")
+    admin.delete(f"{JOBS}/mpijobs/foreign")
+    trainjob_lab.submit(admin, trainjob_lab.train_job("foreign", "gang"))
+    trainjob_lab.until(admin, "Failed", name="foreign")
 
 
 def _meet_taken_names(admin: Admin) -> None:

@@ -172,7 +172,8 @@ def _how(top: argparse.ArgumentParser) -> None:
         "how (0: nowhere)")  # fmt: skip
     add("--status-service", default="mpi-trainer-status", metavar="NAME",
         help="the Service in front of that port, in the lock namespace")  # fmt: skip
-    add("--gang-scheduling", default="", metavar="NAME", help="volcano, or a scheduler's name")
+    add("--gang-scheduling", default="", metavar="NAME",
+        help="of MPIJobs: volcano, or the name of a scheduler with coscheduling")  # fmt: skip
     add("--schedule-timeout-default", type=int, default=300, metavar="S",
         help="for jobs without scheduleTimeoutSeconds (300); 0: none")  # fmt: skip
     add("--agent-scripts-keep", type=_seconds, default=600.0, metavar="S",

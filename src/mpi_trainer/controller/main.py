@@ -26,7 +26,10 @@ from mpi_trainer.controller.write_concurrency import WriteConcurrency
 from mpi_trainer.kube import config
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import KubeError
+from mpi_trainer.kube.resources import POD_GROUPS, Resource
 from mpi_trainer.render.frame import Endpoint
+from mpi_trainer.render.gang import pod_groups
+from mpi_trainer.render.gang.model import GangSettings
 from mpi_trainer.runtime import logs, metrics_server, shared_certificates
 from mpi_trainer.runtime.certificates import Chain
 from mpi_trainer.runtime.leases import Claim, Elector
@@ -52,12 +55,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logs.set_up(flags.log_level)
     for name in flags.ignored:
         log.info("--%s has no effect here", name)
-    if flags.gang_scheduling:
-        log.warning(
-            "--gang-scheduling=%s has no effect yet: pods are scheduled one by one, and each job "
-            "that sets minAvailable, minResources or priorityClass is told so",
-            flags.gang_scheduling,
-        )
     try:
         return asyncio.run(_run(flags))
     except (KubeError, other_controllers.UpstreamRuns) as error:
@@ -82,6 +79,8 @@ async def _run(flags: Flags) -> int:
         discovery.log_missing(lacking)
         if flags.trainjobs and not lacking:
             await other_controllers.check_trainer(client, flags.lock_namespace)
+        unserved = await discovery.missing(client, POD_GROUPS)
+        settings = _gang(flags, unserved)
         identity = f"{socket.gethostname()}_{other_controllers.MARK}_{uuid.uuid4().hex[:12]}"
         serves = flags.status_port if not lacking else 0
         kept = _certificates(flags, client)
@@ -96,13 +95,14 @@ async def _run(flags: Flags) -> int:
             concurrency=WriteConcurrency(),
             scripts=_scripts(flags, writer, metrics),
             endpoint=_endpoint(flags, chain),
+            gang=settings,
             leading=lambda: elector is None or elector.leading,
         )
         manager = Manager(_parts(flags, shared, elector, flags.trainjobs and not lacking))
         warmup.run()
-        waiting = (
-            asyncio.create_task(discovery.until_served(aside, manager.stop)) if lacking else None
-        )
+        waiting = [asyncio.create_task(discovery.until_any(aside, manager.stop, unserved))]
+        if lacking:
+            waiting.append(asyncio.create_task(discovery.until_served(aside, manager.stop)))
         try:
             async with (
                 _secure_metrics(flags, metrics, client),
@@ -110,8 +110,8 @@ async def _run(flags: Flags) -> int:
             ):
                 return await manager.run()
         finally:
-            if waiting is not None:
-                waiting.cancel()
+            for task in waiting:
+                task.cancel()
 
 
 @asynccontextmanager
@@ -124,6 +124,15 @@ async def _secure_metrics(flags: Flags, metrics: Metrics, client: Client) -> Asy
         metrics_server.serve(metrics, client, context, flags.secure_metrics),
     ):
         yield
+
+
+def _gang(flags: Flags, unserved: Sequence[Resource]) -> GangSettings:
+    served = frozenset(one.group for one in POD_GROUPS if one not in unserved)
+    settings = GangSettings(flags.gang_scheduling, served, flags.schedule_timeout)
+    scheduler = pod_groups.mpijob_scheduler(settings)
+    if scheduler is not None and scheduler.group not in served:
+        log.warning("--gang-scheduling: %s; %s", scheduler.unserved, scheduler.install)
+    return settings
 
 
 def _certificates(flags: Flags, client: Client) -> SharedChain:
@@ -152,10 +161,11 @@ async def _reports(client: Client, kept: SharedChain, port: int) -> AsyncIterato
 
 
 def _parts(flags: Flags, shared: Shared, elector: Elector | None, trainjobs: bool) -> Parts:
-    scripts, stores = shared.scripts, MPIJobStores.empty()
+    kinds = [one for one in POD_GROUPS if one.group in shared.gang.served]
+    scripts, stores = shared.scripts, MPIJobStores.empty(kinds)
     loops = [mpijob_wiring.loop(flags, shared, stores)]
     if trainjobs:
-        beside = TrainJobStores.beside(stores.mpijobs)
+        beside = TrainJobStores.beside(stores.mpijobs, kinds)
         loops.append(trainjob_wiring.loop(flags, shared, beside))
     return Parts(
         metrics=shared.metrics,

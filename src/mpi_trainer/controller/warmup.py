@@ -33,7 +33,7 @@ def run() -> None:
     """Sends nothing and keeps nothing."""
     job = load.job(_mpijob()).value
     assert isinstance(job, MPIJob)
-    msgspec.json.encode(of_mpijob.desired(job, 1, "").children)
+    msgspec.json.encode(of_mpijob.desired(job, Facts()).children)
     runtime, train_job = load.runtime(_runtime()).value, load.train_job(_trainjob()).value
     assert isinstance(runtime, Runtime)
     assert isinstance(train_job, TrainJob)

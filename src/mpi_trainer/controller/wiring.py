@@ -13,6 +13,7 @@ from mpi_trainer.controller.objects import KeptChild
 from mpi_trainer.controller.write_concurrency import WriteConcurrency
 from mpi_trainer.kube.client import Client
 from mpi_trainer.render.frame import Endpoint
+from mpi_trainer.render.gang.model import GangSettings
 from mpi_trainer.runtime.metrics import Metrics
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.recorder import Recorder
@@ -32,6 +33,7 @@ class Shared(msgspec.Struct, frozen=True):
     concurrency: WriteConcurrency
     scripts: AgentScripts
     endpoint: Endpoint | None = None
+    gang: GangSettings = GangSettings()
     leading: Callable[[], bool] = lambda: True
 
 

@@ -84,6 +84,11 @@ JOBS: Final = Resource("batch", "v1", "jobs", "Job")
 DEPLOYMENTS: Final = Resource("apps", "v1", "deployments", "Deployment")
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 NETWORK_POLICIES: Final = Resource("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy")
+POD_GROUPS: Final = (
+    Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup"),
+    Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup"),
+)
+"""of scheduler-plugins and of Volcano, where they are installed"""
 PRIORITY_CLASSES: Final = Resource(
     "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False
 )

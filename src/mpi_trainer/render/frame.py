@@ -15,6 +15,7 @@ import msgspec
 from mpi_trainer.api.kinds.meta import ObjectMeta
 from mpi_trainer.api.kinds.network_isolation import NO_DEFAULT, IsolationDefault
 from mpi_trainer.layout.model import File, Layout
+from mpi_trainer.render.gang.model import GangSettings, Marks
 from mpi_trainer.render.names import config_map_keys
 
 Object = dict[str, Any]
@@ -37,6 +38,7 @@ class Facts(msgspec.Struct, frozen=True):
     domain: str = ""
     endpoint: Endpoint | None = None
     isolation: IsolationDefault = NO_DEFAULT
+    gang: GangSettings = GangSettings()
 
 
 class Owner(Protocol):
@@ -51,13 +53,14 @@ class Owner(Protocol):
 
 
 class Names(msgspec.Struct, frozen=True):
-    """`labels` are on every child that is no pod and has none."""
+    """`labels` are on every child that is no pod and has none, `marks` on every pod."""
 
     config_map: str
     config_volume: str
     secret: str
     ssh_volume: str
     labels: Mapping[str, str] = {}
+    marks: Marks = Marks()
 
 
 class Frame(msgspec.Struct, frozen=True):
@@ -67,6 +70,7 @@ class Frame(msgspec.Struct, frozen=True):
     subdomain: str
     config_keys: Mapping[File, str]
     rank_pods: frozenset[str]
+    marks: Marks = Marks()
 
     @property
     def search(self) -> str:
@@ -104,4 +108,5 @@ def frame(layout: Layout, owner: Owner, names: Names, facts: Facts) -> Frame:
     """A launcher without workers runs the ranks itself, whatever the hostfile says."""
     ranks = frozenset(h.pod for h in layout.hosts) or frozenset({layout.launcher.name})
     subdomain = layout.launcher.subdomain
-    return Frame(owner, names, facts, subdomain, config_map_keys(layout), ranks)
+    keys = config_map_keys(layout)
+    return Frame(owner, names, facts, subdomain, keys, ranks, names.marks)

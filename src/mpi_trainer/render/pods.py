@@ -1,10 +1,10 @@
 """A pod of the job: its template as it came, and beside it what the Layout and the job's kind ask.
 
-Every pod of MPI is made here and nowhere else, so what must be on each (a gang scheduler's marks,
-for one) belongs into `filled`. What the user wrote wins wherever a job can run with it: an
-own /dev/shm, probe, Istio setting, service account. Names, labels, the restart policy and the
-environment of MPI are ours, as upstream's are. Restarting is the controller's business, by
-attempts; a kubelet that restarted a container would hide a failure from it.
+Every pod of MPI is made here and nowhere else, so what must be on each belongs into `filled`. What
+the user wrote wins wherever a job can run with it: an own /dev/shm, probe, Istio setting, service
+account. Names, labels, the restart policy and the environment of MPI are ours, as upstream's are;
+so is the scheduler where gangs are scheduled. Restarting is the controller's business, by attempts;
+a kubelet that restarted a container would hide a failure from it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def pod(layout: PodLayout, frame: Frame) -> Object:
     """Metadata (labels, annotations) and spec of a pod that only its controller restarts."""
     own = {"restartPolicy": "Never", "hostname": layout.hostname, "subdomain": layout.subdomain}
     given = layout.template.content.get("metadata") or {}
-    return {"metadata": metadata(given, layout, frame), "spec": filled(layout, frame, own)}
+    made = {"metadata": metadata(given, layout, frame), "spec": filled(layout, frame, own)}
+    return frame.marks.on(made)
 
 
 def filled(layout: PodLayout, frame: Frame, own: Object | None = None) -> Object:

@@ -1,31 +1,27 @@
 """What a job's pods ask of their namespace, counted as ResourceQuota counts it. Pure.
 
-A pod asks for the larger of what its containers need together and what any init container needs
-beside the sidecars started before it, plus its overhead. A request that is not written equals its
-limit, as the API server has it. What a LimitRange would add is not known here. A job that is
-suspended or queued asks for nothing yet: its pods come later.
+What one pod asks for is in `api.pod_amounts`. A job that is suspended or queued asks for nothing
+yet: its pods come later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 
 import msgspec
 
-from mpi_trainer.api import quantities
+from mpi_trainer.api import pod_amounts
 from mpi_trainer.api.effective import combine
 from mpi_trainer.api.effective.combine import Effective
 from mpi_trainer.api.errors import Path
 from mpi_trainer.api.kinds.labels import LABEL_QUEUE
 from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob
-from mpi_trainer.api.kinds.pods import Container, PodSpec
+from mpi_trainer.api.kinds.pods import PodSpec
 from mpi_trainer.api.kinds.trainjob import TrainJob
+from mpi_trainer.api.pod_amounts import Amounts
 from mpi_trainer.api.validation import compatibility
 
 RUNTIME: Path = (*compatibility.REF, "name")
-
-Amounts = Mapping[str, Decimal]
 
 _UNPREFIXED = ("cpu", "memory", "ephemeral-storage")
 
@@ -106,7 +102,7 @@ def trainjob_demand(job: TrainJob, whole: Effective) -> JobDemand:
 
 def role_demand(role: str, pods: int, spec: PodSpec, *, many: bool) -> RoleDemand:
     """Amounts are under every name that a quota may use for them."""
-    requests, limits = _pod_amounts(spec, _requests), _pod_amounts(spec, _limits)
+    requests, limits = pod_amounts.requests(spec), pod_amounts.limits(spec)
     each: dict[str, Decimal] = {"pods": Decimal(1), "count/pods": Decimal(1)}
     for resource, amount in requests.items():
         each[f"requests.{resource}"] = amount
@@ -117,41 +113,3 @@ def role_demand(role: str, pods: int, spec: PodSpec, *, many: bool) -> RoleDeman
     compute = {"cpu", "memory"}
     best_effort = not compute & (requests.keys() | limits.keys())
     return RoleDemand(role, pods, many, each, best_effort, spec.priority_class_name)
-
-
-def _requests(container: Container) -> Amounts:
-    return _parsed({**container.resources.limits, **container.resources.requests})
-
-
-def _limits(container: Container) -> Amounts:
-    return _parsed(container.resources.limits)
-
-
-def _pod_amounts(spec: PodSpec, part: Callable[[Container], Amounts]) -> Amounts:
-    sidecars: Amounts = {}
-    peak: Amounts = {}
-    for container in spec.init_containers:
-        if container.restart_policy == "Always":
-            sidecars = _sum((sidecars, part(container)))
-            peak = _largest(peak, sidecars)
-        else:
-            peak = _largest(peak, _sum((sidecars, part(container))))
-    running = _sum((sidecars, *(part(c) for c in spec.containers)))
-    return _sum((_largest(peak, running), _parsed(spec.overhead)))
-
-
-def _sum(parts: Iterable[Amounts]) -> Amounts:
-    total: dict[str, Decimal] = {}
-    for part in parts:
-        for resource, amount in part.items():
-            total[resource] = total.get(resource, Decimal(0)) + amount
-    return total
-
-
-def _largest(one: Amounts, other: Amounts) -> Amounts:
-    zero = Decimal(0)
-    return {name: max(one.get(name, zero), other.get(name, zero)) for name in {**one, **other}}
-
-
-def _parsed(amounts: Mapping[str, str | int | float]) -> Amounts:
-    return {name: quantities.parse(value) for name, value in amounts.items()}

@@ -16,10 +16,13 @@ from mpi_trainer.api.yaml import load
 from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.layout.mpijob import layout
 from mpi_trainer.render.agent_scripts import version
+from mpi_trainer.render.gang.model import GangSettings
+from mpi_trainer.render.gang.pod_groups import SCHEDULERS
 from mpi_trainer.render.mpijob.children import Children, Facts, children, secret
 
 FOLDER = Path(__file__).parent
 CASES = sorted(path.parent for path in FOLDER.glob("*/in.yaml"))
+SERVED = frozenset(one.group for one in SCHEDULERS)
 UID = "00000000-0000-4000-8000-000000000000"
 
 
@@ -48,8 +51,11 @@ def read(case: Path) -> tuple[MPIJob, str]:
 
 
 def made(case: Path) -> Children:
+    """As on a cluster with every gang scheduler; the case may name the controller's."""
     job, domain = read(case)
-    return children(layout(job, domain), job, Facts(domain=domain))
+    flag = case / "gang-scheduling"
+    gang = GangSettings(flag.read_text().strip() if flag.exists() else "", SERVED)
+    return children(layout(job, domain), job, Facts(domain=domain, gang=gang))
 
 
 def projection(case: Path) -> str:
@@ -58,6 +64,7 @@ def projection(case: Path) -> str:
     plan = layout(job, domain)
     shown = [
         *objects.network_policies,
+        *(one for one in (objects.pod_group,) if one is not None),
         objects.service,
         objects.config_map,
         secret(plan, job, {key.part: key.part for pod in plan.pods for key in pod.keys}),

@@ -12,8 +12,9 @@ from mpi_trainer.api.kinds.runtime import Runtime
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.controller.trainjob.desired import Desired, desired
 from mpi_trainer.render.frame import Facts
+from mpi_trainer.render.gang.model import GangSettings
 from mpi_trainer.render.secrets import Part
-from tests.golden.render.objects import UID, written
+from tests.golden.render.objects import SERVED, UID, written
 
 FOLDER = Path(__file__).parent
 CASES = sorted(path.parent for path in FOLDER.glob("*/in.yaml"))
@@ -28,12 +29,14 @@ def read(case: Path) -> tuple[TrainJob, Runtime]:
 
 
 def made(case: Path) -> Desired:
-    return desired(*read(case), Facts())
+    return desired(*read(case), Facts(gang=GangSettings(served=SERVED)))
 
 
 def projection(case: Path) -> str:
     wanted = made(case)
-    shown = [*wanted.children.network_policies, wanted.children.job_set]
+    children = wanted.children
+    groups = () if children.gang is None else (children.gang.pod_group,)
+    shown = [*children.network_policies, *groups, children.job_set]
     keys, texts = wanted.keys, wanted.children.config_map
     if keys is not None and texts is not None:
         shown += [texts, keys.made({part: part for part in get_args(Part) if part in keys.parts})]

@@ -71,7 +71,7 @@ def test_a_job_that_was_taken_before_the_rule_runs_on_without_the_marks() -> Non
     )
     loaded = DecodedJobs(MPIJob, load.job, JobMemories()).load(stored)
     assert loaded.errors == ()
-    (worker, *_) = desired(loaded.job, 1, "").children.workers
+    (worker, *_) = desired(loaded.job, Facts()).children.workers
     meta = worker["metadata"]
     assert FREE.items() <= meta["labels"].items()
     assert STOLEN.keys().isdisjoint((*meta["labels"], *meta["annotations"]))

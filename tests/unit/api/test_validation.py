@@ -196,7 +196,7 @@ def test_misspelt_launcher_is_not_reported_as_missing_too() -> None:
                 ((*GANG, "minResources"), {"cpu": "4"}),
                 ((*GANG, "priorityClass"), "high"),
             ],
-            "minAvailable, minResources, priorityClass have no effect: gang scheduling is not",
+            "minAvailable, minResources, priorityClass have no effect unless your",
         ),
         ([((*GANG, "priorityClass"), "high")], "priorityClass has no effect"),
         ([(("spec", "sshAuthMountPath"), "x/.ssh")], "is taken as /x/.ssh"),

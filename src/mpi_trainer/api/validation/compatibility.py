@@ -41,7 +41,6 @@ from mpi_trainer.api.kinds.runtime import FLUX, MPI, TORCH, XGBOOST, Runtime
 from mpi_trainer.api.kinds.trainjob import Source, TrainJob
 from mpi_trainer.api.validation import (
     containers,
-    gang_scheduling,
     network,
     resources,
     rules,
@@ -102,7 +101,6 @@ def errors(job: TrainJob, runtime: Runtime) -> tuple[FieldError, ...]:
 
 
 def warnings(job: TrainJob, runtime: Runtime) -> Iterator[FieldError]:
-    yield from gang_scheduling.runtime_warnings(runtime)
     yield from network.trainjob_warnings(job, effective(job, runtime))
     if runtime.metadata.labels.get(LABEL_SUPPORT) == "deprecated":
         rule = "the runtime is deprecated and will be removed"

@@ -41,10 +41,10 @@ def parts(layout: Layout) -> frozenset[Part]:
     return frozenset(key.part for pod in layout.pods for key in pod.keys)
 
 
-def desired(job: MPIJob, attempt: int, domain: str) -> Desired:
+def desired(job: MPIJob, facts: Facts) -> Desired:
     """InvalidJob where the job's own template is in the children's way."""
-    plan = layout(job, domain)
-    made = render.children(plan, job, Facts(attempt=attempt, domain=domain))
+    plan = layout(job, facts.domain)
+    made = render.children(plan, job, facts)
     annotations = made.launcher_job["spec"]["template"]["metadata"].setdefault("annotations", {})
     annotations[WORKERS] = str(job.workers)
     return Desired(job, plan, made)

@@ -7,6 +7,7 @@ that is kept between passes is a cache of what can be found out again.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
 import msgspec
@@ -15,7 +16,6 @@ from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.labels import LABEL_JOB
 from mpi_trainer.api.kinds.mpijob import KIND, MPIJob
-from mpi_trainer.api.kinds.network_isolation import NO_DEFAULT, IsolationDefault
 from mpi_trainer.api.validation import gang_scheduling, network, worker_limits
 from mpi_trainer.api.validation.worker_limits import DEFAULT, WorkerLimits
 from mpi_trainer.controller.agent_scripts import AgentScripts, ScriptsUser
@@ -24,7 +24,7 @@ from mpi_trainer.controller.decoded_jobs import DecodedJobs, Loaded
 from mpi_trainer.controller.dependents import Dependents
 from mpi_trainer.controller.events import joined_errors, record_event, shortened
 from mpi_trainer.controller.job_memory import Clock, JobMemories, Rejection, utc_now
-from mpi_trainer.controller.kept_children import KeptChildren, KeptStores, kept_store
+from mpi_trainer.controller.kept_children import KeptChildren, KeptStores, kept_stores
 from mpi_trainer.controller.mpijob import record, status_throttle
 from mpi_trainer.controller.mpijob.apply import RefusedPod, Work, Writer
 from mpi_trainer.controller.mpijob.desired import desired
@@ -43,11 +43,13 @@ from mpi_trainer.decide.mpijob.decide import decide, ours, refused
 from mpi_trainer.decide.mpijob.decision import MPIJobDecision
 from mpi_trainer.decide.observed import Observed
 from mpi_trainer.kube.errors import Forbidden
-from mpi_trainer.kube.resources import NETWORK_POLICIES
+from mpi_trainer.kube.resources import NETWORK_POLICIES, Resource
 from mpi_trainer.layout.hosts import launcher_name
 from mpi_trainer.layout.mpijob import choose
 from mpi_trainer.render import network_policies
 from mpi_trainer.render.agent_scripts import used
+from mpi_trainer.render.frame import Facts
+from mpi_trainer.render.gang import pod_groups
 from mpi_trainer.runtime.job_metrics import MPIJobMetrics
 from mpi_trainer.runtime.off_loop import POD_BYTES, OffLoop
 from mpi_trainer.runtime.partial import Key
@@ -74,9 +76,9 @@ class Stores(msgspec.Struct, frozen=True):
     kept: KeptStores
 
     @classmethod
-    def empty(cls) -> Stores:
+    def empty(cls, pod_groups: Iterable[Resource] = ()) -> Stores:
         index = {BY_JOB: by_label(LABEL_JOB)}
-        return cls(Store(), Store(index), Store(index), {NETWORK_POLICIES: kept_store()})
+        return cls(Store(), Store(index), Store(index), kept_stores(pod_groups))
 
     def children(self, key: Key) -> tuple[tuple[Pod, ...], tuple[Job, ...]]:
         """All that carry this job's name, whosever they are."""
@@ -98,8 +100,7 @@ class Tools(msgspec.Struct, frozen=True):
     recorder: Recorder
     metrics: MPIJobMetrics
     concurrency: WriteConcurrency
-    domain: str = ""
-    isolation: IsolationDefault = NO_DEFAULT
+    facts: Facts = Facts()
     limits: WorkerLimits = DEFAULT
     clock: Clock = utc_now
     off_loop: OffLoop = msgspec.field(default_factory=OffLoop)
@@ -223,8 +224,8 @@ class Reconciler:
             for event in decision.events:
                 self._record_event(work.job, event.type, event.reason, event.message)
             if not work.job.status.conditions:
-                for warning in gang_scheduling.mpijob_warnings(work.job):
-                    self._record_event(work.job, "Warning", reasons.NO_EFFECT, str(warning))
+                for text in _without_effect(work.job, self._tools.facts):
+                    self._record_event(work.job, "Warning", reasons.NO_EFFECT, text)
         if decision.delete_job:
             await writer.delete_job(work)
             return DONE
@@ -241,12 +242,16 @@ class Reconciler:
     async def _keep(self, work: Work) -> Result | None:
         """The children that must exist before any pod, or else when to try again."""
         over = c.finished(work.decision.status.conditions)
-        if over or self._noted(work.metadata.uid).rejection is not None:
+        if not over and self._noted(work.metadata.uid).rejection is not None:
             return None
-        closed = network_policies.of_mpijob(work.job, self._tools.isolation)
-        noted = self._noted(work.metadata.uid)
+        noted, facts, kept = self._noted(work.metadata.uid), self._tools.facts, self._tools.kept
+        closed = network_policies.of_mpijob(work.job, facts.isolation)
+        rests = over or bool(work.job.spec.run_policy.suspend)
+        planned = None if rests else pod_groups.of_mpijob(work.job, facts)
         try:
-            await self._tools.kept.keep(work.key, work.metadata, NETWORK_POLICIES, closed)
+            if not over:
+                await kept.keep(work.key, work.metadata, NETWORK_POLICIES, closed)
+            await kept.keep_gang(work.key, work.metadata, planned)
         except NameTaken as error:
             noted.rejection = Rejection(reasons.NAME_TAKEN, str(error))
             return Result(0.0)
@@ -269,11 +274,9 @@ class Reconciler:
     async def _start(self, work: Work) -> Result | None:
         noted = self._noted(work.metadata.uid)
         try:
-            attempt, domain = work.decision.record.attempt, self._tools.domain
+            facts = replace(self._tools.facts, attempt=work.decision.record.attempt)
             namespace, size = work.key.namespace, work.job.workers * POD_BYTES
-            wanted = await self._tools.off_loop.run(
-                namespace, size, desired, work.job, attempt, domain
-            )
+            wanted = await self._tools.off_loop.run(namespace, size, desired, work.job, facts)
             await self._tools.writer.start(work, wanted)
         except InvalidJob as error:
             noted.rejection = Rejection(reasons.INVALID, shortened(str(error)))
@@ -304,7 +307,7 @@ class Reconciler:
         if not loaded.job.status.conditions:
             wrong = (
                 *worker_limits.mpijob_errors(loaded.job, self._tools.limits),
-                *network.errors(loaded.job, self._tools.isolation),
+                *network.errors(loaded.job, self._tools.facts.isolation),
             )
             if wrong:
                 return Rejection(reasons.INVALID, joined_errors(wrong))
@@ -351,6 +354,15 @@ def _with_cause(job: MPIJob, decision: MPIJobDecision, attempts: History | None)
         status=replace(decision.status, conditions=conditions),
         events=finding_text.events_with_cause(decision.events, failures, found),
     )
+
+
+def _without_effect(job: MPIJob, facts: Facts) -> Iterator[str]:
+    """What is asked for, by the job or for all jobs, and not done."""
+    scheduler = pod_groups.mpijob_scheduler(facts.gang)
+    if scheduler is None:
+        yield from map(str, gang_scheduling.mpijob_warnings(job, ": gang scheduling is off"))
+    elif scheduler.group not in facts.gang.served:
+        yield f"--gang-scheduling: {scheduler.unserved}; {scheduler.install}"
 
 
 def _going(pods: tuple[Pod, ...]) -> list[Pod]:

@@ -26,6 +26,7 @@ from mpi_trainer.controller.objects import POD_SECONDS, Job, Pod, StoredJob
 from mpi_trainer.controller.pod_logs import PodLogs
 from mpi_trainer.controller.wiring import Loop, Shared, kept_reflectors, workers_of
 from mpi_trainer.kube.resources import JOBS, MPIJOBS, PODS, Resource
+from mpi_trainer.render.frame import Facts
 from mpi_trainer.runtime.freshness import Freshness
 from mpi_trainer.runtime.job_metrics import MPIJobMetrics, PresentMPIJobs
 from mpi_trainer.runtime.partial import Key
@@ -63,8 +64,7 @@ def loop(flags: Flags, shared: Shared, stores: Stores) -> Loop:
             recorder=shared.recorder,
             metrics=MPIJobMetrics(shared.metrics.registry),
             concurrency=shared.concurrency,
-            domain=flags.cluster_domain,
-            isolation=flags.isolation,
+            facts=Facts(domain=flags.cluster_domain, isolation=flags.isolation, gang=shared.gang),
             limits=WorkerLimits(most=flags.max_workers),
         ),
     )

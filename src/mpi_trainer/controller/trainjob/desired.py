@@ -7,16 +7,15 @@ from collections.abc import Mapping
 import msgspec
 
 from mpi_trainer.api.effective.combine import Effective
-from mpi_trainer.api.errors import FieldError
 from mpi_trainer.api.kinds.annotations import RENDERED
 from mpi_trainer.api.kinds.runtime import Runtime
 from mpi_trainer.api.kinds.trainjob import TrainJob
-from mpi_trainer.api.validation import gang_scheduling
 from mpi_trainer.controller.dependents import WantedDependents
 from mpi_trainer.kube.resources import CONFIGMAPS
 from mpi_trainer.layout.model import Layout
 from mpi_trainer.render import agent_scripts
 from mpi_trainer.render.frame import Facts
+from mpi_trainer.render.gang import pod_groups
 from mpi_trainer.render.secrets import KeyPlan
 from mpi_trainer.render.trainjob import children as render
 from mpi_trainer.render.trainjob.children import Children
@@ -29,7 +28,7 @@ class Desired(msgspec.Struct, frozen=True):
     children: Children
     keys: KeyPlan | None = None
     runtime_annotations: Mapping[str, str] = {}
-    unused: tuple[FieldError, ...] = ()
+    without_effect: str = ""
 
     @property
     def rendered(self) -> str:
@@ -63,5 +62,14 @@ class Desired(msgspec.Struct, frozen=True):
 def desired(job: TrainJob, runtime: Runtime, facts: Facts) -> Desired:
     """InvalidJob where the runtime's own template is in the children's way."""
     made = render.rendered(job, runtime, facts)
-    notes, unused = runtime.metadata.annotations, tuple(gang_scheduling.runtime_warnings(runtime))
+    notes, unused = runtime.metadata.annotations, _without_effect(runtime, facts)
     return Desired(job, made.effective, made.layout, made.children, made.keys, notes, unused)
+
+
+def _without_effect(runtime: Runtime, facts: Facts) -> str:
+    """What the runtime asks for and the cluster cannot do."""
+    scheduler = pod_groups.trainjob_scheduler(runtime)
+    if scheduler is None or scheduler.group in facts.gang.served:
+        return ""
+    where = f"podGroupPolicy.{scheduler.name} of runtime {runtime.name}"
+    return f"{where}: {scheduler.unserved}; {scheduler.install}"

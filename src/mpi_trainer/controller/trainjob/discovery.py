@@ -31,9 +31,9 @@ class _Group(msgspec.Struct, frozen=True):
     resources: tuple[_Named, ...] = ()
 
 
-async def missing(client: Client) -> tuple[Resource, ...]:
-    """Those of what TrainJobs need that the server does not have."""
-    return tuple([one for one in NEEDED if not await _has(client, one)])
+async def missing(client: Client, asked: Sequence[Resource] = NEEDED) -> tuple[Resource, ...]:
+    """Those of `asked`, else of what TrainJobs need, that the server does not have."""
+    return tuple([one for one in asked if not await _has(client, one)])
 
 
 def log_missing(resources: Sequence[Resource]) -> None:
@@ -65,3 +65,18 @@ async def until_served(client: Client, then: Callable[[], None]) -> None:
                 return
         except KubeError as error:
             log.info("cannot tell whether TrainJobs are served: %s", error)
+
+
+async def until_any(client: Client, then: Callable[[], None], asked: Sequence[Resource]) -> None:
+    """Calls `then` once one of `asked`, which are missing, is there."""
+    while asked:
+        await asyncio.sleep(AGAIN)
+        try:
+            left = await missing(client, asked)
+        except KubeError as error:
+            log.info("cannot tell whether PodGroups are served: %s", error)
+            continue
+        if left != tuple(asked):
+            log.info("PodGroups are served now: starting anew to make them")
+            then()
+            return

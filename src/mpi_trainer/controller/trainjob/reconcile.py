@@ -28,7 +28,7 @@ from mpi_trainer.controller.decoded_jobs import DecodedJobs, Loaded
 from mpi_trainer.controller.dependents import Dependents
 from mpi_trainer.controller.events import joined_errors, record_event, shortened
 from mpi_trainer.controller.job_memory import Clock, JobMemories, Rejection, utc_now
-from mpi_trainer.controller.kept_children import KeptChildren, KeptStores, kept_store
+from mpi_trainer.controller.kept_children import KeptChildren, KeptStores, kept_stores
 from mpi_trainer.controller.objects import JobSet, Pod, StoredJob
 from mpi_trainer.controller.status_throttle import write_time
 from mpi_trainer.controller.statusserver.log_progress import LogProgress
@@ -54,7 +54,7 @@ from mpi_trainer.decide.trainjob.decision import TrainJobDecision
 from mpi_trainer.decide.trainjob.observed import ObservedJobSet, ObservedTrainJob
 from mpi_trainer.decide.trainjob.status import find, finished, holds
 from mpi_trainer.kube.errors import Forbidden
-from mpi_trainer.kube.resources import NETWORK_POLICIES
+from mpi_trainer.kube.resources import NETWORK_POLICIES, Resource
 from mpi_trainer.render import network_policies
 from mpi_trainer.render.agent_scripts import used
 from mpi_trainer.render.frame import Facts
@@ -92,9 +92,9 @@ class Stores(msgspec.Struct, frozen=True):
     kept: KeptStores
 
     @classmethod
-    def beside(cls, mpijobs: Store[StoredJob]) -> Stores:
+    def beside(cls, mpijobs: Store[StoredJob], pod_groups: Iterable[Resource] = ()) -> Stores:
         ended: Store[Pod] = Store({BY_JOB: by_label(LABEL_TRAINJOB)})
-        return cls(Store(), Store(), ended, mpijobs, {NETWORK_POLICIES: kept_store()})
+        return cls(Store(), Store(), ended, mpijobs, kept_stores(pod_groups))
 
     def has_elder(self, key: Key, meta: Meta) -> bool:
         """An MPIJob had this name first, and so has the Service, which JobSet would share."""
@@ -312,7 +312,7 @@ class Reconciler:
 
     async def _carry_out(self, work: Work, wanted: Desired | None) -> Result:
         writer, decision = self._tools.writer, work.decision
-        held = None if wanted is None else await self._keep(work, wanted)
+        held = await self._keep(work, wanted)
         if held is not None:
             return held
         framework = "" if wanted is None else wanted.effective.policy
@@ -348,15 +348,20 @@ class Reconciler:
         waits = (w for w in (result.after, again) if w is not None)
         return Result(min(waits, default=None))
 
-    async def _keep(self, work: Work, wanted: Desired) -> Result | None:
+    async def _keep(self, work: Work, wanted: Desired | None) -> Result | None:
         """The children that must exist before any pod, or else when to try again."""
-        noted = self._noted(work.metadata.uid)
+        noted, kept = self._noted(work.metadata.uid), self._tools.kept
+        if finished(work.decision.status):
+            await kept.keep_gang(work.key, work.metadata, None)
+            return None
+        if wanted is None or noted.rejection is not None:
+            return None
         # Of the job as it is now: annotations change without a new plan.
         closed = network_policies.of_trainjob(work.job, wanted.effective, self._tools.facts)
-        if noted.rejection is not None or finished(work.decision.status):
-            return None
+        planned = None if work.job.spec.suspend else wanted.children.gang
         try:
-            await self._tools.kept.keep(work.key, work.metadata, NETWORK_POLICIES, closed)
+            await kept.keep(work.key, work.metadata, NETWORK_POLICIES, closed)
+            await kept.keep_gang(work.key, work.metadata, planned)
         except NameTaken as error:
             noted.rejection = Rejection(reasons.NAME_TAKEN, str(error))
             return Result(0.0)
@@ -415,8 +420,8 @@ class Reconciler:
         noted.trouble, noted.name = "", NameWait()
         metrics, policy = self._tools.metrics, wanted.effective.policy
         metrics.created.labels(work.key.namespace, policy).inc()
-        for warning in wanted.unused:
-            self._record_event(work.job, "Warning", reasons.NO_EFFECT, str(warning))
+        if wanted.without_effect:
+            self._record_event(work.job, "Warning", reasons.NO_EFFECT, wanted.without_effect)
         return None
 
     def _record_event(self, job: TrainJob, weight: str, reason: str, message: str) -> None:

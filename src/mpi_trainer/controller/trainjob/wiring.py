@@ -69,7 +69,10 @@ def loop(flags: Flags, shared: Shared, stores: Stores) -> Loop:
             recorder=shared.recorder,
             metrics=TrainJobMetrics(shared.metrics.registry),
             facts=Facts(
-                domain=flags.cluster_domain, endpoint=shared.endpoint, isolation=flags.isolation
+                domain=flags.cluster_domain,
+                endpoint=shared.endpoint,
+                isolation=flags.isolation,
+                gang=shared.gang,
             ),
             only=frozenset(flags.runtimes),
             schedule_timeout=flags.schedule_timeout,

@@ -18,6 +18,8 @@ from mpi_trainer.layout.model import Layout
 from mpi_trainer.render import conflicts, names, network_policies, secrets
 from mpi_trainer.render.configmaps import config_map
 from mpi_trainer.render.frame import Facts, Frame, Names, Object, frame
+from mpi_trainer.render.gang import pod_groups
+from mpi_trainer.render.gang.model import Marks, PlannedGang
 from mpi_trainer.render.mpijob.jobs import launcher_job
 from mpi_trainer.render.mpijob.workers import workers
 from mpi_trainer.render.secrets import Part
@@ -35,16 +37,22 @@ class Children(msgspec.Struct, frozen=True):
     workers: tuple[Object, ...]
     launcher_job: Object
     network_policies: tuple[Object, ...] = ()
+    pod_group: Object | None = None
 
     def __iter__(self) -> Iterator[Object]:
         """In the order in which to create them: names first, the launcher last."""
-        yield from (*self.network_policies, self.service, self.config_map)
+        yield from (*self.network_policies, *self._pod_groups, self.service, self.config_map)
         yield from (*self.workers, self.launcher_job)
+
+    @property
+    def _pod_groups(self) -> tuple[Object, ...]:
+        return () if self.pod_group is None else (self.pod_group,)
 
 
 def children(layout: Layout, job: MPIJob, facts: Facts) -> Children:
     """All children but the Secret; InvalidJob where the job's template is in their way."""
-    shared = _frame(layout, job, facts)
+    planned = pod_groups.of_mpijob(job, facts)
+    shared = _frame(layout, job, facts, planned)
     wrong = conflicts.errors(layout, shared, _PLACES)
     if wrong:
         raise InvalidJob(wrong)
@@ -54,6 +62,7 @@ def children(layout: Layout, job: MPIJob, facts: Facts) -> Children:
         workers(layout.workers, shared),
         launcher_job(layout.launcher, shared),
         network_policies.of_mpijob(job, facts.isolation),
+        None if planned is None else planned.pod_group,
     )
 
 
@@ -67,12 +76,13 @@ def secret(layout: Layout, job: MPIJob, parts: Mapping[Part, str]) -> Object:
     return secrets.secret(_frame(layout, job, Facts()), parts)
 
 
-def _frame(layout: Layout, job: MPIJob, facts: Facts) -> Frame:
+def _frame(layout: Layout, job: MPIJob, facts: Facts, planned: PlannedGang | None = None) -> Frame:
     named = Names(
         config_map=names.config_map(job.name),
         config_volume=CONFIG_VOLUME,
         secret=names.secret(job.name),
         ssh_volume=SSH_VOLUME,
         labels={names.APP: job.name},
+        marks=Marks() if planned is None else planned.marks,
     )
     return frame(layout, job, named, facts)

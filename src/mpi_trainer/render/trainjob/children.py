@@ -25,6 +25,8 @@ from mpi_trainer.layout.trainjob import layout as laid_out
 from mpi_trainer.render import agent_scripts, conflicts, names, network_policies, secrets
 from mpi_trainer.render.configmaps import config_map
 from mpi_trainer.render.frame import Facts, Frame, Names, Object, frame
+from mpi_trainer.render.gang import pod_groups
+from mpi_trainer.render.gang.model import PlannedGang
 from mpi_trainer.render.pods import filled, marked
 from mpi_trainer.render.secrets import KeyPlan, Part
 from mpi_trainer.render.trainjob import flux, rendezvous, reporting
@@ -51,6 +53,7 @@ class Children(msgspec.Struct, frozen=True):
     config_map: Object | None = None
     trust: Object | None = None
     network_policies: tuple[Object, ...] = ()
+    gang: PlannedGang | None = None
 
 
 def children(
@@ -73,9 +76,13 @@ def children(
     if facts.endpoint is not None:
         pods = reporting.with_endpoint(pods, job, effective, facts.endpoint)
         trust = reporting.config_map(job, facts.endpoint)
+    planned = pod_groups.of_trainjob(job, effective, runtime, facts)
+    if planned is not None:
+        members = [one.name for one in pod_groups.members(effective)]
+        pods = {**pods, **{name: planned.marks.on(pods[name]) for name in members}}
     notes = {} if layout is None else agent_scripts.mark(layout.launcher)
     closed = network_policies.of_trainjob(job, effective, facts)
-    return Children(job_set(job, effective, pods, notes), texts, trust, closed)
+    return Children(job_set(job, effective, pods, notes), texts, trust, closed, planned)
 
 
 class Rendered(msgspec.Struct, frozen=True):
