@@ -80,8 +80,9 @@ def test_every_make_target_that_is_named_exists(page: Path) -> None:
     assert {a or b for a, b in TARGET.findall(page.read_text())} <= targets
 
 
-def test_every_test_named_for_a_requirement_exists() -> None:
-    tests = TEST.findall((ROOT / "docs/requirements.md").read_text())
+@pytest.mark.parametrize("page", ["requirements", "security"])
+def test_every_test_named_for_a_requirement_or_a_threat_exists(page: str) -> None:
+    tests = TEST.findall((ROOT / f"docs/{page}.md").read_text())
     assert len(tests) > 10
     for path, name in tests:
         text = (ROOT / path).read_text()
