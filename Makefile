@@ -12,6 +12,9 @@ MEASURED = COVERAGE_FILE=$(CURDIR)/.coverage-data/$@
 COV := --cov --cov-report=
 # Other MPIs and longer times of what is shown already: `make local` and `make api` have them too.
 QUICK := -m "not full"
+PICTURES := home-light home-dark jobs-light jobs-dark job-fails-overview-light \
+	job-fails-overview-dark job-runs-logs-light job-runs-logs-dark create-1-light create-1-dark \
+	runtimes-light runtimes-dark queues-light queues-dark
 # What CI runs side by side is cut into parts that take about as long.
 API_CLIENTS := tests/api/clients tests/api/admission tests/api/test_policies.py
 LOCAL_COMMANDS := $(patsubst %,tests/local/test_%.py,anywhere bad_input check cli cli_docs cli_use \
@@ -56,13 +59,12 @@ fix: setup ## Format, and mend what the linter can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Lint and unit tests keep two cores busy; sim beside them does nothing but wait. The others wait
-# much of their time, for pods, jobs and deadlines: three at once keep two cores busy, the longest
-# ones first.
+# Suites wait much of their time, for pods, jobs and deadlines: three at once keep two cores busy.
+# What a cold machine compiles for e2e and api gives way to them, and has most of its time beside
+# unit tests, which use one core.
 test: setup ## Everything that CI runs
-	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target lint unit sim dashboard-check
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target \
-		e2e local-jobs local-commands api-controller api-clients
+		unit lint e2e sim dashboard-check local-jobs local-commands api-controller api-clients
 	@$(MAKE) --no-print-directory browser SPECS="shell.spec job.spec"
 	$(BIN)/python -m tools.coverage
 
@@ -152,10 +154,13 @@ browser: setup dashboard ## The dashboard in a real browser, against a real serv
 	$(BIN)/odh mpi install openmpi
 	cd dashboard && npm run --silent browser -- $(SPECS)
 
-pictures-dashboard: setup dashboard ## Make the dashboard's pictures from a real run, into build/pictures
+pictures-dashboard: setup dashboard ## Make the dashboard's pictures from a real run: all into build/pictures, some into docs
 	@tools/dashboard.sh browser
-	mkdir -p build/pictures
-	cd dashboard && PICTURES=$(CURDIR)/build/pictures npm run --silent browser -- shell
+	@rm -rf build/pictures && mkdir -p build/pictures docs/pictures
+	$(BIN)/odh mpi install openmpi
+	cd dashboard && PICTURES=$(CURDIR)/build/pictures npm run --silent browser -- \
+		shell job runtimes create -t accessible
+	cp $(PICTURES:%=build/pictures/%.png) docs/pictures/
 
 wheels: setup dashboard ## Build the wheels openshift-ai-sdk and mpi-trainer into dist/
 	$(BIN)/python -m hatchling build -t wheel -d $(CURDIR)/dist

@@ -69,6 +69,12 @@ export async function settled(page: Page): Promise<void> {
   await expect.poll(() => waits.count(), { timeout: 20_000 }).toBe(0);
 }
 
+/** For docs/dashboard.md, where `make pictures-dashboard` asks for pictures. */
+export async function picture(page: Page, name: string): Promise<void> {
+  const folder = process.env.PICTURES;
+  if (folder) await page.screenshot({ path: `${folder}/${name}.png`, fullPage: true });
+}
+
 /** No rule is off: every violation of WCAG 2 A and AA and of good practice fails. */
 export async function accessible(page: Page): Promise<void> {
   // By evaluation, since the page's policy takes no script from elsewhere.

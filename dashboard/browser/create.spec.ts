@@ -1,7 +1,7 @@
 /** Jobs made by the wizard, on a real server that really runs them (AC-1, AC-5, SC-001, SC-011). */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { accessible, LOOKS, launch, open, ownOriginOnly } from "./browser";
+import { accessible, LOOKS, launch, open, ownOriginOnly, picture } from "./browser";
 import { Api } from "./server";
 
 const STEPS = [
@@ -304,8 +304,3 @@ describe("every step is accessible", () => {
     await close();
   });
 });
-
-async function picture(page: Page, name: string): Promise<void> {
-  const folder = process.env.PICTURES;
-  if (folder) await page.screenshot({ path: `${folder}/${name}.png`, fullPage: true });
-}

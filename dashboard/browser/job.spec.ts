@@ -1,7 +1,7 @@
 /** A job's page against a real server and real jobs: one rank each, since that is what fits here. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, inject, test } from "vitest";
-import { accessible, LOOKS, launch, open, ownOriginOnly, settled } from "./browser";
+import { accessible, LOOKS, launch, open, ownOriginOnly, picture, settled } from "./browser";
 import { Api, LONG_NAME } from "./server";
 
 let browser: Browser;
@@ -48,6 +48,7 @@ test.each(LOOKS.flatMap((look) => ["fails", "runs"].map((name) => ({ name, look 
       await shown(page, tab);
       await settled(page);
       await accessible(page);
+      await picture(page, `job-${name}-${tab}-${look}`);
     }
     ownOriginOnly(asked);
     expect(errors).toEqual([]);

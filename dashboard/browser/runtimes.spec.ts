@@ -1,7 +1,7 @@
 /** Runtimes and queues (RT-1), on a real server. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { accessible, LOOKS, launch, open, ownOriginOnly, settled } from "./browser";
+import { accessible, LOOKS, launch, open, ownOriginOnly, picture, settled } from "./browser";
 
 let browser: Browser;
 beforeAll(async () => {
@@ -21,9 +21,7 @@ describe.each(PAGES)("$path", ({ path, shows }) => {
     await page.getByText(shows).first().waitFor();
     await settled(page);
     await accessible(page);
-    const folder = process.env.PICTURES;
-    const name = path.replaceAll("/", "-").slice(1);
-    if (folder) await page.screenshot({ path: `${folder}/${name}-${look}.png`, fullPage: true });
+    await picture(page, `${path.slice(1).replaceAll("/", "-")}-${look}`);
     ownOriginOnly(asked);
     expect(errors).toEqual([]);
     await close();

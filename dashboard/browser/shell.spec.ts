@@ -1,6 +1,6 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { accessible, LOOKS, launch, open, ownOriginOnly, settled } from "./browser";
+import { accessible, LOOKS, launch, open, ownOriginOnly, picture, settled } from "./browser";
 
 let browser: Browser;
 beforeAll(async () => {
@@ -20,12 +20,7 @@ describe.each(PAGES)("$heading", ({ path, heading, shows }) => {
     await page.getByText(shows, { exact: true }).first().waitFor();
     await settled(page);
     await accessible(page);
-    const pictures = process.env.PICTURES;
-    if (pictures)
-      await page.screenshot({
-        path: `${pictures}/${heading}-${look}.png`,
-        fullPage: true,
-      });
+    await picture(page, `${heading.toLowerCase()}-${look}`);
     ownOriginOnly(asked);
     expect(errors).toEqual([]);
     await close();

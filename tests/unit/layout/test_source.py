@@ -18,10 +18,11 @@ Literals = frozenset[tuple[str, str]]
 
 OWN = ROOT / "layout" / "mpi"
 
-# The API's default and enum, and the table of what can be installed.
+# The API's default and enum, those of its older versions, and what can be installed.
 MAY_NAME_THEM = {
     "api/kinds/mpijob.py",
     "local/mpi/distributions.py",
+    "migrate/legacy.py",
 }
 
 
