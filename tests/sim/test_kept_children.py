@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from mpi_trainer.api.kinds.mpijob import KIND
 from mpi_trainer.controller.children import NameTaken, Predecessor
 from mpi_trainer.controller.guarded_writes import GuardedWrites
-from mpi_trainer.controller.kept_children import KeptChildren, kept_store
+from mpi_trainer.controller.kept_children import KeptChildren, kept_child, kept_store
 from mpi_trainer.controller.objects import KeptChild
 from mpi_trainer.controller.write_concurrency import WriteConcurrency
 from mpi_trainer.kube.client import Client
@@ -33,7 +34,12 @@ ASKED: Object = {"policyTypes": ["Ingress"], "ingress": [{"from": [{"podSelector
 
 def policy(name: str = "pi-workers", spec: Object = ASKED, uid: str = "u-pi") -> Object:
     owner = {"apiVersion": "kubeflow.org/v2beta1", "kind": KIND, "name": "pi", "uid": uid}
-    meta = {"name": name, "namespace": SPACE, "ownerReferences": [{**owner, "controller": True}]}
+    meta = {
+        "name": name,
+        "namespace": SPACE,
+        "labels": {"training.kubeflow.org/job-name": "pi"},
+        "ownerReferences": [{**owner, "controller": True}],
+    }
     kind = {"apiVersion": NETWORK_POLICIES.api_version, "kind": NETWORK_POLICIES.kind}
     return {**kind, "metadata": meta, "spec": spec}
 
@@ -154,3 +160,90 @@ def test_one_that_was_made_anew_meanwhile_is_not_overwritten() -> None:
         assert lab.stored()["spec"] == {}
 
     on_lab(act)
+
+
+def test_an_object_of_another_namespace_is_not_taken_for_the_job_s_whatever_uid_it_names() -> None:
+    """Its policy would be believed to be there, and the stranger's be written to."""
+
+    async def act(lab: Lab) -> None:
+        forged = policy(spec={"ingress": [{}]})
+        forged["metadata"]["namespace"] = "elsewhere"
+        lab.server.put(NETWORK_POLICIES, forged)
+        there = lab.server.objects.get(key_of(NETWORK_POLICIES, "elsewhere", "pi-workers"))
+        lab.store.put(msgspec.json.decode(msgspec.json.encode(there), type=KeptChild))
+        await lab.keep(policy())
+        assert lab.stored()["spec"] == ASKED
+        there = lab.server.objects.get(key_of(NETWORK_POLICIES, "elsewhere", "pi-workers"))
+        assert there["spec"] == {"ingress": [{}]}
+
+    on_lab(act)
+
+
+def test_an_object_that_names_the_job_s_uid_for_another_kind_is_somebody_else_s() -> None:
+    async def act(lab: Lab) -> None:
+        forged = policy(spec={"ingress": [{}]})
+        forged["metadata"]["ownerReferences"][0] |= {"apiVersion": "v1", "kind": "ConfigMap"}
+        lab.server.put(NETWORK_POLICIES, forged)
+        lab.watched()
+        await lab.keep()
+        assert lab.names == {"pi-workers"}
+        with pytest.raises(NameTaken):
+            await lab.keep(policy())
+
+    on_lab(act)
+
+
+def test_a_policy_whose_label_was_taken_away_is_put_right_and_watched_again() -> None:
+    """Nothing of it is seen without its label, and it would stay open for good."""
+
+    async def act(lab: Lab) -> None:
+        hidden = policy(spec={"ingress": [{}]})
+        hidden["metadata"]["labels"] = {"a": "b"}
+        lab.server.put(NETWORK_POLICIES, hidden)
+        await lab.keep(policy())
+        assert lab.stored()["spec"] == ASKED
+        labels = lab.stored()["metadata"]["labels"]
+        assert labels == {"a": "b", "training.kubeflow.org/job-name": "pi"}
+
+    on_lab(act)
+
+
+def test_an_object_without_any_spec_is_given_one() -> None:
+    """The definitions of PodGroups let a spec be taken away."""
+
+    async def act(lab: Lab) -> None:
+        bare = policy()
+        del bare["spec"]
+        lab.server.put(NETWORK_POLICIES, bare)
+        lab.watched()
+        await lab.keep(policy())
+        assert lab.stored()["spec"] == ASKED
+
+    on_lab(act)
+
+
+def test_what_another_controller_made_for_the_job_is_not_deleted() -> None:
+    """Volcano makes PodGroups of its own that the job controls: podgroup-UID."""
+
+    async def act(lab: Lab) -> None:
+        lab.server.put(NETWORK_POLICIES, policy("podgroup-u-pi"))
+        lab.watched("podgroup-u-pi")
+        await lab.keep()
+        assert lab.names == {"podgroup-u-pi"}
+
+    on_lab(act)
+
+
+def test_of_what_is_watched_no_more_is_held_than_is_compared() -> None:
+    """A view would hold the whole page of the list that it came with."""
+    noise = {"metadata": {"name": "n", "annotations": {"a": "b" * 1000}}, "spec": {"c": 1}}
+    page = msgspec.json.encode(noise)
+    held = kept_child(msgspec.json.decode(page, type=KeptChild))
+    assert bytes(held.spec) == b'{"c":1}'
+    assert not held.metadata.annotations
+    before = sys.getrefcount(page)
+    view = msgspec.json.decode(page, type=KeptChild)
+    assert sys.getrefcount(page) > before
+    kept = kept_child(view)
+    del view
+    assert sys.getrefcount(page) == before, kept

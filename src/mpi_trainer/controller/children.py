@@ -23,7 +23,7 @@ from mpi_trainer.kube.resources import MPIJOBS, TRAINJOBS, Resource
 from mpi_trainer.runtime.backoff import Chance, Curve
 from mpi_trainer.runtime.partial import Meta
 
-_OWNERS = {one.kind: one for one in (MPIJOBS, TRAINJOBS)}
+OWNERS = {one.kind: one for one in (MPIJOBS, TRAINJOBS)}
 _CURVE: Final = Curve(first=0.5, cap=30.0, spread=0.1, both_ways=True)
 _PATIENCE: Final = timedelta(minutes=5)
 _LONGEST: Final = timedelta(seconds=40)
@@ -64,7 +64,7 @@ async def get_or_create(
 def check_owner(resource: Resource, owner: Meta, found: Meta, kind: str = KIND) -> Meta:
     """`found`, if it is a child of `owner`: by its kind, its group and its uid."""
     holder = found.controller()
-    if holder is not None and not holder.of(_OWNERS[kind]):
+    if holder is not None and not holder.of(OWNERS[kind]):
         holder = None
     if holder is not None and holder.uid == owner.uid:
         if found.deletion_timestamp is not None:

@@ -2,9 +2,9 @@
 PodGroups.
 
 What is missing is created, what was changed is put right, and what is no longer wanted is deleted,
-in the next pass over the job. An object is taken for the job's by its owner reference alone; the
-owner reference also removes it with the job. Danger: between somebody's change and that pass the
-changed object holds.
+in the next pass over the job. An object is taken for the job's by its owner reference alone, within
+the job's namespace: a uid that a stranger writes elsewhere proves nothing. The owner reference also
+removes it with the job. Danger: between somebody's change and that pass the changed object holds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from mpi_trainer.controller.children import get_or_create
+from mpi_trainer.controller.children import OWNERS, get_or_create
 from mpi_trainer.controller.guarded_writes import GuardedWrites
 from mpi_trainer.controller.objects import KeptChild
 from mpi_trainer.kube import requests
@@ -23,6 +23,7 @@ from mpi_trainer.kube.errors import NotFound
 from mpi_trainer.kube.requests import Request
 from mpi_trainer.kube.resources import NETWORK_POLICIES, POD_GROUPS, Resource
 from mpi_trainer.render.gang.model import PlannedGang
+from mpi_trainer.render.names import kept_names
 from mpi_trainer.runtime.freshness import Freshness
 from mpi_trainer.runtime.partial import Key, Meta
 from mpi_trainer.runtime.store import Store
@@ -33,9 +34,9 @@ BY_OWNER = "owner"
 
 
 def by_owner(child: KeptChild) -> Iterable[str]:
-    """Index by the uid of the owner that controls it."""
+    """Index by `namespace/uid` of the owner that controls it."""
     holder = child.metadata.controller()
-    return () if holder is None else (holder.uid,)
+    return () if holder is None else (f"{child.metadata.namespace}/{holder.uid}",)
 
 
 def kept_store() -> Store[KeptChild]:
@@ -45,6 +46,12 @@ def kept_store() -> Store[KeptChild]:
 def kept_stores(pod_groups: Iterable[Resource]) -> KeptStores:
     """`pod_groups`: those kinds of PodGroups that the cluster knows."""
     return {resource: kept_store() for resource in (NETWORK_POLICIES, *pod_groups)}
+
+
+def kept_child(found: KeptChild) -> KeptChild:
+    """What the store holds: a copy, as what was decoded is a view of the page that it came with."""
+    meta = msgspec.structs.replace(found.metadata, labels={}, annotations={}, finalizers=())
+    return KeptChild(metadata=meta, spec=found.spec.copy())
 
 
 class KeptChildren:
@@ -75,17 +82,21 @@ class KeptChildren:
         """Make the job's children of this kind those that are `wanted`. NameTaken, or Predecessor,
         where an object of somebody else has the name of one. Of its spec only `fields` are ours,
         beside those that are rendered; None: all are."""
-        found = {one.metadata.name: one for one in self._stores[resource].by(BY_OWNER, owner.uid)}
+        found = {one.metadata.name: one for one in self._own(resource, owner)}
         for one in wanted:
             live = found.pop(one["metadata"]["name"], None)
             if live is None:
-                made, _ = await get_or_create(self._client, resource, owner, one, self._kind)
+                made, new = await get_or_create(self._client, resource, owner, one, self._kind)
                 self._freshness.wrote(key, resource, made)
+                if not new:
+                    unseen = _shown(resource, made, one, whole=fields is None)
+                    await self._writes.patch_child(key, resource, unseen)
             elif live.metadata.deletion_timestamp is None:
                 await self._put_right(key, resource, live, _aimed(live, one["spec"], fields))
+        made_by_us = kept_names(owner.name)
         for surplus in found.values():
-            if surplus.metadata.deletion_timestamp is None:
-                meta = surplus.metadata
+            meta = surplus.metadata
+            if meta.deletion_timestamp is None and meta.name in made_by_us:
                 await self._writes.delete_child(key, resource, meta.name, meta.uid)
 
     async def keep_gang(self, key: Key, owner: Meta, wanted: PlannedGang | None) -> None:
@@ -96,6 +107,13 @@ class KeptChildren:
                 made = (wanted.pod_group,) if wanted is not None and own else ()
                 fields = wanted.scheduler.fields if wanted is not None and own else None
                 await self.keep(key, owner, resource, made, fields)
+
+    def _own(self, resource: Resource, owner: Meta) -> Iterable[KeptChild]:
+        """By kind, group and uid of the owner, in its namespace."""
+        for one in self._stores[resource].by(BY_OWNER, f"{owner.namespace}/{owner.uid}"):
+            holder = one.metadata.controller()
+            if holder is not None and holder.of(OWNERS[self._kind]):
+                yield one
 
     async def _put_right(self, key: Key, resource: Resource, live: KeptChild, spec: Object) -> None:
         if msgspec.json.decode(live.spec) != spec:
@@ -116,9 +134,22 @@ def _aimed(live: KeptChild, wanted: Object, fields: frozenset[str] | None) -> Ob
 
 
 def _replacement(resource: Resource, meta: Meta, spec: Object) -> Request:
-    """Of the whole spec, so that nothing stays that somebody added."""
-    steps = (
-        {"op": "test", "path": "/metadata/uid", "value": meta.uid},
-        {"op": "replace", "path": "/spec", "value": spec},
-    )
-    return requests.patch(resource, meta.namespace, meta.name, steps, "json")
+    """Of the whole spec, so that nothing stays that somebody added; also where there is none."""
+    return _patch(resource, meta, {"op": "add", "path": "/spec", "value": spec})
+
+
+def _shown(resource: Resource, meta: Meta, wanted: Object, *, whole: bool) -> Request:
+    """For one that is there and that the watch does not show, as somebody took its labels away, or
+    as it has just been made. Its spec is not known here: it is replaced where it is ours as a
+    whole; of others the watch will tell."""
+    labels = {**meta.labels, **wanted["metadata"]["labels"]}
+    steps: list[Object] = [{"op": "add", "path": "/metadata/labels", "value": labels}]
+    if whole:
+        steps.append({"op": "add", "path": "/spec", "value": wanted["spec"]})
+    return _patch(resource, meta, *steps)
+
+
+def _patch(resource: Resource, meta: Meta, *steps: Object) -> Request:
+    """Of exactly the object with this uid."""
+    test: Object = {"op": "test", "path": "/metadata/uid", "value": meta.uid}
+    return requests.patch(resource, meta.namespace, meta.name, (test, *steps), "json")

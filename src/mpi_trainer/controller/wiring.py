@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from mpi_trainer.controller.agent_scripts import AgentScripts
-from mpi_trainer.controller.kept_children import KeptStores
+from mpi_trainer.controller.kept_children import KeptStores, kept_child
 from mpi_trainer.controller.objects import KeptChild
 from mpi_trainer.controller.write_concurrency import WriteConcurrency
 from mpi_trainer.kube.client import Client
@@ -57,6 +57,7 @@ def kept_reflectors(
             labels=labels,
             namespace=namespace,
             on_change=on_change,
+            keep=kept_child,
         )
         for resource, store in stores.items()
     ]

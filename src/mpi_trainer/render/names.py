@@ -22,6 +22,12 @@ def network_policy(job: str, pods: str) -> str:
     return f"{job}-{pods}"
 
 
+def kept_names(job: str) -> frozenset[str]:
+    """Of all objects that are kept as rendered, whichever of them the job has: its PodGroup and its
+    NetworkPolicies. What has another name somebody else made."""
+    return frozenset({job, *(network_policy(job, pods) for pods in ("workers", "launcher"))})
+
+
 # --- of an MPIJob --------------------------------------------------------------------------------
 
 
