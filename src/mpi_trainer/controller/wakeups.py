@@ -25,16 +25,28 @@ class JobWakeups:
             self._queue.add(key_of(found), urgent=is_urgent(old, new))
 
     def kept_child_changed(self, old: KeptChild | None, new: KeptChild | None) -> None:
-        """Whose it is, its owner reference says."""
-        found = new or old
-        holder = None if found is None else found.metadata.controller()
-        if found is not None and holder is not None and holder.of(self._kind):
-            self._add(Key(found.metadata.namespace, holder.name))
+        """Whose it is, or was, its owner reference says. What others write of its state, as gang
+        schedulers do about once a second, is nothing to put right."""
+        if old is not None and new is not None and _compared(old) == _compared(new):
+            return
+        keys: dict[Key, None] = {}
+        for found in (old, new):
+            holder = None if found is None else found.metadata.controller()
+            if found is not None and holder is not None and holder.of(self._kind):
+                keys[Key(found.metadata.namespace, holder.name)] = None
+        for key in keys:
+            self._add(key)
 
     def _add(self, key: Key, after: float = 0.0) -> None:
         """For something that belongs to the job."""
         job = self._jobs.get(key)
         self._queue.add_after(key, after, urgent=job is not None and not job.finished)
+
+
+def _compared(child: KeptChild) -> tuple[object, ...]:
+    """All that a pass looks at."""
+    meta = child.metadata
+    return meta.uid, meta.owner_references, meta.deletion_timestamp, bytes(child.spec)
 
 
 def is_urgent(old: StoredJob | None, new: StoredJob | None) -> bool:
