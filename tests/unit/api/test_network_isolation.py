@@ -47,7 +47,21 @@ def test_ranges_of_addresses_are_added_to_what_is_always_allowed() -> None:
     assert given == Isolation("none", ("10.0.0.0/8", "fd00::/8"))
 
 
-@pytest.mark.parametrize("text", ["", "everything", "10.0.0.0", "10.0.0.1/8", "1.2.3.0/24,x/1"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "everything",
+        "10.0.0.0",
+        "10.0.0.1/8",
+        "1.2.3.0/24,x/1",
+        "fe80::%eth0/64",
+        "fe80::%a\nb/64",
+        "::ffff:10.0.0.0/104",
+        "\u0661\u0660.0.0.0/8",
+        "10.0.0.0/\u0668",
+    ],
+)
 def test_what_cannot_be_read_is_refused_and_closes_more_not_less(text: str) -> None:
     assert "network-egress]: Invalid value" in errors((META, asked(text)))[0]
     assert isolation(asked(text)) == Isolation("none")
@@ -57,6 +71,16 @@ def test_what_cannot_be_read_is_refused_and_closes_more_not_less(text: str) -> N
 def test_the_list_of_ranges_is_bounded() -> None:
     many = ",".join(f"10.0.{n}.0/24" for n in range(MOST_RANGES + 1))
     assert f"must be at most {MOST_RANGES} ranges" in errors((META, asked(many)))[0]
+
+
+@pytest.mark.parametrize(
+    "text", ["," * 250_000, "1.1.1.1/" + "1" * 250_000, ":" * 250_000 + "/1", "x" * 250_000 + "/1"]
+)
+def test_a_huge_list_is_refused_in_few_words(text: str) -> None:
+    """The refusal is sent and stored."""
+    assert isolation(asked(text)) == Isolation("none")
+    (said,) = errors((META, asked(text)))
+    assert len(said) < 500
 
 
 def test_egress_alone_is_said_to_have_no_effect() -> None:

@@ -8,7 +8,7 @@ that is not would be believed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from ipaddress import ip_network
+from ipaddress import IPv6Address, ip_network
 
 import msgspec
 
@@ -17,6 +17,8 @@ from mpi_trainer.api.kinds.annotations import NETWORK_EGRESS, NETWORK_POLICY, OP
 ALL, NOTHING, CLUSTER = "all", "none", "cluster"
 EGRESS_WORDS = (ALL, NOTHING, CLUSTER)
 MOST_RANGES = 50
+_LONGEST = 64
+"""characters of one range"""
 
 
 class Isolation(msgspec.Struct, frozen=True):
@@ -49,14 +51,23 @@ def isolation(given: Mapping[str, str], default: IsolationDefault = NO_DEFAULT) 
 
 def ranges(text: str) -> tuple[tuple[str, ...], str]:
     """The address ranges of a list such as `10.0.0.0/8,fd00::/8`, and what is wrong with it."""
-    listed = [part.strip() for part in text.split(",")]
+    listed = [part.strip() for part in text.split(",", MOST_RANGES)]
     if len(listed) > MOST_RANGES:
         return (), f"must be at most {MOST_RANGES} ranges"
+    found: dict[str, None] = {}
     for one in listed:
-        if "/" not in one:
+        if "/" not in one or len(one) > _LONGEST:
             return (), "must be all, none, cluster, or ranges of addresses such as 10.0.0.0/8"
         try:
-            ip_network(one)
+            network = ip_network(one)
         except ValueError as error:
             return (), f"must be ranges of addresses: {error}"
-    return tuple(dict.fromkeys(str(ip_network(one)) for one in listed)), ""
+        if network.version == 6 and _has_no_policy(network.network_address):
+            return (), f"must be ranges of addresses without scope or IPv4 within IPv6: {one!r}"
+        found[str(network)] = None
+    return tuple(found), ""
+
+
+def _has_no_policy(address: IPv6Address) -> bool:
+    """Whether an API server refuses it in a NetworkPolicy, though it can be read."""
+    return address.scope_id is not None or address.ipv4_mapped is not None
