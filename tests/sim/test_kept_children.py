@@ -147,6 +147,20 @@ def test_what_an_earlier_job_of_the_name_left_is_waited_for() -> None:
     on_lab(act)
 
 
+def test_one_that_is_still_being_deleted_does_not_count() -> None:
+    """Pods would start, and then it would be gone."""
+
+    async def act(lab: Lab) -> None:
+        going = policy()
+        going["metadata"] |= {"uid": "g", "deletionTimestamp": "2026-01-01T00:00:00Z"}
+        lab.store.put(msgspec.json.decode(msgspec.json.encode(going), type=KeptChild))
+        with pytest.raises(Predecessor, match="still being deleted"):
+            await lab.keep(policy())
+        await lab.keep()
+
+    on_lab(act)
+
+
 def test_one_that_was_made_anew_meanwhile_is_not_overwritten() -> None:
     """The change is guarded by the uid that was seen."""
 

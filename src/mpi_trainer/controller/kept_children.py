@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from mpi_trainer.controller.children import OWNERS, get_or_create
+from mpi_trainer.controller.children import OWNERS, Predecessor, get_or_create
 from mpi_trainer.controller.guarded_writes import GuardedWrites
 from mpi_trainer.controller.objects import KeptChild
 from mpi_trainer.kube import requests
@@ -83,6 +83,7 @@ class KeptChildren:
         where an object of somebody else has the name of one. Of its spec only `fields` are ours,
         beside those that are rendered; None: all are."""
         found = {one.metadata.name: one for one in self._own(resource, owner)}
+        going: list[str] = []
         for one in wanted:
             live = found.pop(one["metadata"]["name"], None)
             if live is None:
@@ -91,13 +92,29 @@ class KeptChildren:
                 if not new:
                     unseen = _shown(resource, made, one, whole=fields is None)
                     await self._writes.patch_child(key, resource, unseen)
-            elif live.metadata.deletion_timestamp is None:
+            elif live.metadata.deletion_timestamp is not None:
+                going.append(f"{resource.kind} {live.metadata.name} is still being deleted")
+            else:
                 await self._put_right(key, resource, live, _aimed(live, one["spec"], fields))
         made_by_us = kept_names(owner.name)
         for surplus in found.values():
             meta = surplus.metadata
             if meta.deletion_timestamp is None and meta.name in made_by_us:
                 await self._writes.delete_child(key, resource, meta.name, meta.uid)
+        if going:
+            raise Predecessor(going[0])
+
+    async def keep_all(
+        self,
+        key: Key,
+        owner: Meta,
+        policies: Iterable[Object] | None,
+        gang: PlannedGang | None,
+    ) -> None:
+        """As `keep`; `policies` None: as they are."""
+        if policies is not None:
+            await self.keep(key, owner, NETWORK_POLICIES, policies)
+        await self.keep_gang(key, owner, gang)
 
     async def keep_gang(self, key: Key, owner: Meta, wanted: PlannedGang | None) -> None:
         """As `keep`, for the job's PodGroup, of whichever kind; None: it has none."""

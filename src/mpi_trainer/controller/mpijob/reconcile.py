@@ -18,12 +18,14 @@ from mpi_trainer.api.kinds.labels import LABEL_JOB
 from mpi_trainer.api.kinds.mpijob import KIND, MPIJob
 from mpi_trainer.api.validation import gang_scheduling, network, worker_limits
 from mpi_trainer.api.validation.worker_limits import DEFAULT, WorkerLimits
+from mpi_trainer.controller import keeping
 from mpi_trainer.controller.agent_scripts import AgentScripts, ScriptsUser
-from mpi_trainer.controller.children import NameTaken, NameWait, Predecessor, name_taken_text
+from mpi_trainer.controller.children import NameTaken, NameWait, Predecessor
 from mpi_trainer.controller.decoded_jobs import DecodedJobs, Loaded
 from mpi_trainer.controller.dependents import Dependents
 from mpi_trainer.controller.events import joined_errors, record_event, shortened
 from mpi_trainer.controller.job_memory import Clock, JobMemories, Rejection, utc_now
+from mpi_trainer.controller.keeping import TERMINATING, Held, Keeping
 from mpi_trainer.controller.kept_children import KeptChildren, KeptStores, kept_stores
 from mpi_trainer.controller.mpijob import record, status_throttle
 from mpi_trainer.controller.mpijob.apply import RefusedPod, Work, Writer
@@ -43,13 +45,15 @@ from mpi_trainer.decide.mpijob.decide import decide, ours, refused
 from mpi_trainer.decide.mpijob.decision import MPIJobDecision
 from mpi_trainer.decide.observed import Observed
 from mpi_trainer.kube.errors import Forbidden
-from mpi_trainer.kube.resources import NETWORK_POLICIES, Resource
+from mpi_trainer.kube.resources import Resource
 from mpi_trainer.layout.hosts import launcher_name
 from mpi_trainer.layout.mpijob import choose
 from mpi_trainer.render import network_policies
 from mpi_trainer.render.agent_scripts import used
 from mpi_trainer.render.frame import Facts
 from mpi_trainer.render.gang import pod_groups
+from mpi_trainer.render.gang.model import PlannedGang
+from mpi_trainer.render.gang.volcano import QUEUE
 from mpi_trainer.runtime.job_metrics import MPIJobMetrics
 from mpi_trainer.runtime.off_loop import POD_BYTES, OffLoop
 from mpi_trainer.runtime.partial import Key
@@ -64,7 +68,6 @@ REFUSED_AGAIN = 10.0
 UNSURE_AGAIN = 30.0
 KEY_AGAIN = 30.0
 TAKEN_OVER_AGAIN = 0.5
-TERMINATING = "NamespaceTerminating"
 
 
 class Stores(msgspec.Struct, frozen=True):
@@ -107,8 +110,8 @@ class Tools(msgspec.Struct, frozen=True):
 
 
 class _Noted(msgspec.Struct):
-    """What one pass tells the next: when the job was first seen, what stood in its way, and which
-    launchers were its own."""
+    """What one pass tells the next: when the job was first seen, what stood in its way, which
+    launchers were its own, and its PodGroup with the state of the job that it is of."""
 
     first_seen: datetime | None = None
     rejection: Rejection | None = None
@@ -116,6 +119,8 @@ class _Noted(msgspec.Struct):
     proof: Proof = frozenset()
     name: NameWait = msgspec.field(default_factory=NameWait)
     taken_over: bool = False
+    gang: PlannedGang | None = None
+    gang_of: tuple[int, str | None] | None = None
 
 
 class Reconciler:
@@ -183,7 +188,7 @@ class Reconciler:
             observation.seen,
             suspicion=await self._tools.suspicions.text(job, memory, owned, now),
             has_key=observation.seen.has_key or self._tools.dependents.exist(job.metadata.uid),
-            refused=noted.refusal,
+            refused=noted.refusal or self._tools.memories.part(job.metadata.uid, Keeping).refusal,
         )
         decision = self._decision(job, seen, rejection, now)
         attempts = await self._tools.log_tails.history(job, memory, owned, decision, now)
@@ -216,16 +221,12 @@ class Reconciler:
 
     async def _carry_out(self, work: Work, owned: OwnedObjects) -> Result:
         writer, decision = self._tools.writer, work.decision
-        again = await self._keep(work)
-        if again is not None:
-            return again
+        held = await self._keep(work)
+        if held is not None and held.rejection is not None:
+            return Result(0.0)
         if await writer.store(work):
             count_transitions(self._tools.metrics, work.job, decision.status)
-            for event in decision.events:
-                self._record_event(work.job, event.type, event.reason, event.message)
-            if not work.job.status.conditions:
-                for text in _without_effect(work.job, self._tools.facts):
-                    self._record_event(work.job, "Warning", reasons.NO_EFFECT, text)
+            self._record_events(work)
         if decision.delete_job:
             await writer.delete_job(work)
             return DONE
@@ -233,43 +234,48 @@ class Reconciler:
         if not gone:
             return _sooner(Result(KEY_AGAIN), _next(work))
         await writer.free(work)
+        if held is not None:
+            return _sooner(held.result(), _next(work))
         if decision.makes:
             again = await self._start(work)
             if again is not None:
                 return _sooner(again, _next(work))
         return _next(work)
 
-    async def _keep(self, work: Work) -> Result | None:
-        """The children that must exist before any pod, or else when to try again."""
+    async def _keep(self, work: Work) -> Held | None:
+        """The children that must exist before any pod, or else why there are none."""
+        noted = self._noted(work.metadata.uid)
         over = c.finished(work.decision.status.conditions)
-        if not over and self._noted(work.metadata.uid).rejection is not None:
+        if not over and noted.rejection is not None:
             return None
-        noted, facts, kept = self._noted(work.metadata.uid), self._tools.facts, self._tools.kept
-        closed = network_policies.of_mpijob(work.job, facts.isolation)
         rests = over or bool(work.job.spec.run_policy.suspend)
-        planned = None if rests else pod_groups.of_mpijob(work.job, facts)
-        try:
-            if not over:
-                await kept.keep(work.key, work.metadata, NETWORK_POLICIES, closed)
-            await kept.keep_gang(work.key, work.metadata, planned)
-        except NameTaken as error:
-            noted.rejection = Rejection(reasons.NAME_TAKEN, str(error))
-            return Result(0.0)
-        except Predecessor as error:
-            return self._await_predecessor(noted, error)
-        except Forbidden as error:
-            if not error.has_cause(TERMINATING):
-                raise
-            return Result(REFUSED_AGAIN)
-        return None
+        closed = network_policies.of_mpijob(work.job, self._tools.facts.isolation)
+        planned = None if rests else await self._gang(work.job)
+        act = self._tools.kept.keep_all(work.key, work.metadata, None if over else closed, planned)
+        known, now = self._tools.memories.part(work.metadata.uid, Keeping), self._tools.clock()
+        held = await keeping.tried(act, known, now, starts=bool(work.decision.makes))
+        if held is not None and held.rejection is not None:
+            noted.rejection = held.rejection
+        return held
+
+    async def _gang(self, job: MPIJob) -> PlannedGang | None:
+        """Made once for each state of the job, and beside the event loop where it is long."""
+        facts, noted = self._tools.facts, self._noted(job.metadata.uid)
+        if pod_groups.mpijob_scheduler(facts.gang) is None:
+            return None
+        state = (job.metadata.generation, job.metadata.annotations.get(QUEUE))
+        if noted.gang_of != state:
+            size = len(job.launcher.template.json) + len(job.worker.template.json)
+            made = self._tools.off_loop.run(
+                job.metadata.namespace, size, pod_groups.of_mpijob, job, facts
+            )
+            noted.gang, noted.gang_of = await made, state
+        return noted.gang
 
     def _await_predecessor(self, noted: _Noted, error: Predecessor) -> Result:
-        again = noted.name.again(self._tools.clock())
-        if again is None:
-            noted.rejection = Rejection(reasons.NAME_TAKEN, name_taken_text(error))
-            return Result(0.0)
-        log.info("waiting: %s", error)
-        return Result(again)
+        held = keeping.awaited(error, noted.name, self._tools.clock())
+        noted.rejection = held.rejection or noted.rejection
+        return held.result()
 
     async def _start(self, work: Work) -> Result | None:
         noted = self._noted(work.metadata.uid)
@@ -316,6 +322,14 @@ class Reconciler:
     def _record_invalid(self, loaded: Loaded[MPIJob]) -> None:
         text = f"The change is not carried out: {joined_errors(loaded.errors)}"
         self._record_event(loaded.job, "Warning", reasons.INVALID, text)
+
+    def _record_events(self, work: Work) -> None:
+        """With what has no effect, when the first status is stored."""
+        for event in work.decision.events:
+            self._record_event(work.job, event.type, event.reason, event.message)
+        if not work.job.status.conditions:
+            for text in _without_effect(work.job, self._tools.facts):
+                self._record_event(work.job, "Warning", reasons.NO_EFFECT, text)
 
     def _record_event(self, job: MPIJob, weight: str, reason: str, message: str) -> None:
         record_event(self._tools.recorder, job, weight, reason, message)

@@ -22,12 +22,14 @@ from mpi_trainer.api.kinds.runtime import CLUSTER, MPI, Runtime
 from mpi_trainer.api.kinds.trainjob import FAILED, KIND, TrainJob
 from mpi_trainer.api.validation import compatibility, network, worker_limits
 from mpi_trainer.api.validation.worker_limits import DEFAULT, WorkerLimits
+from mpi_trainer.controller import keeping
 from mpi_trainer.controller.agent_scripts import AgentScripts, ScriptsUser
-from mpi_trainer.controller.children import NameTaken, NameWait, Predecessor, name_taken_text
+from mpi_trainer.controller.children import NameTaken, NameWait, Predecessor
 from mpi_trainer.controller.decoded_jobs import DecodedJobs, Loaded
 from mpi_trainer.controller.dependents import Dependents
 from mpi_trainer.controller.events import joined_errors, record_event, shortened
 from mpi_trainer.controller.job_memory import Clock, JobMemories, Rejection, utc_now
+from mpi_trainer.controller.keeping import Held, Keeping
 from mpi_trainer.controller.kept_children import KeptChildren, KeptStores, kept_stores
 from mpi_trainer.controller.objects import JobSet, Pod, StoredJob
 from mpi_trainer.controller.status_throttle import write_time
@@ -54,7 +56,7 @@ from mpi_trainer.decide.trainjob.decision import TrainJobDecision
 from mpi_trainer.decide.trainjob.observed import ObservedJobSet, ObservedTrainJob
 from mpi_trainer.decide.trainjob.status import find, finished, holds
 from mpi_trainer.kube.errors import Forbidden
-from mpi_trainer.kube.resources import NETWORK_POLICIES, Resource
+from mpi_trainer.kube.resources import Resource
 from mpi_trainer.render import network_policies
 from mpi_trainer.render.agent_scripts import used
 from mpi_trainer.render.frame import Facts
@@ -246,7 +248,8 @@ class Reconciler:
     async def _decision(
         self, job: TrainJob, job_set: ObservedJobSet | None, plan: _Plan, now: datetime
     ) -> TrainJobDecision:
-        noted = self._noted(job.metadata.uid)
+        uid = job.metadata.uid
+        noted = self._noted(uid)
         rejection = plan.rejection or noted.rejection or self._over_limit(job, plan)
         if rejection is not None and job_set is None:
             return refused(job, rejection.reason, rejection.message, now)
@@ -261,7 +264,7 @@ class Reconciler:
             job_set=job_set,
             rendered=plan.desired.rendered,
             runtime_annotations=plan.desired.runtime_annotations,
-            problem=noted.trouble,
+            problem=noted.trouble or self._tools.memories.part(uid, Keeping).refusal,
             schedule_timeout=self._tools.schedule_timeout,
         )
         watched = self._stores.ended_pods.by(BY_JOB, f"{job.namespace}/{job.name}")
@@ -313,8 +316,8 @@ class Reconciler:
     async def _carry_out(self, work: Work, wanted: Desired | None) -> Result:
         writer, decision = self._tools.writer, work.decision
         held = await self._keep(work, wanted)
-        if held is not None:
-            return held
+        if held is not None and held.rejection is not None:
+            return Result(0.0)
         framework = "" if wanted is None else wanted.effective.policy
         busy = write_time(self._tools.concurrency.recent_writes)
         throttle = self._tools.memories.part(work.metadata.uid, StatusThrottle)
@@ -334,9 +337,12 @@ class Reconciler:
         if decision.delete_job:
             await writer.delete_job(work)
             return DONE
-        again = await self._act(work, wanted)
+        stays = held is not None and _starts(decision)
+        again = None if stays else await self._act(work, wanted)
         if again is None and not await writer.delete_key(work):
             again = Result(min(KEY_AGAIN, _next(decision).after or KEY_AGAIN))
+        if held is not None:
+            return held.result()
         return again or _next(decision)
 
     async def _with_progress(self, work: Work, wanted: Desired | None, result: Result) -> Result:
@@ -348,34 +354,28 @@ class Reconciler:
         waits = (w for w in (result.after, again) if w is not None)
         return Result(min(waits, default=None))
 
-    async def _keep(self, work: Work, wanted: Desired | None) -> Result | None:
-        """The children that must exist before any pod, or else when to try again."""
+    async def _keep(self, work: Work, wanted: Desired | None) -> Held | None:
+        """The children that must exist before any pod, or else why there are none."""
         noted, kept = self._noted(work.metadata.uid), self._tools.kept
-        if finished(work.decision.status):
-            await kept.keep_gang(work.key, work.metadata, None)
+        over = finished(work.decision.status)
+        if not over and (wanted is None or noted.rejection is not None):
             return None
-        if wanted is None or noted.rejection is not None:
-            return None
-        # Of the job as it is now: annotations change without a new plan.
-        closed = network_policies.of_trainjob(work.job, wanted.effective, self._tools.facts)
-        planned = None if work.job.spec.suspend else wanted.children.gang
-        try:
-            await kept.keep(work.key, work.metadata, NETWORK_POLICIES, closed)
-            await kept.keep_gang(work.key, work.metadata, planned)
-        except NameTaken as error:
-            noted.rejection = Rejection(reasons.NAME_TAKEN, str(error))
-            return Result(0.0)
-        except Predecessor as error:
-            return self._await_predecessor(noted, error)
-        return None
+        closed, planned = None, None
+        if not over and wanted is not None:
+            # Of the job as it is now: annotations change without a new plan.
+            closed = network_policies.of_trainjob(work.job, wanted.effective, self._tools.facts)
+            planned = None if work.job.spec.suspend else wanted.children.gang
+        act = kept.keep_all(work.key, work.metadata, closed, planned)
+        known, now = self._tools.memories.part(work.metadata.uid, Keeping), self._tools.clock()
+        held = await keeping.tried(act, known, now, starts=_starts(work.decision))
+        if held is not None and held.rejection is not None:
+            noted.rejection = held.rejection
+        return held
 
     def _await_predecessor(self, noted: _Noted, error: Predecessor) -> Result:
-        again = noted.name.again(self._tools.clock())
-        if again is None:
-            noted.rejection = Rejection(reasons.NAME_TAKEN, name_taken_text(error))
-            return Result(0.0)
-        log.info("waiting: %s", error)
-        return Result(again)
+        held = keeping.awaited(error, noted.name, self._tools.clock())
+        noted.rejection = held.rejection or noted.rejection
+        return held.result()
 
     async def _act(self, work: Work, wanted: Desired | None) -> Result | None:
         writer, decision = self._tools.writer, work.decision
@@ -484,6 +484,11 @@ def _nodes(job: TrainJob, runtime: Runtime) -> int:
     """As many as they ask for, before that is validated."""
     policy = runtime.spec.ml_policy
     return job.trainer.num_nodes or (policy and policy.num_nodes) or 1
+
+
+def _starts(decision: TrainJobDecision) -> bool:
+    """Whether pods are to come."""
+    return decision.make or decision.suspend is False
 
 
 def _next(decision: TrainJobDecision) -> Result:
