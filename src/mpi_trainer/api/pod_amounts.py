@@ -16,6 +16,10 @@ from mpi_trainer.api.kinds.pods import Container, PodSpec
 Amounts = Mapping[str, Decimal]
 
 
+def parsed(amounts: Mapping[str, str | int | float]) -> Amounts:
+    return {name: quantities.parse(value) for name, value in amounts.items()}
+
+
 def requests(spec: PodSpec) -> Amounts:
     return _of_pod(spec, _requests)
 
@@ -37,11 +41,11 @@ def times(amounts: Amounts, count: int) -> Amounts:
 
 
 def _requests(container: Container) -> Amounts:
-    return _parsed({**container.resources.limits, **container.resources.requests})
+    return parsed({**container.resources.limits, **container.resources.requests})
 
 
 def _limits(container: Container) -> Amounts:
-    return _parsed(container.resources.limits)
+    return parsed(container.resources.limits)
 
 
 def _of_pod(spec: PodSpec, part: Callable[[Container], Amounts]) -> Amounts:
@@ -54,13 +58,9 @@ def _of_pod(spec: PodSpec, part: Callable[[Container], Amounts]) -> Amounts:
         else:
             peak = _largest(peak, summed((sidecars, part(container))))
     running = summed((sidecars, *(part(c) for c in spec.containers)))
-    return summed((_largest(peak, running), _parsed(spec.overhead)))
+    return summed((_largest(peak, running), parsed(spec.overhead)))
 
 
 def _largest(one: Amounts, other: Amounts) -> Amounts:
     zero = Decimal(0)
     return {name: max(one.get(name, zero), other.get(name, zero)) for name in {**one, **other}}
-
-
-def _parsed(amounts: Mapping[str, str | int | float]) -> Amounts:
-    return {name: quantities.parse(value) for name, value in amounts.items()}

@@ -96,6 +96,26 @@ def test_a_launcher_without_workers_is_a_gang_of_one(policy: str) -> None:
     assert spec(alone)["minMember"] == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "written", "canonical"),
+    [
+        ("cpu", "0.5", "500m"),
+        ("cpu", 2, "2"),
+        ("cpu", "1000m", "1"),
+        ("memory", "1024Mi", "1Gi"),
+        ("memory", "1073741824", "1Gi"),
+        ("nvidia.com/gpu", "1e60", "9223372036854775807"),
+    ],
+)
+def test_amounts_are_written_as_every_program_writes_them(
+    name: str, written: str | int, canonical: str
+) -> None:
+    """Volcano writes groups back as a whole, with amounts in its own words: each time they would
+    be put right, and its next write meet a conflict."""
+    given = spec(many(4, {"minResources": {name: written}}))
+    assert given["minResources"] == {name: canonical}
+
+
 def test_the_group_follows_the_number_of_workers() -> None:
     """CTL-5."""
     assert [spec(many(n))["minMember"] for n in (1, 2, 8)] == [2, 3, 9]

@@ -24,7 +24,7 @@ class Gang(msgspec.Struct, frozen=True):
     """`min_member` pods, which together need `min_resources`, are bound at once or none is."""
 
     min_member: int
-    min_resources: Mapping[str, str | int | float] = {}
+    min_resources: Mapping[str, str] = {}
     queue: str = ""
     priority_class: str = ""
     timeout: int | None = None

@@ -8,6 +8,7 @@ to be there before it binds one, so a pod that is made only once others run must
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal
 
 from mpi_trainer.api import pod_amounts, quantities
 from mpi_trainer.api.defaults import WAIT_FOR_WORKERS_READY
@@ -27,6 +28,8 @@ from mpi_trainer.render.gang import coscheduling, volcano
 from mpi_trainer.render.gang.model import Gang, GangSettings, PlannedGang, Scheduler
 
 SCHEDULERS = (coscheduling.SCHEDULER, volcano.SCHEDULER)
+_LARGEST = Decimal(2**63 - 1)
+"""amount that Kubernetes knows"""
 
 
 # --- of an MPIJob --------------------------------------------------------------------------------
@@ -60,12 +63,12 @@ def _mpijob_gang(job: MPIJob, settings: GangSettings) -> Gang:
     asked = together if policy.min_available is None else policy.min_available
     members = max(1, min(asked, together))
     needed = [(launcher, first), (worker, members - first)]
-    given = job.metadata.annotations.get(volcano.QUEUE, "")
+    given, queue = policy.min_resources, job.metadata.annotations.get(volcano.QUEUE, "")
     timeout = policy.schedule_timeout_seconds
     return Gang(
         min_member=members,
-        min_resources=policy.min_resources or _resources(needed),
-        queue=policy.queue or given,
+        min_resources=_written(pod_amounts.parsed(given)) if given else _resources(needed),
+        queue=policy.queue or queue,
         priority_class=policy.priority_class
         or launcher.priority_class_name
         or worker.priority_class_name,
@@ -156,9 +159,15 @@ def _planned(
     return PlannedGang(scheduler, pod_group, scheduler.marks(name, named))
 
 
-def _resources(pods: Iterable[tuple[PodSpec, int]]) -> dict[str, str | int | float]:
+def _resources(pods: Iterable[tuple[PodSpec, int]]) -> dict[str, str]:
     parts = (pod_amounts.times(pod_amounts.requests(spec), count) for spec, count in pods)
-    total = pod_amounts.summed(parts)
+    return _written(pod_amounts.summed(parts))
+
+
+def _written(amounts: pod_amounts.Amounts) -> dict[str, str]:
+    """As Go programs write them back, who would else undo what is written, and we what they do."""
     return {
-        name: quantities.resource_text(name, amount) for name, amount in total.items() if amount
+        name: quantities.resource_text(name, min(amount, _LARGEST))
+        for name, amount in amounts.items()
+        if amount
     }
