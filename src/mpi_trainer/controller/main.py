@@ -79,7 +79,7 @@ async def _run(flags: Flags) -> int:
         discovery.log_missing(lacking)
         if flags.trainjobs and not lacking:
             await other_controllers.check_trainer(client, flags.lock_namespace)
-        unserved = await discovery.missing(client, POD_GROUPS)
+        unserved = await discovery.unserved(client, POD_GROUPS)
         settings = _gang(flags, unserved)
         identity = f"{socket.gethostname()}_{other_controllers.MARK}_{uuid.uuid4().hex[:12]}"
         serves = flags.status_port if not lacking else 0
@@ -100,7 +100,8 @@ async def _run(flags: Flags) -> int:
         )
         manager = Manager(_parts(flags, shared, elector, flags.trainjobs and not lacking))
         warmup.run()
-        waiting = [asyncio.create_task(discovery.until_any(aside, manager.stop, unserved))]
+        changed = discovery.until_changed(aside, manager.stop, POD_GROUPS, unserved)
+        waiting = [asyncio.create_task(changed)]
         if lacking:
             waiting.append(asyncio.create_task(discovery.until_served(aside, manager.stop)))
         try:

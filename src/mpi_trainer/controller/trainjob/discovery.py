@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from mpi_trainer.kube.client import Client
-from mpi_trainer.kube.errors import KubeError, NotFound
+from mpi_trainer.kube.errors import KubeError, NotFound, ServerFault
 from mpi_trainer.kube.requests import Request
 from mpi_trainer.kube.resources import JOBSETS, TRAINJOBS, Resource
 
@@ -67,16 +67,35 @@ async def until_served(client: Client, then: Callable[[], None]) -> None:
             log.info("cannot tell whether TrainJobs are served: %s", error)
 
 
-async def until_any(client: Client, then: Callable[[], None], asked: Sequence[Resource]) -> None:
-    """Calls `then` once one of `asked`, which are missing, is there."""
-    while asked:
+async def unserved(client: Client, asked: Sequence[Resource]) -> tuple[Resource, ...]:
+    """As `missing`, of what the controller can do without: a server in trouble has none."""
+    found: list[Resource] = []
+    for one in asked:
+        try:
+            found += await missing(client, (one,))
+        except ServerFault as error:
+            log.warning("cannot tell whether %s.%s are served: %s", one.plural, one.group, error)
+            found.append(one)
+    return tuple(found)
+
+
+async def until_changed(
+    client: Client, then: Callable[[], None], asked: Sequence[Resource], known: Sequence[Resource]
+) -> None:
+    """Calls `then` once others of `asked` are missing than are `known` to be. What is gone must be
+    gone twice in a row: an API server that starts does not know all definitions at once."""
+    doubted: frozenset[Resource] = frozenset()
+    while True:
         await asyncio.sleep(AGAIN)
         try:
-            left = await missing(client, asked)
+            now = frozenset(await missing(client, asked))
         except KubeError as error:
             log.info("cannot tell whether PodGroups are served: %s", error)
+            doubted = frozenset()
             continue
-        if left != tuple(asked):
-            log.info("PodGroups are served now: starting anew to make them")
+        gone = now - frozenset(known)
+        if not frozenset(known) <= now or gone & doubted:
+            log.info("other PodGroups are served now: starting anew with those that are there")
             then()
             return
+        doubted = gone
