@@ -6,35 +6,46 @@ beside it, lies outside (AC-13).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+
+import msgspec
 
 from mpi_trainer.api.effective.combine import Effective
 from mpi_trainer.api.errors import FORBIDDEN, SUSPICIOUS, FieldError, Path
 from mpi_trainer.api.kinds.annotations import NETWORK_EGRESS, NETWORK_POLICY
 from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob
 from mpi_trainer.api.kinds.network_isolation import NO_DEFAULT, IsolationDefault, isolation
-from mpi_trainer.api.kinds.pods import TemplateView
+from mpi_trainer.api.kinds.pods import PodTemplate, TemplateView
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.api.validation import rules
 from mpi_trainer.api.validation.own_annotations import PATH
+from mpi_trainer.api.yaml import typed
 from mpi_trainer.api.yaml.decode import decode
 
 MULTUS = "k8s.v1.cni.cncf.io/networks"
 
 
+class _Spec(msgspec.Struct, frozen=True, rename="camel"):
+    host_network: bool | None = None
+
+
+class _Template(msgspec.Struct, frozen=True):
+    spec: _Spec | None = None
+
+
 def errors(job: MPIJob, default: IsolationDefault = NO_DEFAULT) -> rules.Errors:
     """`default` is the administrator's."""
     asks = _who_asks(job, default)
-    for role, view in _closed(job, default):
-        if view.spec.host_network:
+    for role, template in _closed(job, default):
+        if on_node(template):
             path = ("spec", "mpiReplicaSpecs", role, "template", "spec", "hostNetwork")
             yield _on_node(path, True, asks)
 
 
 def warnings(job: MPIJob) -> rules.Errors:
     yield from _egress_alone(job)
-    for role, view in _closed(job, NO_DEFAULT):
-        if MULTUS in view.metadata.annotations:
+    for role, template in _closed(job, NO_DEFAULT):
+        if MULTUS in _annotations(template):
             where = ("spec", "mpiReplicaSpecs", role, "template", "metadata", "annotations", MULTUS)
             yield _second_network(where)
 
@@ -46,7 +57,7 @@ def trainjob_errors(
     if isolation(job.metadata.annotations, default) is None:
         return
     for one in together.jobs:
-        if decode(TemplateView, one.template.content).value.spec.host_network:
+        if on_node(one.template):
             path, name = ("spec", "runtimeRef", "name"), job.spec.runtime_ref.name
             asks = f"its {one.name} has hostNetwork: {_who_asks(job, default)}"
             yield _on_node(path, name, asks)
@@ -56,7 +67,7 @@ def trainjob_warnings(job: TrainJob, together: Effective) -> rules.Errors:
     yield from _egress_alone(job)
     if isolation(job.metadata.annotations) is not None:
         for one in together.jobs:
-            if MULTUS in decode(TemplateView, one.template.content).value.metadata.annotations:
+            if MULTUS in _annotations(one.template):
                 yield _second_network(("spec", "runtimeRef", "name"))
                 return
 
@@ -87,10 +98,24 @@ def _egress_alone(job: MPIJob | TrainJob) -> rules.Errors:
         yield FieldError((*PATH, NETWORK_EGRESS), SUSPICIOUS, given[NETWORK_EGRESS], rule, remedy)
 
 
-def _closed(job: MPIJob, default: IsolationDefault) -> Iterator[tuple[str, TemplateView]]:
+def on_node(template: PodTemplate) -> bool:
+    """Whether its pods have their node's network. Nothing else of it is read: this is asked often,
+    on an event loop."""
+    try:
+        spec = typed.decode(template.json, _Template).spec
+    except msgspec.ValidationError:
+        return False  # What is no truth value the API server refuses.
+    return spec is not None and bool(spec.host_network)
+
+
+def _annotations(template: PodTemplate) -> Mapping[str, str]:
+    return decode(TemplateView, template.content).value.metadata.annotations
+
+
+def _closed(job: MPIJob, default: IsolationDefault) -> Iterator[tuple[str, PodTemplate]]:
     """The roles of a job whose network is to be closed, with their templates."""
     if isolation(job.metadata.annotations, default) is not None:
         for role in (LAUNCHER, WORKER):
             spec = (job.spec.mpi_replica_specs or {}).get(role)
             if spec is not None:
-                yield role, decode(TemplateView, spec.template.content).value
+                yield role, spec.template
