@@ -99,26 +99,35 @@ def test_no_pod_of_an_mpijob_is_made_without_its_group_and_it_says_why() -> None
     assert "no PodGroups today" in told
 
 
-def trainjob_pass(decision: TrainJobDecision) -> list[str]:
-    memories, writer = JobMemories(), Noting()
+def trainjob_loop(kept: Any, writer: Any, *, elder: bool) -> trainjob_reconcile.Reconciler:
+    memories = JobMemories()
     memories.begin(PI, "job")
     tools: Any = SimpleNamespace(
         writer=writer,
-        kept=Refusing(500),
+        kept=kept,
         memories=memories,
         facts=Facts(),
         clock=lambda: datetime.now(UTC),
         concurrency=WriteConcurrency(),
     )
-    job = TrainJob(metadata=mpijob().metadata)
-    work: Any = Work(PI, job, META, None, decision, BORN)
-    loop = trainjob_reconcile.Reconciler(None, tools)  # type: ignore[arg-type]
-    wanted: Any = SimpleNamespace(
-        effective=SimpleNamespace(policy="torch", job=lambda _: None),
-        children=SimpleNamespace(gang=None),
-    )
+    stores: Any = SimpleNamespace(has_elder=lambda *_: elder)
+    return trainjob_reconcile.Reconciler(stores, tools)
+
+
+def trainjob_work(decision: TrainJobDecision) -> Work:
+    return Work(PI, TrainJob(metadata=mpijob().metadata), META, None, decision, BORN)
+
+
+def wanted() -> Any:
+    effective = SimpleNamespace(policy="torch", job=lambda _: None)
+    return SimpleNamespace(effective=effective, children=SimpleNamespace(gang=None))
+
+
+def trainjob_pass(decision: TrainJobDecision) -> list[str]:
+    writer = Noting()
+    loop = trainjob_loop(Refusing(500), writer, elder=False)
     with pytest.raises(ServerFault):
-        asyncio.run(loop._carry_out(work, wanted))
+        asyncio.run(loop._carry_out(trainjob_work(decision), wanted()))
     return writer.done
 
 
@@ -134,6 +143,17 @@ def test_a_trainjob_whose_group_is_refused_is_stopped_and_never_started() -> Non
     assert "set_suspended" in trainjob_pass(replace(nothing, suspend=True))
     assert "create" not in trainjob_pass(replace(nothing, make=True))
     assert "set_suspended" not in trainjob_pass(replace(nothing, suspend=False))
+
+
+def test_a_trainjob_takes_no_name_from_an_mpijob_that_was_there_first() -> None:
+    """Their PodGroups and policies have the same names, and the MPIJob would fail."""
+    kept, writer = Noting(), Noting()
+    loop = trainjob_loop(kept, writer, elder=True)
+    make = TrainJobDecision(TrainJobStatus(), StatusAnnotations(), make=True)
+    again = asyncio.run(loop._carry_out(trainjob_work(make), wanted()))
+    assert again.after == 0.0
+    assert kept.done == []
+    assert "create" not in writer.done
 
 
 def test_the_group_of_an_mpijob_is_made_once_for_each_state_of_the_job(

@@ -337,7 +337,7 @@ class Reconciler:
         if decision.delete_job:
             await writer.delete_job(work)
             return DONE
-        stays = held is not None and _starts(decision)
+        stays = held is not None and decision.starts
         again = None if stays else await self._act(work, wanted)
         if again is None and not await writer.delete_key(work):
             again = Result(min(KEY_AGAIN, _next(decision).after or KEY_AGAIN))
@@ -360,6 +360,9 @@ class Reconciler:
         over = finished(work.decision.status)
         if not over and (wanted is None or noted.rejection is not None):
             return None
+        if work.decision.make and self._stores.has_elder(work.key, work.metadata):
+            noted.rejection = Rejection(reasons.NAME_TAKEN, _TAKEN.format(work.key.name))
+            return Held(noted.rejection)
         closed, planned = None, None
         if not over and wanted is not None:
             # Of the job as it is now: annotations change without a new plan.
@@ -367,7 +370,7 @@ class Reconciler:
             planned = None if work.job.spec.suspend else wanted.children.gang
         act = kept.keep_all(work.key, work.metadata, closed, planned)
         known, now = self._tools.memories.part(work.metadata.uid, Keeping), self._tools.clock()
-        held = await keeping.tried(act, known, now, starts=_starts(work.decision))
+        held = await keeping.tried(act, known, now, starts=work.decision.starts)
         if held is not None and held.rejection is not None:
             noted.rejection = held.rejection
         return held
@@ -402,8 +405,6 @@ class Reconciler:
     async def _create(self, work: Work, wanted: Desired) -> Result | None:
         noted = self._noted(work.metadata.uid)
         try:
-            if self._stores.has_elder(work.key, work.metadata):
-                raise NameTaken(_TAKEN.format(work.key.name))
             await self._tools.writer.create(work, wanted)
         except NameTaken as error:
             noted.rejection = Rejection(reasons.NAME_TAKEN, str(error))
@@ -484,11 +485,6 @@ def _nodes(job: TrainJob, runtime: Runtime) -> int:
     """As many as they ask for, before that is validated."""
     policy = runtime.spec.ml_policy
     return job.trainer.num_nodes or (policy and policy.num_nodes) or 1
-
-
-def _starts(decision: TrainJobDecision) -> bool:
-    """Whether pods are to come."""
-    return decision.make or decision.suspend is False
 
 
 def _next(decision: TrainJobDecision) -> Result:

@@ -31,6 +31,11 @@ class TrainJobDecision(msgspec.Struct, frozen=True):
     requeue_after: timedelta | None = None
 
     @property
+    def starts(self) -> bool:
+        """Whether pods are to come."""
+        return self.make or self.suspend is False
+
+    @property
     def acts(self) -> bool:
         return bool(
             self.make or self.renew or self.remove or self.delete_job or self.suspend is not None
