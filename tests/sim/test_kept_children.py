@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from mpi_trainer.api import bounds
 from mpi_trainer.api.kinds.mpijob import KIND
 from mpi_trainer.controller.children import NameTaken, Predecessor
 from mpi_trainer.controller.guarded_writes import GuardedWrites
@@ -244,6 +245,23 @@ def test_what_another_controller_made_for_the_job_is_not_deleted() -> None:
         lab.watched("podgroup-u-pi")
         await lab.keep()
         assert lab.names == {"podgroup-u-pi"}
+
+    on_lab(act)
+
+
+def test_a_huge_spec_of_somebody_is_neither_held_nor_decoded_and_is_put_right() -> None:
+    """As those of jobs: a few users cannot fill the memory, nor keep the event loop busy."""
+
+    async def act(lab: Lab) -> None:
+        huge = policy(spec={**ASKED, "egress": [{"ports": [{"port": n}]} for n in range(30_000)]})
+        lab.server.put(NETWORK_POLICIES, huge)
+        stored = msgspec.json.encode(lab.stored())
+        held = kept_child(msgspec.json.decode(stored, type=KeptChild))
+        assert len(stored) > bounds.SPEC_BYTES
+        assert len(bytes(held.spec)) < 100
+        lab.store.put(held)
+        await lab.keep(policy())
+        assert lab.stored()["spec"] == ASKED
 
     on_lab(act)
 

@@ -14,9 +14,11 @@ from typing import Any
 
 import msgspec
 
+from mpi_trainer.api import bounds
 from mpi_trainer.controller.children import OWNERS, Predecessor, get_or_create
 from mpi_trainer.controller.guarded_writes import GuardedWrites
 from mpi_trainer.controller.objects import KeptChild
+from mpi_trainer.controller.stored_pods import kept_metadata
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import NotFound
@@ -49,9 +51,13 @@ def kept_stores(pod_groups: Iterable[Resource]) -> KeptStores:
 
 
 def kept_child(found: KeptChild) -> KeptChild:
-    """What the store holds: a copy, as what was decoded is a view of the page that it came with."""
-    meta = msgspec.structs.replace(found.metadata, labels={}, annotations={}, finalizers=())
-    return KeptChild(metadata=meta, spec=found.spec.copy())
+    """What the store holds: a copy, as what was decoded is a view of the page that it came with.
+    Of a spec over `bounds.SPEC_BYTES` nothing: it is not as rendered."""
+    bare = msgspec.structs.replace(found.metadata, labels={}, annotations={}, finalizers=())
+    fits = memoryview(found.spec).nbytes <= bounds.SPEC_BYTES
+    return KeptChild(
+        metadata=kept_metadata(bare), spec=found.spec.copy() if fits else msgspec.Raw(b"{}")
+    )
 
 
 class KeptChildren:
