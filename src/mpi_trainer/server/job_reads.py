@@ -4,16 +4,19 @@ Who asks while the same list is being read shares the next read with all who ask
 answer never lacks what was there when it was asked for. A read is kept for `KEPT_SECONDS`;
 continue tokens name it, and further pages are cut from it.
 Guarantee: whatever a name says, a caller gets their own reads alone, and in further pages none
-that was begun before a change that they made here. Danger: a right that is taken away is noticed
-in further pages `KEPT_SECONDS` late.
+that was begun before a change that they made here; what is dropped is held by nothing here. Danger:
+a right that is taken away is noticed in further pages `KEPT_SECONDS` late, or when the same list
+is refused.
 """
 
 from __future__ import annotations
 
 import asyncio
 import secrets
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+from typing import Final, TypeVar
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -23,9 +26,14 @@ from mpi_trainer.server.everywhere import Found
 KEPT_SECONDS: Final = 30.0
 MOST_KEPT: Final = 50_000
 """jobs, of all callers: about 100 MiB"""
+LEAST: Final = 50
+"""for which a shorter list counts: an empty one has its labels still"""
+LONG: Final = 1000
+"""jobs; what is counted of more of them holds up everybody for milliseconds"""
 Scope = tuple[str, str, str, str]
 """the caller, the kind of jobs or any, the namespace or all, and the labels"""
 Work = Callable[[], Awaitable[Found]]
+T = TypeVar("T")
 
 
 class Read(msgspec.Struct, frozen=True):
@@ -39,7 +47,8 @@ class JobReads:
 
     def __init__(self) -> None:
         self._turns: dict[Scope, _Turn] = {}
-        self._kept: dict[Scope, Read] = {}
+        self._kept: dict[Scope, _Kept] = {}
+        self._cutting: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def fresh(self, scope: Scope, work: Work) -> Read:
         """As it is now: the work begins after this call."""
@@ -51,12 +60,24 @@ class JobReads:
 
     def named(self, scope: Scope, name: str) -> Read | None:
         found = self._kept.get(scope)
-        return found if found and found.name == name else None
+        return found.read if found and found.read.name == name else None
+
+    async def cut(self, caller: str, read: Read, work: Callable[[], T]) -> T:
+        """What `work` makes of the read. Of a long one beside the event loop, and for one caller
+        one after the other, so that nobody's many calls keep all others waiting."""
+        if len(read.jobs) < LONG:
+            return work()
+        async with self._cutting.setdefault(caller, asyncio.Lock()):
+            done = asyncio.ensure_future(asyncio.to_thread(work))
+            try:
+                return await asyncio.shield(done)
+            finally:
+                await asyncio.wait({done})  # a thread cannot be broken off
 
     def forget(self, caller: str) -> None:
         """The caller has changed something."""
         for scope in [one for one in self._kept if one[0] == caller]:
-            del self._kept[scope]
+            self._drop(scope)
         for scope, turn in self._turns.items():
             if scope[0] == caller:
                 turn.spoil()
@@ -64,18 +85,39 @@ class JobReads:
     def _ended(self, scope: Scope, turn: _Turn) -> None:
         if self._turns.get(scope) is turn:
             del self._turns[scope]
-        if turn.task.cancelled() or turn.task.exception() or turn.spoilt:
+        if turn.task.cancelled():
             return
-        read = turn.task.result()
-        self._kept.pop(scope, None)
-        self._kept[scope] = read
-        while sum(len(one.jobs) for one in self._kept.values()) > MOST_KEPT:
-            del self._kept[next(iter(self._kept))]  # the oldest
-        asyncio.get_running_loop().call_later(KEPT_SECONDS, self._expire, scope, read)
+        if turn.task.exception():
+            self._drop(scope)  # a caller who is refused the list has no further pages of it
+        elif not turn.spoilt:
+            self._keep(scope, turn.task.result())
 
-    def _expire(self, scope: Scope, read: Read) -> None:
-        if self._kept.get(scope) is read:
-            del self._kept[scope]
+    def _keep(self, scope: Scope, read: Read) -> None:
+        self._drop(scope)
+        if len(read.jobs) > MOST_KEPT:
+            return
+        timer = asyncio.get_running_loop().call_later(KEPT_SECONDS, self._drop, scope)
+        self._kept[scope] = _Kept(read, timer)
+        while (held := self._held()).total() > MOST_KEPT:
+            ((caller, _),) = held.most_common(1)
+            self._drop(next(one for one in self._kept if one[0] == caller))  # their oldest
+
+    def _held(self) -> Counter[str]:
+        """By caller, for whoever keeps most makes room."""
+        found: Counter[str] = Counter()
+        for scope, one in self._kept.items():
+            found[scope[0]] += max(len(one.read.jobs), LEAST)
+        return found
+
+    def _drop(self, scope: Scope) -> None:
+        kept = self._kept.pop(scope, None)
+        if kept is not None:
+            kept.timer.cancel()
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    read: Read
+    timer: asyncio.TimerHandle
 
 
 class _Turn:
@@ -122,3 +164,6 @@ class CallerReads(msgspec.Struct, frozen=True):
         """The one of that name where it is kept; else a fresh one."""
         scope = (self.caller, self.kind, namespace, labels)
         return self.shared.named(scope, name) or await self.shared.fresh(scope, work)
+
+    async def cut(self, read: Read, work: Callable[[], T]) -> T:
+        return await self.shared.cut(self.caller, read, work)

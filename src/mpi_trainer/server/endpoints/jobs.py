@@ -70,7 +70,7 @@ async def list_jobs(call: Call) -> Answer:
         lambda: everywhere.jobs(call.backend, namespace, wanted),
         paging.read_of(query),
     )
-    page = paging.page(read.jobs, query, call.now, read.name)
+    page = await call.reads.cut(read, lambda: paging.page(read.jobs, query, call.now, read.name))
     items = tuple(map(views.item, page.jobs))
     return Answer(values.JobList(items, page.total, page.token, page.facets, read.notes))
 

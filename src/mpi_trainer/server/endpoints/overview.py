@@ -31,7 +31,10 @@ async def glance(call: Call) -> Answer:
         ),
         _cpus(call, asked.namespace),
     )
-    return Answer(overview(read.jobs, asked.hours, call.now, cpus, read.notes))
+    found = await call.reads.cut(
+        read, lambda: overview(read.jobs, asked.hours, call.now, cpus, read.notes)
+    )
+    return Answer(found)
 
 
 async def _cpus(call: Call, namespace: str) -> float | None:
