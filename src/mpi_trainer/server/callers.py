@@ -58,9 +58,11 @@ class Login:
     def known(self) -> bool:
         return self._at is not None
 
-    async def check(self) -> None:
-        """Raises what the cluster says where it does not know the token; several calls ask once."""
-        if self._at is not None and time.monotonic() - self._at < BELIEVED_SECONDS:
+    async def check(self, expires: float | None = None) -> None:
+        """Raises what the cluster says where it does not know the token; several calls ask once.
+        Of a token that says that it has ended the cluster is not believed for long, but asked."""
+        ended = expires is not None and time.time() >= expires
+        if not ended and self._at is not None and time.monotonic() - self._at < BELIEVED_SECONDS:
             return
         if self._asking is None:
             self._asking = asyncio.ensure_future(self._ask())
@@ -96,7 +98,7 @@ class Caller(msgspec.Struct, frozen=True):
     async def check(self) -> None:
         """Raises where the login is none: before anything is read, made or kept for the caller."""
         if self.login is not None:
-            await self.login.check()
+            await self.login.check(self.expires)
 
 
 class Callers(Protocol):

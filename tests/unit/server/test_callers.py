@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
+from typing import cast
+
 import pytest
 
 from mpi_trainer.kube.config import Config
@@ -69,6 +73,29 @@ def test_made_up_tokens_displace_nobody_whom_the_cluster_knows(
     for number in range(50):
         known.caller(bearer(f"made-up-{number}"), {})
     assert known.caller(bearer("a"), {}).backend is first.backend
+
+
+def test_the_cluster_is_asked_about_a_token_that_has_ended() -> None:
+    """Or what was read with it could be paged through for minutes after."""
+
+    async def run() -> None:
+        asked = 0
+
+        class Cluster:
+            async def user(self) -> str:
+                nonlocal asked
+                asked += 1
+                return "anna"
+
+        login = callers.Login(cast(ClusterBackend, Cluster()))
+        for expires in (None, time.time() + 60, None):
+            await login.check(expires)
+        assert asked == 1
+        for _ in range(2):
+            await login.check(time.time() - 1)
+        assert asked == 3
+
+    asyncio.run(run())
 
 
 def test_made_up_tokens_are_slowed_down() -> None:
