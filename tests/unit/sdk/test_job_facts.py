@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from mpi_trainer.api.kinds.annotations import USER
+from mpi_trainer.api.kinds.annotations import CREATORS, USER
 from mpi_trainer.api.kinds.labels import LABEL_QUEUE
 from mpi_trainer.sdk.backends.backend import JobSummary
 from mpi_trainer.sdk.backends.cluster import observed
@@ -88,6 +88,13 @@ def test_a_trainjob_and_an_older_kind_say_the_same_things() -> None:
     }
     torch = viewed({"metadata": META, "spec": {"pytorchReplicaSpecs": replicas}}, older)
     assert (torch.kind, torch.gpus, torch.runtime) == ("PyTorchJob", 3, "")
+
+
+def test_an_owner_that_is_a_whole_book_is_cut() -> None:
+    """Anybody may write the annotation, and every list and facet has it."""
+    book = dict.fromkeys(CREATORS, "x" * 200000)
+    stored = mpijob({}, {}) | {"metadata": META | {"annotations": book}}
+    assert len(listed(stored).owner) == len(viewed(stored).owner) == 256
 
 
 def test_another_version_alone_changes_nothing_that_a_list_shows() -> None:

@@ -17,6 +17,8 @@ from mpi_trainer.sdk.backends.backend import JobSummary, JobView
 
 Object = Mapping[str, Any]
 _NONE: Final[Object] = {}
+LONGEST_OWNER: Final = 256
+"""characters: an annotation holds more than a list of jobs should carry for each"""
 
 
 def with_facts(listed: JobSummary, job: JobView) -> JobSummary:
@@ -41,7 +43,7 @@ def unversioned(job: JobSummary) -> JobSummary:
 def owner(annotations: Object) -> str:
     for key in CREATORS:
         if name := _text(annotations.get(key)):
-            return name
+            return name[:LONGEST_OWNER]
     return ""
 
 
