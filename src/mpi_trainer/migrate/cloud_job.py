@@ -66,11 +66,12 @@ def kubernetes_name(text: str, otherwise: str = "job") -> str:
 def finished(
     made: Converted, data: Mapping[str, Any], job: CloudJob, told: list[FieldReport]
 ) -> Converted:
-    """`made` with the MPIJob, or with what our admission would say of it."""
+    """`made` with the MPIJob, or with what our admission would say of it, at fields of `MPIJob`."""
     wanted = _mpijob(job)
     errors = load.job(wanted).errors
     if errors:
-        return msgspec.structs.replace(made, errors=errors)
+        of_it = [msgspec.structs.replace(one, path=(mpijob.KIND, *one.path)) for one in errors]
+        return msgspec.structs.replace(made, errors=tuple(of_it))
     fields = complete(data, told)
     return msgspec.structs.replace(made, name=job.name, objects=(wanted,), fields=fields)
 

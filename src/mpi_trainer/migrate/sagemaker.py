@@ -8,6 +8,7 @@ since nothing says how its processes would find each other.
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -31,6 +32,7 @@ CODE: Final = f"{ML}/code"
 ENABLED, PROCESSES = "sagemaker_mpi_enabled", "sagemaker_mpi_num_of_processes_per_host"
 OPTIONS, PROGRAM = "sagemaker_mpi_custom_mpi_options", "sagemaker_program"
 _OWN = "sagemaker_"
+_COUNT = re.compile(r"[1-9][0-9]{0,5}")
 _HYPER: Path = ("HyperParameters",)
 _RESOURCES: Path = ("ResourceConfig",)
 
@@ -85,8 +87,9 @@ def _errors(request: Request, table: Instances) -> Iterator[FieldError]:
         rule = "only jobs that SageMaker starts with MPI become MPIJobs"
         remedy = 'set it to "true" if the program is one of MPI; else write a torch TrainJob'
         yield FieldError((*_HYPER, ENABLED), REQUIRED, rule=rule, remedy=remedy)
-    if PROCESSES in given and not (given[PROCESSES].isdecimal() and int(given[PROCESSES][:6]) > 0):
-        rule, remedy = "must be a whole number, 1 or more", "set it to the ranks of a machine"
+    if PROCESSES in given and not _COUNT.fullmatch(given[PROCESSES]):
+        rule = "must be a whole number from 1 to 999999"
+        remedy = "set it to the ranks of a machine"
         yield FieldError((*_HYPER, PROCESSES), INVALID, given[PROCESSES], rule, remedy)
     try:
         shlex.split(given.get(OPTIONS, ""))

@@ -175,7 +175,9 @@ MACHINES = REQUEST["ResourceConfig"]
     [
         (hyper(sagemaker_mpi_enabled=None), "HyperParameters.sagemaker_mpi_enabled", "with MPI"),
         (hyper(sagemaker_mpi_num_of_processes_per_host="0"),
-         "HyperParameters.sagemaker_mpi_num_of_processes_per_host", "1 or more"),
+         "HyperParameters.sagemaker_mpi_num_of_processes_per_host", "from 1 to"),
+        (hyper(sagemaker_mpi_num_of_processes_per_host="1" * 5000),
+         "HyperParameters.sagemaker_mpi_num_of_processes_per_host", "from 1 to"),
         (hyper(sagemaker_mpi_custom_mpi_options='-x "A'),
          "HyperParameters.sagemaker_mpi_custom_mpi_options", "close the quotes"),
         (sage(AlgorithmSpecification={"AlgorithmName": "xgboost"}),
@@ -264,3 +266,10 @@ def test_odd_names_become_names_of_kubernetes() -> None:
     found = sage(TrainingJobName="2024_BERT large!")
     assert made(found)["metadata"]["name"] == "job-2024-bert-large"
     assert found.name == "job-2024-bert-large"
+
+
+def test_what_is_wrong_with_the_mpijob_that_it_became_is_told_as_its_field() -> None:
+    """A field that starts with `spec` is none that somebody wrote."""
+    found = azure(resources={"shm_size": "many"})
+    paths = [one.field for one in found.errors]
+    assert paths and all(one.startswith("MPIJob.spec.") for one in paths)
