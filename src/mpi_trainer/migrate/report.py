@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from mpi_trainer.api import bounds
-from mpi_trainer.api.errors import FieldError, Path, field
+from mpi_trainer.api.errors import FieldError, Path, Position, field
 
 Fate = Literal["carried", "changed", "lost"]
 CARRIED: Fate = "carried"
@@ -58,6 +58,8 @@ class Converted(msgspec.Struct, frozen=True):
     errors: tuple[FieldError, ...] = ()
     through: Mapping[str, Any] = {}
     """the MPIJob v2beta1 that a TrainJob was made of; empty for other results"""
+    place: Position | None = None
+    """where the name stands, if it was read from a text"""
 
     @property
     def effort(self) -> str:

@@ -21,7 +21,7 @@ from mpi_trainer.api.yaml.documents import Document
 from mpi_trainer.migrate import azureml, legacy_kinds, sagemaker
 from mpi_trainer.migrate.instances import INSTANCES, Instances
 from mpi_trainer.migrate.legacy import to_v2beta1
-from mpi_trainer.migrate.report import CARRIED, Converted
+from mpi_trainer.migrate.report import CARRIED, Converted, Object
 from mpi_trainer.migrate.trainjob import to_trainjob
 
 replace = msgspec.structs.replace
@@ -31,6 +31,7 @@ MPIJOB: Final = "mpijob"
 TRAINJOB: Final = "trainjob"
 TARGETS: Final = (MPIJOB, TRAINJOB)
 
+Key = tuple[str, str, str]
 Converter = Callable[[Mapping[str, Any], Instances], Converted]
 
 
@@ -62,21 +63,34 @@ def migrated(
 
 
 def together(every: Iterable[Migrated]) -> Migrated:
-    """As one; a second job of one kind, namespace and name is an error."""
+    """As one; what would be a second object of one kind, namespace and name is an error."""
     jobs: list[Converted] = []
     passed: Counter[str] = Counter()
-    taken: set[tuple[str, str]] = set()
+    taken: dict[Key, Converted] = {}
     for one in every:
         passed.update(one.passed)
         for job in one.jobs:
-            key = (job.namespace, job.name)
-            if key in taken and not job.errors:
-                rule = "another description that was given has this name"
-                error = FieldError(("metadata", "name"), DUPLICATE, job.name, rule, "rename one")
-                job = replace(job, objects=(), errors=(error,))
-            taken.add(key)
-            jobs.append(job)
+            keys = [*map(_key, job.objects)]
+            other = next((taken[key] for key in keys if key in taken), None)
+            if other is None:
+                taken.update(dict.fromkeys(keys, job))
+                jobs.append(job)
+            else:
+                jobs.append(replace(job, objects=(), fields=(), errors=(_second(job, other),)))
     return Migrated(tuple(jobs), dict(passed))
+
+
+def _key(made: Object) -> Key:
+    meta = made["metadata"]
+    return made["kind"], meta.get("namespace", ""), meta.get("name") or meta["generateName"]
+
+
+def _second(job: Converted, other: Converted) -> FieldError:
+    at = f" at {other.place}" if other.place else ""
+    rule = f"what it becomes has the name of what `{other.name}`{at} becomes"
+    return FieldError(
+        ("metadata", "name"), DUPLICATE, job.name, rule, "rename one", position=job.place
+    )
 
 
 def converted(
@@ -138,4 +152,5 @@ def _located(document: Document, job: Converted) -> Converted:
         return document.position(error.path)
 
     errors: Sequence[FieldError] = [replace(e, position=place(e)) for e in job.errors]
-    return replace(job, errors=tuple(errors))
+    name = document.position(("metadata", "name"))
+    return replace(job, errors=tuple(errors), place=name)

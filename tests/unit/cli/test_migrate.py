@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -99,14 +101,36 @@ def test_files_are_not_replaced_unless_that_is_asked_for(job: Path, tmp_path: Pa
     assert [path.name for path in out.iterdir()] == ["train.yaml"]
 
 
-def test_two_jobs_that_would_have_one_file_are_told(job: Path, tmp_path: Path) -> None:
-    generated = base()
-    generated["metadata"] = {"generateName": "train-"}
-    (tmp_path / "more.yaml").write_text(yaml.safe_dump(generated))
+def test_two_jobs_that_would_have_one_file_are_told(tmp_path: Path) -> None:
+    for number, name in enumerate(({"name": "train"}, {"generateName": "train-"})):
+        (tmp_path / f"{number}.yaml").write_text(yaml.safe_dump(V1 | {"metadata": name}))
     out = tmp_path / "out"
     with pytest.raises(LocalError, match="two jobs"):
-        run("-f", str(job), "-f", str(tmp_path / "more.yaml"), "--output-dir", str(out))
+        run("-f", str(tmp_path), "--output-dir", str(out))
     assert not out.exists()
+
+
+@pytest.mark.parametrize("second", [{"name": "train"}, {"generateName": "train-"}])
+def test_two_jobs_whose_runtimes_would_be_one_are_told_with_their_places(
+    second: dict[str, str], job: Path, tmp_path: Path
+) -> None:
+    """Applied one after the other, the second would change the first one's pods."""
+    more = tmp_path / "more.yaml"
+    more.write_text(yaml.safe_dump(base() | {"metadata": second}))
+    ended = run("-f", str(job), "-f", str(more))
+    assert ended.return_value == USAGE and ended.stdout == ""
+    (told,) = (one for one in ended.stderr.splitlines() if "Duplicate" in one)
+    assert f"{more}:" in told and f"at {job}:" in told
+
+
+def test_jobs_of_one_name_in_two_namespaces_have_files_of_their_own(tmp_path: Path) -> None:
+    two = [base(), base()]
+    for one, where in zip(two, ("a", "b"), strict=True):
+        one["metadata"]["namespace"] = where
+    out = tmp_path / "out"
+    ended = run("-f", "-", "--output-dir", str(out), data=yaml.safe_dump_all(two))
+    assert ended.return_value == 0, ended.stderr
+    assert sorted(path.name for path in out.iterdir()) == ["a.train.yaml", "b.train.yaml"]
 
 
 def test_one_broken_job_keeps_all_from_being_written(
@@ -142,11 +166,19 @@ def test_a_file_that_cannot_be_read_is_told_with_the_others(job: Path, tmp_path:
     assert job.exists()
 
 
-def test_a_file_without_a_job_is_told() -> None:
-    ended = run("-f", "-", data="apiVersion: v1\nkind: Service\n")
-    assert ended.return_value == USAGE
-    assert "no job to convert" in ended.stderr
-    assert "passed over: 1 Service" in ended.stderr
+def test_a_file_without_a_job_is_told_with_what_would_be_one(tmp_path: Path, job: Path) -> None:
+    service = tmp_path / "service.yaml"
+    service.write_text("apiVersion: v1\nkind: Service\n")
+    made = tmp_path / "made.yaml"
+    made.write_text(run("-f", str(job)).stdout)
+    for words, hint in (
+        (("-f", str(service)), "SageMaker's CreateTrainingJob"),
+        (("-f", str(job), "--to", "mpijob"), "is what `--to mpijob` makes"),
+        (("-f", str(made)), "needs no conversion"),
+    ):
+        with pytest.raises(LocalError, match="no job to convert") as told:
+            run(*words)
+        assert hint in told.value.hint and words[1] in told.value.problem
 
 
 def test_text_of_a_job_does_not_reach_the_terminal_as_commands() -> None:
@@ -173,7 +205,7 @@ def test_a_table_of_machines_is_read(tmp_path: Path) -> None:
     assert "cpu: 9000m" in ended.stdout
 
 
-@pytest.mark.parametrize("words", [(), ("-f", "x.yaml", "report")])
+@pytest.mark.parametrize("words", [(), ("-f", "x.yaml", "report"), ("-f", "")])
 def test_a_wrong_call_is_told(words: tuple[str, ...]) -> None:
     import click
 
@@ -192,3 +224,117 @@ def test_a_place_without_jobs_has_nothing_to_migrate(
         assert json.loads(ended.stdout)["jobs"] == []
     else:
         assert "no jobs" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("job.yaml",), "odh migrate -f job.yaml"),
+        (("-",), "odh migrate -f -"),
+        (("-f", "a.yaml", "b.yaml", "c.yaml"), "its own `-f`"),
+    ],
+)
+def test_files_without_an_option_are_told_how_to_be_given(
+    words: tuple[str, ...], hint: str
+) -> None:
+    """As people type it, and as a shell writes `*.yaml`."""
+    with pytest.raises(LocalError, match="no `-f` stands before") as told:
+        run(*words)
+    assert hint in told.value.hint
+
+
+def test_a_kind_may_be_written_as_kubernetes_has_it(job: Path) -> None:
+    assert run("-f", str(job), "--to", "TrainJob").return_value == 0
+
+
+def test_one_file_that_is_given_twice_is_read_once(job: Path, tmp_path: Path) -> None:
+    (tmp_path / "link.yaml").symlink_to(job)
+    ended = run("-f", str(job), "-f", str(tmp_path), "-f", f"{tmp_path}/../{tmp_path.name}")
+    assert ended.return_value == 0, ended.stderr
+    ended = run("-f", "-", "-f", "-", data=job.read_text())
+    assert ended.return_value == 0, ended.stderr
+
+
+def test_what_was_made_inside_a_folder_is_no_source_of_the_next_run(tmp_path: Path) -> None:
+    (tmp_path / "v1.yaml").write_text(yaml.safe_dump(V1))
+    words = ("-f", str(tmp_path), "--output-dir", str(tmp_path / "new"), "--overwrite")
+    assert [run(*words).return_value for _ in range(2)] == [0, 0]
+    assert "v2beta1" in (tmp_path / "new" / "team.mnist.yaml").read_text()
+
+
+def test_of_a_folder_only_files_that_end_are_read_and_none_of_other_programs(
+    job: Path, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe.yaml")
+    flows = tmp_path / ".github" / "workflows"
+    flows.mkdir(parents=True)
+    (flows / "ci.yml").write_text("on: push\n")
+    assert run("-f", str(tmp_path)).return_value == 0
+    (tmp_path / "gone.yaml").symlink_to(tmp_path / "nowhere")
+    ended = run("-f", str(tmp_path))
+    assert ended.return_value == USAGE and "cannot read" in ended.stderr
+
+
+def test_a_folder_that_cannot_be_listed_is_not_passed_over(
+    job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    scan = os.scandir
+
+    def refusing(path: str) -> Any:
+        if Path(path) == closed:
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    with pytest.raises(LocalError, match=r"cannot list .*closed: Permission denied"):
+        run("-f", str(tmp_path))
+
+
+def test_names_of_files_that_are_no_text_are_shown_and_obeyed_by_no_terminal(
+    tmp_path: Path,
+) -> None:
+    for name in (b"\xff.yaml", b"\x1b[2J.yaml"):
+        path = os.fsdecode(os.fsencode(tmp_path) + b"/" + name)
+        Path(path).write_text("{{")
+        plain = run("-f", path)
+        assert plain.return_value == USAGE and "\x1b" not in plain.stderr
+        (told,) = json.loads(run("-f", path, "-o", "json").stdout)["unread"]
+        assert "\\x" in told
+        assert "cannot read" in run("-f", f"{path}.absent").stderr
+
+
+def test_what_stands_in_the_way_of_the_files_is_told(job: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    (out / "train.yaml").mkdir(parents=True)
+    for folder, words in ((out, "train.yaml is a directory"), (job, "is not a directory")):
+        with pytest.raises(LocalError, match=words) as told:
+            run("-f", str(job), "--output-dir", str(folder), "--overwrite")
+        assert "--output-dir" in told.value.hint
+    assert [one.name for one in out.iterdir()] == ["train.yaml"]
+
+
+def test_a_disk_that_is_full_leaves_what_was_there(
+    job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    run("-f", str(job), "--output-dir", str(out))
+    (out / "train.yaml").write_text("mine")
+
+    def full(path: Path, *_: object) -> None:
+        path.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(LocalError, match=r"cannot write to .*: No space left"):
+        run("-f", str(job), "--output-dir", str(out), "--overwrite")
+    assert [(one.name, one.read_bytes()) for one in out.iterdir()] == [("train.yaml", b"mine")]
+
+
+def test_json_has_no_objects_where_nothing_is_written(job: Path, broken: Path) -> None:
+    """MIG-1: whoever pipes them on does not see the exit code."""
+    words = ("-f", str(job), "-f", str(broken), "-o", "json")
+    assert [one["objects"] for one in json.loads(run(*words).stdout)["jobs"]] == [[], []]
+    kept = json.loads(run(*words, "--keep-going").stdout)["jobs"]
+    assert [len(one["objects"]) for one in kept] == [2, 0]

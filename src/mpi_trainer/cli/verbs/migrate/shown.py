@@ -7,13 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from mpi_trainer.api.errors import line, shorten
+from mpi_trainer.api.kinds import mpijob, trainjob
 from mpi_trainer.api.yaml.written import written
 from mpi_trainer.cli.output import terminal
 from mpi_trainer.cli.verbs.migrate.checked import Checked, Result, place
 from mpi_trainer.migrate.report import Converted, Fate, FieldReport
-from mpi_trainer.migrate.sources import Migrated
+from mpi_trainer.migrate.sources import MPIJOB, Migrated, Target
 from mpi_trainer.plan.migrated_pods import PodDifference
 
 COLUMNS = ("FIELD", "RESULT", "WHERE", "NOTE")
@@ -26,6 +28,18 @@ def documents(jobs: Sequence[Converted]) -> Iterator[str]:
         for made in job.objects:
             yield head + written(made)
             head = ""
+
+
+def why_none(found: Migrated, to: Target | None) -> str:
+    """A hint for somebody whose files hold no job to convert."""
+    if to == MPIJOB and mpijob.KIND in found.passed:
+        return "An MPIJob v2beta1 is what `--to mpijob` makes. Leave that out to get a TrainJob."
+    if trainjob.KIND in found.passed:
+        return "A TrainJob is what others become, and needs no conversion."
+    return (
+        "MPIJobs, SageMaker's CreateTrainingJob, and command jobs of Azure ML with "
+        "`distribution` are converted."
+    )
 
 
 def say_report(found: Migrated, unread: Sequence[str], results: Checked) -> None:
@@ -86,9 +100,11 @@ def _sides(one: PodDifference) -> str:
     return f"{before} before, {after} after"
 
 
-def as_json(found: Migrated, unread: Sequence[str], results: Checked) -> str:
+def as_json(found: Migrated, unread: Sequence[str], results: Checked, *, whole: bool) -> str:
+    """With the objects only where all of them are to be written."""
+    told = found.jobs if whole else [replace(job, objects=()) for job in found.jobs]
     data = {
-        "jobs": [_job(job, results.get(place(job))) for job in found.jobs],
+        "jobs": [_job(job, None if job.errors else results.get(place(job))) for job in told],
         "unread": list(unread),
         "passedOver": dict(found.passed),
     }

@@ -1,7 +1,8 @@
 """Files of converted jobs: all of them, or none.
 
 Guarantee: what is there is not replaced unless that was asked for, and a file is never half
-written. Danger: between the first and the last rename a crash leaves new files beside old ones.
+written. Danger: between the first and the last rename a crash or a full disk leaves new files
+beside old ones.
 """
 
 from __future__ import annotations
@@ -19,10 +20,16 @@ from mpi_trainer.migrate.report import Converted
 
 def check_folder(folder: str, jobs: Sequence[Converted], *, overwrite: bool) -> list[Path]:
     """The file of each job; LocalError where one is there already, or two jobs have one file."""
+    where = Path(folder)
+    if where.exists() and not where.is_dir():
+        raise LocalError(f"{folder} is not a directory", "Give another `--output-dir`.")
     paths = [Path(folder) / file_name(job) for job in jobs]
     twice = next((path for path, count in Counter(paths).items() if count > 1), None)
     if twice is not None:
         raise LocalError(f"two jobs would be written to {twice}", "Rename one of them.")
+    inner = next((path for path in paths if path.is_dir() and not path.is_symlink()), None)
+    if inner is not None:
+        raise LocalError(f"{inner} is a directory", "Remove it, or give another `--output-dir`.")
     there = [str(path) for path in paths if path.exists() or path.is_symlink()]
     if there and not overwrite:
         raise LocalError(
@@ -40,6 +47,17 @@ def file_name(job: Converted) -> str:
 
 
 def write(jobs: Sequence[Converted], paths: Sequence[Path]) -> None:
+    folder = paths[0].parent
+    try:
+        _write(jobs, paths)
+    except OSError as error:
+        raise LocalError(
+            f"cannot write to {folder}: {error.strerror}", "Give another `--output-dir`."
+        ) from error
+    terminal.say(f"wrote {len(paths)} {'file' if len(paths) == 1 else 'files'} to {folder}")
+
+
+def _write(jobs: Sequence[Converted], paths: Sequence[Path]) -> None:
     paths[0].parent.mkdir(parents=True, exist_ok=True)
     mark = secrets.token_hex(4)
     new = [path.with_name(f".{path.name}.{mark}") for path in paths]
@@ -51,6 +69,3 @@ def write(jobs: Sequence[Converted], paths: Sequence[Path]) -> None:
     finally:
         for path in new:
             path.unlink(missing_ok=True)
-    terminal.say(
-        f"wrote {len(paths)} {'file' if len(paths) == 1 else 'files'} to {paths[0].parent}"
-    )
