@@ -338,3 +338,18 @@ def test_json_has_no_objects_where_nothing_is_written(job: Path, broken: Path) -
     assert [one["objects"] for one in json.loads(run(*words).stdout)["jobs"]] == [[], []]
     kept = json.loads(run(*words, "--keep-going").stdout)["jobs"]
     assert [len(one["objects"]) for one in kept] == [2, 0]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        yaml.safe_dump(AZURE) + "? " + "x" * 50_000 + "\n: 1\n",
+        json.dumps(base() | {"metadata": {"name": "x" * 50_000}}),
+        json.dumps({"apiVersion": "v1", "kind": "x" * 50_000}),
+        json.dumps(AZURE | {"inputs": {"n\x1b[2J" + "x" * 900: 1}, "command": "train"}),
+    ],
+)
+def test_a_name_of_many_characters_does_not_make_the_report_large(odd: str, job: Path) -> None:
+    """150 kB with one such field and 2000 others became 100 MB."""
+    ended = run("-f", str(job), "-f", "-", data=odd)
+    assert len(ended.stderr) < 20_000 and "\x1b" not in ended.stderr

@@ -19,6 +19,8 @@ from mpi_trainer.migrate.sources import MPIJOB, Migrated, Target
 from mpi_trainer.plan.migrated_pods import PodDifference
 
 COLUMNS = ("FIELD", "RESULT", "WHERE", "NOTE")
+LONGEST = 200
+"""characters of a cell, or of a name: one of a megabyte would widen every line of a table"""
 FATES: dict[Fate, str] = {"carried": "carried", "changed": "changed", "lost": "not carried"}
 
 
@@ -50,12 +52,12 @@ def say_report(found: Migrated, unread: Sequence[str], results: Checked) -> None
         if place(job) in results and not job.errors:
             _say_result(results[place(job)])
     if found.passed:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(found.passed.items()))
+        kinds = ", ".join(f"{count} {_cut(kind)}" for kind, count in sorted(found.passed.items()))
         terminal.say(terminal.inert(f"passed over: {kinds}"))
 
 
 def _say_job(job: Converted) -> None:
-    title = f"{job.kind} {job.name or 'without a name'} ({job.api_version})"
+    title = f"{_cut(job.kind)} {_cut(job.name) or 'without a name'} ({_cut(job.api_version)})"
     if job.errors:
         terminal.say(terminal.inert(f"{title}: cannot be converted"))
         for error in job.errors:
@@ -74,12 +76,17 @@ def _say_job(job: Converted) -> None:
 
 def _row(one: FieldReport) -> tuple[str, ...]:
     field = f"{one.of} {one.field}" if one.of else one.field
-    return (field or "-", FATES[one.fate], one.to or "-", one.note)
+    return (_cut(field) or "-", FATES[one.fate], one.to or "-", _cut(one.note))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def _say_result(result: Result) -> None:
     for text in result.refusals:
-        terminal.say(f"{terminal.bad('error')}: the cluster would refuse it: {text}")
+        said = terminal.inert(text)
+        terminal.say(f"{terminal.bad('error')}: the cluster would refuse it: {said}")
     known = [one for one in result.differences if one.known]
     for one in result.differences:
         if not one.known:
