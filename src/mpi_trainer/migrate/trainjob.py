@@ -74,7 +74,7 @@ def _unchanged(data: Mapping[str, Any], errors: tuple[FieldError, ...]) -> Conve
     meta = meta if isinstance(meta, Mapping) else {}
     name = meta.get("name") or meta.get("generateName")
     return Converted(
-        str(data.get("kind")), str(data.get("apiVersion")), str(name or ""),
+        str(data.get("kind")), str(data.get("apiVersion") or ""), str(name or ""),
         str(meta.get("namespace") or ""), errors=errors,
     )  # fmt: skip
 

@@ -169,12 +169,15 @@ def test_a_file_that_cannot_be_read_is_told_with_the_others(job: Path, tmp_path:
 def test_a_file_without_a_job_is_told_with_what_would_be_one(tmp_path: Path, job: Path) -> None:
     service = tmp_path / "service.yaml"
     service.write_text("apiVersion: v1\nkind: Service\n")
+    slip = tmp_path / "slip.yaml"
+    slip.write_text(yaml.safe_dump(base() | {"kind": "MPIjob"}))
     made = tmp_path / "made.yaml"
     made.write_text(run("-f", str(job)).stdout)
     for words, hint in (
         (("-f", str(service)), "SageMaker's CreateTrainingJob"),
         (("-f", str(job), "--to", "mpijob"), "is what `--to mpijob` makes"),
         (("-f", str(made)), "needs no conversion"),
+        (("-f", str(slip)), "Write `kind: MPIJob`"),
     ):
         with pytest.raises(LocalError, match="no job to convert") as told:
             run(*words)
@@ -353,3 +356,14 @@ def test_a_name_of_many_characters_does_not_make_the_report_large(odd: str, job:
     """150 kB with one such field and 2000 others became 100 MB."""
     ended = run("-f", str(job), "-f", "-", data=odd)
     assert len(ended.stderr) < 20_000 and "\x1b" not in ended.stderr
+
+
+def test_a_list_of_jobs_is_read_as_the_api_server_writes_it() -> None:
+    data = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJobList", "items": [base()]}
+    ended = run("-f", "-", data=json.dumps(data))
+    assert ended.return_value == 0 and "kind: TrainJob" in ended.stdout
+
+
+def test_a_job_without_a_version_is_called_that() -> None:
+    bare = {key: value for key, value in base().items() if key != "apiVersion"}
+    assert "MPIJob train (no apiVersion)" in run("-f", "-", data=json.dumps(bare)).stderr

@@ -36,6 +36,7 @@ _SPACE = dict.fromkeys(map(ord, "\t\n\r"))
 _CORE = "tag:yaml.org,2002:"
 _SCALAR_TAGS = frozenset(_CORE + name for name in ("int", "float", "bool", "null", "timestamp"))
 _QUOTE = "put it in quotes"
+_LISTS = ("List", "MPIJobList", "TrainJobList")
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -84,9 +85,10 @@ def parse(text: str, source: str) -> tuple[Document, ...]:
 
 
 def items(document: Document) -> list[Document]:
-    """What a `List` holds, as `kubectl get -o yaml` prints one; any other document by itself."""
+    """What a `List` holds, as `kubectl get -o yaml` prints one, or one of jobs, as an API server
+    answers; any other document by itself."""
     listed = document.data.get("items")
-    if document.data.get("kind") != "List" or not isinstance(listed, list):
+    if document.data.get("kind") not in _LISTS or not isinstance(listed, list):
         return [document]
     _, _, place = document.positions.parts["items"]
     return [

@@ -52,7 +52,13 @@ class _Verbs(LazyGroup):
 @click.option("--keep-going", is_flag=True, help="Write what can be converted, if not all can.")
 @click.option("--check", is_flag=True, help="Compare the pods of both; ask the cluster, if any.")
 @click.option("--instances", metavar="FILE", help="Resources of machine types: YAML.")
-@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["yaml", "json"]),
+    default="yaml",
+    help="What goes to stdout: the objects, or as JSON the report too.",
+)
 @options.namespace
 @click.pass_context
 def command(  # noqa: PLR0913 - the options of the command

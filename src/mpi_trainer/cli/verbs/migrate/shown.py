@@ -21,6 +21,7 @@ from mpi_trainer.plan.migrated_pods import PodDifference
 COLUMNS = ("FIELD", "RESULT", "WHERE", "NOTE")
 LONGEST = 200
 """characters of a cell, or of a name: one of a megabyte would widen every line of a table"""
+_SLIPS = ("mpijob", "mpijobs", "mpi-job")
 FATES: dict[Fate, str] = {"carried": "carried", "changed": "changed", "lost": "not carried"}
 
 
@@ -36,6 +37,9 @@ def why_none(found: Migrated, to: Target | None) -> str:
     """A hint for somebody whose files hold no job to convert."""
     if to == MPIJOB and mpijob.KIND in found.passed:
         return "An MPIJob v2beta1 is what `--to mpijob` makes. Leave that out to get a TrainJob."
+    slip = next((kind for kind in found.passed if kind.lower() in _SLIPS), "")
+    if slip and slip != mpijob.KIND:
+        return f"Write `kind: {mpijob.KIND}`, as Kubernetes has it."
     if trainjob.KIND in found.passed:
         return "A TrainJob is what others become, and needs no conversion."
     return (
@@ -57,7 +61,8 @@ def say_report(found: Migrated, unread: Sequence[str], results: Checked) -> None
 
 
 def _say_job(job: Converted) -> None:
-    title = f"{_cut(job.kind)} {_cut(job.name) or 'without a name'} ({_cut(job.api_version)})"
+    name, version = _cut(job.name) or "without a name", _cut(job.api_version) or "no apiVersion"
+    title = f"{_cut(job.kind)} {name} ({version})"
     if job.errors:
         terminal.say(terminal.inert(f"{title}: cannot be converted"))
         for error in job.errors:
