@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import yaml
 from click.testing import CliRunner, Result
@@ -210,8 +211,6 @@ def test_a_table_of_machines_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", [(), ("-f", "x.yaml", "report"), ("-f", "")])
 def test_a_wrong_call_is_told(words: tuple[str, ...]) -> None:
-    import click
-
     with pytest.raises(click.UsageError):
         run(*words)
 
@@ -318,21 +317,50 @@ def test_what_stands_in_the_way_of_the_files_is_told(job: Path, tmp_path: Path) 
     assert [one.name for one in out.iterdir()] == ["train.yaml"]
 
 
-def test_a_disk_that_is_full_leaves_what_was_there(
-    job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (OSError(28, "No space left on device"), "cannot write to .*: No space left"),
+        (KeyboardInterrupt(), None),
+    ],
+)
+def test_a_full_disk_or_an_interrupt_leaves_what_was_there(
+    fault: BaseException,
+    told: str | None,
+    job: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     out = tmp_path / "out"
     run("-f", str(job), "--output-dir", str(out))
     (out / "train.yaml").write_text("mine")
 
-    def full(path: Path, *_: object) -> None:
+    def half(path: Path, *_: object) -> None:
         path.write_bytes(b"half")
-        raise OSError(28, "No space left on device")
+        raise fault
 
-    monkeypatch.setattr(Path, "write_text", full)
-    with pytest.raises(LocalError, match=r"cannot write to .*: No space left"):
+    monkeypatch.setattr(Path, "write_text", half)
+    expected = LocalError if told else (KeyboardInterrupt, click.Abort)
+    with pytest.raises(expected, match=told):
         run("-f", str(job), "--output-dir", str(out), "--overwrite")
     assert [(one.name, one.read_bytes()) for one in out.iterdir()] == [("train.yaml", b"mine")]
+
+
+def test_a_link_in_the_way_is_replaced_and_what_it_points_to_is_not(
+    job: Path, tmp_path: Path
+) -> None:
+    precious, out = tmp_path / "precious", tmp_path / "out"
+    out.mkdir()
+    for there in (False, True):
+        if there:
+            precious.write_text("mine")
+        (out / "train.yaml").unlink(missing_ok=True)
+        (out / "train.yaml").symlink_to(precious)
+        with pytest.raises(LocalError, match="there already"):
+            run("-f", str(job), "--output-dir", str(out))
+        run("-f", str(job), "--output-dir", str(out), "--overwrite")
+        assert precious.exists() is there and not (out / "train.yaml").is_symlink()
+    assert precious.read_text() == "mine"
 
 
 def test_json_has_no_objects_where_nothing_is_written(job: Path, broken: Path) -> None:
