@@ -17,7 +17,7 @@ import msgspec
 from aiohttp import web
 
 from mpi_trainer.server import bodies, forgery, multipart, problems, static_files
-from mpi_trainer.server.callers import Caller, Callers, Loopback
+from mpi_trainer.server.callers import LOGINS, Caller, Callers, Loopback
 from mpi_trainer.server.calls import AT_ONCE, Calls, call_of, live_call_of, query_of
 from mpi_trainer.server.endpoint import JSON, LARGEST_BODY, TEXT, Answer, Call, Endpoint
 from mpi_trainer.server.endpoints import ENDPOINTS, STREAMS
@@ -147,7 +147,9 @@ class HttpAsked:
         self.job = request.match_info.get("name", "")
 
     def caller(self, callers: Callers) -> Caller:
-        return callers.caller(self._request.headers, self._request.cookies)
+        headers = self._request.headers
+        twice = any(len(headers.getall(name, ())) > 1 for name in LOGINS)
+        return callers.caller({} if twice else headers, self._request.cookies)
 
     async def call(self, endpoint: Endpoint, caller: Caller) -> Call:
         request = self._request

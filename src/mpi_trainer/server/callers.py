@@ -37,6 +37,8 @@ from mpi_trainer.server.prometheus import Prometheus, PrometheusSettings
 from mpi_trainer.server.rates import Rate, RateLimit
 
 FORWARDED: Final = "X-Forwarded-Access-Token"
+LOGINS: Final = ("Authorization", FORWARDED)
+"""headers that name a caller: of two that were sent, nobody knows which one is meant"""
 MOST_CALLERS: Final = 1000
 BELIEVED_SECONDS: Final = 600.0
 """for which the cluster's word that it knows a token is believed"""

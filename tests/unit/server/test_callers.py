@@ -7,6 +7,8 @@ import time
 from typing import cast
 
 import pytest
+from aiohttp.test_utils import make_mocked_request
+from multidict import CIMultiDict
 
 from mpi_trainer.kube.config import Config
 from mpi_trainer.kube.credentials import Fixed
@@ -14,6 +16,7 @@ from mpi_trainer.kube.trust import Trust
 from mpi_trainer.sdk.backends.cluster.backend import ClusterBackend
 from mpi_trainer.sdk.backends.local.backend import LocalBackend
 from mpi_trainer.server import callers
+from mpi_trainer.server.app import HttpAsked
 from mpi_trainer.server.callers import FORWARDED, Caller, Loopback, PassedOn, with_token
 from mpi_trainer.server.problems import Refused
 
@@ -113,6 +116,21 @@ def test_a_forwarded_token_counts_only_behind_a_proxy() -> None:
         PassedOn(OWN).caller(headers, {})
     both = headers | bearer("mine")
     assert token_of(PassedOn(OWN, forwarded=True).caller(both, {})) == "Bearer mine"
+
+
+@pytest.mark.parametrize("name", ["authorization", FORWARDED])
+def test_of_two_logins_in_one_request_none_counts(name: str) -> None:
+    """As over gRPC: a proxy may have checked the other one."""
+    known = PassedOn(OWN, forwarded=True)
+    given = ("Bearer one", "Bearer two") if name == "authorization" else ("one", "two")
+    for sent in (given[:1], given):
+        headers = CIMultiDict((name, value) for value in sent)
+        asked = HttpAsked(make_mocked_request("GET", "/api/v1/jobs", headers))
+        if len(sent) == 1:
+            assert token_of(asked.caller(known)) == "Bearer one"
+        else:
+            with pytest.raises(Refused, match="no login"):
+                asked.caller(known)
 
 
 @pytest.mark.parametrize(
