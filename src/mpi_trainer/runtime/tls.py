@@ -9,18 +9,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 import ssl
 from pathlib import Path
+
+from cryptography import x509
 
 EVERY_SECONDS = 5.0
 log = logging.getLogger(__name__)
 
 
 class ServerCertificate:
-    """A server context whose certificate can be replaced."""
+    """A server context whose certificate can be replaced.
+
+    `ends` is when the one that is shown expires, in epoch seconds, and not a number before there
+    is one."""
 
     def __init__(self) -> None:
+        self.ends = math.nan
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         self._pair: tuple[bytes, bytes] | None = None
@@ -39,7 +46,16 @@ class ServerCertificate:
             file.flush()
             self.context.load_cert_chain(f"/proc/self/fd/{file.fileno()}")
         self._pair = pair
+        self.ends = _end(certificate)
         return True
+
+
+def _end(certificate: bytes) -> float:
+    """Not a number where x509 is stricter than TLS: such a certificate serves all the same."""
+    try:
+        return x509.load_pem_x509_certificate(certificate).not_valid_after_utc.timestamp()
+    except ValueError:
+        return math.nan
 
 
 async def follow_folder(folder: Path, shown: ServerCertificate) -> None:

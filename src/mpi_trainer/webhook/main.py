@@ -36,7 +36,7 @@ from mpi_trainer.runtime.tls import ServerCertificate, follow_folder
 from mpi_trainer.webhook import concurrency
 from mpi_trainer.webhook.certificate_renewal import CertificateNames, CertificateRenewal
 from mpi_trainer.webhook.endpoints import Endpoints, app
-from mpi_trainer.webhook.metrics import middleware
+from mpi_trainer.webhook.metrics import middleware, watch_certificate
 from mpi_trainer.webhook.server_checks import SECONDS, ServerChecks
 
 _KUEUE = Request("GET", "/apis/kueue.x-k8s.io", timeout=5.0, tries=1)
@@ -106,6 +106,7 @@ async def _serve(flags: argparse.Namespace) -> None:
         )
         served = app(endpoints)
         served.middlewares.append(middleware(metrics.registry))
+        watch_certificate(metrics.registry, certificate)
         if flags.client_ca:
             concurrency.ask_for_certificates(certificate.context, flags.client_ca)
             served.middlewares.append(concurrency.known_callers(flags.client_name))

@@ -9,6 +9,8 @@ from aiohttp import web
 from aiohttp.typedefs import Middleware
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from mpi_trainer.runtime.tls import ServerCertificate
+
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
@@ -50,3 +52,13 @@ def middleware(registry: CollectorRegistry) -> Middleware:
             total.labels(path, str(code)).inc()
 
     return measured
+
+
+def watch_certificate(registry: CollectorRegistry, certificate: ServerCertificate) -> None:
+    """Says when the certificate ends that admission shows now, read when it is asked for."""
+    ends = Gauge(
+        "webhook_certificate_expiration_timestamp_seconds",
+        "When the certificate of admission expires.",
+        registry=registry,
+    )
+    ends.set_function(lambda: certificate.ends)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
+import math
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from mpi_trainer.runtime import tls
 from mpi_trainer.runtime.certificates import Pair, first_chain
 from mpi_trainer.runtime.tls import ServerCertificate, follow_folder
+from mpi_trainer.webhook.metrics import watch_certificate
 from tests.sim.waiting import until
 
 
@@ -53,3 +56,21 @@ def test_a_pair_is_shown_when_it_is_whole_and_renewed_while_we_serve(
         following.cancel()
 
     asyncio.run(asyncio.wait_for(script(), 20))
+
+
+def test_metrics_say_when_the_certificate_ends_that_is_shown_now() -> None:
+    """OBS-1: what the alert on an old certificate reads."""
+    registry, shown = CollectorRegistry(), ServerCertificate()
+    watch_certificate(registry, shown)
+
+    def ends() -> float:
+        return registry.get_sample_value("webhook_certificate_expiration_timestamp_seconds") or 0.0
+
+    assert math.isnan(ends()), "before there is one, no alert"
+    one = pair()
+    shown.show(one.certificate, one.key)
+    assert ends() == one.parsed.not_valid_after_utc.timestamp()
+    now = datetime.now(UTC) + timedelta(days=30)
+    other = first_chain(("webhook.svc",), now).server
+    shown.show(other.certificate, other.key)
+    assert ends() == other.parsed.not_valid_after_utc.timestamp() > now.timestamp()
