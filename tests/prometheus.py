@@ -6,9 +6,7 @@ container and no GPU is behind them. Prometheus, its scraping, storage and queri
 
 from __future__ import annotations
 
-import shutil
 import subprocess
-import tempfile
 import threading
 import time
 import urllib.request
@@ -19,13 +17,10 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
-import pytest
 
 from tests.api.running import free_port
 from tests.cluster import eventually
-from tools.cluster.paths import cache_root
-
-FOLDER = cache_root() / "prometheus"
+from tests.prometheus_package import program
 
 
 class Pod(msgspec.Struct, frozen=True):
@@ -38,26 +33,6 @@ class Pod(msgspec.Struct, frozen=True):
     memory: int
     gpu: float | None = None
     exported: bool = False
-
-
-def program() -> Path:
-    """Prometheus, fetched and unpacked once; the test is skipped where it cannot be had."""
-    installed = shutil.which("prometheus")
-    found = Path(installed) if installed else FOLDER / "usr/bin/prometheus"
-    if found.exists():
-        return found
-    FOLDER.parent.mkdir(parents=True, exist_ok=True)
-    if not (shutil.which("apt-get") and shutil.which("dpkg")):
-        pytest.skip("there is no Debian package of Prometheus here")
-    with tempfile.TemporaryDirectory(dir=FOLDER.parent) as folder:
-        fetch = ["apt-get", "download", "-qq", "-o", "APT::Sandbox::User=root", "prometheus"]
-        if subprocess.run(fetch, cwd=folder, check=False).returncode:
-            pytest.skip("the Debian package of Prometheus cannot be fetched")
-        (package,) = Path(folder).glob("prometheus_*.deb")
-        unpacked = Path(folder, "unpacked")
-        subprocess.run(["dpkg", "-x", str(package), str(unpacked)], check=True)
-        shutil.move(unpacked, FOLDER)
-    return found
 
 
 def page(pods: tuple[Pod, ...]) -> str:
@@ -102,7 +77,7 @@ def prometheus(pods: tuple[Pod, ...], folder: Path) -> Iterator[str]:
             f"[{{targets: ['127.0.0.1:{source}']}}]}}\n"
         )
         words = [
-            str(program()),
+            str(program("prometheus")),
             f"--config.file={folder}/prometheus.yml",
             f"--storage.tsdb.path={folder}/data",
             f"--web.listen-address=127.0.0.1:{port}",
