@@ -49,6 +49,7 @@ lint: setup
 	$(BIN)/python -m tools.crds --check
 	$(BIN)/python -m tools.dashboardtypes --check
 	$(BIN)/python -m tools.protos --check
+	$(BIN)/python -m tools.monitoring --check
 
 unit: setup
 	@rm -rf .coverage-data
@@ -188,8 +189,9 @@ docs: setup ## Write docs/sdk.md, docs/cli.md, docs/openapi.json with its types 
 image-digests: setup ## Pin the public images below ours to what their tags stand for now
 	$(BIN)/python -m tools.imagebases
 
-manifests: setup ## Write the definitions of our kinds anew, from their types
+manifests: setup ## Write the definitions of our kinds, dashboards and alerts anew, from the code
 	$(BIN)/python -m tools.crds
+	$(BIN)/python -m tools.monitoring
 
 pod-schema: ## Write the list of pod fields anew, from the Kubernetes API's Go types
 	cd tools/podschema && go run . > ../../tests/unit/local/pod-schema.txt

@@ -128,6 +128,11 @@ class PresentJobs(Collector):
         yield from ()
 
 
+class PresentTrainJobs(PresentJobs):
+    def __init__(self, jobs: Jobs, leading: Callable[[], bool]) -> None:
+        super().__init__("kubeflow_trainer_trainjobs", "TrainJob", jobs, leading)
+
+
 class PresentMPIJobs(PresentJobs):
     """Also under the names that were specified, in spite of their suffix."""
 

@@ -11,8 +11,8 @@ from mpi_trainer.runtime.job_metrics import (
     DURATIONS,
     STARTS,
     MPIJobMetrics,
-    PresentJobs,
     PresentMPIJobs,
+    PresentTrainJobs,
 )
 from mpi_trainer.runtime.metrics import Metrics
 from mpi_trainer.runtime.partial import Meta
@@ -152,9 +152,7 @@ def test_running_and_queued_are_present_numbers_and_follow_the_store() -> None:
 
 def test_only_the_replica_that_leads_says_how_many_jobs_there_are() -> None:
     metrics, leads = Metrics(), [False]
-    jobs = PresentJobs(
-        "kubeflow_trainer_trainjobs", "TrainJob", [stored("a", "Running")], lambda: leads[0]
-    )
+    jobs = PresentTrainJobs([stored("a", "Running")], lambda: leads[0])
     metrics.registry.register(jobs)
     where = {"namespace": "a", "state": "Running"}
     assert metrics.registry.get_sample_value("kubeflow_trainer_trainjobs", where) is None

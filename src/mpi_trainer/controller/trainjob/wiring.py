@@ -31,7 +31,7 @@ from mpi_trainer.controller.wiring import Loop, Shared, kept_reflectors, workers
 from mpi_trainer.kube.resources import JOBSETS, PODS, TRAINJOBS, Resource
 from mpi_trainer.render.frame import Facts
 from mpi_trainer.runtime.freshness import Freshness
-from mpi_trainer.runtime.job_metrics import PresentJobs, TrainJobMetrics
+from mpi_trainer.runtime.job_metrics import PresentTrainJobs, TrainJobMetrics
 from mpi_trainer.runtime.partial import Key
 from mpi_trainer.runtime.reflector import Reflector
 
@@ -43,8 +43,7 @@ def loop(flags: Flags, shared: Shared, stores: Stores) -> Loop:
     freshness: Freshness[Key, Resource] = Freshness(
         {TRAINJOBS: stores.trainjobs, JOBSETS: stores.jobsets, **stores.kept}, time.monotonic
     )
-    present = PresentJobs("kubeflow_trainer_trainjobs", KIND, stores.trainjobs, shared.leading)
-    shared.metrics.registry.register(present)
+    shared.metrics.registry.register(PresentTrainJobs(stores.trainjobs, shared.leading))
     memories = JobMemories()
     client, writer = shared.client, shared.writer
     dependents = Dependents(writer, memories, shared.scripts, KIND, flags.ssh_key_type)
