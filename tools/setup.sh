@@ -60,6 +60,8 @@ if [ "$kind" = dev ]; then
     command -v shellcheck >/dev/null || packages="$packages shellcheck"
     command -v busybox >/dev/null || packages="$packages busybox"
     command -v cc >/dev/null || packages="$packages gcc libc6-dev"
+    # Argo CD's scripts are tried with it.
+    ! root || command -v lua5.1 >/dev/null || packages="$packages lua5.1"
     # Faults in the network are for root's pods only.
     ! root || command -v nft >/dev/null || packages="$packages nftables"
 fi
