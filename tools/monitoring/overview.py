@@ -11,7 +11,7 @@ from typing import Final
 from tools.monitoring.grafana import Dashboard, Panel, Query, Row, Variable
 from tools.monitoring.sources import OURS, RANGE
 
-PODS: Final = 'namespace="$namespace",pod=~"$mpijob-(worker-[0-9]+|launcher.*)"'
+PODS: Final = 'namespace="$namespace",pod=~"$mpijob-(worker-[0-9]+|launcher(-[a-z0-9]+)?)"'
 _EXPORTED: Final = PODS.replace("namespace=", "exported_namespace=").replace(
     "pod=", "exported_pod="
 )
@@ -107,10 +107,7 @@ _JOB: Final = Row(
         Panel(
             "Workers",
             (
-                Query(
-                    "max by (pod, node) "
-                    f'(kube_pod_info{{namespace="$namespace",{_OWNED},created_by_name="$mpijob"}})'
-                ),
+                Query(f"max by (pod, node) (kube_pod_info{{{PODS}}})"),
                 Query(f"max by (pod, phase) (kube_pod_status_phase{{{PODS}}} == 1)"),
                 Query(f'max by (pod) (kube_pod_status_ready{{{PODS},condition="true"}})', "ready"),
                 Query(

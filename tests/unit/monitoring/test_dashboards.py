@@ -17,7 +17,7 @@ from tests.unit.monitoring.series import END, HEALTHY, cluster
 from tools.monitoring import __main__ as made
 from tools.monitoring.alerts import ALERTS
 from tools.monitoring.grafana import COLUMNS, Dashboard
-from tools.monitoring.overview import OVERVIEW
+from tools.monitoring.overview import OVERVIEW, PODS
 from tools.monitoring.sources import OTHERS, OURS, TARGET
 
 _CHOICES = [
@@ -160,3 +160,38 @@ def test_every_dashboard_is_in_the_config_map() -> None:
     (config_map,) = kustomization["configMapGenerator"]
     assert config_map["files"] == [f"{one.uid}.json" for one in made.DASHBOARDS]
     assert kustomization["generatorOptions"]["labels"] == {"grafana_dashboard": "1"}
+
+
+def test_queries_find_the_services_whose_metrics_are_read() -> None:
+    """The name of a Service is the `job` of what Prometheus reads there."""
+    pattern = re.search('"(.*)"', OURS)
+    assert pattern is not None
+    for file in ("base", "webhook"):
+        service = yaml.safe_load((made.FOLDER.parent / file / "service.yaml").read_text())
+        assert "metrics" in {port["name"] for port in service["spec"]["ports"]}
+        assert re.fullmatch(pattern[1], service["metadata"]["name"])
+
+
+def test_series_about_jobs_keep_the_namespace_of_the_jobs() -> None:
+    """Prometheus' operator would write our pod's namespace over it."""
+    monitors = yaml.safe_load_all((made.FOLDER / "service-monitor.yaml").read_text())
+    (endpoint,) = next(monitors)["spec"]["endpoints"]
+    assert endpoint["honorLabels"] is True
+
+
+@pytest.mark.parametrize(
+    ("pod", "shown"),
+    [
+        ("train-worker-0", True),
+        ("train-worker-12", True),
+        ("train-launcher-x7k2p", True),
+        ("train-launcher", True),
+        ("train-worker-0-worker-0", False),
+        ("train-launcher-a-worker-0", False),
+        ("other-train-worker-0", False),
+    ],
+)
+def test_pods_of_a_job_are_shown_and_no_others(pod: str, shown: bool) -> None:
+    pattern = re.search('pod=~"(.*)"', filled(PODS))
+    assert pattern is not None
+    assert bool(re.fullmatch(pattern[1], pod)) is shown
