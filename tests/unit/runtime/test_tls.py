@@ -74,3 +74,11 @@ def test_metrics_say_when_the_certificate_ends_that_is_shown_now() -> None:
     other = first_chain(("webhook.svc",), now).server
     shown.show(other.certificate, other.key)
     assert ends() == other.parsed.not_valid_after_utc.timestamp() > now.timestamp()
+
+
+def test_a_certificate_whose_end_cannot_be_read_is_shown_all_the_same() -> None:
+    """OpenSSL takes its own form of PEM, which x509 does not know."""
+    shown, one = ServerCertificate(), pair()
+    assert shown.show(one.certificate.replace(b" CERTIFICATE", b" TRUSTED CERTIFICATE"), one.key)
+    assert shown.ready
+    assert math.isnan(shown.ends)
