@@ -19,7 +19,7 @@ from tools.cluster.errors import ClusterError
 
 
 @contextmanager
-def locked(path: Path, purpose: str, wait_seconds: float = 1800.0) -> Iterator[None]:
+def locked(path: Path, purpose: str, wait_seconds: float = 3600.0) -> Iterator[None]:
     """Hold the lock at `path`; wait for its holder, say for whom, and give up in the end."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+") as file:
