@@ -10,17 +10,20 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.local.odh import Run, run, until
+from tests.local.odh import ODH, Run, run
+from tests.pages import ROOT
 from tools.examples import EXAMPLES
 
-STEPS, EVERY = 60, 10
+STEPS, EVERY = 40, 10
 STEP = re.compile(r"step (\d+)/\d+ loss (\S+)")
+PROGRAMS = re.findall(r"```python\n(.*?)```", (ROOT / "docs/checkpoints.md").read_text(), re.DOTALL)
 BEGUN = re.compile(r"attempt (\d+) begins after step (\d+)")
 
 pytestmark = pytest.mark.timeout(120)
@@ -76,7 +79,7 @@ def test_a_killed_rank_costs_at_most_one_interval_and_changes_no_loss(tmp_path: 
     assert [*undisturbed] == [*range(1, STEPS + 1)]
 
     killed = Run("run", *job(tmp_path / "killed", "--pause", "0.02", backoffLimit=1))
-    killed.until_printed(f"step 34/{STEPS}")
+    killed.until_printed(f"step 24/{STEPS}")
     os.kill(killed.pids("train.py")[-1], signal.SIGKILL)
     ended = killed.end()
     assert ended.returncode == 0, ended.stdout + ended.stderr
@@ -86,3 +89,47 @@ def test_a_killed_rank_costs_at_most_one_interval_and_changes_no_loss(tmp_path: 
     assert 0 <= reached - int(resumed) <= EVERY
     assert [*losses(after)] == [*range(int(resumed) + 1, STEPS + 1)]
     assert losses(ended.stdout) == undisturbed
+
+
+def test_a_job_that_is_told_to_end_saves_the_step_it_is_at(tmp_path: Path) -> None:
+    """CTL-11: by MPICH, whose mpirun leaves the ranks the grace period."""
+    options = ("--every", "1000", "--pause", "0.02")
+    told = Run("run", "--mpi", "mpich", *job(tmp_path, *options))
+    told.until_printed("step 12/")
+    told.signal(signal.SIGTERM)
+    ended = told.end()
+    (stopped,) = re.findall(r"stopped after step (\d+), which is saved", ended.stdout)
+    (saved,) = (tmp_path / "checkpoints").glob("step-*")
+    assert int(saved.name.split("-")[1]) == int(stopped) == max(losses(ended.stdout)) < STEPS
+    assert (saved / "complete").exists()
+
+
+def python(folder: Path) -> str:
+    """What program.py prints."""
+    ended = subprocess.run(
+        [sys.executable, "program.py"], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return ended.stdout
+
+
+def test_the_programs_of_the_page_work(tmp_path: Path) -> None:
+    """DOC-1: but the last, for which torch would have to be here."""
+    simple, agreeing, asynchronous, with_torch = PROGRAMS
+    (tmp_path / "program.py").write_text(simple)
+    assert python(tmp_path) == "attempt 1 begins after step 0\n"
+    assert python(tmp_path) == "attempt 2 begins after step 20\n"
+    (tmp_path / "program.py").write_text(asynchronous)
+    assert python(tmp_path) == "saved\n"
+    (tmp_path / "program.py").write_text(simple)
+    assert python(tmp_path) == "attempt 4 begins after step 50\n"
+    (tmp_path / "agreeing.py").write_text(f"{agreeing}print(checkpoints.newest())\n")
+    compile(with_torch, "checkpoints.md", "exec")
+    ended = subprocess.run(
+        [ODH, "run", "-w", "2", "--", "python", "-m", "mpi4py", "agreeing.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.count("Checkpoint(step=50, attempt=3, size=1") == 2

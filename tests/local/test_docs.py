@@ -14,7 +14,7 @@ from mpi_trainer.local.jobs import store
 from tests.local.odh import ODH, run
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("README.md", "docs/local.md", "examples/README.md")
+PAGES = ("README.md", "docs/local.md", "docs/checkpoints.md", "examples/README.md")
 BLOCK = re.compile(r"```sh\n(.*?)```", re.DOTALL)
 IN_TABLE = re.compile(r"\[(?P<folder>\w+)\]\(\w+\).*")
 LONGEST = 110
@@ -61,7 +61,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def test_the_pages_have_commands() -> None:
     assert len([line for page in PAGES for line in blocks(page)]) > 15
-    assert len(list(table())) == 8
+    assert len(list(table())) == 9
 
 
 @pytest.mark.parametrize(("folder", "line"), LINES, ids=[f"{f}: {line}" for f, line in LINES])

@@ -224,7 +224,8 @@ class Checkpoints:
                 self._give_up(folder)
             return False
         if self.rank == 0:
-            self._remove_old()
+            with suppress(OSError):
+                self._remove_old()
         return True
 
     def _complete(self, folder: Path, name: Name) -> None:
@@ -254,20 +255,16 @@ class Checkpoints:
                 (folder / _failed_name(self.rank)).touch()
 
     def _remove_old(self) -> None:
-        """Keeps the newest; what a newer version or another program has made stays too."""
+        """Keeps the newest; what a newer version or another program has made stays too, and what a
+        later attempt is about to save."""
         whole = 0
-        with suppress(OSError):
-            for name in sorted(names(self.folder), reverse=True):
-                folder = self.folder / str(name)
-                try:
+        for name in sorted(names(self.folder), reverse=True):
+            folder = self.folder / str(name)
+            with suppress(OSError, Broken):
+                with suppress(FileNotFoundError):
                     marked(folder, name)
                     whole += 1
-                    stays = whole <= self.keep
-                except FileNotFoundError:
-                    stays = not whole
-                except Broken:
-                    stays = True
-                if not stays:
+                if whole > self.keep or (whole and not (folder / MARKER).exists()):
                     (folder / MARKER).unlink(missing_ok=True)  # first: half of one is none
                     shutil.rmtree(folder)
 

@@ -228,6 +228,17 @@ def test_parts_of_two_attempts_never_mix(tmp_path: Path) -> None:
     assert Checkpoints(tmp_path, rank=1, size=2).newest() is None
 
 
+def test_an_attempt_that_outlived_its_job_leaves_the_next_ones_unfinished_step(
+    tmp_path: Path,
+) -> None:
+    """CTL-11: its rank 0 goes on saving for a while."""
+    old = alone(tmp_path, keep=1)
+    Checkpoints(tmp_path, rank=0, size=2)
+    assert Checkpoints(tmp_path, rank=1, size=2).save(5, b"to be finished")
+    assert old.save(6, b"") and old.save(7, b"")
+    assert folders(tmp_path) == [5, 7]
+
+
 def test_ranks_that_agree_take_the_same_though_one_finds_its_part_damaged(
     tmp_path: Path, said: Callable[[], str]
 ) -> None:
@@ -404,18 +415,23 @@ def test_a_marker_with_a_right_checksum_and_anything_below_is_no_crash(
     assert "holds no values by name" in said()
 
 
-def test_what_others_left_in_the_folder_stays_and_is_not_taken(tmp_path: Path) -> None:
+def test_what_others_left_in_the_folder_stays_and_is_not_taken(
+    tmp_path: Path, said: Callable[[], str]
+) -> None:
     (tmp_path / "lost+found").mkdir()
     (tmp_path / "step-12").mkdir()
-    (tmp_path / "step-000000000099-1-00000000000a").write_text("a file")
+    (tmp_path / "step-000000000099-9-00000000000a").write_text("a file")
     (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "step-000000000098-1-00000000000a").symlink_to("elsewhere")
+    (tmp_path / "step-000000000098-9-00000000000a").symlink_to("elsewhere")
     before = {path.name for path in tmp_path.iterdir()}
     made = alone(tmp_path, keep=1)
     for step in (1, 2):
         made.save(step, b"")
-    assert before < {path.name for path in tmp_path.iterdir()}
+    assert made.attempt == 1 and before < {path.name for path in tmp_path.iterdir()}
     assert newest(tmp_path).step == 2
+    (tmp_path / "elsewhere" / MARKER).write_text("theirs")
+    assert made.save(3, b"") and newest(tmp_path).step == 3
+    assert (tmp_path / "elsewhere" / MARKER).exists() and not said()
 
 
 def test_a_newer_version_keeps_its_checkpoints(tmp_path: Path) -> None:
