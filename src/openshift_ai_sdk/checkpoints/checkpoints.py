@@ -265,7 +265,6 @@ class Checkpoints:
                     marked(folder, name)
                     whole += 1
                 if whole > self.keep or (whole and not (folder / MARKER).exists()):
-                    (folder / MARKER).unlink(missing_ok=True)  # first: half of one is none
                     shutil.rmtree(folder)
 
 

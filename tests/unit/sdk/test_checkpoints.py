@@ -286,7 +286,7 @@ def test_fewer_ranks_share_the_reading_of_more_parts(tmp_path: Path) -> None:
 def test_a_rank_without_room_does_not_keep_rank_0_waiting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Callable[[], str]
 ) -> None:
-    monkeypatch.setattr(checkpoints, "PATIENCE", 60.0)
+    monkeypatch.setattr(checkpoints, "PATIENCE", 10.0)
     first, second = (Checkpoints(tmp_path, rank=rank, size=2) for rank in range(2))
 
     def full(path: str) -> None:
@@ -294,8 +294,9 @@ def test_a_rank_without_room_does_not_keep_rank_0_waiting(
         raise OSError(28, "No space left on device")
 
     assert not second.save(1, full)
-    assert not first.save(1, b"")
     assert "No space left" in said()
+    assert not first.save(1, b"")
+    assert "rank-000001.failed: that rank says why" in said()
     assert folders(tmp_path) == []
 
 
