@@ -22,6 +22,8 @@ from tests.pages import ROOT
 from tools.examples import EXAMPLES
 
 STEPS, EVERY = 40, 10
+OTHERS = ("openmpi4", "mpich", "intel")
+MPIS = ["openmpi", *(pytest.param(mpi, marks=pytest.mark.full) for mpi in OTHERS)]
 STEP = re.compile(r"step (\d+)/\d+ loss (\S+)")
 PROGRAMS = re.findall(r"```python\n(.*?)```", (ROOT / "docs/checkpoints.md").read_text(), re.DOTALL)
 BEGUN = re.compile(r"attempt (\d+) begins after step (\d+)")
@@ -69,16 +71,20 @@ def losses(output: str) -> dict[int, set[str]]:
     return found
 
 
-def test_a_killed_rank_costs_at_most_one_interval_and_changes_no_loss(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mpi", MPIS)
+def test_a_killed_rank_costs_at_most_one_interval_and_changes_no_loss(
+    tmp_path: Path, mpi: str
+) -> None:
     """CTL-11: kill -9 from outside; every step has the loss of the run that nobody disturbed."""
     (tmp_path / "whole").mkdir()
     (tmp_path / "killed").mkdir()
-    whole = run("run", *job(tmp_path / "whole"))
+    whole = run("run", "--mpi", mpi, *job(tmp_path / "whole"))
     assert whole.returncode == 0, whole.stderr
     undisturbed = losses(whole.stdout)
     assert [*undisturbed] == [*range(1, STEPS + 1)]
 
-    killed = Run("run", *job(tmp_path / "killed", "--pause", "0.02", backoffLimit=1))
+    slowly = job(tmp_path / "killed", "--pause", "0.02", backoffLimit=1)
+    killed = Run("run", "--mpi", mpi, *slowly)
     killed.until_printed(f"step 24/{STEPS}")
     os.kill(killed.pids("train.py")[-1], signal.SIGKILL)
     ended = killed.end()

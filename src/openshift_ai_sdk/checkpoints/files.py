@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import stat
-import zipfile
 from collections.abc import Callable, Mapping
 from io import BufferedReader
 from pathlib import Path
@@ -48,6 +47,8 @@ def writer(state: State) -> Callable[[Path], object] | None:
         return lambda path: state(str(path))
     if not isinstance(state, Mapping):
         raise TypeError(f"state is of {type(state)}: give arrays by name, bytes or a function")
+    import zipfile
+
     import numpy as np
 
     arrays = {name: np.asarray(value) for name, value in state.items()}
