@@ -105,7 +105,9 @@ api-oldest: setup ## The same against the oldest Kubernetes that we support; by 
 	$(BIN)/python -m tools.cluster build etcd kubernetes-api-oldest kubectl
 	MPI_TRAINER_KUBERNETES=oldest $(BIN)/pytest -q tests/api --ignore tests/api/full
 
-e2e: cluster-parts ## Against a real cluster of three nodes; a selection that CI can afford
+# Its parts are no prerequisite: it would give its place up for them, and be the last to begin.
+e2e: setup ## Against a real cluster of three nodes; a selection that CI can afford
+	@$(MAKE) --no-print-directory cluster-parts
 	$(BIN)/pytest -q $(QUICK) tests/e2e --ignore tests/e2e/full
 
 e2e-full: cluster-parts ## Against a real cluster and beside the Go operators, everything; by hand
