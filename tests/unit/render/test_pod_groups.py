@@ -63,6 +63,17 @@ def check(pod_group: Object) -> None:
     jsonschema.validate(pod_group["spec"], {**asked, "additionalProperties": False})
 
 
+def test_a_pods_overhead_counts_among_its_resources() -> None:
+    file = Path(__file__).parents[2] / "golden/render/gang-coscheduling/in.yaml"
+    given = yaml.safe_load(file.read_text())
+    asked = []
+    for overhead in ({}, {"overhead": {"cpu": "250m"}}):
+        given["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"] |= overhead
+        [read] = load.jobs(yaml.safe_dump(given), "in.yaml").jobs
+        asked.append(spec(read)["minResources"]["cpu"])
+    assert asked == ["5", "5500m"]
+
+
 def test_the_launcher_is_counted_with_its_workers() -> None:
     """CTL-5, AC-2: both are made at once, whoever is there first."""
     for one in (many(4), many(4, launcherCreationPolicy=AT_STARTUP)):
