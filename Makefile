@@ -13,8 +13,7 @@ COV := --cov --cov-report=
 # Other MPIs and longer times of what is shown already: `make local` and `make api` have them too.
 QUICK := -m "not full"
 PICTURES := home-light home-dark jobs-light jobs-dark job-fails-overview-light \
-	job-fails-overview-dark job-runs-logs-light job-runs-logs-dark create-1-light create-1-dark \
-	runtimes-light runtimes-dark queues-light queues-dark
+	job-fails-overview-dark job-runs-logs-light create-1-light runtimes-light queues-light
 # What CI runs side by side is cut into parts that take about as long.
 API_CLIENTS := tests/api/clients tests/api/admission tests/api/test_policies.py
 LOCAL_COMMANDS := $(patsubst %,tests/local/test_%.py,anywhere bad_input check cli cli_docs cli_use \
