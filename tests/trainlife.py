@@ -169,8 +169,10 @@ def test_trainjobs_have_a_client_and_a_class_of_their_own() -> None:
     assert {one.type for one in found.trainjob_status.conditions} == {"Complete"}
     assert "rank 1 of 2 on own-node-0-0" in found.get_logs() == job.get_logs()
     assert [line.rank for line in client.logs("own", rank=1)] == [1]
+    # They are recorded beside what they tell of, and may come a moment after it.
+    until("it has events", lambda: bool(client.events("own")))
     happened: list[Event] = [*client.events("own")]
-    assert happened and all(event.reason for event in happened)
+    assert all(event.reason for event in happened)
     pods: tuple[PodStatus, ...] = found.describe().pods
     assert {pod.role for pod in pods} <= {"launcher", "worker"}
     with pytest.raises(JobExists, match=r"/own already exists"):
