@@ -324,7 +324,7 @@ def process(words: list[str], port: int, env: Mapping[str, str]) -> Iterator[int
                 except OSError:
                     if made.poll() is not None or time.monotonic() > until:
                         raise SystemExit("bench: the server does not listen") from None
-                    time.sleep(0.1)
+                    time.sleep(0.1)  # a look; the loop has a deadline
             yield made.pid
         finally:
             made.terminate()

@@ -46,7 +46,7 @@ def settled(spec: Spec, namespace: str, seconds: float = 60.0) -> dict[str, int]
     end = time.monotonic() + seconds
     before, now = None, stored(spec, namespace)
     while before != now and time.monotonic() < end:
-        time.sleep(3.0)
+        time.sleep(3.0)  # between two looks; the loop has a deadline
         before, now = now, stored(spec, namespace)
     return now
 

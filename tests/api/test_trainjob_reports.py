@@ -254,7 +254,7 @@ def test_nobody_but_a_pod_of_the_job_tells_of_it(place: Place) -> None:
     code, _ = place.post(token, report(99), by="other")
     assert code in (200, 403, 404)
     if code == 200:  # so soon after the one before it is taken, and written later: to no job
-        time.sleep(EVERY + 1)
+        time.sleep(EVERY + 1)  # by then it would have been written
     assert "trainerStatus" not in job_of(admin).get("status", {})
 
 

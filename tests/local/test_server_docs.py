@@ -26,6 +26,7 @@ def test_the_documented_commands_work(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("MPI_TRAINER_BACKEND", "local")
     blocks = BLOCK.findall(PAGE.read_text())
+    assert len(blocks) == 7
     script = "set -e\ntrap 'kill %1; wait %1 || true' EXIT\n" + "\n".join(blocks)
     story = subprocess.Popen(
         ["bash", "-c", script.replace(PORT, str(free_port()))],

@@ -1,8 +1,9 @@
 """How well this machine can isolate pods, found out by trying it in a child that then ends.
 
 Best first: `root` and `rootless` are namespaces, `loopback` is plain processes. Guarantee: nothing
-of the trial is left behind, and the reason names the setting to change where it is known; a process
-with other threads is not forked: its child could wait for ever for a lock that one of them held.
+of the trial is left behind, and the reason names the setting to change where it is known. A process
+with other threads is not forked: its child could wait for ever for a lock that one of them held, or
+collect garbage of theirs, and finalizers of gRPC never end in a child.
 
 `enter_user_namespace` and `mount_scratch` are the supervisor's own first steps, which the trial
 takes too. The tmpfs at /run is seen by this process and its pods only and is freed by the kernel
