@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import signal
 
 from tests.measured import measured_processes
@@ -15,3 +17,8 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 for _number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
     if signal.getsignal(_number) == signal.SIG_IGN:
         signal.signal(_number, signal.SIG_DFL)
+
+# Tests fork, also after others have used gRPC in this process. Its finalizers and handlers of
+# forks wait in the child for ever for threads that a fork does not copy, or abort.
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
+os.register_at_fork(after_in_child=gc.freeze)
