@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 
 import pytest
 
@@ -162,6 +163,25 @@ def test_nodes_without_a_launcher_are_heard_at_once() -> None:
         assert heard == ["one again", "zero again", "one again"]
         last = await read(backend, LogQuery(tail=2))
         assert len(last) == 2 and {line.text for line in last} == {"one again", "zero again"}
+
+    play(script)
+
+
+def test_an_attempt_tells_how_the_last_one_ended_before_the_job_is_seen_to_change() -> None:
+    async def script(node: Node, backend: ClusterBackend, said: list[str]) -> None:
+        node.job("Running")
+        await node.pod("one", "Running").write("first")
+        node.faults.append(Fault("silence", path="mpijobs"))
+        async with aclosing(backend.logs(KEY, FOLLOW)) as lines:
+            assert (await anext(lines)).text == "first"
+            await node.logs["one"].end()
+            node.pod("one", "Failed")
+            failed = Attempt(1, "LauncherPodFailed", "exit code 1")
+            node.job("Restarting", {ATTEMPTS: history.to_json((failed,)) or ""})
+            await node.pod("two", "Running", attempt=2).write("second")
+            line = await anext(lines)
+        assert (line.text, line.attempt) == ("second", 2)
+        assert line.notes == ("attempt 2 of 7: attempt 1 failed: exit code 1",)
 
     play(script)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Iterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -28,7 +28,7 @@ from mpi_trainer.kube.resources import PODS
 from mpi_trainer.sdk.backends.backend import Key, LogLine, LogQuery
 from mpi_trainer.sdk.backends.cluster import observed
 from mpi_trainer.sdk.backends.cluster.connections import ApiServer
-from mpi_trainer.sdk.backends.cluster.find import FoundJob
+from mpi_trainer.sdk.backends.cluster.find import FoundJob, find
 from mpi_trainer.sdk.backends.cluster.kinds import Kind
 from mpi_trainer.sdk.backends.cluster.log_position import LogEntry
 from mpi_trainer.sdk.backends.cluster.pod_logs import PodLog
@@ -283,7 +283,7 @@ async def _new(
 ) -> list[Source]:
     """Readers for what has come since, oldest attempt first."""
     pods, headless = await pods_of(server, key, job.kind), job.kind.headless(job.data)
-    ended = history.read(job.view.annotations)
+    ended = await _ended(server, key, job, [p for p in pods if p.metadata.uid not in readers])
     marks = AttemptMarks(job.most_attempts, ended)
     speakers = [s for s in numbered_pods(pods, ended) if wanted.reads(s.pod, s.attempt, headless)]
     fresh: dict[str, Source] = {
@@ -302,6 +302,19 @@ async def _new(
     readers |= made
     _hand_on(made.values())
     return list(made.values())
+
+
+async def _ended(
+    server: ApiServer, key: Key, job: FoundJob, fresh: Iterable[observed.Pod]
+) -> History:
+    """Attempts that have ended. They are read anew where a pod is of a later attempt than the job
+    tells of: its controller wrote them before it made the pod, and the watch is behind."""
+    ended = history.read(job.view.annotations)
+    last = max((one.attempt for one in ended), default=0)
+    if any(ATTEMPT in pod.metadata.annotations and pod.attempt > last + 1 for pod in fresh):
+        with suppress(NotFound):
+            ended = history.read((await find(server, key)).view.annotations)
+    return ended
 
 
 def _hand_on(sources: Iterable[Source]) -> None:
