@@ -46,11 +46,6 @@ class Census(msgspec.Struct, frozen=True):
             processes=frozenset(processes(mark)),
         )
 
-    def within(self, before: Self) -> bool:
-        """Nothing is here that was not; what others left and somebody swept does not count."""
-        names = self.__struct_fields__
-        return all(getattr(self, name) <= getattr(before, name) for name in names)
-
     def beyond(self, before: Census) -> list[str]:
         """What is here now and was not before."""
         return [
@@ -109,18 +104,28 @@ def processes(mark: str, word: str = "") -> list[int]:
 def until(what: str, probe: Callable[[], T], seconds: float = 60.0) -> T:
     """The first true answer of `probe`; fails with `what` when none comes in time."""
     deadline = time.monotonic() + seconds
+    began = time.monotonic()
     while not (answer := probe()):
         assert time.monotonic() < deadline, f"{what} within {seconds} s"
-        time.sleep(0.02)
+        _pause(began)
+        began = time.monotonic()
     return answer
+
+
+def _pause(began: float) -> None:
+    """Before the next look; longer after one that took long, and leaves the machine to what is
+    looked for."""
+    time.sleep(min(max(0.02, 5 * (time.monotonic() - began)), 0.5))
 
 
 def assert_nothing_left(mark: str, before: Census) -> None:
     """Ends come a moment after what caused them; half a minute later nothing may be left."""
     deadline = time.monotonic() + 30.0
+    began = time.monotonic()
     while left := Census.take(mark).beyond(before):
         assert time.monotonic() < deadline, left
-        time.sleep(0.02)
+        _pause(began)
+        began = time.monotonic()
 
 
 class Run:
@@ -173,11 +178,7 @@ class Run:
         return ended
 
     def assert_clean(self) -> None:
-        until(
-            f"nothing is left (now: {Census.take(self.mark)}, before: {self.before})",
-            lambda: Census.take(self.mark).within(self.before),
-            30.0,
-        )
+        assert_nothing_left(self.mark, self.before)
 
 
 def run(
