@@ -39,7 +39,8 @@ def injected(fault: Fault, mpi: str, bounds: Mapping[str, int] | None = None) ->
         for name, text in fault.files.items():
             (state / name).write_text(text, encoding="latin-1")
             (state / name).chmod(0o755)
-        with scene(mpi, _launcher(fault), state, fault.memory, bounds, fault.policy) as running:
+        limits = {"memory": fault.memory} if fault.memory else {}
+        with scene(mpi, _launcher(fault), state, limits, bounds, fault.policy) as running:
             if fault.inject is not None:
                 running.until_there("waiting" if fault.at_start else "running")
                 fault.inject(running, mpi)

@@ -154,14 +154,15 @@ def scene(
     mpi: str,
     command: list[str],
     state: Path,
-    memory: str = "",
+    limits: Mapping[str, str] | None = None,
     bounds: Mapping[str, int] | None = None,
     policy: Mapping[str, Any] | None = None,
 ) -> Iterator[Scene]:
     """A job with that launcher command; `state` holds what it needs to find. `bounds` are seconds
-    that the job sets in place of the agent's own, `policy` is of its runPolicy."""
+    that the job sets in place of the agent's own, `policy` is of its runPolicy. `limits` are
+    each worker's: ranks that wait for others take all CPU that they get."""
     path = state / "job.yaml"
-    made = manifest(command, state, memory)
+    made = manifest(command, state, limits or {})
     made["spec"]["runPolicy"] |= policy or {}
     made["metadata"]["annotations"] = {
         bound(name): str(seconds) for name, seconds in (bounds or {}).items()
@@ -181,14 +182,14 @@ def state_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def manifest(command: list[str], state: Path, memory: str) -> dict[str, Any]:
+def manifest(command: list[str], state: Path, limits: Mapping[str, str]) -> dict[str, Any]:
     def template(**container: Any) -> dict[str, Any]:
         mpi = {"name": "mpi", "image": "local", **container}
         mpi["volumeMounts"] = [{"name": "state", "mountPath": "/state"}]
         volume = {"name": "state", "hostPath": {"path": str(state)}}
         return {"spec": {"containers": [mpi], "volumes": [volume]}}
 
-    limits = {"resources": {"limits": {"memory": memory}}} if memory else {}
+    given = {"resources": {"limits": dict(limits)}} if limits else {}
     return {
         "apiVersion": "kubeflow.org/v2beta1",
         "kind": "MPIJob",
@@ -197,7 +198,7 @@ def manifest(command: list[str], state: Path, memory: str) -> dict[str, Any]:
             "runPolicy": {"backoffLimit": 0},
             "mpiReplicaSpecs": {
                 "Launcher": {"template": template(command=command)},
-                "Worker": {"replicas": WORKERS, "template": template(**limits)},
+                "Worker": {"replicas": WORKERS, "template": template(**given)},
             },
         },
     }

@@ -76,10 +76,17 @@ class Cli:
         self.started.append(process)
         return process
 
-    def create(self, name: str, *train: str, annotations: Mapping[str, str] | None = None) -> None:
+    def create(
+        self,
+        name: str,
+        *train: str,
+        annotations: Mapping[str, str] | None = None,
+        limits: Mapping[str, str] | None = None,
+    ) -> None:
         """A job of two workers that trains: epochs, seconds for each, the rank that fails.
 
-        It asks for next to nothing, so that the machine's queue lets others run beside it.
+        It asks for next to nothing, so that the machine's queue lets others run beside it; `limits`
+        are each worker's.
         """
         words = [*train, *("3", "0", "-1")[len(train) :]]
         new = NewJob(name, ("python", "train.py", *words), implementation="MPICH", backoff_limit=0)
@@ -88,6 +95,8 @@ class Cli:
         for replica in wire["spec"]["mpiReplicaSpecs"].values():
             container = replica["template"]["spec"]["containers"][0]
             container["resources"] = {"requests": {"cpu": "50m", "memory": "10Mi"}}
+            if limits:
+                container["resources"]["limits"] = dict(limits)
         file = self.folder / f"{name}.json"
         file.write_text(json.dumps(wire))
         self("mpijob", "create", "-f", str(file))

@@ -36,7 +36,7 @@ PROGRAM = HAS_IT + (
 
 def job(state: Path, token: str) -> str:
     """A job file whose pods get `token` from a Secret."""
-    made = manifest(["mpirun", "-n", str(WORKERS), "python", "-c", PROGRAM], state, "")
+    made = manifest(["mpirun", "-n", str(WORKERS), "python", "-c", PROGRAM], state, {})
     source = {"secretKeyRef": {"name": "held", "key": "token"}}
     for replica in made["spec"]["mpiReplicaSpecs"].values():
         container: dict[str, Any] = replica["template"]["spec"]["containers"][0]

@@ -21,6 +21,8 @@ from tests.local.scenario import needs_root
 SUSPECT = 2
 MARK_SECONDS = 60.0
 HEALTHY_SECONDS = 12.0
+# Of each worker: ranks that wait for the others, or compute, take all that they get.
+LIMITS = {"cpu": "250m"}
 PROGRAM = """
 import os, sys, time
 from mpi4py import MPI
@@ -38,7 +40,7 @@ elif kind == "computes" and comm.rank == 2:
     while time.monotonic() < until:
         sum(range(10000))
 elif kind == "one-call":
-    sum(range(int(seconds * 1e7)))
+    sum(range(int(seconds * 5e6)))
 elif kind == "collectives":
     while comm.bcast(time.monotonic() < until):
         pass
@@ -76,7 +78,7 @@ def command(state: Path, kind: str) -> list[str]:
 def test_a_collective_that_one_rank_does_not_call_is_told_with_that_rank(mpi: str) -> None:
     with state_folder() as state:
         bounds = {"suspect": SUSPECT}
-        with scene(mpi, command(state, "receives"), state, bounds=bounds) as running:
+        with scene(mpi, command(state, "receives"), state, limits=LIMITS, bounds=bounds) as running:
             text = said(running, "seems to be stuck")
             assert f"{COLLECTIVE}; rank 2 on train-worker-2 has not come there: {RECEIVE}" in text
             assert "no output and no progress for " in text
@@ -91,7 +93,7 @@ def test_a_collective_that_one_rank_does_not_call_is_told_with_that_rank(mpi: st
 def test_a_job_that_goes_on_loses_the_mark_and_ends_well(mpi: str) -> None:
     with state_folder() as state:
         bounds = {"suspect": SUSPECT}
-        with scene(mpi, command(state, "sleeps"), state, bounds=bounds) as running:
+        with scene(mpi, command(state, "sleeps"), state, limits=LIMITS, bounds=bounds) as running:
             text = said(running, "seems to be stuck")
             assert f"{COLLECTIVE}; rank 2 on train-worker-2 has not come there: {SLEEP}" in text
             (state / "go").touch()
@@ -105,7 +107,7 @@ def test_a_job_that_goes_on_loses_the_mark_and_ends_well(mpi: str) -> None:
 def test_ranks_that_compute_without_a_word_are_not_suspected(mpi: str, kind: str) -> None:
     with state_folder() as state:
         bounds = {"suspect": SUSPECT}
-        with scene(mpi, command(state, kind), state, bounds=bounds) as running:
+        with scene(mpi, command(state, kind), state, limits=LIMITS, bounds=bounds) as running:
             outcome = running.end(120)
     assert "seems to be stuck" not in outcome.text
     assert verdict(outcome.ended).state == "Succeeded", outcome
@@ -123,13 +125,14 @@ def suspected(odh: Cli, name: str) -> str:
 
 def test_a_trainjob_on_this_machine_is_marked_too() -> None:
     command = ["mpirun", "-n", "2", "python", "train.py"]
+    node = {"numNodes": 2, "numProcPerNode": 1, "resourcesPerNode": {"limits": LIMITS}}
     made = {
         "apiVersion": "trainer.kubeflow.org/v1alpha1",
         "kind": "TrainJob",
         "metadata": {"name": "stuck", "annotations": {bound("suspect"): str(SUSPECT)}},
         "spec": {
             "runtimeRef": {"name": "mpi-mpich-cpu"},
-            "trainer": {"numNodes": 2, "numProcPerNode": 1, "command": command},
+            "trainer": {**node, "command": command},
         },
     }
     with cli() as odh:
@@ -146,7 +149,7 @@ def test_a_trainjob_on_this_machine_is_marked_too() -> None:
 def test_a_background_job_is_marked_in_its_condition_and_explained() -> None:
     with cli() as odh:
         (odh.folder / "train.py").write_text(WAITS)
-        odh.create("stuck", annotations={bound("suspect"): str(SUSPECT)})
+        odh.create("stuck", annotations={bound("suspect"): str(SUSPECT)}, limits=LIMITS)
         suspected(odh, "stuck")
         page = odh("mpijob", "describe", "stuck").stdout
         assert page.startswith("NoProgress: the job seems to be stuck: no output and no progress")
