@@ -22,11 +22,16 @@ NAME = "test-accident"
 WANTED = Spec(name=NAME, profile="api")
 
 
-@pytest.fixture(autouse=True)
-def _gone_before_and_after(api_server: Spec) -> Iterator[None]:
+@pytest.fixture(scope="module", autouse=True)
+def _taken_down(api_server: Spec) -> Iterator[None]:
     """Beside the shared API server, whose being up also means that everything is built."""
-    down(NAME)
     yield
+    down(NAME)
+
+
+@pytest.fixture
+def absent() -> None:
+    """For what begins with no such cluster; the others take the one that is there."""
     down(NAME)
 
 
@@ -34,6 +39,7 @@ def _command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "tools.cluster", *arguments, "--name", NAME]
 
 
+@pytest.mark.usefixtures("absent")
 @pytest.mark.parametrize("seconds", [0.4, 0.8, 1.6])
 def test_nothing_is_left_of_an_up_that_was_killed(seconds: float) -> None:
     with subprocess.Popen(_command("up", "--profile", "api"), stderr=subprocess.DEVNULL) as process:
@@ -47,22 +53,7 @@ def test_nothing_is_left_of_an_up_that_was_killed(seconds: float) -> None:
         assert not spec.state.exists()
 
 
-def test_up_over_a_cluster_that_lost_a_process_starts_afresh() -> None:
-    spec = up(WANTED)
-    Kubectl(spec)("create", "configmap", "old")
-    processes.end([processes.recorded(spec.state)["apiserver"]])
-    assert why_unhealthy(spec) == "apiserver is dead"
-    again = up(WANTED)
-    assert not why_unhealthy(again)
-    assert Kubectl(again).attempt("get", "configmap", "old").returncode
-
-
-def test_up_over_a_whole_cluster_changes_nothing() -> None:
-    spec = up(WANTED)
-    before = processes.recorded(spec.state)
-    assert processes.recorded(up(WANTED).state) == before
-
-
+@pytest.mark.usefixtures("absent")
 def test_two_at_once_make_one_cluster() -> None:
     first, second = (
         subprocess.Popen(_command("up", "--profile", "api"), stderr=subprocess.DEVNULL)
@@ -74,8 +65,24 @@ def test_two_at_once_make_one_cluster() -> None:
     assert len(processes.marked(spec.state)) == len(processes.recorded(spec.state)) == 3
 
 
+def test_up_over_a_whole_cluster_changes_nothing() -> None:
+    spec = up(WANTED)
+    before = processes.recorded(spec.state)
+    assert processes.recorded(up(WANTED).state) == before
+
+
 def test_clusters_side_by_side_are_apart(api_server: Spec) -> None:
     other = up(WANTED)
     Kubectl(other)("create", "configmap", "mine")
     assert other.slot != api_server.slot
     assert Kubectl(api_server).attempt("get", "configmap", "mine").returncode
+
+
+def test_up_over_a_cluster_that_lost_a_process_starts_afresh() -> None:
+    spec = up(WANTED)
+    Kubectl(spec)("create", "configmap", "old")
+    processes.end([processes.recorded(spec.state)["apiserver"]])
+    assert why_unhealthy(spec) == "apiserver is dead"
+    again = up(WANTED)
+    assert not why_unhealthy(again)
+    assert Kubectl(again).attempt("get", "configmap", "old").returncode
