@@ -41,6 +41,9 @@ from tests.measured import CONFIG, ROOT
 INSTALLED: Final = Path(sys.executable).with_name("odh")
 """`odh` as `pip` installs it, with all that starting it takes"""
 CLIENT: Final = Path(__file__).with_name("forkserver_client.py")
+MARK: Final = "MPI_TRAINER_TEST_MARK"
+"""a variable by which tests find the processes of a run; those forked here have a name made of it,
+since what stands in /proc of their environment is the server's"""
 PACKAGES: Final = ("cli", "controller", "local", "plan", "sdk", "webhook")
 _NUMBER: Final = struct.Struct("i")
 
@@ -58,6 +61,8 @@ class Request(msgspec.Struct, frozen=True):
         os.environ.clear()
         os.environ.update(self.env)
         time.tzset()
+        if MARK in self.env:
+            Path("/proc/self/comm").write_text(named(self.env[MARK]))
         sys.stdin, sys.stdout, sys.stderr = (
             _opened(number, old) for number, old in enumerate((sys.stdin, sys.stdout, sys.stderr))
         )
@@ -73,6 +78,11 @@ class Request(msgspec.Struct, frozen=True):
 
             sys.argv, sys.path[0] = self.words, str(INSTALLED.parent)
             main()
+
+
+def named(mark: str) -> str:
+    """As long as Linux lets names of processes be."""
+    return f"odh-{mark}"[:15]
 
 
 def _opened(number: int, old: Any) -> Any:

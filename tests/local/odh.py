@@ -17,15 +17,18 @@ from typing import Self, TypeVar
 
 import msgspec
 
+from tests import forkserver
+
 ODH = Path(sys.executable).with_name("odh")
-MARK = "MPI_TRAINER_TEST_MARK"
+MARK = forkserver.MARK
 OUR_LINK = re.compile(r"pods|port\d+").fullmatch
 OUR_MOUNT = "/run/mpi-trainer."
 T = TypeVar("T")
 
 
 class Census(msgspec.Struct, frozen=True):
-    """What a run could leave behind. Processes are counted by a mark in their environment."""
+    """What a run could leave behind. Processes are counted by a mark in their environment, or by
+    a name made of it."""
 
     links: frozenset[str]
     mounts: frozenset[str]
@@ -85,7 +88,8 @@ def _processes(mark: str) -> Iterator[Process]:
                 pid=int(folder.name),
                 namespace=str((folder / "ns/pid").readlink()),
                 command=os.fsdecode((folder / "cmdline").read_bytes().replace(b"\0", b" ")),
-                marked=f"{MARK}={mark}".encode() in (folder / "environ").read_bytes().split(b"\0"),
+                marked=f"{MARK}={mark}".encode() in (folder / "environ").read_bytes().split(b"\0")
+                or (folder / "comm").read_text() == f"{forkserver.named(mark)}\n",
             )
 
 
@@ -184,7 +188,8 @@ class Run:
 def run(
     *words: str,
     cwd: Path | None = None,
-    program: tuple[str, ...] = (str(ODH),),
+    program: tuple[str, ...] = (),
     env: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    return Run(*words, cwd=cwd, program=program, env=env).end()
+    """By a forked `odh`, where no other program is given."""
+    return Run(*words, cwd=cwd, program=program or (str(forkserver.odh()),), env=env).end()

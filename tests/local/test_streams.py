@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from mpi_trainer.layout.agent import scripts
+from tests import forkserver
 from tests.local.matrix import CHOSEN, any_mpi, mpis
 from tests.local.odh import ODH
 
@@ -37,7 +38,7 @@ NOTHING = hashlib.md5(b"").hexdigest()
 
 def odh(mpi: str, *command: str, given: bytes = b"", options: tuple[str, ...] = ()) -> bytes:
     """What it printed; the job must have succeeded."""
-    words = [str(ODH), "run", "-w", "2", "--mpi", mpi, *options, "--", *command]
+    words = [str(forkserver.odh()), "run", "-w", "2", "--mpi", mpi, *options, "--", *command]
     done = subprocess.run(
         words, input=given, capture_output=True, check=False, timeout=600 if LONG else 280
     )
