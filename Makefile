@@ -53,7 +53,7 @@ lint: setup
 	$(BIN)/python -m tools.monitoring --check
 
 unit: setup
-	@rm -rf .coverage-data
+	@rm -f .coverage-data/unit .coverage-data/unit.*
 	$(MEASURED) $(BIN)/pytest -q tests/unit tests/golden $(COV)
 	$(BIN)/python -m tools.coverage --pure
 
@@ -62,11 +62,12 @@ fix: setup ## Format, and mend what the linter can
 	$(BIN)/ruff format .
 
 # Suites wait much of their time, for pods, jobs and deadlines: three at once keep two cores busy.
-# What a cold machine compiles for e2e and api gives way to them, and has most of its time beside
-# unit tests, which use one core.
+# The longest begin first, so that all end at about one time. What a cold machine compiles for e2e
+# and api gives way to tests.
 test: setup ## Everything that CI runs
+	@rm -rf .coverage-data
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target \
-		unit lint e2e sim dashboard-check local-jobs local-commands api-controller api-clients
+		e2e local-jobs api-controller api-clients local-commands unit sim lint dashboard-check
 	@$(MAKE) --no-print-directory browser SPECS="shell.spec job.spec"
 	$(BIN)/python -m tools.coverage
 
@@ -81,10 +82,14 @@ sim: setup ## Our client and controller machinery against a server that misbehav
 local: local-parts ## Real MPI of every implementation in namespaces, everything; half an hour, by hand
 	$(BIN)/pytest -q tests/local
 
-local-commands: local-parts
+# Parts are no prerequisites of what CI runs at once: a suite would give its place up for them, and
+# be the last to begin.
+local-commands: setup
+	@$(MAKE) --no-print-directory local-parts
 	$(MEASURED) $(BIN)/pytest -q $(QUICK) $(LOCAL_COMMANDS) $(COV)
 
-local-jobs: local-parts
+local-jobs: setup
+	@$(MAKE) --no-print-directory local-parts
 	$(MEASURED) $(BIN)/pytest -q $(QUICK) tests/local $(LOCAL_COMMANDS:%=--ignore %) $(COV)
 
 local-parts: setup
@@ -93,10 +98,12 @@ local-parts: setup
 api: api-parts ## Against a real API server
 	$(BIN)/pytest -q tests/api --ignore tests/api/full
 
-api-clients: api-parts
+api-clients: setup
+	@$(MAKE) --no-print-directory api-parts
 	$(MEASURED) MPI_TRAINER_APART=clients $(BIN)/pytest -q $(QUICK) $(API_CLIENTS) $(COV)
 
-api-controller: api-parts
+api-controller: setup
+	@$(MAKE) --no-print-directory api-parts
 	$(MEASURED) $(BIN)/pytest -q $(QUICK) tests/api --ignore tests/api/full $(API_CLIENTS:%=--ignore %) $(COV)
 
 api-parts: setup
@@ -106,7 +113,6 @@ api-oldest: setup ## The same against the oldest Kubernetes that we support; by 
 	$(BIN)/python -m tools.cluster build etcd kubernetes-api-oldest kubectl
 	MPI_TRAINER_KUBERNETES=oldest $(BIN)/pytest -q tests/api --ignore tests/api/full
 
-# Its parts are no prerequisite: it would give its place up for them, and be the last to begin.
 e2e: setup ## Against a real cluster of three nodes; a selection that CI can afford
 	@$(MAKE) --no-print-directory cluster-parts
 	$(BIN)/pytest -q $(QUICK) tests/e2e --ignore tests/e2e/full
