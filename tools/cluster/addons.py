@@ -1,8 +1,8 @@
 """What runs on a cluster beside Kubernetes itself, each by its name.
 
 An add-on is images to load, objects to apply and Deployments to wait for. Most run as pods from
-their own published YAML. Two do not: the network policy enforcer is part of a node, and
-KWOK, which plays nodes, must also work where no real node is.
+their own published YAML. Some do not: the network policy enforcer is part of a node, KWOK, which
+plays nodes, must also work where no real node is, and gang schedulers run beside the first.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 import yaml
 
-from tools.cluster import published
+from tools.cluster import gangs, published
 from tools.cluster.addresses import Port
 from tools.cluster.build import Built
 from tools.cluster.images import Recipe, full_reference, pack
@@ -44,6 +44,8 @@ def installation(spec: Spec, name: str, built: dict[str, Built]) -> Installation
         return _dns(spec, built)
     if name == "scc":
         return Installation(objects=_template(spec, "scc.yaml"))
+    if name in gangs.DEFINITIONS:
+        return Installation(objects=built[name].source / gangs.DEFINITIONS[name])
     return Installation()
 
 

@@ -80,7 +80,7 @@ class Addresses(msgspec.Struct, frozen=True):
     @property
     def ports(self) -> range:
         """All loopback ports of this cluster."""
-        return range(self.port(Port.API), self.port(Port.KWOK) + 1)
+        return range(self.port(Port.API), self.port(Port.COSCHEDULING) + 1)
 
     def node(self, index: int) -> Node:
         """The node with this number, counted from 1."""
@@ -104,3 +104,4 @@ class Port:
     CONTROLLERS: Final = 4
     SCHEDULER: Final = 5
     KWOK: Final = 6
+    COSCHEDULING: Final = 7

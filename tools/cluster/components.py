@@ -155,6 +155,47 @@ METRICS_SERVER: Final = Component(
     sum="h1:nlqqZ2H0Xfko8eJC/1qaNVVT17hu4rxndkOi22KTZ4w=",
     programs={"metrics-server": "./cmd/metrics-server"},
 )
+_SERVED_KUBERNETES: Final = {
+    "k8s.io/kubernetes": "v1.34.8",
+    **{
+        f"k8s.io/{name}": "v0.34.8"
+        for name in (
+            *("api", "apiextensions-apiserver", "apimachinery", "apiserver", "cli-runtime"),
+            *("client-go", "cloud-provider", "cluster-bootstrap", "code-generator"),
+            *("component-base", "component-helpers", "controller-manager", "cri-client"),
+            *("csi-translation-lib", "dynamic-resource-allocation", "endpointslice", "kms"),
+            *("kube-aggregator", "kube-controller-manager", "kube-scheduler", "kubectl"),
+            *("kubelet", "metrics", "mount-utils", "pod-security-admission"),
+        )
+    },
+    # Nothing of these is compiled; their requirements are read.
+    "k8s.io/cri-api": "v0.34.1",
+    "k8s.io/externaljwt": "v0.34.1",
+    "k8s.io/kube-proxy": "v0.34.1",
+    "k8s.io/sample-apiserver": "v0.34.1",
+    "k8s.io/sample-cli-plugin": "v0.34.1",
+    "k8s.io/sample-controller": "v0.34.1",
+}
+"""of each module the release next to v0.34.7 that the module proxy serves"""
+COSCHEDULING: Final = Component(
+    name="coscheduling",
+    module="sigs.k8s.io/scheduler-plugins",
+    version="v0.34.7",
+    sum="h1:GENSA4rKpCKBrPvNSo2AV2QHU7j3a6LT14kNlHhXfeg=",
+    programs={"coscheduling": "./cmd/scheduler"},
+    stamps={"k8s.io/component-base/version.gitVersion": "v0.34.7"},
+    replaces=_SERVED_KUBERNETES,
+)
+VOLCANO: Final = Component(
+    name="volcano",
+    module="volcano.sh/volcano",
+    version="v1.14.1",
+    sum="h1:9eLs47iZeLgey6EcA1rHwVkU7HoBNm3UVpJZ4uhFJ7c=",
+    programs={"vc-scheduler": "./cmd/scheduler", "vc-controllers": "./cmd/controller-manager"},
+    stamps={"volcano.sh/volcano/pkg/version.Version": "v1.14.1"},
+    # The module lacks its staging directory.
+    replaces={"volcano.sh/apis": "v1.14.0"},
+)
 TRAINING_OPERATOR: Final = Component(
     name="training-operator",
     module="github.com/kubeflow/training-operator",
@@ -193,5 +234,9 @@ COMPONENTS: Final = {
     )
 }
 """every component by name, in the order in which a cold machine builds them"""
-OPTIONAL: Final = {"kubernetes-api-oldest": OLDEST_CONTROL}
+OPTIONAL: Final = {
+    "kubernetes-api-oldest": OLDEST_CONTROL,
+    "coscheduling": COSCHEDULING,
+    "volcano": VOLCANO,
+}
 """what is built only where it is named"""

@@ -12,15 +12,38 @@ from collections.abc import Mapping
 
 _LOCAL = re.compile(r"^(?:replace\s+)?\S+(?:\s+v\S+)?\s+=>\s+\.{1,2}/\S*\s*$")
 _ZERO = re.compile(r"^(\s*(?:require\s+)?\S+) v0\.0\.0(?=\s|$)")
+_REPLACED = re.compile(r"^\s*(?:replace\s+)?(\S+)(?:\s+v\S+)?\s+=>")
+_REQUIRED = re.compile(r"^(\s*(?:require\s+)?)(\S+) (v\d+\.\d+\.\d+)((?:\s+//.*)?)$")
 
 
 def released_gomod(text: str, zero_version: str, replaces: Mapping[str, str]) -> str:
-    """The go.mod without local replacements, `v0.0.0` set, and our own replacements added."""
+    """The go.mod without local replacements, `v0.0.0` set, and our own replacements added, which
+    win over its own."""
     lines = [line for line in text.splitlines() if not _LOCAL.match(line.strip())]
     if zero_version:
         lines = [_ZERO.sub(rf"\1 {zero_version}", line) for line in lines]
+    lines = [_raised(line, replaces) for line in lines if _replaced(line) not in replaces]
     lines += [f"replace {module} => {module} {version}" for module, version in replaces.items()]
     return "\n".join(lines) + "\n"
+
+
+def _replaced(line: str) -> str:
+    found = _REPLACED.match(line)
+    return found[1] if found else ""
+
+
+def _raised(line: str, replaces: Mapping[str, str]) -> str:
+    """A requirement, at no lower version than that which takes its place: modules of one release
+    require each other at it, and Go wants go.mod to say so."""
+    found = _REQUIRED.match(line)
+    if found is None or found[2] not in replaces:
+        return line
+    before, module, version, comment = found.groups()
+    return f"{before}{module} {max(version, replaces[module], key=_numbers)}{comment}"
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in version.removeprefix("v").partition("-")[0].split("."))
 
 
 def merged_gosum(text: str, extra: str) -> str:

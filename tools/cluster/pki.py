@@ -51,6 +51,8 @@ def identities(spec: Spec) -> list[Identity]:
         Identity("front-proxy", "front-proxy"),
         Identity("netpol", "netpol", "system:masters"),
         Identity("kwok", "kwok", "system:masters"),
+        Identity("coscheduling", "coscheduling", "system:masters"),
+        Identity("volcano", "volcano", "system:masters"),
         *(
             Identity(
                 node.name, f"system:node:{node.name}", "system:nodes", (node.name, node.address)

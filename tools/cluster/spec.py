@@ -19,10 +19,16 @@ from tools.cluster.paths import RUN, clusters_root
 Profile = Literal["api", "kwok", "full"]
 
 PROFILES: Final = ("api", "kwok", "full")
-ADDONS: Final = ("dns", "jobset", "kueue", "netpol", "kwok", "scc", "metrics-server")
+GANG_SCHEDULERS: Final = ("coscheduling", "volcano")
+ADDONS: Final = (
+    *("dns", "jobset", "kueue", "netpol", "kwok", "scc", "metrics-server"),
+    *GANG_SCHEDULERS,
+)
 PEERS: Final = ("mpi-operator", "trainer")
 """the Go controllers that serve the same APIs as ours, for comparison only"""
-_NEEDS_NODES: Final = frozenset({"dns", "jobset", "kueue", "netpol", "metrics-server", *PEERS})
+_NEEDS_NODES: Final = frozenset(
+    {"dns", "jobset", "kueue", "netpol", "metrics-server", *GANG_SCHEDULERS, *PEERS}
+)
 _ADDON_COMPONENTS: Final = {
     "dns": c.COREDNS,
     "jobset": c.JOBSET,
@@ -30,6 +36,8 @@ _ADDON_COMPONENTS: Final = {
     "netpol": c.KUBE_ROUTER,
     "kwok": c.KWOK,
     "metrics-server": c.METRICS_SERVER,
+    "coscheduling": c.COSCHEDULING,
+    "volcano": c.VOLCANO,
     "mpi-operator": c.MPI_OPERATOR,
     "trainer": c.TRAINER,
 }

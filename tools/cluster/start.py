@@ -19,6 +19,7 @@ from tools.cluster import (
     addons,
     cgroups,
     controlplane,
+    gangs,
     images,
     kernel,
     kubeconfig,
@@ -35,7 +36,7 @@ from tools.cluster.lock import locked
 from tools.cluster.paths import clusters_root
 from tools.cluster.pause import pause_program
 from tools.cluster.progress import say
-from tools.cluster.spec import Spec
+from tools.cluster.spec import GANG_SCHEDULERS, Spec
 
 
 def start(spec: Spec, built: dict[str, Built]) -> None:
@@ -118,6 +119,9 @@ def _apply_addons(
     with ThreadPoolExecutor(max_workers=4) as pool:
         list(pool.map(lambda path: _apply(kubectl, path), manifests))
     say(spec.name, f"applied {', '.join(plans)}")
+    for name in plans:
+        if name in gangs.DEFINITIONS:
+            _start_gang_scheduler(spec, name, built[name])
     for plan in plans.values():
         for namespace, name in plan.deployments:
             wait = ["rollout", "status", f"--namespace={namespace}", f"deployment/{name}"]
@@ -145,6 +149,7 @@ def _credentials(spec: Spec) -> None:
     pki.make(directory, pki.identities(spec))
     kubeconfig.write(spec.kubeconfig, spec.api_url, directory, "admin")
     names = ["controllers", "scheduler", "proxy", "netpol", "kwok"]
+    names += GANG_SCHEDULERS
     names += [spec.addresses.node(i).name for i in range(1, spec.real_nodes + 1)]
     for name in names:
         kubeconfig.write(spec.state / f"{name}.kubeconfig", spec.api_url, directory, name)
@@ -246,6 +251,15 @@ def _start_netpol(spec: Spec, program: Path) -> None:
         each = spec.addresses.node(index)
         argv = node.policy_enforcer(spec, each, program)
         processes.start(spec.state, f"netpol-{each.name}", argv, each.netns)
+
+
+def _start_gang_scheduler(spec: Spec, name: str, built: Built) -> None:
+    client = Client(spec)
+    for path in gangs.SERVED[name]:
+        wait_until(f"{path} is served", lambda path=path: bool(client.get(path)), 60)  # type: ignore[misc]
+    for process, argv in gangs.commands(spec, name, built).items():
+        processes.start(spec.state, process, argv)
+    say(spec.name, f"{name} started")
 
 
 def _start_kwok(spec: Spec, built: dict[str, Built]) -> None:

@@ -19,8 +19,8 @@ from mpi_trainer.api.kinds.network_isolation import (
     EGRESS_WORDS,
     NO_DEFAULT,
     IsolationDefault,
-    ranges,
 )
+from mpi_trainer.api.validation.network import egress_from_flag
 from mpi_trainer.api.validation.worker_limits import MOST_WORKERS, most_from_flag
 from mpi_trainer.runtime import metrics_server
 from mpi_trainer.runtime.key_pairs import ECDSA, RSA, KeyType
@@ -188,7 +188,7 @@ def _how(top: argparse.ArgumentParser) -> None:
         help="show the end of a failed launcher's log in status and events (on)")  # fmt: skip
     add("--network-policy-default", default=OPEN, choices=(OPEN, RESTRICTED),
         help=f"of the networks of jobs that say nothing ({OPEN})")  # fmt: skip
-    add("--network-egress-default", type=_egress, default=ALL, metavar="WHOM",
+    add("--network-egress-default", type=egress_from_flag, default=ALL, metavar="WHOM",
         help=f"whom their pods may reach then: {', '.join(EGRESS_WORDS)}, or ranges of "
         f"addresses ({ALL})")  # fmt: skip
     add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
@@ -210,13 +210,6 @@ def _switch(text: str) -> bool:
     if text.lower() in _FALSE:
         return False
     raise argparse.ArgumentTypeError(f"{text!r} is neither on nor off")
-
-
-def _egress(text: str) -> str:
-    wrong = "" if text in EGRESS_WORDS else ranges(text)[1]
-    if wrong:
-        raise argparse.ArgumentTypeError(f"{text!r}: {wrong}")
-    return text
 
 
 def _seconds(text: str) -> float:

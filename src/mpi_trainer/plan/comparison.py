@@ -7,7 +7,8 @@ keys for this.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -16,8 +17,8 @@ from mpi_trainer.api.kinds.annotations import ATTEMPT, RENDERED
 from mpi_trainer.api.kinds.labels import LABEL_QUEUE
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.client import Client
-from mpi_trainer.kube.errors import ConfigError, NotFound
-from mpi_trainer.kube.resources import Resource
+from mpi_trainer.kube.errors import ConfigError, Forbidden, NotFound
+from mpi_trainer.kube.resources import NETWORK_POLICIES, POD_GROUPS, Resource
 from mpi_trainer.render.drift import Change, drift
 from mpi_trainer.render.frame import Object
 
@@ -32,6 +33,7 @@ _FILLED: Final = {
     "whenDeleted": "Delete",
 }
 # The controller's own notes, which say no more than the rest does.
+_GUARDS: Final = (NETWORK_POLICIES, *POD_GROUPS)
 _MARKS = frozenset({ATTEMPT, RENDERED})
 
 
@@ -54,6 +56,17 @@ async def read(client: Client, resource: Resource, namespace: str, name: str) ->
             " install the custom resource definitions first"
         ) from None
     return answer
+
+
+async def guards_with_theirs(
+    client: Client, namespace: str, guards: Iterable[Object]
+) -> AsyncIterator[tuple[Object, Object | None]]:
+    """Each PodGroup and NetworkPolicy with that of the cluster; without those that the cluster does
+    not know or that whoever asks may not read."""
+    for made in guards:
+        resource = next(one for one in _GUARDS if one.api_version == made["apiVersion"])
+        with suppress(ConfigError, Forbidden):
+            yield made, await read(client, resource, namespace, name_of(made))
 
 
 def child_differences(made: Object, live: Object | None, resting: bool) -> Iterator[Difference]:

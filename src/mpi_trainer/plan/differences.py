@@ -6,7 +6,7 @@ does to a queue's job. A TrainJob that has begun keeps the runtime that it began
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -42,6 +42,7 @@ from mpi_trainer.plan.comparison import (
     Difference,
     changes_both_ways,
     child_differences,
+    guards_with_theirs,
     name_of,
     queued,
     read,
@@ -49,24 +50,24 @@ from mpi_trainer.plan.comparison import (
 from mpi_trainer.plan.objects import named, planned_mpijob, planned_trainjob
 from mpi_trainer.render import names
 from mpi_trainer.render.drift import Change
-from mpi_trainer.render.frame import Object
+from mpi_trainer.render.frame import Facts, Object
 from mpi_trainer.render.trainjob import snapshots
 
 replace = msgspec.structs.replace
 
 
 async def file_differences(
-    client: Client, file: JobFile, namespace: str, domain: str
+    client: Client, file: JobFile, namespace: str, facts: Facts
 ) -> list[Difference]:
-    """`namespace` is for what names none, `domain` the cluster's own."""
+    """`namespace` is for what names none; `facts`: what the controller's options say."""
     listed = [named(one, namespace) for one in file.runtimes]
     found: list[Difference] = []
     for runtime in listed:
         found += await runtime_differences(client, runtime)
     for job in (named(one, namespace) for one in file.jobs):
-        found += await mpijob_differences(client, job, domain)
+        found += await mpijob_differences(client, job, facts)
     for train_job in (named(one, namespace) for one in file.train_jobs):
-        found += await trainjob_differences(client, train_job, listed, domain)
+        found += await trainjob_differences(client, train_job, listed, facts)
     return found
 
 
@@ -78,20 +79,27 @@ class _Live(msgspec.Struct, frozen=True):
     config_map: Object | None
     launcher_job: Object | None
     workers: dict[str, Object]
+    guards: tuple[tuple[Object, Object | None], ...]
+    """PodGroup and NetworkPolicies as they would be made, each with what is there"""
 
 
-async def mpijob_differences(client: Client, job: MPIJob, domain: str) -> list[Difference]:
+async def mpijob_differences(client: Client, job: MPIJob, facts: Facts) -> list[Difference]:
     """Nothing where applying the file would change nothing."""
     live = await read(client, MPIJOBS, job.namespace, job.name)
     if live is None:
-        planned = planned_mpijob(job, domain)
+        planned = planned_mpijob(job, facts)
         own = (made for made in planned if made is not planned.scripts)
         kinds = [(job.kind, job.name), *((made["kind"], name_of(made)) for made in own)]
         return [Difference(kind.lower(), name, NEW) for kind, name in kinds]
-    return [*_differences(job, domain, await _children_of(client, live))]
+    guards = planned_mpijob(_owned(job, live), facts).children.guards
+    return [*_differences(job, facts, await _children_of(client, live, guards))]
 
 
-async def _children_of(client: Client, job: Object) -> _Live:
+def _owned(job: MPIJob, live: Object) -> MPIJob:
+    return replace(job, metadata=replace(job.metadata, uid=live["metadata"]["uid"]))
+
+
+async def _children_of(client: Client, job: Object, guards: Iterable[Object]) -> _Live:
     namespace, name = str(job["metadata"]["namespace"]), name_of(job)
     labels = f"{LABEL_JOB}={name},{LABEL_ROLE}=worker"
     listed: Object = await client.call(requests.list_page(PODS, namespace, labels, limit=0))
@@ -102,17 +110,18 @@ async def _children_of(client: Client, job: Object) -> _Live:
         await read(client, JOBS, namespace, launcher_name(name)),
         # Items of a list do not say what they are.
         {name_of(pod): {"apiVersion": "v1", "kind": "Pod", **pod} for pod in listed["items"] or ()},
+        tuple([pair async for pair in guards_with_theirs(client, namespace, guards)]),
     )
 
 
-def _differences(job: MPIJob, domain: str, live: _Live) -> Iterator[Difference]:
+def _differences(job: MPIJob, facts: Facts, live: _Live) -> Iterator[Difference]:
     job = _as_queued(job, live.job)
     if changes := tuple(_job_changes(job, live.job)):
         yield Difference("mpijob", job.name, CHANGED, changes)
-    owned = replace(job.metadata, uid=live.job["metadata"]["uid"])
-    children = planned_mpijob(replace(job, metadata=owned), domain).children
+    children = planned_mpijob(_owned(job, live.job), facts).children
     resting = _resting(live.job)
     pairs = [
+        *live.guards,
         (children.service, live.service),
         (children.config_map, live.config_map),
         *((pod, live.workers.get(name_of(pod))) for pod in children.workers),
@@ -146,12 +155,12 @@ def _resting(live: Object) -> bool:
 
 
 async def trainjob_differences(
-    client: Client, job: TrainJob, listed: Sequence[Runtime], domain: str
+    client: Client, job: TrainJob, listed: Sequence[Runtime], facts: Facts
 ) -> list[Difference]:
     """`listed` are the file's runtimes. Nothing where applying the file would change nothing."""
     live = await read(client, TRAINJOBS, job.namespace, job.name)
     if live is None:
-        planned = planned_trainjob(job, await _runtime(client, job, listed, None), domain)
+        planned = planned_trainjob(job, await _runtime(client, job, listed, None), facts)
         fresh = (made for made in planned if made is not planned.scripts)
         kinds = [(job.kind, job.name), *((made["kind"], name_of(made)) for made in fresh)]
         return [Difference(kind.lower(), name, NEW) for kind, name in kinds]
@@ -161,7 +170,7 @@ async def trainjob_differences(
     runtime = await _runtime(client, job, listed, kept)
     if queued(live):
         job = replace(job, spec=replace(job.spec, suspend=seen.spec.suspend))
-    planned = planned_trainjob(_as_stored(job, live, seen), runtime, domain)
+    planned = planned_trainjob(_as_stored(job, live, seen), runtime, facts)
     own = tuple(one for one in seen.spec.runtime_patches if one.manager != KUEUE)
     without = replace(seen, spec=replace(seen.spec, runtime_patches=own))
     changes = tuple(changes_both_ways(trainjob.to_wire(job), trainjob.to_wire(without)))
@@ -174,6 +183,8 @@ async def trainjob_differences(
         if made is not None:
             there = await read(client, resource, job.namespace, name_of(made))
             found += child_differences(made, there, resting)
+    async for made, there in guards_with_theirs(client, job.namespace, children.guards):
+        found += child_differences(made, there, resting)
     return found
 
 

@@ -18,7 +18,7 @@ from mpi_trainer.api.validation import compatibility
 from mpi_trainer.layout.model import Layout
 from mpi_trainer.layout.mpijob import layout
 from mpi_trainer.render import agent_scripts
-from mpi_trainer.render.frame import Object
+from mpi_trainer.render.frame import Facts, Object
 from mpi_trainer.render.mpijob import children as mpijob_children
 from mpi_trainer.render.trainjob import children as trainjob_children
 from mpi_trainer.render.trainjob import snapshots
@@ -30,6 +30,7 @@ GENERATED = "xxxxx"
 Named = TypeVar("Named", MPIJob, TrainJob, Runtime)
 
 replace = msgspec.structs.replace
+NO_FACTS = Facts()
 
 
 class PlannedMPIJob(msgspec.Struct, frozen=True):
@@ -43,7 +44,7 @@ class PlannedMPIJob(msgspec.Struct, frozen=True):
         """In the order in which they are created."""
         made = self.children
         shared = () if self.scripts is None else (self.scripts,)
-        yield from (*shared, *made.network_policies, made.service, made.config_map, self.secret)
+        yield from (*shared, *made.guards, made.service, made.config_map, self.secret)
         yield from (*made.workers, made.launcher_job)
 
 
@@ -61,7 +62,7 @@ class PlannedTrainJob(msgspec.Struct, frozen=True):
         made = (
             self.scripts,
             self.snapshot,
-            *self.children.network_policies,
+            *self.children.guards,
             self.children.config_map,
             self.secret,
             self.children.job_set,
@@ -69,22 +70,21 @@ class PlannedTrainJob(msgspec.Struct, frozen=True):
         yield from (one for one in made if one is not None)
 
 
-def planned_mpijob(job: MPIJob, domain: str = "", attempt: int = 1) -> PlannedMPIJob:
-    """`domain` is the cluster's own, as the controller's option has it."""
-    plan = layout(job, domain)
-    facts = mpijob_children.Facts(attempt=attempt, domain=domain)
+def planned_mpijob(job: MPIJob, facts: Facts = NO_FACTS) -> PlannedMPIJob:
+    """`facts`: what the controller's options say."""
+    plan = layout(job, facts.domain)
     children = mpijob_children.children(plan, job, facts)
     keyless = mpijob_children.secret(plan, job, {})
     del keyless["data"]
     return PlannedMPIJob(job, children, keyless, _scripts(plan))
 
 
-def planned_trainjob(job: TrainJob, runtime: Runtime, domain: str = "") -> PlannedTrainJob:
+def planned_trainjob(job: TrainJob, runtime: Runtime, facts: Facts = NO_FACTS) -> PlannedTrainJob:
     """InvalidJob where job and runtime do not go together."""
     wrong = compatibility.errors(job, runtime)
     if wrong:
         raise InvalidJob(wrong)
-    made = trainjob_children.rendered(job, runtime, trainjob_children.Facts(domain=domain))
+    made = trainjob_children.rendered(job, runtime, facts)
     keyless = None if made.keys is None else made.keys.made({})
     if keyless is not None:
         del keyless["data"]

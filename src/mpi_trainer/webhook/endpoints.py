@@ -19,6 +19,7 @@ from mpi_trainer.api import bounds
 from mpi_trainer.api.errors import FORBIDDEN, FieldError
 from mpi_trainer.api.kinds.annotations import DOMAIN
 from mpi_trainer.api.kinds.labels import LABEL_OPERATOR, MPI_OPERATOR, TRAINING_PREFIX
+from mpi_trainer.api.kinds.network_isolation import NO_DEFAULT, IsolationDefault
 from mpi_trainer.api.validation.worker_limits import DEFAULT, WorkerLimits
 from mpi_trainer.api.yaml import nesting, typed
 from mpi_trainer.runtime.off_loop import OffLoop
@@ -45,7 +46,8 @@ JOB_CONTROLLERS = frozenset(
 
 
 class Endpoints:
-    """`kueue`: whether Kueue is installed; `controller`: the user that makes jobs' children."""
+    """`kueue`: whether Kueue is installed; `controller`: the user that makes jobs' children;
+    `isolation`: what the controller does with the networks of jobs that say nothing."""
 
     def __init__(
         self,
@@ -54,13 +56,15 @@ class Endpoints:
         kueue: Callable[[], bool],
         controller: str,
         limits: WorkerLimits = DEFAULT,
+        isolation: IsolationDefault = NO_DEFAULT,
     ) -> None:
         self._server = server
         self._mpijob_checks = MPIJobChecks(server, domain)
-        self._trainjob_checks = TrainJobChecks(server, limits)
+        self._trainjob_checks = TrainJobChecks(server, limits, isolation)
         self._kueue = kueue
         self._controller = controller
         self._limits = limits
+        self._isolation = isolation
         self._off_loop = OffLoop()
 
     async def mutate_mpijob(self, request: review.AdmissionRequest) -> dict[str, Any]:
@@ -68,7 +72,7 @@ class Endpoints:
         return review.allowed(request, patch=patch)
 
     async def validate_mpijob(self, request: review.AdmissionRequest) -> dict[str, Any]:
-        verdict = await self._result(request, mpijob.judge, request, self._limits)
+        verdict = await self._result(request, mpijob.judge, request, self._limits, self._isolation)
         errors, warnings = verdict.errors, verdict.warnings
         if not errors and verdict.needed != NeededChecks():
             checks = self._mpijob_checks.result(verdict.job, verdict.needed, request)

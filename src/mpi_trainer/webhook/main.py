@@ -19,6 +19,9 @@ from pathlib import Path
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
+from mpi_trainer.api.kinds.annotations import OPEN, RESTRICTED
+from mpi_trainer.api.kinds.network_isolation import ALL, IsolationDefault
+from mpi_trainer.api.validation.network import egress_from_flag
 from mpi_trainer.api.validation.worker_limits import (
     MOST_WORKERS,
     WARNED_ABOVE,
@@ -102,7 +105,12 @@ async def _serve(flags: argparse.Namespace) -> None:
         checks = ServerChecks(client, flags.ask_seconds)
         workers = WorkerLimits(flags.warn_workers_per_job, flags.max_workers_per_job)
         endpoints = Endpoints(
-            checks, flags.cluster_domain, lambda: kueue.installed, flags.maker, workers
+            checks,
+            flags.cluster_domain,
+            lambda: kueue.installed,
+            flags.maker,
+            workers,
+            IsolationDefault(flags.network_policy_default, flags.network_egress_default),
         )
         served = app(endpoints)
         served.middlewares.append(middleware(metrics.registry))
@@ -182,6 +190,10 @@ def _flags() -> argparse.ArgumentParser:
         help="a job with more workers or nodes is admitted with a warning; 0: none")  # fmt: skip
     add("--max-workers-per-job", type=most_from_flag, default=MOST_WORKERS, metavar="N",
         help="a job with more is refused; set the controller's flag alike")  # fmt: skip
+    add("--network-policy-default", default=OPEN, choices=(OPEN, RESTRICTED),
+        help="as the controller's: a job whose network cannot be closed is refused")  # fmt: skip
+    add("--network-egress-default", type=egress_from_flag, default=ALL, metavar="WHOM",
+        help="as the controller's")  # fmt: skip
     add("--ask-seconds", type=float, default=SECONDS, help="longest wait for the API server")
     add("--grace-seconds", type=float, default=5.0, help="how long to serve on after SIGTERM")
     add("--log-level", default="INFO", help="DEBUG, INFO, WARNING or ERROR")

@@ -99,6 +99,20 @@ def test_a_job_that_is_not_there_would_be_created_with_all_its_objects(diff: Dif
     ]
 
 
+def test_policies_of_a_closed_network_are_compared(diff: Diff, namespace: Kubectl) -> None:
+    """CTL-6: as the job, or the administrator, asks; PodGroups of a cluster that has none not."""
+    made(namespace)
+    closed = ("--network-policy-default=restricted", "--gang-scheduling=gangs")
+    assert diff(JOB).returncode == 0
+    ended = diff(JOB, "--network-policy-default=restricted")
+    assert ended.stdout.splitlines() == [
+        "networkpolicy/pi-workers: would be created",
+        "networkpolicy/pi-launcher: would be created",
+    ]
+    ended = diff(JOB, *closed)
+    assert "podgroup" not in ended.stdout + ended.stderr
+
+
 def test_nothing_differs_once_all_is_there(diff: Diff, namespace: Kubectl) -> None:
     """Defaults, admission and stored forms of amounts are no differences."""
     made(namespace)

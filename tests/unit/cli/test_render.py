@@ -116,3 +116,23 @@ def test_a_file_without_a_job_is_refused() -> None:
     brought = next(iter(yaml.safe_load_all(near("", ""))))
     with pytest.raises(LocalError, match="holds no job"):
         render("-f", "-", data=yaml.safe_dump(brought))
+
+
+def test_what_the_controllers_options_add_is_shown() -> None:
+    """CTL-5, CTL-6: PodGroup and NetworkPolicies, before everything that they guard."""
+    closed = ("--network-policy-default=restricted", "--network-egress-default=10.0.0.0/8")
+    made = list(
+        yaml.safe_load_all(render("-f", str(CASE), "--gang-scheduling=gangs", *closed).stdout)
+    )
+    assert [one["kind"] for one in made][1:4] == ["NetworkPolicy", "NetworkPolicy", "PodGroup"]
+    assert made[3]["apiVersion"] == "scheduling.x-k8s.io/v1alpha1"
+    pods = [one for one in made if one["kind"] == "Pod"]
+    assert {one["spec"]["schedulerName"] for one in pods} == {"gangs"}
+    volcano = yaml.safe_load_all(render("-f", str(CASE), "--gang-scheduling=volcano").stdout)
+    assert "scheduling.volcano.sh/v1beta1" in {one["apiVersion"] for one in volcano}
+
+
+def test_an_option_that_the_controller_would_refuse_is_refused() -> None:
+    ended = render("-f", str(CASE), "--network-egress-default=everything")
+    assert ended.exit_code == 2
+    assert "must be all, none, cluster, or ranges of addresses" in ended.stderr

@@ -6,6 +6,7 @@ beside it, lies outside (AC-13).
 
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
 from collections.abc import Iterator, Mapping
 
 import msgspec
@@ -14,7 +15,13 @@ from mpi_trainer.api.effective.combine import Effective
 from mpi_trainer.api.errors import FORBIDDEN, SUSPICIOUS, FieldError, Path
 from mpi_trainer.api.kinds.annotations import NETWORK_EGRESS, NETWORK_POLICY
 from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, MPIJob
-from mpi_trainer.api.kinds.network_isolation import NO_DEFAULT, IsolationDefault, isolation
+from mpi_trainer.api.kinds.network_isolation import (
+    EGRESS_WORDS,
+    NO_DEFAULT,
+    IsolationDefault,
+    isolation,
+    ranges,
+)
 from mpi_trainer.api.kinds.pods import PodTemplate, TemplateView
 from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.api.validation import rules
@@ -31,6 +38,14 @@ class _Spec(msgspec.Struct, frozen=True, rename="camel"):
 
 class _Template(msgspec.Struct, frozen=True):
     spec: _Spec | None = None
+
+
+def egress_from_flag(text: str) -> str:
+    """For the command lines of controller and webhook."""
+    wrong = "" if text in EGRESS_WORDS else ranges(text)[1]
+    if wrong:
+        raise ArgumentTypeError(f"{text!r}: {wrong}")
+    return text
 
 
 def errors(job: MPIJob, default: IsolationDefault = NO_DEFAULT) -> rules.Errors:

@@ -9,7 +9,7 @@ import msgspec
 
 from mpi_trainer.api.errors import shorten
 from mpi_trainer.api.yaml.load import JobFile
-from mpi_trainer.cli import context, job_files
+from mpi_trainer.cli import context, controller_settings, job_files
 from mpi_trainer.cli.output import terminal
 from mpi_trainer.cli.verbs.mpijob import options
 from mpi_trainer.kube.client import Client
@@ -17,6 +17,7 @@ from mpi_trainer.kube.config import Config
 from mpi_trainer.plan.comparison import Difference
 from mpi_trainer.plan.differences import file_differences
 from mpi_trainer.render.drift import Change
+from mpi_trainer.render.frame import Facts
 
 SAME, DIFFERENT = 0, 1
 
@@ -25,19 +26,22 @@ SAME, DIFFERENT = 0, 1
 @click.option("-f", "--file", "path", required=True, help="A job file; `-`: stdin.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
 @options.namespace
-@click.option("--cluster-domain", "domain", default="", help="As the controller's option.")
-def command(path: str, output: str, namespace: str, domain: str) -> int:
+@controller_settings.options
+def command(path: str, output: str, namespace: str, **controller: str) -> int:
     """Say what applying a job file would change on the cluster.
 
     Jobs and runtimes are compared, and every object that the controller makes for a job, but for
-    the Secret, which is not read. A TrainJob that has begun keeps its runtime as it was then.
+    the Secret, which is not read, and policies and PodGroups that you may not read. A TrainJob
+    that has begun keeps its runtime as it was then.
     Ends with 0 where nothing differs, 1 where something does, 2 on trouble.
     """
     config = context.cluster_config()
     file = job_files.objects(path)
     for warning in file.warnings:
         terminal.say(f"warning: {warning}")
-    listed = asyncio.run(_compared(config, file, namespace, domain))
+    listed = asyncio.run(
+        _compared(config, file, namespace, controller_settings.facts(**controller))
+    )
     if output == "json":
         click.echo(msgspec.json.format(msgspec.json.encode([_plain(d) for d in listed]), indent=2))
     else:
@@ -46,9 +50,11 @@ def command(path: str, output: str, namespace: str, domain: str) -> int:
     return DIFFERENT if listed else SAME
 
 
-async def _compared(config: Config, file: JobFile, namespace: str, domain: str) -> list[Difference]:
+async def _compared(
+    config: Config, file: JobFile, namespace: str, facts: Facts
+) -> list[Difference]:
     async with Client(config) as client:
-        return await file_differences(client, file, namespace, domain)
+        return await file_differences(client, file, namespace, facts)
 
 
 def _plain(difference: Difference) -> dict[str, object]:

@@ -41,12 +41,13 @@ class Children(msgspec.Struct, frozen=True):
 
     def __iter__(self) -> Iterator[Object]:
         """In the order in which to create them: names first, the launcher last."""
-        yield from (*self.network_policies, *self._pod_groups, self.service, self.config_map)
+        yield from (*self.guards, self.service, self.config_map)
         yield from (*self.workers, self.launcher_job)
 
     @property
-    def _pod_groups(self) -> tuple[Object, ...]:
-        return () if self.pod_group is None else (self.pod_group,)
+    def guards(self) -> tuple[Object, ...]:
+        """What must be there before the first pod."""
+        return (*self.network_policies, *(() if self.pod_group is None else (self.pod_group,)))
 
 
 def children(layout: Layout, job: MPIJob, facts: Facts) -> Children:

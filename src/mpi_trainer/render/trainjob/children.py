@@ -55,6 +55,11 @@ class Children(msgspec.Struct, frozen=True):
     network_policies: tuple[Object, ...] = ()
     gang: PlannedGang | None = None
 
+    @property
+    def guards(self) -> tuple[Object, ...]:
+        """What must be there before the first pod."""
+        return (*self.network_policies, *(() if self.gang is None else (self.gang.pod_group,)))
+
 
 def children(
     job: TrainJob, effective: Effective, runtime: Runtime, layout: Layout | None, facts: Facts

@@ -17,7 +17,8 @@ from msgspec.structs import replace
 from mpi_trainer.api.kinds.annotations import ours
 from mpi_trainer.api.kinds.labels import LABEL_QUEUE
 from mpi_trainer.api.kinds.mpijob import MPIJob, to_wire
-from mpi_trainer.api.validation import worker_limits
+from mpi_trainer.api.kinds.network_isolation import NO_DEFAULT, IsolationDefault
+from mpi_trainer.api.validation import network, worker_limits
 from mpi_trainer.api.validation.worker_limits import DEFAULT, WorkerLimits
 from mpi_trainer.api.yaml import load
 from mpi_trainer.webhook.borrowed_rights import value_at
@@ -36,12 +37,16 @@ ANNOTATIONS = ("metadata", "annotations")
 Verdict = AdmissionVerdict[MPIJob]
 
 
-def judge(request: AdmissionRequest, limits: WorkerLimits = DEFAULT) -> Verdict:
+def judge(
+    request: AdmissionRequest,
+    limits: WorkerLimits = DEFAULT,
+    isolation: IsolationDefault = NO_DEFAULT,
+) -> Verdict:
     new = request.new
     if value_at(new, "metadata", "deletionTimestamp"):
         return Verdict()
     if request.operation == UPDATE:
-        return _judge_change(request.old, new, limits)
+        return _judge_change(request.old, new, limits, isolation)
     found = load.job(new)
     job = found.value if isinstance(found.value, MPIJob) and not found.errors else None
     demand = None if job is None else mpijob_demand(job)
@@ -49,10 +54,16 @@ def judge(request: AdmissionRequest, limits: WorkerLimits = DEFAULT) -> Verdict:
     if job is None:
         return Verdict(None, found.errors, found.warnings, needed)
     warnings = (*found.warnings, *worker_limits.mpijob_warnings(job, limits))
-    return Verdict(job, tuple(worker_limits.mpijob_errors(job, limits)), warnings, needed)
+    errors = (*worker_limits.mpijob_errors(job, limits), *network.errors(job, isolation))
+    return Verdict(job, errors, warnings, needed)
 
 
-def _judge_change(old: Mapping[str, Any], new: Mapping[str, Any], limits: WorkerLimits) -> Verdict:
+def _judge_change(
+    old: Mapping[str, Any],
+    new: Mapping[str, Any],
+    limits: WorkerLimits,
+    isolation: IsolationDefault,
+) -> Verdict:
     """What a change has made wrong, or has left wrong in a spec that it touches."""
     same_spec = new.get("spec") == old.get("spec")
     if same_spec and _our_annotations(new) == _our_annotations(old):
@@ -67,6 +78,9 @@ def _judge_change(old: Mapping[str, Any], new: Mapping[str, Any], limits: Worker
     errors = changes.errors(before.value, found.value)
     if found.value.workers > before.value.workers:
         errors = (*errors, *worker_limits.mpijob_errors(found.value, limits))
+    open_before = tuple(network.errors(before.value, isolation))
+    opened = (e for e in network.errors(found.value, isolation) if e not in open_before)
+    errors = (*errors, *opened)
     was, demand = mpijob_demand(before.value), mpijob_demand(found.value)
     # What is left of a quota says nothing of a job whose own pods are counted in it.
     needed = replace(needed, demand=None if was == demand else demand, quota_left=not was.stages)

@@ -14,11 +14,13 @@ from datetime import datetime
 from typing import Any
 
 from mpi_trainer.api.effective.combine import effective
+from mpi_trainer.api.errors import FieldError
 from mpi_trainer.api.kinds.labels import LABEL_VALIDATION
 from mpi_trainer.api.kinds.managers import MULTIKUEUE
+from mpi_trainer.api.kinds.network_isolation import NO_DEFAULT, IsolationDefault
 from mpi_trainer.api.kinds.runtime import Runtime
 from mpi_trainer.api.kinds.trainjob import TrainJob
-from mpi_trainer.api.validation import compatibility, worker_limits
+from mpi_trainer.api.validation import compatibility, network, worker_limits
 from mpi_trainer.api.validation.worker_limits import DEFAULT, WorkerLimits
 from mpi_trainer.api.yaml import load
 from mpi_trainer.webhook.borrowed_rights import value_at
@@ -78,13 +80,19 @@ def judge(request: AdmissionRequest) -> Verdict:
 
 
 def judge_with_runtime(
-    job: TrainJob, runtime: Runtime, before: TrainJob | None, limits: WorkerLimits = DEFAULT
+    job: TrainJob,
+    runtime: Runtime,
+    before: TrainJob | None,
+    limits: WorkerLimits = DEFAULT,
+    isolation: IsolationDefault = NO_DEFAULT,
 ) -> Verdict:
     """Of a job that runs on another cluster only its claims are checked here."""
     errors = tuple(compatibility.errors(job, runtime))
     whole = effective(job, runtime)
     if before is None and not errors:
         errors = tuple(worker_limits.trainjob_errors(job, whole.pods, limits))
+    if not errors:
+        errors = _opened(job, runtime, before, isolation)
     if errors:
         return Verdict(job, errors)
     added = borrowed_rights.added_claims(job, runtime, before)
@@ -100,6 +108,17 @@ def judge_with_runtime(
     if before is None:
         warnings += worker_limits.trainjob_warnings(job, limits)
     return Verdict(job, (), tuple(warnings), needed, before)
+
+
+def _opened(
+    job: TrainJob, runtime: Runtime, before: TrainJob | None, isolation: IsolationDefault
+) -> tuple[FieldError, ...]:
+    """That its network cannot be closed, unless that was so before the change."""
+    errors = tuple(network.trainjob_errors(job, effective(job, runtime), isolation))
+    if not errors or before is None:
+        return errors
+    known = tuple(network.trainjob_errors(before, effective(before, runtime), isolation))
+    return tuple(error for error in errors if error not in known)
 
 
 def judge_runtime(request: AdmissionRequest) -> Verdict:

@@ -14,6 +14,7 @@ from typing import Any
 from mpi_trainer.api.effective.combine import effective
 from mpi_trainer.api.errors import FORBIDDEN, INVALID, SUSPICIOUS, FieldError, InvalidJob
 from mpi_trainer.api.kinds.conditions import TRUE
+from mpi_trainer.api.kinds.network_isolation import NO_DEFAULT, IsolationDefault
 from mpi_trainer.api.kinds.pod_status import Condition, condition
 from mpi_trainer.api.kinds.runtime import CLUSTER, MPI, Runtime
 from mpi_trainer.api.kinds.trainjob import COMPLETE, FAILED, RuntimeRef, TrainJob
@@ -57,8 +58,14 @@ class RuntimeUser(Partial, frozen=True):
 
 
 class TrainJobChecks:
-    def __init__(self, server: ServerChecks, limits: WorkerLimits = DEFAULT) -> None:
+    def __init__(
+        self,
+        server: ServerChecks,
+        limits: WorkerLimits = DEFAULT,
+        isolation: IsolationDefault = NO_DEFAULT,
+    ) -> None:
         self._server = server
+        self._isolation = isolation
         self._limits = limits
 
     async def result(
@@ -79,7 +86,11 @@ class TrainJobChecks:
             return (self._unread(job),) if patched else (), ()
         server, namespace = self._server, job.namespace
         judged = await server.off_loop.run(
-            namespace, LONG, judge_with_runtime, job, runtime, before, self._limits
+            namespace,
+            LONG,
+            judge_with_runtime,
+            *(job, runtime, before),
+            *(self._limits, self._isolation),
         )
         if judged.errors:
             return judged.errors if patched else (), ()

@@ -361,9 +361,10 @@ class ClusterBackend(ClusterChoices):
 
     async def differences(self, file: JobFile, namespace: str) -> Sequence[Difference]:
         from mpi_trainer.plan.differences import file_differences
+        from mpi_trainer.plan.objects import NO_FACTS
 
         async with self._connected() as server:
-            return await file_differences(server.streams, file, namespace, "")
+            return await file_differences(server.streams, file, namespace, NO_FACTS)
 
     async def run_in(self, key: Key, pod: str, command: Sequence[str]) -> int:
         async with self._connected(key) as server:
