@@ -37,7 +37,7 @@ UID_RANGE: Final = "1000740000/10000"
 _KEEP: Final = "MPI_TRAINER_KEEP_CLUSTER"
 _KUBERNETES: Final = "MPI_TRAINER_KUBERNETES"
 _APART: Final = "MPI_TRAINER_APART"
-"""a word for the names of API servers, so that two runs at once share none"""
+"""a word for the names of clusters, so that two runs at once share none"""
 _PATHS: Final = {
     "pod": "api/v1/pods",
     "job": "apis/batch/v1/jobs",
@@ -195,7 +195,8 @@ def api_server() -> Iterator[Spec]:
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Spec]:
     """Three real nodes with cluster DNS, JobSet, Kueue, network policies and OpenShift's SCC."""
-    yield from shared_cluster(Spec(name="test", profile="full", addons=ADDONS))
+    name = "-".join(filter(None, ("test", os.environ.get(_APART, ""))))
+    yield from shared_cluster(Spec(name=name, profile="full", addons=ADDONS))
 
 
 def restricted(name: str) -> Object:

@@ -54,3 +54,30 @@ def test_sums_are_merged_once_each() -> None:
 def test_two_hashes_for_one_module_are_refused() -> None:
     with pytest.raises(ValueError, match="b v1: two different hashes"):
         merged_gosum("b v1 h1:x=\n", "b v1 h1:z=\n")
+
+
+REPLACED = """\
+module m
+
+require (
+\tk8s.io/api v0.34.7
+\tk8s.io/kms v0.34.9 // indirect
+\texample.com/pseudo v1.3.2-0.20250101000000-abcdef012345
+)
+
+replace k8s.io/api => k8s.io/api v0.34.7
+
+replace (
+\tk8s.io/kms => k8s.io/kms v0.34.7
+)
+"""
+
+
+def test_our_replacements_win_over_its_own_and_requirements_rise_to_them() -> None:
+    ours = {"k8s.io/api": "v0.34.8", "k8s.io/kms": "v0.34.8", "example.com/pseudo": "v1.3.1"}
+    text = released_gomod(REPLACED, "", ours)
+    assert text.count("k8s.io/api =>") == text.count("k8s.io/kms =>") == 1
+    assert "replace k8s.io/api => k8s.io/api v0.34.8\n" in text
+    assert "\tk8s.io/api v0.34.8\n" in text
+    assert "\tk8s.io/kms v0.34.9 // indirect\n" in text
+    assert "\texample.com/pseudo v1.3.2-0.20250101000000-abcdef012345\n" in text
