@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from mpi_trainer.api.kinds.annotations import SCHEDULE_TIMEOUT
 from tests.cluster import Kubectl, eventually, restricted
 from tests.e2e.operator import mpijob
 from tools.cluster.spec import Spec
@@ -148,13 +149,17 @@ def hold_queue(queue: Kubectl) -> None:
     queue("patch", "clusterqueue", word, "--type=merge", '--patch={"spec":{"stopPolicy":"Hold"}}')
 
 
-def submitted(queue: Kubectl, kind: str, name: str, priority: str) -> Queued:
+def submitted(queue: Kubectl, kind: str, name: str, priority: str, seconds: int = 0) -> Queued:
+    """With `seconds` to find a place for its pods, where there is none; 0: as usual."""
     word = queue.namespace.rpartition("-")[2]
     labels = {
         "kueue.x-k8s.io/queue-name": QUEUE,
         "kueue.x-k8s.io/priority-class": f"{priority}-{word}",
     }
-    queue.apply((_trainjob if kind == "trainjob" else _mpijob)(name, labels))
+    made = (_trainjob if kind == "trainjob" else _mpijob)(name, labels)
+    if seconds:
+        (_homeless_trainjob if kind == "trainjob" else _homeless_mpijob)(made, seconds)
+    queue.apply(made)
     return Queued(queue, kind, name)
 
 
@@ -190,6 +195,22 @@ def _mpijob(name: str, labels: dict[str, str]) -> Object:
     account = {"serviceAccountName": ACCOUNT}
     changes: Object = {"container": container, "metadata": {"labels": labels}}
     return mpijob(name, image, COMMAND, slots=1, launcher=account, worker=account, **changes)
+
+
+NOWHERE = {"kubernetes.io/hostname": "no-such-node"}
+
+
+def _homeless_mpijob(job: Object, seconds: int) -> None:
+    job["spec"]["runPolicy"]["schedulingPolicy"] = {"scheduleTimeoutSeconds": seconds}
+    worker = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+    worker["nodeSelector"] = NOWHERE
+
+
+def _homeless_trainjob(job: Object, seconds: int) -> None:
+    job["metadata"]["annotations"] = {SCHEDULE_TIMEOUT: str(seconds)}
+    (patch,) = job["spec"]["runtimePatches"]
+    *_, node = patch["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]
+    node["template"]["spec"]["template"]["spec"]["nodeSelector"] = NOWHERE
 
 
 def freed_after(job: Queued) -> float:
