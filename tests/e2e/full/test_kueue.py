@@ -87,7 +87,7 @@ def test_time_in_the_queue_is_no_time_to_find_a_place(queue: Kubectl, kind: str)
 
 @pytest.mark.parametrize("kind", ["trainjob", "mpijob"])
 def test_a_job_is_admitted_only_when_its_whole_request_fits(queue: Kubectl, kind: str) -> None:
-    """AC-12: there is room for some of its pods, and it gets none."""
+    """AC-12: while there is no room for all of its pods it gets none."""
     open_queue(queue)
     first = submitted(queue, kind, "first", "low")
     eventually("the first runs", first.runs, PATIENCE)
