@@ -39,6 +39,7 @@ class Fault(msgspec.Struct):
     times: int = 1
     code: int = 500
     reason: str = "InternalError"
+    message: str = "as the script says"
     retry_after: str = ""
     seconds: float = 0.2
     after: int = 0

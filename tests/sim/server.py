@@ -162,7 +162,7 @@ class Server:
         if fault.kind == "page":
             page = "<html><body>Bad\n\tGateway</body></html>"
             return web.Response(status=fault.code, text=page, content_type="text/html")
-        answer = _status(fault.code, fault.reason, "as the script says")
+        answer = _status(fault.code, fault.reason, fault.message)
         if fault.retry_after:
             answer.headers["Retry-After"] = fault.retry_after
         return answer

@@ -66,8 +66,9 @@ def test_the_server_is_asked_by_a_dry_run_and_nothing_is_made(old: Path) -> None
     ended, server = ran(old.parent, "-f", str(old), "--check")
     assert ended.return_value == 0, ended.stderr
     assert "the cluster would take it" in ended.stderr
-    (asked,) = server.sent("POST")
-    assert asked.query["dryRun"] == "All"
+    asked = server.sent("POST")
+    assert {one.query["dryRun"] for one in asked} == {"All"}
+    assert [one.path.rpartition("/")[2] for one in asked] == ["mpijobs", "pods", "pods"]
 
 
 def test_what_the_server_would_refuse_is_not_written(old: Path) -> None:
@@ -79,15 +80,29 @@ def test_what_the_server_would_refuse_is_not_written(old: Path) -> None:
     assert "the cluster would refuse it" in ended.stderr
 
 
-def test_a_trainjob_is_asked_about_only_where_its_runtime_is(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("spec.runtimeRef.name: Invalid value", "apply that, and check again"),
+        ('pods is forbidden: User "x" cannot create resource "pods"', "you may not create pods"),
+        ("exceeded quota: team, requested: pods=1, used: pods=1, limited: pods=1", "has no room"),
+        ('error looking up service account ns/a: serviceaccount "a" not found', "looking up"),
+    ],
+)
+def test_what_may_come_later_is_a_note_and_no_refusal(
+    tmp_path: Path, message: str, said: str
+) -> None:
+    """MIG-1: the result is written, and whoever reads knows what was not asked."""
     path = tmp_path / "job.yaml"
-    for name, asked in (("there", 1), ("train", 0)):
-        job = base()
-        job["metadata"]["name"] = name
-        path.write_text(yaml.safe_dump(job))
-        ended, server = ran(tmp_path, "-f", str(path), "--check")
-        assert ended.return_value == 0, ended.stderr
-        assert len(server.sent("POST")) == asked
+    path.write_text(yaml.safe_dump(base()))
+    kind = "trainjobs" if "runtimeRef" in message else "pods"
+    no = Fault("answer", method="POST", path=kind, code=403, reason="Forbidden", message=message)
+    ended, _ = ran(tmp_path, "-f", str(path), "--check", "-o", "json", faults=(no,))
+    assert ended.return_value == 0, ended.stderr
+    (job,) = json.loads(ended.stdout)["jobs"]
+    assert job["check"]["asked"] is False
+    assert job["check"]["refusals"] == []
+    assert said in str(job["check"]["notes"])
 
 
 def test_jobs_of_a_cluster_are_counted_with_what_they_would_take(tmp_path: Path) -> None:

@@ -54,6 +54,34 @@ _PODS: dict[str, str] = {
     "security": "securityContext: {runAsUser: 1000, fsGroup: 1000}",
     "restarts": "restartPolicy: OnFailure",
     "grace": "{terminationGracePeriodSeconds: 5, shareProcessNamespace: true}",
+    "first": "initContainers: [{name: fetch, image: 'localhost/a:1', command: [cp, /a, /b]}]",
+    "beside": "initContainers: [{name: node, image: 'localhost/a:1', restartPolicy: Always}]",
+    "shared-memory": "volumes: [{name: shm, emptyDir: {medium: Memory, sizeLimit: 16Gi}}]",
+    "projected": """volumes: [{name: more, projected: {sources: [{configMap: {name: a}},
+      {downwardAPI: {items: [{path: cpu, resourceFieldRef: {containerName: mpi,
+      resource: limits.cpu}}]}}]}}]""",
+    "spread": """{affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [
+      {weight: 1, podAffinityTerm: {topologyKey: zone, labelSelector: {matchLabels: {a: b}}}}]}},
+      topologySpreadConstraints: [{maxSkew: 1, topologyKey: rack,
+      whenUnsatisfiable: ScheduleAnyway}]}""",
+    "names": """{hostAliases: [{ip: 10.0.0.1, hostnames: [data.example.com]}], dnsPolicy: None,
+      dnsConfig: {nameservers: [10.0.0.2], options: [{name: ndots, value: '2'}]}}""",
+    "pulled": "{imagePullSecrets: [{name: registry}], automountServiceAccountToken: false}",
+    "ephemeral": """volumes: [{name: scratch, ephemeral: {volumeClaimTemplate: {spec:
+      {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}}}]""",
+}
+
+_CONTAINERS: dict[str, str] = {
+    "sources": """{env: [{name: A, valueFrom: {fieldRef: {fieldPath: status.podIP}}},
+      {name: B, valueFrom: {configMapKeyRef: {name: a, key: b, optional: true}}}],
+      envFrom: [{configMapRef: {name: a, optional: true}}]}""",
+    "probes": """{readinessProbe: {tcpSocket: {port: 2222}, periodSeconds: 5},
+      startupProbe: {exec: {command: ['true']}}, lifecycle: {preStop: {sleep: {seconds: 1}}}}""",
+    "rdma": """{resources: {limits: {rdma/hca: 1, cpu: '4', memory: 8Gi}},
+      securityContext: {capabilities: {add: [IPC_LOCK]}}}""",
+    "parts-of-gpus": "{resources: {limits: {nvidia.com/mig-1g.5gb: 1}}, imagePullPolicy: Always}",
+    "ports": "{ports: [{name: metrics, containerPort: 9090}], workingDir: /work, tty: true}",
+    "quoted": "{args: ['a b', \"it's\", '$(HOME)', '--x={\"y\": 1}', 'é']}",
 }
 
 
@@ -82,7 +110,18 @@ def mpijobs() -> dict[str, Object]:
         found[name] = base()
         for template in templates(found[name]):
             template["spec"] |= yaml.safe_load(text)
-    return found
+    for name, text in _CONTAINERS.items():
+        found[name] = base()
+        for template in templates(found[name]):
+            template["spec"]["containers"][0] |= yaml.safe_load(text)
+    unnamed = base()
+    unnamed["metadata"] = {"generateName": "train-", "labels": {"team": "vision"}}
+    meshed = base()
+    for template in templates(meshed):
+        template["metadata"] = {
+            "labels": {"team": "vision"}, "annotations": {"sidecar.istio.io/inject": "false"}
+        }  # fmt: skip
+    return found | {"unnamed": unnamed, "meshed": meshed}
 
 
 def without_workers(job: Object) -> bool:

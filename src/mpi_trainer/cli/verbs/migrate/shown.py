@@ -92,6 +92,8 @@ def _say_result(result: Result) -> None:
     for text in result.refusals:
         said = terminal.inert(text)
         terminal.say(f"{terminal.bad('error')}: the cluster would refuse it: {said}")
+    for text in result.notes:
+        terminal.say(terminal.inert(f"note: {text}"))
     known = [one for one in result.differences if one.known]
     for one in result.differences:
         if not one.known:
@@ -149,4 +151,5 @@ def _result(result: Result) -> Mapping[str, Any]:
          if value is not msgspec.UNSET}
         for one in result.differences
     ]  # fmt: skip
-    return {"differences": listed, "refusals": list(result.refusals), "asked": result.asked}
+    said = {"refusals": list(result.refusals), "notes": list(result.notes)}
+    return {"differences": listed, **said, "asked": result.asked}

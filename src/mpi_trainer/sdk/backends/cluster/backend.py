@@ -25,6 +25,7 @@ from mpi_trainer.api.kinds.trainjob import TrainJob
 from mpi_trainer.kube import requests
 from mpi_trainer.kube.config import Config
 from mpi_trainer.kube.errors import Conflict
+from mpi_trainer.kube.resources import Resource
 from mpi_trainer.sdk.backends import views
 from mpi_trainer.sdk.backends.backend import (
     ALL_JOBS,
@@ -166,6 +167,14 @@ class ClusterBackend(ClusterChoices):
             else:
                 asked = lifecycle.create_trainjob(server, key, job, dry_run=True)
             return await lifecycle.refusals(asked)
+
+    async def tried(
+        self, resource: Resource, body: Mapping[str, Any]
+    ) -> tuple[Mapping[str, Any] | None, tuple[str, ...]]:
+        """An object as the server would have it, or what it is refused for; nothing is made."""
+        namespace = body["metadata"].get("namespace") or self.namespace
+        async with self._connected() as server:
+            return await lifecycle.tried(server, resource, namespace, body)
 
     async def missing(self, job: MPIJob) -> Sequence[str]:
         """What the job names and the cluster does not have, a sentence for each."""

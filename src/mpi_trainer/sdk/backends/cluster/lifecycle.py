@@ -124,6 +124,21 @@ async def refusals(dry_run: Awaitable[object]) -> tuple[str, ...]:
     return ()
 
 
+async def tried(
+    server: ApiServer, resource: Resource, namespace: str, body: Mapping[str, Any]
+) -> tuple[Mapping[str, Any] | None, tuple[str, ...]]:
+    """What a dry run makes of an object, or why it makes nothing. Of one that is there already
+    neither: admission has nothing against it."""
+    found: list[Mapping[str, Any]] = []
+
+    async def asked() -> None:
+        request = requests.submit(resource, namespace, dict(body), dry_run=True)
+        found.append(await server.call(request, dict[str, Any]))
+
+    refused = await refusals(asked())
+    return (found[0] if found else None), refused
+
+
 async def create_with_code(
     server: ApiServer, key: Key, job: MPIJob, data: Mapping[str, str]
 ) -> JobView:
