@@ -17,7 +17,7 @@ from typing import Final
 
 from tools.cluster.client import Client
 from tools.cluster.spec import load
-from tools.crds import beside, definition, jobsets, podtemplate
+from tools.crds import beside, conversion, definition, jobsets, podtemplate
 
 FOLDER: Final = Path(__file__).parents[2] / "manifests" / "crds"
 TARGET: Final = FOLDER / definition.MPIJOB.file
@@ -38,6 +38,7 @@ def main(arguments: list[str]) -> int:
     if options.beside:
         return _print_beside(options.beside.read_text())
     wanted = {FOLDER / kind.file: definition.text(kind) for kind in definition.KINDS}
+    wanted[FOLDER.parent / "overlays" / "conversion" / conversion.FILE] = conversion.text()
     late = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
     for path in late:
         if options.check:

@@ -221,6 +221,19 @@ _ADMISSION: Final = Row(
             "Not answered yet",
             (Query(f"sum by (webhook) ({_WEBHOOK}requests_in_flight{{{OURS}}})", "{{webhook}}"),),
         ),
+        Panel(
+            "Jobs created by kind and version, in 24 hours",
+            (
+                Query(
+                    f"sum by (kind, version) (increase(mpi_trainer_jobs_admitted_total{{{OURS}}}"
+                    "[24h]))",
+                    "{{kind}} {{version}}",
+                ),
+            ),
+            stacked=True,
+            description="How far clients have moved to another API; `odh migrate report` lists"
+            " the jobs.",
+        ),
     ),
 )
 _PROCESS: Final = Row(

@@ -35,7 +35,7 @@ from mpi_trainer.migrate.report import (
 IMPLEMENTATIONS = {"OpenMPI": "OpenMPI", "IntelMPI": "Intel", "Intel": "Intel", "MPICH": "MPICH"}
 RESTARTS = {"Always": "OnFailure", "ExitCode": "OnFailure"}
 _SPECS: Path = ("spec", "mpiReplicaSpecs")
-_MOVED = ("cleanPodPolicy", "backoffLimit", "activeDeadlineSeconds")
+MOVED = ("cleanPodPolicy", "backoffLimit", "activeDeadlineSeconds")
 
 
 def to_v2beta1(data: Mapping[str, Any]) -> Converted:
@@ -48,7 +48,7 @@ def to_v2beta1(data: Mapping[str, Any]) -> Converted:
     wrong = tuple(size.errors(data))
     if wrong:
         return replace(made, errors=wrong)
-    spec, errors, told = _alpha1(data) if version == V1ALPHA1 else _v1(data)
+    spec, errors, told = from_v1alpha1(data) if version == V1ALPHA1 else _v1(data)
     if errors:
         return replace(made, errors=errors)
     job: Object = {
@@ -81,7 +81,8 @@ def _v1(data: Mapping[str, Any]) -> Made:
     return spec, (), (*_fields(given), *_roles(roles, raw))
 
 
-def _alpha1(data: Mapping[str, Any]) -> Made:
+def from_v1alpha1(data: Mapping[str, Any]) -> Made:
+    """The spec as v2beta1, or errors, and a report of the fields; nothing is validated here."""
     found = decode(V1Alpha1Job, data)
     if found.errors:
         return {}, found.errors, ()
@@ -105,7 +106,7 @@ def _alpha1(data: Mapping[str, Any]) -> Made:
 
 def _spec(given: Mapping[str, Any]) -> Object:
     """What v1 and v1alpha1 have in common, where v2beta1 has it. A runPolicy wins."""
-    policy = {name: given[name] for name in _MOVED if given.get(name) is not None}
+    policy = {name: given[name] for name in MOVED if given.get(name) is not None}
     policy |= {k: v for k, v in (given.get("runPolicy") or {}).items() if v is not None}
     distribution = given.get("mpiDistribution")
     wanted = {
@@ -160,7 +161,7 @@ _SERVERS = frozenset(ObjectMeta.__struct_encode_fields__)
 
 def _fields(given: Mapping[str, Any]) -> Iterator[FieldReport]:
     policy = given.get("runPolicy") or {}
-    for name in _MOVED:
+    for name in MOVED:
         value = given.get(name)
         if value is None:
             continue

@@ -22,15 +22,15 @@ def launcher_pod(template: PodTemplate, main: str) -> Object:
     containers: list[Object] = (pod.get("spec") or {}).get("containers") or []
     containers.sort(key=lambda one: one.get("name") != main)
     for container in containers:
-        if any(map(_names_script, container.get("env") or ())):
-            container["env"] = [one for one in container["env"] if not _names_script(one)]
+        if any(map(names_script, container.get("env") or ())):
+            container["env"] = [one for one in container["env"] if not names_script(one)]
     return pod
 
 
 def worker_pod(template: PodTemplate) -> Object:
     pod: Object = without_nulls(template.content)
     for container in ((pod.get("spec") or {}).get("containers") or ())[:1]:
-        if _sleeps(container):
+        if sleeps(container):
             container.pop("command", None)
             container.pop("args", None)
     return pod
@@ -55,16 +55,16 @@ def worker_reports(template: PodTemplate, path: Path) -> Iterator[FieldReport]:
     yield FieldReport(path, CHANGED, "spec.mpiReplicaSpecs.Worker.template", note, remedy)
     spec = without_nulls(template.content).get("spec") or {}
     for container in (spec.get("containers") or ())[:1]:
-        if _sleeps(container):
+        if sleeps(container):
             note = "left out, so that the worker runs an SSH server instead of sleeping"
             yield FieldReport((*path, "spec", "containers", 0, "command"), CHANGED, note=note)
 
 
-def _names_script(variable: Object) -> bool:
+def names_script(variable: Object) -> bool:
     return variable.get("name") == RSH_AGENT and SCRIPT in str(variable.get("value"))
 
 
-def _sleeps(container: Object) -> bool:
+def sleeps(container: Object) -> bool:
     words: Sequence[str] = [*(container.get("command") or ()), *(container.get("args") or ())]
     plain = " ".join(words).split()
     if plain[:1] and plain[0].rpartition("/")[2] in ("sh", "bash") and plain[1:2] == ["-c"]:

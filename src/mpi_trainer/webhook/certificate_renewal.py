@@ -1,7 +1,8 @@
 """Renews the webhook's certificates, in one Secret that all replicas share.
 
-Guarantee: an authority stands in the webhook configurations before a certificate that it signed is
-served (see `runtime.shared_certificates`).
+Guarantee: an authority stands in the webhook configurations, and in the definition of MPIJobs where
+we convert their versions, before a certificate that it signed is served (see
+`runtime.shared_certificates`).
 """
 
 from __future__ import annotations
@@ -32,6 +33,11 @@ CONFIGURATIONS = (
     ),
 )
 
+_DEFINITIONS = Resource(
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", False
+)
+_MPIJOBS = "mpijobs.kubeflow.org"
+
 log = logging.getLogger(__name__)
 
 
@@ -49,6 +55,22 @@ class Configuration(ApiValue, frozen=True):
     webhooks: tuple[Hook, ...] = ()
 
 
+class ConversionWebhook(ApiValue, frozen=True):
+    client_config: ClientConfig = ClientConfig()
+
+
+class Conversion(ApiValue, frozen=True):
+    webhook: ConversionWebhook | None = None
+
+
+class DefinitionSpec(ApiValue, frozen=True):
+    conversion: Conversion = Conversion()
+
+
+class Definition(ApiValue, frozen=True):
+    spec: DefinitionSpec = DefinitionSpec()
+
+
 class CertificateNames(msgspec.Struct, frozen=True):
     """The webhook's Secret, its Service, and the name of both its configurations.
 
@@ -61,6 +83,8 @@ class CertificateNames(msgspec.Struct, frozen=True):
     service: str = "mpi-trainer-webhook"
     configuration: str = "admission.mpi-trainer.opendatahub.io"
     more_names: tuple[str, ...] = ()
+    conversion: bool = False
+    """whether the definition of MPIJobs calls us too"""
 
     @property
     def host_names(self) -> tuple[str, ...]:
@@ -93,6 +117,8 @@ class CertificateRenewal:
         chain = await self._chain.current()
         for resource in CONFIGURATIONS:
             await self._publish(resource, chain.bundle)
+        if self._names.conversion:
+            await self._publish_conversion(chain.bundle)
         if self._certificate.show(chain.server.certificate, chain.server.key):
             ends = chain.server.parsed.not_valid_after_utc
             log.info("showing a certificate that is valid until %s", ends.isoformat())
@@ -114,3 +140,17 @@ class CertificateRenewal:
                 steps.append({"op": "add", "path": path, "value": wanted})
         if steps:
             await self._client.call(requests.patch(resource, "", name, steps, "json"), None)
+
+    async def _publish_conversion(self, bundle: bytes) -> None:
+        """Into the definition of MPIJobs, where that names a webhook."""
+        try:
+            found = await self._client.call(requests.get(_DEFINITIONS, "", _MPIJOBS), Definition)
+        except NotFound:
+            return
+        webhook = found.spec.conversion.webhook
+        wanted = base64.b64encode(bundle).decode()
+        if webhook is None or webhook.client_config.ca_bundle == wanted:
+            return
+        path = "/spec/conversion/webhook/clientConfig/caBundle"
+        steps = [{"op": "add", "path": path, "value": wanted}]
+        await self._client.call(requests.patch(_DEFINITIONS, "", _MPIJOBS, steps, "json"), None)

@@ -1,8 +1,8 @@
 """The admission endpoints: `/mutate-…` and `/validate-…` for each kind, and `/validate-child`.
 
-One handler for each; all speak AdmissionReview v1. Guarantee: a review that can be read gets an
-answer, and a fault of ours is a 500, which the API server treats by the failurePolicy, never a
-silent yes.
+Beside them stands `/convert-mpijob`, which is no admission: see `conversion`. One handler for each;
+all others speak AdmissionReview v1. Guarantee: a review that can be read gets an answer, and a
+fault of ours is a 500, which the API server treats by the failurePolicy, never a silent yes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mpi_trainer.api.kinds.network_isolation import NO_DEFAULT, IsolationDefault
 from mpi_trainer.api.validation.worker_limits import DEFAULT, WorkerLimits
 from mpi_trainer.api.yaml import nesting, typed
 from mpi_trainer.runtime.off_loop import OffLoop
-from mpi_trainer.webhook import review
+from mpi_trainer.webhook import conversion, review
 from mpi_trainer.webhook.mpijob import judge as mpijob
 from mpi_trainer.webhook.mpijob.server_checks import MPIJobChecks
 from mpi_trainer.webhook.review import NeededChecks
@@ -47,7 +47,8 @@ JOB_CONTROLLERS = frozenset(
 
 class Endpoints:
     """`kueue`: whether Kueue is installed; `controller`: the user that makes jobs' children;
-    `isolation`: what the controller does with the networks of jobs that say nothing."""
+    `isolation`: what the controller does with the networks of jobs that say nothing;
+    `admitted` is told of each job that may be created, by kind and version."""
 
     def __init__(
         self,
@@ -57,6 +58,7 @@ class Endpoints:
         controller: str,
         limits: WorkerLimits = DEFAULT,
         isolation: IsolationDefault = NO_DEFAULT,
+        admitted: Callable[[str, str], None] = lambda _kind, _version: None,
     ) -> None:
         self._server = server
         self._mpijob_checks = MPIJobChecks(server, domain)
@@ -65,6 +67,7 @@ class Endpoints:
         self._controller = controller
         self._limits = limits
         self._isolation = isolation
+        self._admitted = admitted
         self._off_loop = OffLoop()
 
     async def mutate_mpijob(self, request: review.AdmissionRequest) -> dict[str, Any]:
@@ -78,7 +81,7 @@ class Endpoints:
             checks = self._mpijob_checks.result(verdict.job, verdict.needed, request)
             errors, more = await checks
             warnings = (*warnings, *more)
-        return _response(request, errors, warnings)
+        return self._judged(request, errors, warnings)
 
     async def mutate_trainjob(self, request: review.AdmissionRequest) -> dict[str, Any]:
         patch = await self._result(request, trainjob.mutation, request, datetime.now(UTC))
@@ -91,7 +94,7 @@ class Endpoints:
             checks = self._trainjob_checks.result(verdict.job, request.user_info, verdict.before)
             found, more = await checks
             errors, warnings = (*errors, *found), (*warnings, *more)
-        return _response(request, errors, warnings)
+        return self._judged(request, errors, warnings)
 
     async def validate_runtime(self, request: review.AdmissionRequest) -> dict[str, Any]:
         verdict = await self._result(request, trainjob.judge_runtime, request)
@@ -122,6 +125,18 @@ class Endpoints:
         remedy = "remove the label, or create an MPIJob or a TrainJob"
         return review.refused(request, (FieldError(path, FORBIDDEN, rule=rule, remedy=remedy),))
 
+    def _judged(
+        self,
+        request: review.AdmissionRequest,
+        errors: tuple[FieldError, ...],
+        warnings: tuple[FieldError, ...],
+    ) -> dict[str, Any]:
+        """The response about a job, which is counted where it lets one be created."""
+        if not errors and request.operation == review.CREATE and not request.dry_run:
+            written = request.request_kind or request.kind
+            self._admitted(written.kind, written.version)
+        return _response(request, errors, warnings)
+
     async def _result(
         self,
         request: review.AdmissionRequest,
@@ -141,6 +156,7 @@ def app(endpoints: Endpoints) -> web.Application:
     application.router.add_post("/validate-trainjob", _handler(endpoints.validate_trainjob))
     application.router.add_post("/validate-runtime", _handler(endpoints.validate_runtime))
     application.router.add_post("/validate-child", _handler(endpoints.validate_child))
+    application.router.add_post("/convert-mpijob", conversion.handler())
     return application
 
 

@@ -39,7 +39,7 @@ from mpi_trainer.runtime.tls import ServerCertificate, follow_folder
 from mpi_trainer.webhook import concurrency
 from mpi_trainer.webhook.certificate_renewal import CertificateNames, CertificateRenewal
 from mpi_trainer.webhook.endpoints import Endpoints, app
-from mpi_trainer.webhook.metrics import middleware, watch_certificate
+from mpi_trainer.webhook.metrics import admitted, middleware, watch_certificate
 from mpi_trainer.webhook.server_checks import SECONDS, ServerChecks
 
 _KUEUE = Request("GET", "/apis/kueue.x-k8s.io", timeout=5.0, tries=1)
@@ -68,7 +68,10 @@ class KueueProbe:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    flags = _flags().parse_args(arguments)
+    parser = _flags()
+    flags = parser.parse_args(arguments)
+    if flags.conversion and flags.client_ca:
+        parser.error("--conversion and --client-ca: API servers show no certificate to converters")
     logs.set_up(flags.log_level)
     try:
         asyncio.run(_serve(flags))
@@ -111,6 +114,7 @@ async def _serve(flags: argparse.Namespace) -> None:
             flags.maker,
             workers,
             IsolationDefault(flags.network_policy_default, flags.network_egress_default),
+            admitted(metrics.registry),
         )
         served = app(endpoints)
         served.middlewares.append(middleware(metrics.registry))
@@ -156,6 +160,7 @@ def _certificate_names(flags: argparse.Namespace, client: Client) -> Certificate
         flags.namespace or client.config.namespace,
         service=flags.service,
         more_names=tuple(flags.host_name),
+        conversion=flags.conversion,
     )
 
 
@@ -172,6 +177,11 @@ def _flags() -> argparse.ArgumentParser:
     add("--namespace", default="", help="of the Secret with the certificates; default: the pod's")
     add("--service", default="mpi-trainer-webhook", help="name of the Service in front of us")
     add("--host-name", action="append", default=[], help="a further name to be called by")
+    add(
+        "--conversion",
+        action="store_true",
+        help="keep our authority in the definition of MPIJobs too, whose older versions we convert",
+    )
     add("--cert-dir", default="", help="tls.crt and tls.key that somebody else keeps")
     add("--client-ca", default="",
         help="answer only callers with a certificate of this authority (PEM); API servers show "

@@ -62,3 +62,18 @@ def watch_certificate(registry: CollectorRegistry, certificate: ServerCertificat
         registry=registry,
     )
     ends.set_function(lambda: certificate.ends)
+
+
+def admitted(registry: CollectorRegistry) -> Callable[[str, str], None]:
+    """Counts a job that was created, by its kind and the version that its client wrote (MIG-4)."""
+    total = Counter(
+        "mpi_trainer_jobs_admitted_total",
+        "Jobs created, by kind and the API version of whoever created them.",
+        ("kind", "version"),
+        registry=registry,
+    )
+
+    def count(kind: str, version: str) -> None:
+        total.labels(kind, version).inc()
+
+    return count

@@ -46,6 +46,8 @@ class GroupVersionKind(ApiValue, frozen=True):
 class AdmissionRequest(ApiValue, frozen=True):
     uid: str = ""
     kind: GroupVersionKind = GroupVersionKind()
+    request_kind: GroupVersionKind | None = None
+    """as the client wrote it, where the API server has converted the object since"""
     operation: str = CREATE
     namespace: str = ""
     name: str = ""

@@ -19,12 +19,16 @@ from tests.api.accounts import with_token
 from tests.cluster import Kubectl, eventually
 from tools.cluster.report import environment
 from tools.cluster.spec import Spec
+from tools.crds import definition
+from tools.crds.conversion import converting
 
 ROOT = Path(__file__).parents[3]
 POLICIES = str(ROOT / "manifests" / "policies")
 NAMESPACE = "mpi-trainer"
 ACCOUNT = f"system:serviceaccount:{NAMESPACE}:mpi-trainer"
 CONFIGURATION = "admission.mpi-trainer.opendatahub.io"
+DEFINITION = "mpijobs.kubeflow.org"
+CONVERSION_RIGHTS = ROOT / "manifests/overlays/conversion/rights.yaml"
 PROGRAM = ("-m", "mpi_trainer.webhook")
 
 
@@ -67,6 +71,18 @@ def install(kubectl: Kubectl) -> None:
     own = Kubectl(kubectl.spec, NAMESPACE)
     own.apply(*(o for o in wanted if not o["kind"].endswith("WebhookConfiguration")))
     kubectl("apply", "-k", POLICIES)
+
+
+def convert(kubectl: Kubectl, port: int, storage: str = "v2beta1") -> None:
+    """The definition with the older versions, which are converted at this machine's address; of a
+    bundle that is there nothing is said, so that it stays."""
+    made = converting(definition.definition())["spec"]
+    for version in made["versions"]:
+        version["storage"] = version["name"] == storage
+    client = {"url": f"https://localhost:{port}/convert-mpijob", "service": None}
+    made["conversion"]["webhook"]["clientConfig"] = client
+    change = {"spec": {"versions": made["versions"], "conversion": made["conversion"]}}
+    kubectl("patch", "crd", DEFINITION, "--type=merge", f"--patch={json.dumps(change)}")
 
 
 def rendered(kubectl: Kubectl, folder: str, without: set[str]) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from mpi_trainer.runtime.job_metrics import (
 )
 from mpi_trainer.runtime.metrics import Metrics
 from mpi_trainer.runtime.tls import ServerCertificate
-from mpi_trainer.webhook.metrics import middleware, watch_certificate
+from mpi_trainer.webhook.metrics import admitted, middleware, watch_certificate
 
 _SUFFIXES = {
     "counter": ("_total",),
@@ -33,6 +33,7 @@ def ours() -> dict[str, frozenset[str]]:
     controller.register(PresentTrainJobs((), lambda: True))
     webhook = Metrics().registry
     middleware(webhook)
+    admitted(webhook)
     watch_certificate(webhook, ServerCertificate())
     return {**dict(_series(controller)), **dict(_series(webhook))}
 

@@ -86,6 +86,7 @@ def _admission() -> dict[str, str]:
         f'{_ADMISSION}_requests_total{{{path},code="200"}}': _GROWS,
         f"{_ADMISSION}_requests_in_flight{{{path}}}": _NEVER,
         f"{_ADMISSION}_panics_total{{{_WEBHOOK}}}": _NEVER,
+        f'mpi_trainer_jobs_admitted_total{{{_WEBHOOK},kind="MPIJob",version="v1"}}': _GROWS,
         f"webhook_certificate_expiration_timestamp_seconds{{{_WEBHOOK}}}": constant(40 * 86400),
     }
 

@@ -57,6 +57,12 @@ CAUSE = f"{DOMAIN}/cause"
 PLACEMENT = f"{DOMAIN}/placement"
 """which ranks ran where: JSON of host name to ranks such as `0-3,8`"""
 
+# What the conversion webhook writes onto a job.
+CONVERSION = f"{DOMAIN}/conversion"
+"""what an older version had and v2beta1 has no field for"""
+AS_WRITTEN = "as-written"
+"""its value on a job of v2beta1 that is read as an older version"""
+
 # What the controller writes onto the objects that it makes.
 ATTEMPT = f"{DOMAIN}/attempt"
 """of worker pods, of the launcher Job and of its pod: which attempt they belong to"""
@@ -103,13 +109,13 @@ def bound(name: str) -> str:
 TRAINJOB_STATUS = (PHASE, START_TIME, COMPLETION_TIME, CAUSE, PLACEMENT)
 ONE_RUN = frozenset({RECORD, ATTEMPTS, *TRAINJOB_STATUS})
 """what the controller has recorded of one run of a job; a job made anew must not have it"""
-ONE_JOB = ONE_RUN | {RESTARTS, USER, "kubectl.kubernetes.io/last-applied-configuration"}
+ONE_JOB = ONE_RUN | {RESTARTS, USER, CONVERSION, "kubectl.kubernetes.io/last-applied-configuration"}
 """what says something of one job, and would be taken for that of its copy"""
 _BOUNDS = tuple(bound(name) for name in BOUNDS)
 _OF_BOTH = (*CHOICES, *_BOUNDS, NETWORK_EGRESS, RECORD, ATTEMPTS, RESTARTS, CODE, USER)
-MPIJOB_KNOWN = (*_OF_BOTH, POD_FAILURE_POLICY)
+MPIJOB_KNOWN = (*_OF_BOTH, POD_FAILURE_POLICY, CONVERSION)
 TRAINJOB_KNOWN = (*_OF_BOTH, TTL, CLEAN, SCHEDULE_TIMEOUT, *TRAINJOB_STATUS)
-KNOWN = (*TRAINJOB_KNOWN, POD_FAILURE_POLICY)
+KNOWN = (*TRAINJOB_KNOWN, POD_FAILURE_POLICY, CONVERSION)
 
 
 def ours(given: Mapping[str, str]) -> dict[str, str]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import click
 import msgspec
 
 from mpi_trainer.cli import context
 from mpi_trainer.cli.output import terminal
+from mpi_trainer.cli.verbs.migrate.page import page
 from mpi_trainer.cli.verbs.mpijob import options
 from mpi_trainer.migrate.progress import JobProgress, Progress, progress
 from mpi_trainer.sdk.backends.backend import JobQuery
@@ -18,7 +21,7 @@ _MOST_REASONS = 3
 @click.command("report")
 @options.namespace
 @options.every_namespace
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table")
+@click.option("-o", "--output", type=click.Choice(["table", "json", "html"]), default="table")
 def command(*, namespace: str, everywhere: bool, output: str) -> None:
     """Say what is left to migrate, over namespaces.
 
@@ -28,11 +31,16 @@ def command(*, namespace: str, everywhere: bool, output: str) -> None:
     \b
     odh migrate report
     odh migrate report -o json
+    odh migrate report -A -o html > migration.html
     """
     found = context.list_jobs(None if everywhere else namespace, JobQuery(manifests=True))
     left = progress((job.manifest or {}, job.completed is not None) for job in found)
     if output == "json":
         click.echo(_json(left))
+        return
+    if output == "html":
+        where = "all namespaces" if everywhere else f"the namespace {namespace}"
+        click.echo(page(left, where, datetime.now(UTC)))
         return
     if not left.jobs:
         terminal.say("no jobs")
