@@ -26,43 +26,46 @@ LABELS = {
 }
 
 
-def begin(admin: Admin, kind: str, *, tries: int = 2, suspend: bool = False) -> None:
+def begin(
+    admin: Admin, kind: str, *, tries: int = 2, suspend: bool = False, name: str = "pi"
+) -> None:
     """The job as the public operator has it; `kind` is the condition that holds."""
-    made = submit(admin, job(2, backoffLimit=tries, suspend=suspend))
+    made = submit(admin, job(2, name, backoffLimit=tries, suspend=suspend))
+    marks = {**LABELS, "training.kubeflow.org/job-name": name}
     owner = {
         "apiVersion": "kubeflow.org/v2beta1",
         "kind": "MPIJob",
-        "name": "pi",
+        "name": name,
         "uid": made["metadata"]["uid"],
         "controller": True,
         "blockOwnerDeletion": True,
     }
 
-    def child(path: str, name: str, **more: Any) -> None:
-        meta = {"name": name, "labels": {"app": "pi"}, "ownerReferences": [owner]}
+    def child(path: str, called: str, **more: Any) -> None:
+        meta = {"name": called, "labels": {"app": name}, "ownerReferences": [owner]}
         meta |= more.pop("metadata", {})
         admin.create(path, {"metadata": meta, **more})
 
     key = base64.b64encode(b"upstream's").decode()
     keys = {"ssh-privatekey": key, "ssh-publickey": key}
-    child("api/v1/secrets", "pi-ssh", type="kubernetes.io/ssh-auth", data=keys)
-    child("api/v1/configmaps", "pi-config", data={"hostfile": "x", "discover_hosts.sh": "y"})
-    child("api/v1/services", "pi", spec={"clusterIP": "None", "selector": LABELS})
+    child("api/v1/secrets", f"{name}-ssh", type="kubernetes.io/ssh-auth", data=keys)
+    child("api/v1/configmaps", f"{name}-config", data={"hostfile": "x", "discover_hosts.sh": "y"})
+    child("api/v1/services", name, spec={"clusterIP": "None", "selector": marks})
     template = {
-        "metadata": {"labels": {**LABELS, "training.kubeflow.org/job-role": "launcher"}},
+        "metadata": {"labels": {**marks, "training.kubeflow.org/job-role": "launcher"}},
         "spec": {"containers": [{"name": "launcher", "image": "x"}], "restartPolicy": "Never"},
     }
     spec = {"backoffLimit": tries, "suspend": suspend, "template": template}
-    child(BATCH, "pi-launcher", spec=spec)
+    child(BATCH, f"{name}-launcher", spec=spec)
     if not suspend:
         for index in range(2):
-            labels = {**LABELS, "training.kubeflow.org/job-role": "worker"}
+            labels = {**marks, "training.kubeflow.org/job-role": "worker"}
             pod = {"containers": [{"name": "worker", "image": "x"}], "restartPolicy": "Never"}
-            child("api/v1/pods", f"pi-worker-{index}", metadata={"labels": labels}, spec=pod)
-    conditions = [told("Created", "True"), told(kind, "True")]
+            child("api/v1/pods", f"{name}-worker-{index}", metadata={"labels": labels}, spec=pod)
+    conditions = [told(one, "True") for one in dict.fromkeys(("Created", kind))]
     counts = {"Launcher": {"active": 1}, "Worker": {"active": 2}} if kind == "Running" else {}
     admin.patch(
-        f"{JOBS}/mpijobs/pi/status",
+        f"{JOBS}/mpijobs/{name}/status",
         {"status": {"conditions": conditions, "replicaStatuses": counts}},
     )
 
