@@ -29,13 +29,15 @@ JSON = "application/merge-patch+json"
 def older(api_server: Spec, webhook: Server) -> Iterator[Kubectl]:
     """A cluster whose MPIJobs are stored as v1; afterwards as v2beta1 again."""
     kubectl, one = Kubectl(api_server), Admin(api_server, "default")
-    eventually("its authority is in the definition", lambda: bool(bundle(one)), 60)
-    store_as(kubectl, webhook, one, "v1")
-    yield kubectl
-    kubectl("delete", "mpijobs", "--all", "--all-namespaces")
-    convert(kubectl, webhook.port)
-    settled(one)
-    one.close()
+    try:
+        eventually("its authority is in the definition", lambda: bool(bundle(one)), 60)
+        store_as(kubectl, webhook, one, "v1")
+        yield kubectl
+    finally:
+        kubectl("delete", "mpijobs", "--all", "--all-namespaces")
+        convert(kubectl, webhook.port)
+        settled(one)
+        one.close()
 
 
 @pytest.fixture
