@@ -7,14 +7,7 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace
 
-from tests.api.admission.serving import (
-    CONVERSION_RIGHTS,
-    Server,
-    convert,
-    install,
-    remove,
-    serving,
-)
+from tests.api.admission.serving import Server, install, remove, serving
 from tests.api.running import free_port
 from tests.cluster import Kubectl, api_spec, shared_cluster
 from tools.cluster.spec import Spec
@@ -27,15 +20,11 @@ def api_server() -> Iterator[Spec]:
 
 @pytest.fixture(scope="package")
 def webhook(api_server: Spec, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Admission and conversion in front of that server."""
+    """Admission in front of that server."""
     kubectl = Kubectl(api_server)
     install(kubectl)
-    kubectl("apply", "-f", str(CONVERSION_RIGHTS))
-    port = free_port()
-    convert(kubectl, port)
     try:
-        folder = tmp_path_factory.mktemp("webhook")
-        with serving(api_server, folder, port, "--conversion") as server:
+        with serving(api_server, tmp_path_factory.mktemp("webhook"), free_port()) as server:
             yield server
     finally:
         remove(kubectl)

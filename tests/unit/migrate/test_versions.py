@@ -27,7 +27,7 @@ ODD: Any = st.sampled_from([None, "", 0, "Running", {}, []])
 
 def old(**spec: Any) -> dict[str, Any]:
     """The v1 job of the other tests, with these fields of its spec."""
-    job = copy.deepcopy(V1)
+    job: dict[str, Any] = copy.deepcopy(V1)
     job["spec"] |= spec
     return job
 

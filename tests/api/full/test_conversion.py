@@ -12,10 +12,18 @@ import pytest
 
 from mpi_trainer.api.kinds.annotations import CONVERSION
 from tests.api.admin import Admin, Object, Refusal
-from tests.api.admission.serving import DEFINITION, Server, convert
+from tests.api.admission.serving import (
+    CONVERSION_RIGHTS,
+    DEFINITION,
+    Server,
+    convert,
+    install,
+    remove,
+    serving,
+)
 from tests.api.odh import Odh
 from tests.api.running import free_port
-from tests.cluster import Kubectl, eventually
+from tests.cluster import Kubectl, api_spec, eventually, shared_cluster
 from tests.unit.migrate.cases import base
 from tests.unit.migrate.test_legacy import V1
 from tools.cluster.spec import Spec
@@ -23,6 +31,29 @@ from tools.cluster.spec import Spec
 OLD, NEW = "apis/kubeflow.org/v1/mpijobs", "apis/kubeflow.org/v2beta1/mpijobs"
 CRD = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{DEFINITION}"
 JSON = "application/merge-patch+json"
+
+
+pytestmark = pytest.mark.full
+
+
+@pytest.fixture(scope="module")
+def api_server() -> Iterator[Spec]:
+    """A server of its own: where v1 is served, kubectl prefers it to v2beta1."""
+    yield from shared_cluster(api_spec("test-conversion"))
+
+
+@pytest.fixture(scope="module")
+def webhook(api_server: Spec, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Admission and conversion, with the rights of the overlay."""
+    kubectl, port = Kubectl(api_server), free_port()
+    install(kubectl)
+    kubectl("apply", "-f", str(CONVERSION_RIGHTS))
+    convert(kubectl, port)
+    try:
+        with serving(api_server, tmp_path_factory.mktemp("hook"), port, "--conversion") as server:
+            yield server
+    finally:
+        remove(kubectl)
 
 
 @pytest.fixture(scope="module")
