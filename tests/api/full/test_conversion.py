@@ -37,9 +37,12 @@ pytestmark = pytest.mark.full
 
 
 @pytest.fixture(scope="module")
-def api_server() -> Iterator[Spec]:
-    """A server of its own: where v1 is served, kubectl prefers it to v2beta1."""
-    yield from shared_cluster(api_spec("test-conversion"))
+def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spec]:
+    """A server of its own: where v1 is served, kubectl prefers it to v2beta1, and remembers that
+    for hours, also for the next server at the same port."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KUBECACHEDIR", str(tmp_path_factory.mktemp("kubectl")))
+        yield from shared_cluster(api_spec("test-conversion"))
 
 
 @pytest.fixture(scope="module")
