@@ -77,7 +77,7 @@ fuzz-api: setup ## More than 20,000 generated calls against the REST API; takes 
 	$(BIN)/python -m tests.fuzz.api .venv-fuzz/bin/schemathesis --max-examples 250 $(FUZZ)
 
 sim: setup ## Our client and controller machinery against a server that misbehaves on purpose
-	$(MEASURED) $(BIN)/pytest -q tests/sim $(COV)
+	$(MEASURED) $(BIN)/pytest -q $(QUICK) tests/sim $(COV)
 
 local: local-parts ## Real MPI of every implementation in namespaces, everything; half an hour, by hand
 	$(BIN)/pytest -q tests/local

@@ -40,6 +40,7 @@ PURE: Final = {
 FLOORS: Final = PURE | {
     "cli": 85,
     "controller": 84,
+    "initializers": 80,
     "kube": 89,
     "local": 85,
     "plan": 93,

@@ -9,7 +9,8 @@ compile() {
 }
 
 compile pyproject.toml --extra examples --group controller --group build -o requirements/run.txt
-compile pyproject.toml --extra examples --extra grpc --group controller --group build --group dev \
+compile pyproject.toml --extra examples --extra grpc --extra initializers --group controller \
+    --group build --group dev \
     -c requirements/run.txt -o requirements/dev.txt
 # What installs the others.
 echo uv | compile - -c requirements/dev.txt -o requirements/uv.txt
@@ -17,6 +18,9 @@ echo uv | compile - -c requirements/dev.txt -o requirements/uv.txt
 echo schemathesis==4.32.5 | compile - -c requirements/dev.txt -o requirements/fuzz.txt
 # What the controller's image holds.
 compile pyproject.toml --group controller -c requirements/run.txt -o requirements/controller.txt
+# What the initializers' image holds.
+printf '%s\n' 'huggingface-hub>=2.4,<3' 'msgspec>=0.20' 'obstore>=0.12,<0.13' |
+    compile - -c requirements/dev.txt -o requirements/initializers.txt
 
 # The versions are those that src/mpi_trainer/local/distributions.py names.
 wheel() { echo "$2" | compile - -o "src/mpi_trainer/local/mpi/$1.txt"; }

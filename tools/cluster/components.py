@@ -212,6 +212,14 @@ GRPCURL: Final = Component(
     programs={"grpcurl": "./cmd/grpcurl"},
 )
 """a client that knows nothing of our API but what a server tells it"""
+VERSITYGW: Final = Component(
+    name="versitygw",
+    module="github.com/versity/versitygw",
+    version="v1.8.0",
+    sum="h1:au+wI+aybno/STsQiSm35Uu6Q6iK5MWReQxgO6SEMFc=",
+    programs={"versitygw": "./cmd/versitygw"},
+)
+"""an S3 server over a folder"""
 
 COMPONENTS: Final = {
     component.name: component
@@ -238,5 +246,6 @@ OPTIONAL: Final = {
     "kubernetes-api-oldest": OLDEST_CONTROL,
     "coscheduling": COSCHEDULING,
     "volcano": VOLCANO,
+    "versitygw": VERSITYGW,
 }
 """what is built only where it is named"""

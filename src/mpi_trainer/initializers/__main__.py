@@ -1,0 +1,93 @@
+"""`python -m mpi_trainer.initializers dataset|model`: fetches what STORAGE_URI names.
+
+Exit codes: 0 everything is there, 1 it cannot be, 143 it was asked to stop and goes on next time.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from mpi_trainer.initializers.fetch import fetch
+from mpi_trainer.initializers.model import FetchError, Interrupted, Role
+from mpi_trainer.initializers.report import Report
+from mpi_trainer.initializers.settings import NAMES, SECRETS, settings
+from mpi_trainer.initializers.sources import source
+
+STOPPED: Final = 143
+_TERMINATION: Final = Path("/dev/termination-log")
+_LONGEST_VALUE: Final = 64 << 10
+
+
+def main(arguments: list[str] | None = None, environ: Mapping[str, str] | None = None) -> int:
+    words = sys.argv[1:] if arguments is None else arguments
+    if len(words) != 1 or words[0] not in ("dataset", "model"):
+        print("usage: python -m mpi_trainer.initializers dataset|model", file=sys.stderr)
+        return 2
+    role: Role = "dataset" if words[0] == "dataset" else "model"
+    stop = threading.Event()
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stop.set())
+    given: dict[str, str] = {}
+    try:
+        given = variables(os.environ if environ is None else environ)
+        chosen = settings(role, given)
+        with closing(source(chosen)) as origin:
+            fetch(chosen, origin, Report(role), stop)
+    except FetchError as error:
+        message, remedy = (_redacted(text, given) for text in (error.message, error.remedy))
+        print(f"error: {role}: {message}\n\nhint: {remedy}", file=sys.stderr, flush=True)
+        _note(f"{role}: {message}. {remedy}")
+        return 1
+    except Interrupted:
+        print(f"{role}: stopped; what came so far is kept", file=sys.stderr, flush=True)
+        return STOPPED
+    return 0
+
+
+def variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """Those that are read, from files where `CREDENTIALS_DIR` has them. Raises FetchError."""
+    found = {name: environ[name] for name in NAMES if environ.get(name)}
+    folder = environ.get("CREDENTIALS_DIR", "")
+    if folder:
+        for name in NAMES:
+            try:
+                with Path(folder, name).open("rb") as file:
+                    found[name] = file.read(_LONGEST_VALUE).decode().strip("\r\n")
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except (OSError, UnicodeDecodeError):
+                raise FetchError(
+                    f"{name} in CREDENTIALS_DIR cannot be read",
+                    "See to the Secret, and that this user id may read its files.",
+                ) from None
+    return found
+
+
+def _redacted(text: str, given: Mapping[str, str]) -> str:
+    """Nothing that a server sends back of a credential gets into a log."""
+    for name in SECRETS:
+        value = given.get(name, "")
+        if len(value) >= 4:
+            text = text.replace(value, "***")
+    return text
+
+
+def _note(text: str) -> None:
+    """For the kubelet, which shows it as why the container ended."""
+    try:
+        if _TERMINATION.is_file() and os.getpid() == 1:
+            _TERMINATION.write_text(text[:4096])
+    except OSError:
+        pass
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+"""From S3 (CTL-9): a real server's objects, and refusals that one gives only now and then."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import versitygw
+from tests.dataserver import DataServer
+from tests.sim.certificates import Authority
+from tests.sim.initializers.fetching import Runner
+from tests.versitygw import SECRET, S3Server
+
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    with versitygw.serving(tmp_path_factory.mktemp("s3") / "root") as server:
+        bucket = server.root / "data"
+        (bucket / "mnist/raw").mkdir(parents=True)
+        (bucket / "mnist/labels").write_text("0123")
+        (bucket / "mnist/raw/images").write_bytes(b"x" * MIB)
+        (bucket / "mnist-other").write_text("of another folder")
+        yield server
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "said"),
+    [
+        ("ExpiredToken", 400, "the credentials for s3://data/mnist have expired"),
+        ("InvalidAccessKeyId", 403, "the server refuses s3://data/mnist: InvalidAccessKeyId"),
+        ("AccessDenied", 403, "the server refuses s3://data/mnist: AccessDenied"),
+        ("NoSuchBucket", 404, "there is no bucket data"),
+    ],
+)
+def test_what_the_server_refuses_is_told_with_what_to_do(
+    server: DataServer, runner: Runner, code: str, status: int, said: str
+) -> None:
+    body = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{SECRET}</Message></Error>"
+    server.answers["/data"] = (status, body.encode())
+    given = {"ENDPOINT": server.url, "ACCESS_KEY_ID": "key", "SECRET_ACCESS_KEY": SECRET}
+    done = runner.here("s3://data/mnist", **given)
+    assert done.status == 1
+    assert said in done.err
+    assert "\n\nhint: " in done.err
+    assert SECRET not in done.out + done.err
+
+
+def test_without_credentials_nobody_is_asked_for_any(
+    server: DataServer, runner: Runner, no_pauses: None
+) -> None:
+    server.answers["/data"] = (200, b"<ListBucketResult><KeyCount>0</KeyCount></ListBucketResult>")
+    done = runner.here("s3://data/mnist", ENDPOINT=server.url)
+    assert done.status == 1
+    assert server.authorizations() == {""}
+
+
+@pytest.mark.full
+def test_a_folder_of_a_bucket_is_fetched_and_its_neighbours_are_not(
+    s3: S3Server, runner: Runner
+) -> None:
+    done = runner.here("s3://data/mnist", **s3.variables)
+    assert done.status == 0, done.err
+    assert runner.files == {"labels": b"0123", "raw/images": b"x" * MIB}
+    assert "already" in runner.here("s3://data/mnist", **s3.variables).out
+
+
+@pytest.mark.full
+def test_a_single_object_and_the_names_of_openshift_ai_connections(
+    s3: S3Server, runner: Runner
+) -> None:
+    names = {"ENDPOINT": "AWS_S3_ENDPOINT"}
+    given = {names.get(name, f"AWS_{name}"): value for name, value in s3.variables.items()}
+    done = runner.here("s3://data/mnist/labels", AWS_DEFAULT_REGION="us-east-1", **given)
+    assert done.status == 0, done.err
+    assert runner.files == {"labels": b"0123"}
+
+
+@pytest.mark.full
+def test_a_real_server_refuses_a_wrong_key_and_knows_no_such_bucket(
+    s3: S3Server, runner: Runner
+) -> None:
+    wrong = {**s3.variables, "SECRET_ACCESS_KEY": "wrong"}
+    assert "the server refuses s3://data/mnist" in runner.here("s3://data/mnist", **wrong).err
+    assert "there is no bucket none" in runner.here("s3://none/x", **s3.variables).err
+    assert "has no files to fetch" in runner.here("s3://data/none", **s3.variables).err
+
+
+@pytest.mark.full
+def test_a_killed_download_of_an_object_goes_on(s3: S3Server, runner: Runner) -> None:
+    path = s3.root / "data/large/train.bin"
+    path.parent.mkdir()
+    blocks = [hashlib.sha256(b"%d" % n).digest() * 32768 for n in range(300)]
+    path.write_bytes(b"".join(blocks))
+    first = runner.process("s3://data/large", PARALLEL="1", **s3.variables)
+    deadline = time.monotonic() + 60
+    noted = ".mpi-trainer-staging-*/*.done"
+    while not any(p.stat().st_size > 3 for p in runner.target.glob(noted)):
+        assert time.monotonic() < deadline and first.poll() is None
+        time.sleep(0.005)
+    first.kill()
+    first.communicate()
+    assert (runner.files, runner.marker) == ({}, None)
+    done = runner.here("s3://data/large", **s3.variables)
+    assert done.status == 0, done.err
+    assert (runner.target / "train.bin").read_bytes() == path.read_bytes()
+    fetched = float(done.out.split("; ")[-1].split(" MiB")[0])
+    assert fetched <= 300 - 64
+
+
+@pytest.mark.full
+def test_a_certificate_needs_its_authority(tmp_path: Path, runner: Runner) -> None:
+    authority = Authority()
+    pair = authority.pair("s3", "127.0.0.1")
+    certificate, key, bundle = (tmp_path / name for name in ("cert.pem", "key.pem", "ca.pem"))
+    certificate.write_bytes(pair.certificate)
+    key.write_bytes(pair.key)
+    bundle.write_bytes(authority.certificate)
+    with versitygw.serving(tmp_path / "root", (certificate, key)) as s3:
+        (s3.root / "data").mkdir()
+        (s3.root / "data/a").write_text("a")
+        refused = runner.here("s3://data", **s3.variables)
+        assert refused.status == 1
+        assert "is not trusted" in refused.err
+        done = runner.here("s3://data", CA_BUNDLE=str(bundle), **s3.variables)
+        assert done.status == 0, done.err
