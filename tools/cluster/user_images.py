@@ -61,6 +61,17 @@ USER_IMAGES: Final = {
             parent="",
             sources=("requirements/controller.txt", "src/mpi_trainer"),
         ),
+        UserImage(
+            "mpi-initializer",
+            f"localhost/mpi-initializer:{__version__}",
+            parent="",
+            sources=(
+                "requirements/initializers.txt",
+                "src/mpi_trainer/__init__.py",
+                "src/mpi_trainer/initializers",
+            ),
+            on_demand=True,
+        ),
     )
 }
 

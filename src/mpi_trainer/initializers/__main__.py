@@ -90,4 +90,5 @@ def _note(text: str) -> None:
 
 
 if __name__ == "__main__":
+    os.umask(0o002)  # a volume's group (fsGroup) may go on with it, under another user id
     sys.exit(main())

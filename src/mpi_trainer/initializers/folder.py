@@ -77,7 +77,7 @@ class Folder:
             if other.startswith(_STAGING) and other != name:
                 self._remove(other)
         with suppress(FileExistsError):
-            os.mkdir(name, 0o700, dir_fd=self._root)
+            os.mkdir(name, 0o770, dir_fd=self._root)
         try:
             descriptor = os.open(name, _FOLDER, dir_fd=self._root)
         except OSError:
@@ -216,7 +216,7 @@ def write_whole(folder: int, name: str, value: object) -> None:
     temporary = f".{name}.{os.urandom(4).hex()}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     try:
-        with os.fdopen(os.open(temporary, flags, 0o644, dir_fd=folder), "wb") as file:
+        with os.fdopen(os.open(temporary, flags, 0o664, dir_fd=folder), "wb") as file:
             file.write(msgspec.json.encode(value))
             file.flush()
             os.fsync(file.fileno())

@@ -59,13 +59,13 @@ class Part:
         self.number = number
         self._folder = folder
         self._name, self._notes = f"{number}.part", f"{number}.done"
-        self._file = os.open(self._name, _OPEN, 0o644, dir_fd=folder)
+        self._file = os.open(self._name, _OPEN, 0o664, dir_fd=folder)
         self._lock = threading.Lock()
         self._many = item.ranges and item.size is not None and item.size > CHUNK
         self._log = -1
         self._done: set[int] = set()
         if self._many:
-            self._log = os.open(self._notes, _OPEN | os.O_APPEND, 0o644, dir_fd=folder)
+            self._log = os.open(self._notes, _OPEN | os.O_APPEND, 0o664, dir_fd=folder)
             self._done = self._noted()
         if not self._done:
             os.ftruncate(self._file, 0)

@@ -30,11 +30,18 @@ def test_every_place_names_the_version_of_the_code() -> None:
     assert f'image.version="{__version__}"' in recipe
 
 
-def test_the_image_holds_what_the_project_is_tested_with() -> None:
-    image = set(PINS.findall((ROOT / "requirements/controller.txt").read_text()))
-    tested = set(PINS.findall((ROOT / "requirements/run.txt").read_text()))
-    assert image
-    assert image <= tested
+@pytest.mark.parametrize(("image", "tested"), [("controller", "run"), ("initializers", "dev")])
+def test_an_image_holds_what_the_project_is_tested_with(image: str, tested: str) -> None:
+    held = set(PINS.findall((ROOT / f"requirements/{image}.txt").read_text()))
+    assert held
+    assert held <= set(PINS.findall((ROOT / f"requirements/{tested}.txt").read_text()))
+
+
+def test_the_initializers_image_is_of_this_version() -> None:
+    recipe = (ROOT / "images/mpi-initializer/Containerfile").read_text()
+    assert f'image.version="{__version__}"' in recipe
+    page = (ROOT / "docs/initializers.md").read_text()
+    assert USER_IMAGES["mpi-initializer"].reference in page
 
 
 def test_no_role_lists_or_watches_secrets_and_none_has_a_wildcard() -> None:

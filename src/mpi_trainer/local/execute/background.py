@@ -32,6 +32,7 @@ from mpi_trainer.diagnose.rank_lines import Line
 from mpi_trainer.layout.hosts import launcher_name
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.execute import reports
+from mpi_trainer.local.execute.initializers import fetch_all
 from mpi_trainer.local.execute.prepare import prepare
 from mpi_trainer.local.execute.run import pod_host
 from mpi_trainer.local.execute.supervisor import Supervisor
@@ -229,9 +230,13 @@ def _wake_up(folder: JobDir) -> int:
 def supervise(folder: JobDir, job: MPIJob, desk: DirectoryClient) -> None:
     local = prepare(job, folder.settings())
     distributions.install(local.distribution, _nothing)
-    host = pod_host(local.run_plan())
+    plan = local.run_plan()
+    if not fetch_all(plan.fetches, desk):
+        desk.closed()
+        return
+    host = pod_host(plan)
     try:
-        Supervisor(local.job, local.layout, local.run_plan().machine, host).run(desk)
+        Supervisor(local.job, local.layout, plan.machine, host).run(desk)
     finally:
         host.close()
         desk.closed()

@@ -28,7 +28,7 @@ from mpi_trainer.layout.agent.paths import FOLDER as AGENT_FOLDER
 from mpi_trainer.layout.model import Layout, PodLayout
 from mpi_trainer.layout.mpijob import choose, layout
 from mpi_trainer.local.errors import LocalError
-from mpi_trainer.local.execute import applied_fields, preflight
+from mpi_trainer.local.execute import applied_fields, initializers, preflight
 from mpi_trainer.local.execute.machine import this_machine
 from mpi_trainer.local.execute.run import RunPlan
 from mpi_trainer.local.execute.settings import LocalSettings
@@ -62,7 +62,8 @@ class LocalRun(msgspec.Struct, frozen=True):
         command = self.layout.launcher.command if self.layout.launcher else ()
         more = (str(self.distribution.prefix), str(data_dir()))
         shared = shared_paths.shared_paths(machine.cwd, machine.env, command, more)
-        return RunPlan(self.job, self.layout, machine, self.isolation, shared)
+        fetches = initializers.planned(self.settings, self.claims)
+        return RunPlan(self.job, self.layout, machine, self.isolation, shared, fetches)
 
     def described(self) -> dict[str, Any]:
         """The layout as plain data, for `--dry-run`."""

@@ -22,6 +22,7 @@ from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.layout.model import Layout
 from mpi_trainer.local.errors import LocalError
 from mpi_trainer.local.execute import reports
+from mpi_trainer.local.execute.initializers import Fetch, fetch_all
 from mpi_trainer.local.execute.plan import Machine
 from mpi_trainer.local.execute.supervisor import Supervisor
 from mpi_trainer.local.execute.supervisor_client import TerminalClient
@@ -42,6 +43,7 @@ class RunPlan(msgspec.Struct, frozen=True):
     machine: Machine
     isolation: Isolation
     shared_dirs: tuple[str, ...]
+    fetches: tuple[Fetch, ...] = ()
 
 
 def run(plan: RunPlan, on_report: Callable[[reports.Report], None]) -> reports.JobEnded:
@@ -128,9 +130,12 @@ def _supervise(plan: RunPlan, channel: socket.socket, parents: socket.socket) ->
         nothing = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(nothing, descriptor)
+        client = TerminalClient(channel)
+        if not fetch_all(plan.fetches, client):
+            raise LocalError("stopped while data was fetched", "What came is kept: run it again.")
         host = pod_host(plan)
         supervisor = Supervisor(plan.job, plan.layout, plan.machine, host, stdin)
-        supervisor.run(TerminalClient(channel))
+        supervisor.run(client)
     except LocalError as error:
         broken = reports.CannotRun(error.problem, error.hint)
     except BaseException:

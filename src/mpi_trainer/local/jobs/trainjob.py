@@ -125,6 +125,7 @@ def _not_applied(job: TrainJob, given: Runtime) -> list[str]:
     return [
         f"{one.name}.{path}"
         for one in effective(job, given).jobs
+        if one.role not in (DATASET, MODEL)
         for path in applied_fields.not_applied(
             _node_first(one).template, "worker" if one.role == NODE else "launcher"
         )
@@ -181,12 +182,12 @@ def arranged(job: TrainJob, given: Runtime) -> Effective:
         )
     merged = effective(job, given)
     wanted = {LAUNCHER, NODE} if merged.policy == MPI else {TRAINER}
-    alien = [one.name for one in merged.jobs if one.role not in wanted]
+    alien = [one.name for one in merged.jobs if one.role not in wanted | {DATASET, MODEL}]
     if alien:
-        what = "fetches data or models" if _fetches(merged) else "is none of the job's nodes"
         raise LocalError(
-            f"runtime {given.name} has the job {alien[0]}, which {what}: that is not done here",
-            "Use a runtime without it (`--runtime FILE`), and give what it fetches with `--mount`.",
+            f"runtime {given.name} has the job {alien[0]}, which is none of the job's nodes: that "
+            "is not done here",
+            "Use a runtime without it (`--runtime FILE`).",
         )
     missing = wanted - {one.role for one in merged.jobs}
     if missing:
@@ -203,10 +204,6 @@ def arranged(job: TrainJob, given: Runtime) -> Effective:
             "Set spec.trainer.command.",
         )
     return merged
-
-
-def _fetches(merged: Effective) -> bool:
-    return merged.job(DATASET) is not None or merged.job(MODEL) is not None
 
 
 def _roles(merged: Effective) -> tuple[ReplicatedJob, ReplicatedJob]:

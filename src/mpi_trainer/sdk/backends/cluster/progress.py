@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from mpi_trainer.api.effective.combine import DATASET, MODEL
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds.labels import (
     LABEL_COMPLETION_INDEX,
@@ -43,7 +44,7 @@ _SPEAKERS: Final = {
     MPIJOBS.kind: (LABEL_JOB, f"{LABEL_ROLE}=launcher"),
     TRAINJOBS.kind: (
         LABEL_JOBSET,
-        f"{LABEL_REPLICATED_JOB} in (launcher,node),{LABEL_COMPLETION_INDEX}=0",
+        f"{LABEL_REPLICATED_JOB} in (launcher,node,{DATASET},{MODEL}),{LABEL_COMPLETION_INDEX}=0",
     ),
 }
 """by kind, the label with the job's name, and which of its pods print how far it is"""
@@ -58,10 +59,14 @@ class LogEnd(msgspec.Struct, frozen=True):
 
 async def log_end(server: ApiServer, pods: Iterable[observed.Pod]) -> LogEnd:
     """What the newest launcher says."""
-    launchers = [p for p in pods if p.role == "launcher" and p.status.phase != "Pending"]
-    if not launchers:
+    found = list(pods)
+    speakers = [p for p in found if p.role == "launcher" and p.status.phase != "Pending"]
+    if not speakers:
+        # Until ranks run, what fetches their data says how far it is.
+        speakers = [p for p in found if _fetches(p) and p.status.phase == "Running"]
+    if not speakers:
         return LogEnd()
-    newest = max(launchers, key=lambda p: (p.attempt, p.metadata.creation_timestamp))
+    newest = max(speakers, key=lambda p: (p.attempt, p.metadata.creation_timestamp))
     return await _read(server, newest, _log(newest))
 
 
@@ -69,7 +74,7 @@ async def with_progress(
     server: ApiServer, namespace: str, jobs: Sequence[JobSummary]
 ) -> list[JobSummary]:
     """The same jobs, the newest running ones with what their pods say; others as they are."""
-    running = (job for job in jobs if job.state == c.RUNNING and job.progress is None)
+    running = (job for job in jobs if _is_under_way(job) and job.progress is None)
     chosen = [job for job in running if job.kind in _SPEAKERS][:MOST_JOBS]
     if not chosen:
         return list(jobs)
@@ -98,6 +103,15 @@ async def with_progress(
     ]
 
 
+def _is_under_way(job: JobSummary) -> bool:
+    """A TrainJob is created for as long as its initializers run."""
+    return job.state == c.RUNNING or (job.state == c.CREATED and job.kind == TRAINJOBS.kind)
+
+
+def _fetches(pod: observed.Pod) -> bool:
+    return pod.metadata.labels.get(LABEL_REPLICATED_JOB, "") in (DATASET, MODEL)
+
+
 async def _speakers(
     server: ApiServer, namespace: str, kind: str, keys: Sequence[Key]
 ) -> dict[Key, observed.Pod]:
@@ -114,8 +128,9 @@ async def _speakers(
         patience=SECONDS,
     )
     wanted, pods = set(keys), {}
-    # A launcher speaks for the nodes, and the newest attempt for the job.
-    for pod in sorted(page.items, key=lambda p: (p.role == "launcher", p.attempt)):
+    # A launcher speaks for the nodes, these for what fetched their data, and the newest attempt
+    # for the job.
+    for pod in sorted(page.items, key=lambda p: (p.role == "launcher", not _fetches(p), p.attempt)):
         key = Key(pod.metadata.namespace, pod.metadata.labels.get(label, ""))
         if key in wanted:
             pods[key] = pod
