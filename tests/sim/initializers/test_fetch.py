@@ -324,3 +324,37 @@ def test_a_link_out_of_a_folder_that_is_copied_is_refused(tmp_path: Path, runner
     (source / "c").unlink()
     os.mkfifo(source / "pipe")
     assert "is no plain file" in runner.here(f"file://{source}").err
+
+
+@pytest.mark.full
+@pytest.mark.timeout(900)
+def test_five_gigabytes_over_a_slow_link_need_little_memory(
+    server: DataServer, runner: Runner
+) -> None:
+    """Killed in the middle, and resumed."""
+    size = 5 << 30
+    with (server.root / "train.bin").open("wb") as file:
+        file.truncate(size)
+        file.seek(size - 1)
+        file.write(b"!")
+    server.rate = 40 * MIB
+    first = runner.process(f"{server.url}/train.bin")
+    deadline = time.monotonic() + 400
+    while server.sent < size // 2:
+        assert time.monotonic() < deadline and first.poll() is None
+        time.sleep(0.1)
+    first.kill()
+    first.communicate()
+    assert runner.files == {}
+    server.sent = 0
+    second = runner.process(f"{server.url}/train.bin")
+    assert second.stdout is not None
+    out = second.stdout.read()
+    _, status, used = os.wait4(second.pid, 0)
+    assert status == 0, out
+    print(out.splitlines()[-1], f"{used.ru_maxrss >> 10} MiB", f"{server.sent >> 20} MiB sent")
+    assert used.ru_maxrss < 200 << 10
+    assert server.sent < size // 2 + 8 * 32 * MIB
+    with (runner.target / "train.bin").open("rb") as file:
+        assert file.seek(-1, os.SEEK_END) == size - 1
+        assert file.read() == b"!"
