@@ -1,10 +1,11 @@
 // Made by `make docs` from docs/openapi.json; do not edit.
 
-/** This server, and who the caller is to it. `backend` is `local`, or the cluster's address. */
+/** This server, and who the caller is to it. `backend` is `local`, or the cluster's address. `grafana` is the address of a dashboard by `var-namespace` and `var-mpijob`, or empty. */
 export interface About {
   version: string;
   backend: string;
   user: string;
+  grafana: string;
 }
 
 /** One that has ended, and why; `rank` and `host` are whose fault it was, where known. */
@@ -287,7 +288,7 @@ export interface NamespaceList {
   projects: Project[];
 }
 
-/** Jobs at a glance. `total`, `states`, `gpusInUse` and `cpusInUse` are of now; the rest counts what ended, or ran, within the last `hours`. `waiting` are the longest waiting first, the other lists newest first; `notes` say what is not known, and why. */
+/** Jobs at a glance. `total`, `states`, `gpusInUse` and `cpusInUse` are of now; the rest counts what ended, or ran, within the last `hours`. `waiting` are the longest waiting first, the other lists newest first; `projects` those that hold most first, and none where one was asked for. `notes` say what is not known, and why. */
 export interface Overview {
   hours: number;
   total: number;
@@ -302,6 +303,7 @@ export interface Overview {
   running: JobItem[];
   waiting: JobItem[];
   failedLately: JobItem[];
+  projects: ProjectUse[];
   notes: string[];
 }
 
@@ -363,6 +365,16 @@ export interface Progress {
 export interface Project {
   name: string;
   displayName: string;
+}
+
+/** What the jobs of one namespace hold now, and held within the time. */
+export interface ProjectUse {
+  namespace: string;
+  jobs: number;
+  running: number;
+  waiting: number;
+  gpusInUse: number;
+  gpuHours: number;
 }
 
 /** A queue that jobs of its namespace may name; `pending` and `admitted` count its jobs. The last three are null where you may not read them, or the cluster does not say them. */

@@ -53,6 +53,7 @@ async def _serve(flags: argparse.Namespace) -> None:
         forwarded=flags.forwarded_token,
         prometheus=_prometheus(flags),
         log_store=_log_store(flags),
+        grafana=flags.grafana,
     )
     settings = Settings(hosts=frozenset(name.lower() for name in flags.name))
     calls = Calls(callers, settings.rate, settings.at_once, settings.live)
@@ -125,6 +126,9 @@ def _flags() -> argparse.ArgumentParser:
         "--prometheus-tenancy",
         action="store_true",
         help="it takes the caller's token and a namespace, as OpenShift's port for tenants does",
+    )
+    parser.add_argument(
+        "--grafana", default="", metavar="URL", help="a dashboard that jobs' pages link to"
     )
     parser.add_argument("--log-store", metavar="URL", help="a Loki, for logs of pods that are gone")
     parser.add_argument("--log-store-ca", default="", metavar="FILE", help="whom it is signed by")

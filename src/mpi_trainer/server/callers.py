@@ -30,6 +30,7 @@ from mpi_trainer.kube.credentials import Fixed
 from mpi_trainer.sdk.backends.backend import Backend
 from mpi_trainer.sdk.backends.cluster.backend import ClusterBackend
 from mpi_trainer.sdk.backends.log_store import LogStore, configured_log_store
+from mpi_trainer.server.grafana import checked as grafana_address
 from mpi_trainer.server.job_reads import JobReads
 from mpi_trainer.server.loki import Loki, LokiSettings, Reviewed
 from mpi_trainer.server.problems import Refused, problem, too_many
@@ -93,6 +94,7 @@ class Caller(msgspec.Struct, frozen=True):
     ambient: bool = False
     expires: float | None = None
     prometheus: Prometheus | None = None
+    grafana: str = ""
     login: Login | None = None
     reads: JobReads = msgspec.field(default_factory=JobReads)
     """of all callers; the caller's own are found by `id`"""
@@ -120,7 +122,9 @@ class PassedOn:
         forwarded: bool = False,
         prometheus: PrometheusSettings | None = None,
         log_store: LokiSettings | None = None,
+        grafana: str = "",
     ) -> None:
+        self._grafana = grafana and grafana_address(grafana)
         self._log_store = log_store.checked() if log_store else None
         self._config = config
         self._prometheus = prometheus.checked() if prometheus else None
@@ -141,7 +145,8 @@ class PassedOn:
         name = _digest(token)
         asked = Prometheus(self._prometheus, token) if self._prometheus else None
         login = self._login(name, token)
-        return Caller(name, login.backend, ambient, expiry(token), asked, login, self._reads)
+        backend, ends = login.backend, expiry(token)
+        return Caller(name, backend, ambient, ends, asked, self._grafana, login, self._reads)
 
     def _login(self, name: str, token: str) -> Login:
         found = self._logins.pop(name, None)

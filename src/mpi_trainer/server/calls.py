@@ -206,6 +206,7 @@ def call_of(endpoint: Endpoint, caller: Caller, *, query: object, path: dict[str
         query,
         now=datetime.now(UTC),
         prometheus=caller.prometheus,
+        grafana=caller.grafana,
         reads=CallerReads(caller.reads, caller.id, endpoint.kind),
     )
 

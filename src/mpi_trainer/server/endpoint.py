@@ -51,6 +51,7 @@ class Call(msgspec.Struct, frozen=True):
     now: datetime = datetime.min
     prometheus: Prometheus | None = None
     """as the caller asks it, where the server has one"""
+    grafana: str = ""
     reads: CallerReads = msgspec.field(default_factory=lambda: CallerReads(JobReads(), "", ""))
     """of lists of jobs, by this caller alone"""
 

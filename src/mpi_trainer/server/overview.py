@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
@@ -12,6 +12,7 @@ from mpi_trainer.sdk.backends.backend import JobSummary
 from mpi_trainer.server import values, views
 
 SHOWN: Final = 10
+PROJECTS: Final = 20
 _ENDED: Final = (conditions.SUCCEEDED, conditions.FAILED)
 _UNKNOWN_CPUS: Final = (
     "how many CPUs are busy is not known: the cluster has no metrics API (metrics.k8s.io), or it "
@@ -25,6 +26,8 @@ def overview(
     now: datetime,
     cpus: float | None,
     notes: tuple[str, ...] = (),
+    *,
+    by_project: bool = False,
 ) -> values.Overview:
     """`cpus` that are busy, None where that is not known."""
     since = now - timedelta(hours=hours)
@@ -47,7 +50,33 @@ def overview(
         running=_items(sorted(running, key=_began, reverse=True)),
         waiting=_items(sorted(filter(_waits, jobs), key=_created)),
         failed_lately=_items(sorted(failed, key=_end, reverse=True)),
+        projects=_projects(jobs, since, now) if by_project else (),
         notes=notes if cpus is not None else (*notes, _UNKNOWN_CPUS),
+    )
+
+
+def _projects(
+    jobs: Sequence[JobSummary], since: datetime, now: datetime
+) -> tuple[values.ProjectUse, ...]:
+    found: defaultdict[str, list[JobSummary]] = defaultdict(list)
+    for one in jobs:
+        found[one.key.namespace].append(one)
+    uses = [_use(name, own, since, now) for name, own in found.items()]
+    uses.sort(key=lambda one: (-one.gpus_in_use, -one.gpu_hours, -one.running, one.namespace))
+    return tuple(uses[:PROJECTS])
+
+
+def _use(
+    name: str, jobs: Sequence[JobSummary], since: datetime, now: datetime
+) -> values.ProjectUse:
+    running = [one for one in jobs if one.state == conditions.RUNNING]
+    return values.ProjectUse(
+        namespace=name,
+        jobs=len(jobs),
+        running=len(running),
+        waiting=sum(map(_waits, jobs)),
+        gpus_in_use=sum(one.gpus for one in running),
+        gpu_hours=sum(_gpu_hours(one, since, now) for one in jobs),
     )
 
 

@@ -316,10 +316,22 @@ class PermissionList(Value, frozen=True):
     items: tuple[Permission, ...]
 
 
+class ProjectUse(Value, frozen=True):
+    """What the jobs of one namespace hold now, and held within the time."""
+
+    namespace: str
+    jobs: int
+    running: int
+    waiting: int
+    gpus_in_use: int
+    gpu_hours: float
+
+
 class Overview(Value, frozen=True):
     """Jobs at a glance. `total`, `states`, `gpusInUse` and `cpusInUse` are of now; the rest counts
     what ended, or ran, within the last `hours`. `waiting` are the longest waiting first, the other
-    lists newest first; `notes` say what is not known, and why."""
+    lists newest first; `projects` those that hold most first, and none where one was asked for.
+    `notes` say what is not known, and why."""
 
     hours: int
     total: int
@@ -334,15 +346,18 @@ class Overview(Value, frozen=True):
     running: tuple[JobItem, ...]
     waiting: tuple[JobItem, ...]
     failed_lately: tuple[JobItem, ...]
+    projects: tuple[ProjectUse, ...]
     notes: tuple[str, ...]
 
 
 class About(Value, frozen=True):
-    """This server, and who the caller is to it. `backend` is `local`, or the cluster's address."""
+    """This server, and who the caller is to it. `backend` is `local`, or the cluster's address.
+    `grafana` is the address of a dashboard by `var-namespace` and `var-mpijob`, or empty."""
 
     version: str
     backend: str
     user: str
+    grafana: str
 
 
 class Rendered(Value, frozen=True):

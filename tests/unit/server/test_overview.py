@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from mpi_trainer.sdk.backends.backend import JobSummary, Key
@@ -81,3 +82,18 @@ def test_lists_are_short() -> None:
     jobs = [job(f"r{n:02}", "Running", n) for n in range(30)]
     found = overview(jobs, 24, NOW, 0.0)
     assert [one.name for one in found.running] == [f"r{n:02}" for n in range(SHOWN)]
+
+
+def test_use_by_project_begins_with_who_holds_most_and_is_for_all_projects_alone() -> None:
+    jobs = [
+        job("a", "Running", 2, gpus=4),
+        job("b", "Created", gpus=8),
+        msgspec.structs.replace(job("c", "Running", 3, gpus=8), key=Key("other", "c")),
+        msgspec.structs.replace(job("d", "Succeeded", 3, 2), key=Key("idle", "d")),
+    ]
+    found = overview(jobs, 24, NOW, 0.0, by_project=True).projects
+    assert [one.namespace for one in found] == ["other", "team", "idle"]
+    team = found[1]
+    assert (team.jobs, team.running, team.waiting, team.gpus_in_use) == (2, 1, 1, 4)
+    assert team.gpu_hours == pytest.approx(8)
+    assert overview(jobs, 24, NOW, 0.0).projects == ()

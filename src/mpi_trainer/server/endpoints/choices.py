@@ -29,7 +29,8 @@ class RuntimeQuery(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def about(call: Call) -> Answer:
-    return Answer(values.About(__version__, call.backend.name, await call.backend.user()))
+    user = await call.backend.user()
+    return Answer(values.About(__version__, call.backend.name, user, call.grafana))
 
 
 async def namespaces(call: Call) -> Answer:

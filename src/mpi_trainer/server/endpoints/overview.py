@@ -32,7 +32,15 @@ async def glance(call: Call) -> Answer:
         _cpus(call, asked.namespace),
     )
     found = await call.reads.cut(
-        read, lambda: overview(read.jobs, asked.hours, call.now, cpus, read.notes)
+        read,
+        lambda: overview(
+            read.jobs,
+            asked.hours,
+            call.now,
+            cpus,
+            read.notes,
+            by_project=not asked.namespace,
+        ),
     )
     return Answer(found)
 
