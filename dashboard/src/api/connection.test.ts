@@ -9,7 +9,7 @@ function store() {
 
 describe("the connection", () => {
   test("is live while nothing fails", () => {
-    expect(store().made.current()).toEqual({ phase: "live", since: null });
+    expect(store().made.current()).toEqual({ phase: "live", silent: "server", since: null });
   });
 
   test("is stale when a source has failed for a while, as of when it began to", () => {
@@ -21,7 +21,7 @@ describe("the connection", () => {
     expect(made.current().phase).toBe("reconnecting");
     pass(1);
     made.settle();
-    expect(made.current()).toEqual({ phase: "stale", since: 1_000_000 });
+    expect(made.current()).toEqual({ phase: "stale", silent: "server", since: 1_000_000 });
   });
 
   test("is not live before all sources are", () => {

@@ -7,8 +7,12 @@ import { useSyncExternalStore } from "react";
 
 export type Phase = "live" | "reconnecting" | "ended";
 
+/** Who does not answer: our server, or the cluster behind it, of which our server then says so. */
+export type Silent = "server" | "cluster";
+
 export interface Connection {
   phase: "live" | "reconnecting" | "stale" | "loggedOut";
+  silent: Silent;
   /** When the first of the failing sources was last current. */
   since: number | null;
 }
@@ -16,16 +20,17 @@ export interface Connection {
 export const STALE_AFTER_MS = 15_000;
 
 export class ConnectionStore {
-  private readonly failing = new Map<string, number>();
+  private readonly failing = new Map<string, { since: number; silent: Silent }>();
   private readonly listeners = new Set<() => void>();
   private out = false;
-  private state: Connection = { phase: "live", since: null };
+  private state: Connection = { phase: "live", silent: "server", since: null };
 
   constructor(private readonly now: () => number = Date.now) {}
 
-  report(source: string, phase: Phase): void {
+  report(source: string, phase: Phase, silent: Silent = "server"): void {
     if (phase === "reconnecting") {
-      if (!this.failing.has(source)) this.failing.set(source, this.now());
+      const since = this.failing.get(source)?.since ?? this.now();
+      this.failing.set(source, { since, silent });
     } else this.failing.delete(source);
     this.settle();
   }
@@ -43,11 +48,15 @@ export class ConnectionStore {
 
   /** Time passes; called by the banner while something fails. */
   settle = (): void => {
-    const since = this.failing.size ? Math.min(...this.failing.values()) : null;
+    const failing = [...this.failing.values()];
+    const since = failing.length ? Math.min(...failing.map((one) => one.since)) : null;
+    // Whoever says that of the cluster was answered by the server.
+    const silent = failing.some((one) => one.silent === "cluster") ? "cluster" : "server";
     const old = since !== null && this.now() - since >= STALE_AFTER_MS;
     const phase = this.out ? "loggedOut" : since === null ? "live" : old ? "stale" : "reconnecting";
-    if (phase === this.state.phase && since === this.state.since) return;
-    this.state = { phase, since };
+    const { state } = this;
+    if (phase === state.phase && since === state.since && silent === state.silent) return;
+    this.state = { phase, silent, since };
     for (const listener of this.listeners) listener();
   };
 

@@ -1,7 +1,8 @@
 /**
  * Server-sent events. The browser reconnects by itself after a lost connection; after an answer
- * that is no stream it does not, so we try again with growing pauses. Danger: a stream that ended
- * must not leave its page looking current, so every stream reports to the connection store.
+ * that is no stream it does not, and neither after a problem that passes, so we try again with
+ * growing pauses. Danger: a stream that ended must not leave its page looking current, so every
+ * stream reports to the connection store.
  */
 import { useEffect, useId, useRef, useState } from "react";
 import { connection } from "./connection";
@@ -33,8 +34,8 @@ export function useStream(url: string | null, handlers: Handlers): StreamState {
       event: (name, data, id) => latest.current[name]?.(data, id),
       phase: (phase, problem) => {
         setState({ phase, problem });
-        if (phase === "reconnecting" || phase === "live") connection.report(source, phase);
-        if (phase === "ended") connection.report(source, "ended");
+        const silent = problem === null ? "server" : "cluster";
+        connection.report(source, phase === "connecting" ? "ended" : phase, silent);
         if (problem?.status === 401) connection.loggedOut();
       },
     });
@@ -67,6 +68,17 @@ export function open(url: string, names: string[], listener: Listener): () => vo
     close();
     listener.phase("ended", problem);
   };
+  const later = () => {
+    close();
+    timer = setTimeout(connect, pause);
+    pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+  };
+  /** A right that is gone stays so; a cluster answers again, and a login may be a new one. */
+  const ended = (problem: Problem) => {
+    if (problem.status !== 401 && problem.status < 500) return end(problem);
+    listener.phase(problem.status === 401 ? "ended" : "reconnecting", problem);
+    later();
+  };
   const connect = () => {
     source = new EventSource(resumed(url, lastId));
     source.onopen = () => {
@@ -76,13 +88,9 @@ export function open(url: string, names: string[], listener: Listener): () => vo
     // The browser's own `error` has no data; the server's event of that name has a problem.
     source.addEventListener("error", (event) => {
       const data = (event as MessageEvent<string>).data;
-      if (typeof data === "string") return end(JSON.parse(data) as Problem);
+      if (typeof data === "string") return ended(JSON.parse(data) as Problem);
       listener.phase("reconnecting", null);
-      if (source?.readyState === EventSource.CLOSED) {
-        close();
-        timer = setTimeout(connect, pause);
-        pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
-      }
+      if (source?.readyState === EventSource.CLOSED) later();
     });
     for (const name of names.filter((one) => one !== "error")) {
       source.addEventListener(name, (event: MessageEvent<string>) => {

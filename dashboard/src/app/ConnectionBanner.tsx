@@ -7,7 +7,7 @@ import { words } from "../words";
 
 /** Nothing while all is current. */
 export function ConnectionBanner() {
-  const { phase, since } = useConnection();
+  const { phase, since, silent } = useConnection();
   const now = useNow(1_000);
   // biome-ignore lint/correctness/useExhaustiveDependencies: settles as time passes
   useEffect(() => connection.settle(), [now]);
@@ -17,11 +17,15 @@ export function ConnectionBanner() {
     phase === "loggedOut"
       ? (["danger", text.loggedOut] as const)
       : phase === "stale"
-        ? (["warning", text.stale(clock(since ?? now))] as const)
-        : (["info", text.reconnecting] as const);
+        ? (["warning", text[silent].stale(clock(since ?? now))] as const)
+        : (["info", text[silent].reconnecting] as const);
   return (
     <Alert component="p" isInline isPlain={false} variant={variant} title={title} role="status">
-      {phase === "loggedOut" ? text.loggedOutHint : phase === "stale" ? text.staleHint : null}
+      {phase === "loggedOut"
+        ? text.loggedOutHint
+        : phase === "stale"
+          ? text[silent].staleHint
+          : null}
     </Alert>
   );
 }

@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { ProblemError, request } from "../api/client";
-import type { Job } from "../api/types";
+import type { Job, Queue } from "../api/types";
 import type { QuotaItem } from "./model/demand";
 import { isObject, type JsonObject } from "./model/json";
 import { ofDryRun, ofRefusal, type Problem } from "./model/problems";
@@ -129,14 +129,6 @@ export function useRuntimes(namespace: string) {
   });
 }
 
-export interface QueueInfo {
-  readonly namespace: string;
-  readonly name: string;
-  readonly clusterQueue: string;
-  readonly pending: number;
-  readonly admitted: number;
-}
-
 export function useQueues(namespace: string) {
   return useQuery({
     queryKey: ["queues", namespace],
@@ -146,7 +138,7 @@ export function useQueues(namespace: string) {
       const path = `${SPACE}/queues`;
       return (
         (await request("GET", path, { path: { namespace }, signal })) as {
-          items: QueueInfo[];
+          items: Queue[];
         }
       ).items;
     },

@@ -24,6 +24,7 @@ import { useLiveJobs } from "../jobs/useJobs";
 import { words } from "../words";
 import { Figures } from "./Figures";
 import { JobCard } from "./JobCard";
+import { Projects } from "./Projects";
 import "./home.css";
 
 const RANGES = [24, 168, 720] as const;
@@ -103,6 +104,11 @@ function Body({ overview, hours }: { overview: Overview | undefined; hours: numb
           ))}
         </Grid>
       </StackItem>
+      {overview && (
+        <StackItem>
+          <Projects uses={overview.projects} hours={hours} />
+        </StackItem>
+      )}
     </>
   );
 }

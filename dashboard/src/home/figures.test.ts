@@ -16,6 +16,7 @@ const NOTHING: Overview = {
   running: [],
   waiting: [],
   failedLately: [],
+  projects: [],
   notes: [],
 };
 

@@ -7,6 +7,8 @@ import { jobPath } from "../app/paths";
 import { Ago, useNow } from "../components/Ago";
 import { StatusLabel } from "../components/StatusLabel";
 import { duration, millis } from "../components/time";
+import { useQueues } from "../create/server";
+import { placeOf, placeWords } from "../queues/place";
 import { words } from "../words";
 import type { SortBy } from "./listState";
 
@@ -44,7 +46,7 @@ export const COLUMNS: readonly Column[] = [
     shown: true,
     cell: (job) => <span className="odh-number">{job.gpus || NONE}</span>,
   },
-  { name: "queue", sort: "queue", shown: true, cell: (job) => job.queue || NONE },
+  { name: "queue", sort: "queue", shown: true, cell: (job) => <InQueue job={job} /> },
   { name: "runtime", shown: false, cell: (job) => job.runtime || NONE },
   { name: "owner", shown: false, cell: (job) => job.owner || NONE },
   { name: "duration", sort: "duration", shown: true, cell: (job) => <Duration job={job} /> },
@@ -103,6 +105,20 @@ function Status({ job }: { job: JobItem }) {
         <Ago time={since(job)} />
       </div>
     </div>
+  );
+}
+
+/** With its place where it waits and the cluster tells places. */
+function InQueue({ job }: { job: JobItem }) {
+  const waits = job.queue !== "" && (job.state === "Created" || job.state === "Suspended");
+  const { data } = useQueues(waits ? job.namespace : "");
+  if (!job.queue) return <>{NONE}</>;
+  const place = waits ? placeWords(placeOf(job, job.queue, data ?? [])) : "";
+  return (
+    <>
+      <span className="odh-anywhere">{job.queue}</span>
+      {place && <div className="odh-muted odh-small odh-nowrap">{place}</div>}
+    </>
   );
 }
 

@@ -12,11 +12,13 @@ import {
 import { useEffect, useMemo, useRef } from "react";
 import { address, get } from "../api/client";
 import { useStream } from "../api/stream";
-import type { JobItem, JobList } from "../api/types";
-import { apiQuery, type ListState } from "./listState";
+import type { JobItem, JobList, LiveJobs, Overview } from "../api/types";
+import { apiQuery, isFiltered, type ListState } from "./listState";
+import { snapshotOf } from "./snapshot";
 
 const POLL_MS = 5_000;
 const AGAIN_MS = 1_000;
+const KEPT = [["jobs"], ["overview"]] as const;
 
 export function useJobs(namespace: string, state: ListState) {
   const key = ["jobs", namespace, state] as const;
@@ -39,13 +41,16 @@ function page(namespace: string, state: ListState, signal: AbortSignal): Promise
 export function useLiveJobs(namespace: string): boolean {
   const client = useQueryClient();
   const again = useThrottled(() => {
-    void client.invalidateQueries({ queryKey: ["jobs"] });
-    void client.invalidateQueries({ queryKey: ["overview"] });
+    // What is being read now is not begun anew: of many jobs the first page takes its time.
+    if (KEPT.some((queryKey) => client.isFetching({ queryKey }) > 0)) return false;
+    for (const queryKey of KEPT) void client.invalidateQueries({ queryKey });
+    return true;
   }, AGAIN_MS);
   const handlers = useMemo(
     () => ({
-      // The first one comes while the page is being asked for; a later one after a gap.
-      snapshot: again,
+      snapshot: (data: unknown) => {
+        if (!agrees(client, (data as LiveJobs).items)) again();
+      },
       resync: again,
       job: (data: unknown) => {
         replaceRow(client, data as JobItem);
@@ -59,6 +64,17 @@ export function useLiveJobs(namespace: string): boolean {
   return useStream(address("/api/v1/live/jobs", {}, { namespace }), handlers).phase === "live";
 }
 
+/** Whether all that is shown is what the stream begins with: then nothing need be read again. */
+function agrees(client: QueryClient, jobs: readonly JobItem[]): boolean {
+  const now = snapshotOf(jobs);
+  const lists = client.getQueriesData<JobList>({ queryKey: ["jobs"], type: "active" });
+  const glances = client.getQueriesData<Overview>({ queryKey: ["overview"], type: "active" });
+  return (
+    lists.every(([key, list]) => list && now.agreesWith(list, isFiltered(key[2] as ListState))) &&
+    glances.every(([, overview]) => overview && now.agreesWithGlance(overview))
+  );
+}
+
 function replaceRow(client: QueryClient, job: JobItem): void {
   client.setQueriesData<JobList>({ queryKey: ["jobs"] }, (list) => {
     if (!list?.items.some((one) => one.uid === job.uid)) return list;
@@ -66,8 +82,11 @@ function replaceRow(client: QueryClient, job: JobItem): void {
   });
 }
 
-/** At once, and then at most once in `pause`; the last call is never lost. */
-function useThrottled(call: () => void, pause: number): () => void {
+/**
+ * At once, and then at most once in `pause`; the last call is never lost. `call` is made again
+ * later where it answers that it could not do it now.
+ */
+function useThrottled(call: () => boolean, pause: number): () => void {
   const latest = useRef(call);
   latest.current = call;
   const timer = useRef<ReturnType<typeof setTimeout>>();
@@ -78,8 +97,7 @@ function useThrottled(call: () => void, pause: number): () => void {
     const run = () => {
       waiting = wanted;
       if (!wanted) return;
-      wanted = false;
-      latest.current();
+      wanted = !latest.current();
       timer.current = setTimeout(run, pause);
     };
     return () => {

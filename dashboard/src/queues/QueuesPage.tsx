@@ -13,15 +13,21 @@ import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import { get } from "../api/client";
-import type { JobItem } from "../api/types";
+import {
+  type JobItem,
+  kindPath,
+  type Queue,
+  type QueueResource,
+  type WaitingJob,
+} from "../api/types";
 import { useOneNamespace } from "../app/namespace";
 import { jobPath, paths } from "../app/paths";
 import { Ago } from "../components/Ago";
 import { PageHeading } from "../components/PageHeading";
 import { ProblemAlert } from "../components/ProblemAlert";
 import { TeachingEmptyState } from "../components/TeachingEmptyState";
-import { amount, type QuotaItem } from "../create/model/demand";
-import { type QueueInfo, useQueues, useQuota } from "../create/server";
+import { amount } from "../create/model/demand";
+import { useQueues, useQuota } from "../create/server";
 import { words } from "../words";
 import { waiting } from "./waiting";
 import "./queues.css";
@@ -56,7 +62,8 @@ export default function QueuesPage() {
           {!!found.data?.length && (
             <>
               <Queues items={found.data} />
-              <Waiting namespace={namespace} />
+              <ClusterQueues items={found.data} />
+              <Waiting namespace={namespace} queues={found.data} />
             </>
           )}
           <Quota namespace={namespace} />
@@ -66,7 +73,7 @@ export default function QueuesPage() {
   );
 }
 
-function Queues({ items }: { items: readonly QueueInfo[] }) {
+function Queues({ items }: { items: readonly Queue[] }) {
   const { columns } = said;
   return (
     <Table aria-label={said.list}>
@@ -91,6 +98,9 @@ function Queues({ items }: { items: readonly QueueInfo[] }) {
               </Td>
               <Td dataLabel={columns.pending} className="odh-number">
                 {one.pending}
+                {one.clusterPending !== null && (
+                  <span className="odh-muted"> · {said.clusterWaits(one.clusterPending)}</span>
+                )}
               </Td>
               <Td dataLabel={columns.actions} isActionCell>
                 <Link to={`${paths.jobs}?${query.toString()}`} aria-label={said.jobs(one.name)}>
@@ -105,7 +115,89 @@ function Queues({ items }: { items: readonly QueueInfo[] }) {
   );
 }
 
-function Waiting({ namespace }: { namespace: string }) {
+/** Each once, though several queues of a project may lead to it; nothing where it may not be read. */
+function ClusterQueues({ items }: { items: readonly Queue[] }) {
+  const known = new Map<string, readonly QueueResource[]>();
+  for (const one of items) if (one.resources?.length) known.set(one.clusterQueue, one.resources);
+  if (known.size === 0) return null;
+  return (
+    <section aria-label={said.clusterQueues} className="odh-queues">
+      <Title headingLevel="h2" size="lg">
+        {said.clusterQueues}
+      </Title>
+      {[...known].map(([name, resources]) => (
+        <div key={name} className="odh-queues">
+          <h3>{said.clusterQueue(name)}</h3>
+          {resources.map(({ resource, flavor, used, nominal }) => (
+            <Bar
+              key={`${flavor}/${resource}`}
+              used={used}
+              hard={nominal}
+              text={said.resource(resource, flavor, used, nominal)}
+              label={said.bar(name, `${resource} (${flavor})`)}
+            />
+          ))}
+        </div>
+      ))}
+    </section>
+  );
+}
+
+/** In the cluster's own order where it is told, else by the time of creation. */
+function Waiting({ namespace, queues }: { namespace: string; queues: readonly Queue[] }) {
+  const told = queues.filter((one) => one.waiting !== null);
+  if (told.length === queues.length) return <Told namespace={namespace} queues={told} />;
+  return <ByTime namespace={namespace} />;
+}
+
+function Told({ namespace, queues }: { namespace: string; queues: readonly Queue[] }) {
+  const groups = queues.filter((one) => one.waiting?.length);
+  if (groups.length === 0) return null;
+  return (
+    <>
+      <Title headingLevel="h2" size="lg">
+        {said.orderTold}
+      </Title>
+      <Content component="p">{said.orderKnown}</Content>
+      {groups.map(({ name, waiting: jobs }) => (
+        <Table key={name} aria-label={said.orderOf(name)} variant="compact">
+          <Thead>
+            <Tr>
+              <Th>{said.place}</Th>
+              <Th>{said.job}</Th>
+              <Th>{said.inCluster}</Th>
+              <Th>{said.priority}</Th>
+            </Tr>
+          </Thead>
+          <Tbody>
+            {jobs?.map((job) => (
+              <Tr key={`${job.kind}/${job.name}`}>
+                <Td dataLabel={said.place}>{said.ahead(job.position - 1)}</Td>
+                <Td dataLabel={said.job}>
+                  <WaitingName job={job} namespace={namespace} />
+                </Td>
+                <Td dataLabel={said.inCluster}>{said.ahead(job.clusterPosition - 1)}</Td>
+                <Td dataLabel={said.priority} className="odh-number">
+                  {job.priority}
+                </Td>
+              </Tr>
+            ))}
+          </Tbody>
+        </Table>
+      ))}
+    </>
+  );
+}
+
+/** Others than training jobs wait too, and have no page here. */
+function WaitingName({ job, namespace }: { job: WaitingJob; namespace: string }) {
+  if (job.kind !== "MPIJob" && job.kind !== "TrainJob") return <>{`${job.kind} ${job.name}`}</>;
+  return (
+    <Link to={`${paths.jobs}/${namespace}/${kindPath(job.kind)}/${job.name}`}>{job.name}</Link>
+  );
+}
+
+function ByTime({ namespace }: { namespace: string }) {
   const { data } = useQuery({
     queryKey: ["waiting", namespace],
     refetchInterval: 10_000,
@@ -171,16 +263,28 @@ function Quota({ namespace }: { namespace: string }) {
       {error && <ProblemAlert title={said.quotaFailed} error={error} />}
       {data?.length === 0 && <Content component="p">{said.noQuota}</Content>}
       {data?.map((one) => (
-        <Bar key={one.name + one.resource} item={one} />
+        <Bar
+          key={one.name + one.resource}
+          used={one.used}
+          hard={one.hard}
+          text={said.used(one.resource, one.used, one.hard)}
+          label={said.bar(one.name, one.resource)}
+        />
       ))}
     </section>
   );
 }
 
-function Bar({ item }: { item: QuotaItem }) {
-  const [used, hard] = [amount(item.used) ?? 0, amount(item.hard) ?? 0];
-  const share = hard > 0 ? Math.min((100 * used) / hard, 100) : 100;
-  const text = said.used(item.resource, item.used, item.hard);
+interface BarProps {
+  readonly used: string;
+  readonly hard: string;
+  readonly text: string;
+  readonly label: string;
+}
+
+function Bar({ used, hard, text, label }: BarProps) {
+  const [held, most] = [amount(used) ?? 0, amount(hard) ?? 0];
+  const share = most > 0 ? Math.min((100 * held) / most, 100) : 100;
   return (
     <Progress
       value={share}
@@ -189,7 +293,7 @@ function Bar({ item }: { item: QuotaItem }) {
       measureLocation={ProgressMeasureLocation.outside}
       variant={share >= 100 ? "danger" : share >= 80 ? "warning" : undefined}
       valueText={text}
-      aria-label={said.bar(item.name, item.resource)}
+      aria-label={label}
     />
   );
 }

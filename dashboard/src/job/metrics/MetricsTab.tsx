@@ -13,13 +13,16 @@ import {
   ToggleGroup,
   ToggleGroupItem,
 } from "@patternfly/react-core";
+import { ExternalLinkAltIcon } from "@patternfly/react-icons";
 import { lazy, Suspense } from "react";
 import { useSearchParams } from "react-router";
+import { useAbout } from "../../app/UserName";
 import { ProblemAlert } from "../../components/ProblemAlert";
 import { Said } from "../../components/Said";
 import { words } from "../../words";
 import { finished } from "../situation";
 import type { JobTabProps } from "../tabs";
+import { grafanaOf } from "./grafana";
 import { SeriesTable, titleOf, USAGE } from "./SeriesTable";
 import { straggler } from "./straggler";
 import { type Series, useHistory, useUsage } from "./usage";
@@ -77,6 +80,7 @@ export default function MetricsTab({ place, job }: JobTabProps) {
           </CardBody>
         </Card>
       ))}
+      <Elsewhere place={place} />
       <Notes notes={notes} source={history.data?.source || usage.now.source} />
     </div>
   );
@@ -98,6 +102,21 @@ export function grouped(series: readonly Series[]): { name: string; series: Seri
   return [...found]
     .map(([name, list]) => ({ name, series: list }))
     .sort((a, b) => place(a.name) - place(b.name) || a.name.localeCompare(b.name));
+}
+
+/** Where the server names a Grafana; its dashboard is about MPIJobs. */
+function Elsewhere({ place }: { place: JobTabProps["place"] }) {
+  const { data } = useAbout();
+  const url = place.kindPath === "mpijobs" ? grafanaOf(data?.grafana ?? "", place) : "";
+  if (!url) return null;
+  return (
+    <p>
+      <a href={url} target="_blank" rel="noopener noreferrer">
+        {words.job.metrics.grafana} <ExternalLinkAltIcon />
+        <span className="pf-v6-screen-reader">{words.job.metrics.newWindow}</span>
+      </a>
+    </p>
+  );
 }
 
 function Notes({ notes, source }: { notes: readonly string[]; source: string }) {

@@ -14,15 +14,20 @@ import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
 import type { ReactNode } from "react";
 import { Link } from "react-router";
 import type { Job, JobStatus } from "../../api/types";
-import { jobPath } from "../../app/paths";
+import { jobPath, paths } from "../../app/paths";
 import { Ago, useNow } from "../../components/Ago";
 import { duration, millis } from "../../components/time";
+import type { JsonObject } from "../../create/model/json";
+import * as mpijob from "../../create/model/mpijob";
+import { useQueues } from "../../create/server";
+import { placeOf, placeSentence } from "../../queues/place";
 import { words } from "../../words";
 import { type JobPlace, kindOf } from "../place";
 import { finished, ran, sentence, suspicion } from "../situation";
 import type { JobTabProps } from "../tabs";
 import { Cause } from "./Cause";
 import { TimeLine } from "./TimeLine";
+import { queueOf } from "./timeline";
 
 export default function OverviewTab({ place, job, status, events }: JobTabProps) {
   const now = useNow(finished(job) ? 60_000 : 1_000);
@@ -126,6 +131,8 @@ function HowFar({ status }: { status: JobStatus | null }) {
 function Facts({ job, status, now }: { job: Job; status: JobStatus | null; now: number }) {
   const text = words.job.facts;
   const long = ran(job, now);
+  const queue = queueOf(job);
+  const gpus = job.kind === "MPIJob" ? mpijob.gpus(job.manifest as JsonObject) : 0;
   const replicas = (one: JobStatus["launcher"]) =>
     text.replicas(one.wanted, one.active, one.succeeded, one.failed);
   return (
@@ -137,7 +144,13 @@ function Facts({ job, status, now }: { job: Job; status: JobStatus | null; now: 
       <Fact name={text.launcher}>{status && replicas(status.launcher)}</Fact>
       <Fact name={text.workers}>{status ? replicas(status.workers) : job.workers}</Fact>
       <Fact name={text.ranks}>{text.ranksOf(job.workers, job.slots)}</Fact>
+      {gpus > 0 && <Fact name={text.gpus}>{text.gpusOf(gpus, job.workers)}</Fact>}
       <Fact name={text.mpi}>{job.implementation}</Fact>
+      {queue && (
+        <Fact name={text.queue}>
+          <InQueue job={job} queue={queue} />
+        </Fact>
+      )}
       <Fact name={text.created}>
         <Ago time={job.created} />
       </Fact>
@@ -153,6 +166,19 @@ function Facts({ job, status, now }: { job: Job; status: JobStatus | null; now: 
       )}
       {long !== null && <Fact name={text.ran}>{duration(long)}</Fact>}
     </DescriptionList>
+  );
+}
+
+/** Its place among those that wait, where the cluster tells it. */
+function InQueue({ job, queue }: { job: Job; queue: string }) {
+  const waits = job.state === "Created" || job.state === "Suspended";
+  const { data } = useQueues(waits ? job.namespace : "");
+  const place = waits && data ? placeOf(job, queue, data) : null;
+  return (
+    <>
+      <Link to={`${paths.queues}?namespace=${encodeURIComponent(job.namespace)}`}>{queue}</Link>
+      {place && <div className="odh-muted odh-small">{placeSentence(place)}</div>}
+    </>
   );
 }
 

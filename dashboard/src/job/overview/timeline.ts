@@ -41,7 +41,8 @@ function beforeStart(job: Job, created: number | null, started: number | null): 
   return { key: "queue", name, from: created, to: ended, state: ended === null ? "now" : "done" };
 }
 
-function queueOf(job: Job): string {
+/** Empty where it is in none. */
+export function queueOf(job: Job): string {
   const metadata = job.manifest.metadata as { labels?: Record<string, string> } | undefined;
   return metadata?.labels?.[QUEUE] ?? "";
 }

@@ -31,6 +31,15 @@ export const home = {
     waiting: "All waiting jobs",
     failedLately: "All failed jobs",
   },
+  projects: {
+    title: "Use by project",
+    project: "Project",
+    running: "Running",
+    waiting: "Waiting",
+    jobs: "Jobs",
+    gpus: "GPUs in use",
+    gpuHours: (range: string) => `GPU hours ${range}`.trim(),
+  },
   first: {
     title: "Start your first job",
     body: "A job runs one program on several workers, which MPI connects: training on more than one machine or GPU. Create one here, or from a terminal.",

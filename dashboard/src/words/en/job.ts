@@ -100,6 +100,10 @@ export const job = {
     command: "Command",
     workers: "Workers",
     ranks: "Ranks",
+    gpus: "GPUs",
+    gpusOf: (each: number, workers: number) =>
+      `${each * workers} (${each} for each of ${count(workers, "worker")})`,
+    queue: "Queue",
     mpi: "MPI",
     created: "Created",
     started: "Started",
@@ -289,6 +293,7 @@ export const job = {
     source: (source: string) => `Measured by ${source}.`,
     sinceOpened: "Use is shown from when this page was opened.",
     grafana: "Open in Grafana",
+    newWindow: "(in a new window)",
     now: "Newest values",
     series: "Series",
     newest: "Newest",

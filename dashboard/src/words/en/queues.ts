@@ -1,3 +1,11 @@
+/** 1st, 2nd, 3rd, 11th. */
+function ordinal(number: number): string {
+  const ten = number % 100 >= 11 && number % 100 <= 13 ? 0 : number % 10;
+  return `${number}${["th", "st", "nd", "rd"][ten] ?? "th"}`;
+}
+
+const jobsWait = (count: number) => (count === 1 ? "1 job waits" : `${count} jobs wait`);
+
 export const queues = {
   title: "Queues",
   about:
@@ -26,6 +34,22 @@ export const queues = {
   ahead: (count: number) => (count === 0 ? "next" : `${count} ahead`),
   orderNote:
     "By their time of creation, among the jobs that you may see. Priority, and jobs of other projects in the same cluster queue, may change the order.",
+  placeShort: (place: number, of: number) =>
+    of >= place ? `${ordinal(place)} of ${of}` : ordinal(place),
+  placeOf: (place: number, of: number, queue: string) =>
+    `${ordinal(place)} of ${of} that wait in ${queue}`,
+  pendingIn: (count: number, queue: string) => `${jobsWait(count)} in ${queue}`,
+  clusterPlace: (place: number, queue: string) => `${ordinal(place)} in all of ${queue}`,
+  clusterWaits: (count: number) => `${count} in all`,
+  orderTold: "Jobs that wait, the next first",
+  orderKnown:
+    "As the cluster orders them now, by priority and time; jobs of other projects that wait for the same quota are counted.",
+  priority: "Priority",
+  inCluster: "In the cluster queue",
+  clusterQueues: "What the cluster queues have",
+  clusterQueue: (name: string) => `Cluster queue ${name}`,
+  resource: (resource: string, flavor: string, used: string, nominal: string) =>
+    `${resource} (${flavor}): ${used} of ${nominal} in use`,
   job: "Job",
   waits: "Waits for",
   since: "Since",

@@ -17,7 +17,8 @@ export const shell = {
   namespaces: "Projects",
   allNamespaces: "All projects",
   namespace: (name: string) => `Project: ${name}`,
-  searchNamespaces: "Search projects",
+  searchNamespaces: "Search, or type a project's name",
+  openNamespace: (name: string) => `Open project ${name}`,
   theme: {
     label: "Colors and contrast",
     colors: "Colors",
@@ -32,9 +33,17 @@ export const shell = {
   missingRight: (action: string, namespace: string) =>
     `You may not ${action.replace("-", " ")} in ${namespace}. Ask its administrator.`,
   connection: {
-    reconnecting: "Reconnecting to the server…",
-    stale: (time: string) => `The server does not answer: this page is as of ${time}`,
-    staleHint: "What is shown may have changed since. The page tries again by itself.",
+    server: {
+      reconnecting: "Reconnecting to the server…",
+      stale: (time: string) => `The server does not answer: this page is as of ${time}`,
+      staleHint: "What is shown may have changed since. The page tries again by itself.",
+    },
+    cluster: {
+      reconnecting: "The cluster does not answer; asking again…",
+      stale: (time: string) => `The cluster does not answer: this page is as of ${time}`,
+      staleHint:
+        "Jobs go on without it, and what is shown may have changed since. The page tries again by itself.",
+    },
     loggedOut: "You are no longer logged in",
     loggedOutHint:
       "On your own machine, open the address that odh dashboard printed last. On a cluster, reload this page to log in.",
