@@ -17,7 +17,7 @@ echo uv | compile - -c requirements/dev.txt -o requirements/uv.txt
 # Of `make fuzz-api`, in an environment of its own.
 echo schemathesis==4.32.5 | compile - -c requirements/dev.txt -o requirements/fuzz.txt
 # What the controller's image holds.
-compile pyproject.toml --group controller -c requirements/run.txt -o requirements/controller.txt
+compile pyproject.toml --extra grpc --group controller -c requirements/dev.txt -o requirements/controller.txt
 # What the initializers' image holds.
 printf '%s\n' 'huggingface-hub>=2.4,<3' 'msgspec>=0.20' 'obstore>=0.12,<0.13' |
     compile - -c requirements/dev.txt -o requirements/initializers.txt
