@@ -1,7 +1,7 @@
 """The REST API as tests use it: a server in this process, plain requests, and a Backend that does
 everything by requests, so that `tests/lifecycle.py` runs over HTTP.
 
-The Backend asks again and again where others are told: the API has no streams yet.
+The Backend asks again and again where others are told; `tests/live_reader.py` reads the streams.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import asyncio
 import faulthandler
 import http.client
 import json
+import sys
 import threading
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -35,6 +36,7 @@ from mpi_trainer.sdk.backends.backend import (
     PodInfo,
     RankInfo,
 )
+from mpi_trainer.sdk.backends.cluster.defaults import for_cluster
 from mpi_trainer.sdk.backends.views import mpijob_view
 from mpi_trainer.sdk.errors import JobError, JobExists, JobNotFound
 from mpi_trainer.server import values
@@ -153,12 +155,19 @@ def join(server: threading.Thread) -> None:
 
 
 class RestBackend:
-    """What `tests/lifecycle.py` needs of a Backend, for MPIJobs."""
+    """What `tests/lifecycle.py` needs of a Backend, for MPIJobs. Jobs that name no image, as those
+    of this machine do, get this one."""
 
-    def __init__(self, server: Rest, namespace: str = "default") -> None:
+    def __init__(self, server: Rest, namespace: str = "default", image: str = "") -> None:
         self._server = server
         self.namespace = namespace
         self.name = "rest"
+        self._image = image
+
+    def _wire(self, job: MPIJob) -> dict[str, Any]:
+        ready = for_cluster(job, self._image, sys.executable) if self._image else job
+        wire: dict[str, Any] = to_wire(ready)
+        return wire
 
     def of_kind(self, kind: str) -> RestBackend:
         assert kind in ("", "MPIJob")
@@ -167,7 +176,7 @@ class RestBackend:
     async def create(self, job: MPIJob, workdir: str = "") -> JobView:
         assert not workdir, "code is not uploaded yet"
         where = job.namespace or self.namespace
-        return _view(await self._ask("POST", f"namespaces/{where}/mpijobs", to_wire(job)))
+        return _view(await self._ask("POST", f"namespaces/{where}/mpijobs", self._wire(job)))
 
     async def get(self, key: Key) -> JobView:
         return _view(await self._ask("GET", _path(key)))
@@ -201,10 +210,16 @@ class RestBackend:
         ]
 
     async def logs(self, key: Key, query: LogQuery) -> AsyncGenerator[LogLine, None]:
-        read = 0
+        read, known = 0, False
         while True:
-            finished = (await self.get(key)).finished
-            lines = await self._lines(key, query)
+            try:
+                finished = (await self.get(key)).finished
+                lines = await self._lines(key, query)
+            except JobNotFound:
+                if known and query.follow:
+                    return
+                raise
+            known = True
             for line in lines[read:]:
                 yield line
             read = max(read, len(lines))
@@ -272,9 +287,9 @@ class RestBackend:
         raise kind(found["detail"], found["hint"])
 
 
-def backend(server: Rest) -> Backend:
+def backend(server: Rest, namespace: str = "default", image: str = "") -> Backend:
     """The part of the protocol that is needed here."""
-    made: Any = RestBackend(server)
+    made: Any = RestBackend(server, namespace, image)
     return made  # type: ignore[no-any-return]
 
 

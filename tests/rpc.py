@@ -19,7 +19,7 @@ import msgspec
 from google.protobuf.message import Message
 from grpc_status import rpc_status
 
-from mpi_trainer.api.kinds.mpijob import MPIJob, to_wire
+from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.api.yaml.decode import decode
 from mpi_trainer.diagnose.progress import Progress
 from mpi_trainer.sdk.backends.backend import (
@@ -136,8 +136,8 @@ class Rpc(msgspec.Struct, frozen=True):
 class RpcBackend(RestBackend):
     """What gRPC has of a Backend by gRPC, and the rest by REST of the same server."""
 
-    def __init__(self, rest: Rest, rpc: Rpc, namespace: str = "default") -> None:
-        super().__init__(rest, namespace)
+    def __init__(self, rest: Rest, rpc: Rpc, namespace: str = "default", image: str = "") -> None:
+        super().__init__(rest, namespace, image)
         self._rpc = rpc
         self.name = "grpc"
 
@@ -148,7 +148,7 @@ class RpcBackend(RestBackend):
     async def create(self, job: MPIJob, workdir: str = "") -> JobView:
         assert not workdir, "code is not uploaded"
         request = v1.CreateMPIJobRequest(
-            namespace=job.namespace or self.namespace, manifest_json=json.dumps(to_wire(job))
+            namespace=job.namespace or self.namespace, manifest_json=json.dumps(self._wire(job))
         )
         return _view(await self._call("CreateMPIJob", request))
 
@@ -236,9 +236,9 @@ class RpcBackend(RestBackend):
         return grpc.aio.insecure_channel(f"{LOOPBACK}:{self._rpc.port}")
 
 
-def backend(rest: Rest, rpc: Rpc) -> Backend:
+def backend(rest: Rest, rpc: Rpc, namespace: str = "default", image: str = "") -> Backend:
     """The part of the protocol that is needed here."""
-    made: Any = RpcBackend(rest, rpc)
+    made: Any = RpcBackend(rest, rpc, namespace, image)
     return made  # type: ignore[no-any-return]
 
 

@@ -13,14 +13,21 @@ import subprocess
 import tarfile
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import yaml
 
+from mpi_trainer.server.rpc.v1 import mpijobs_pb2 as v1
+from tests.api.accounts import account
 from tests.api.admin import JOBS, Admin
 from tests.cluster import Kubectl, Object, eventually, shared_cluster
+from tests.e2e.server import deployed
+from tests.live_reader import LiveReader
 from tests.pages import shell_blocks
+from tests.rest import Rest
+from tests.rpc import Rpc
 from tools.cluster import images
 from tools.cluster.report import environment
 from tools.cluster.spec import Spec
@@ -168,6 +175,43 @@ def test_the_image_runs_under_openshift_s_rules_as_a_random_user(namespace: Kube
     context = namespace.get("pod", "help")["spec"]["containers"][0]["securityContext"]
     user = context.get("runAsUser") or namespace.get("pod", "help")["spec"]["securityContext"]
     assert "1000740000" in json.dumps(user)
+
+
+def test_the_server_s_pods_serve_jobs_over_rest_and_grpc(
+    installed: Spec, namespace: Kubectl, tmp_path: Path
+) -> None:
+    """SC-004, by its manifests and image; the rest is in tests/e2e/full/test_server.py."""
+    job = waiting_job("served")
+    about = {"namespace": namespace.namespace, "name": "served"}
+    with deployed(namespace, tmp_path) as ports:
+        token = account(namespace, "scientist", "mpijob-user").token
+        rest, rpc = Rest(ports.rest, token), Rpc(ports.rpc, token)
+        jobs = f"/api/v1/namespaces/{namespace.namespace}/mpijobs"
+        assert Rest(ports.rest).ask("POST", jobs, job).status == 401
+        assert rest.ask("POST", jobs, job).status == 201
+        namespace.wait("--for=condition=Running", "mpijob/served", seconds=120)
+        request = v1.GetMPIJobLogsRequest(**about, follow=True)
+        with LiveReader(rest, f"{jobs}/served/logs/live") as reader, ThreadPoolExecutor(1) as pool:
+            followed = pool.submit(rpc.ask, "GetMPIJobLogs", request, 200)
+            eventually("both ranks run", lambda: _here(namespace, "served"), 60)
+            let_go(namespace, "served")
+            reader.next("end", seconds=150)
+            batches = [one.data["items"] for one in reader.heard if one.event == "lines"]
+            by_rest = sorted(line["text"] for batch in batches for line in batch)
+            by_rpc = sorted(line.text for answer in followed.result(60) for line in answer.lines)
+        hosts = ["served-worker-0", "served-worker-1"]
+        assert [line for line in by_rest if line in hosts] == hosts, by_rest
+        assert by_rpc == by_rest
+        assert rpc.ask("GetMPIJob", v1.GetMPIJobRequest(**about)).state == v1.JOB_STATE_SUCCEEDED
+        rpc.ask("DeleteMPIJob", v1.DeleteMPIJobRequest(**about))
+        eventually("it is gone", lambda: rest.ask("GET", f"{jobs}/served").status == 404)
+
+
+def _here(namespace: Kubectl, name: str) -> bool:
+    return not any(
+        namespace.run_in(f"{name}-worker-{index}", "test", "-e", "/tmp/here").returncode
+        for index in range(2)
+    )
 
 
 def try_jobs(admin: Admin, stop: threading.Event, answers: list[tuple[int, bytes]]) -> None:
