@@ -1,6 +1,6 @@
 """Every call of REST and gRPC by every kind of caller, with real tokens, as one table (SC-009).
 
-`server_rights.txt` beside this file is the table: who is answered (`yes`, be it with nothing of that
+`server_rights.txt` beside this file is the table: who is answered (`yes`, if with nothing of that
 namespace, or that there is no such runtime), and who is refused by the cluster (`403`) or not known
 (`401`). Each call is about a namespace with a job of each kind, whose annotations hold a word that
 nobody else may ever be sent: a stranger, who may do everything in another namespace, and somebody
