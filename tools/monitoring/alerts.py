@@ -187,6 +187,16 @@ ALERTS: Final = (
         "The API server gives up after ten seconds, and then refuses the job.",
     ),
     Alert(
+        "MPITrainerServerFails",
+        f'sum(rate(mpi_trainer_server_requests_total{{{OURS},code=~"5.."}}[10m]))'
+        f" / sum(rate(mpi_trainer_server_requests_total{{{OURS}}}[10m])) > 0.1",
+        "10m",
+        WARNING,
+        "{{ $value | humanizePercentage }} of the calls of the REST API fail on our side.",
+        "The dashboard and programs get errors (500, 503, 504). Jobs go on; `odh` with a kubeconfig"
+        " does not need the server.",
+    ),
+    Alert(
         "MPITrainerCertificateOld",
         "min by (namespace, pod) (webhook_certificate_expiration_timestamp_seconds"
         f"{{{OURS}}} - time()) < {14 * DAY}",

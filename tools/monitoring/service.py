@@ -9,6 +9,7 @@ from tools.monitoring.sources import OURS, RANGE
 
 CONTROLLER: Final = "controller_runtime_"
 _WEBHOOK: Final = f"{CONTROLLER}webhook_"
+_CALLS: Final = "mpi_trainer_server_"
 
 
 def _rate(name: str, by: str, more: str = "") -> str:
@@ -236,6 +237,30 @@ _ADMISSION: Final = Row(
         ),
     ),
 )
+_SERVER: Final = Row(
+    "REST API and dashboard",
+    (
+        Panel(
+            "Calls by answer",
+            (Query(_rate(f"{_CALLS}requests_total", "code"), "{{code}}"),),
+            unit="reqps",
+            description="By HTTP and gRPC; 499 is a caller who did not wait.",
+        ),
+        Panel(
+            "Time to answer (p99)",
+            (Query(_slowest(f"{_CALLS}request_duration_seconds", "endpoint"), "{{endpoint}}"),),
+            unit="s",
+            description="Reading long logs takes as long as its reader.",
+        ),
+        Panel(
+            "Open now",
+            (
+                Query(f"sum({_CALLS}requests_in_flight{{{OURS}}})", "calls"),
+                Query(f"sum({_CALLS}live_streams{{{OURS}}})", "live streams"),
+            ),
+        ),
+    ),
+)
 _PROCESS: Final = Row(
     "Process",
     (
@@ -258,6 +283,6 @@ _PROCESS: Final = Row(
 SERVICE: Final = Dashboard(
     uid="mpi-trainer-service",
     title="mpi-trainer",
-    description="Controller and admission of mpi-trainer: leadership, work, API server, jobs.",
-    rows=(_SERVICE, _WORK, _API, _JOBS, _ADMISSION, _PROCESS),
+    description="Controller, admission and server: leadership, work, API servers, jobs.",
+    rows=(_SERVICE, _WORK, _API, _JOBS, _ADMISSION, _SERVER, _PROCESS),
 )

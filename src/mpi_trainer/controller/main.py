@@ -122,7 +122,12 @@ async def _secure_metrics(flags: Flags, metrics: Metrics, client: Client) -> Asy
         return
     async with (
         metrics_server.server_context(flags.metrics_cert_dir) as context,
-        metrics_server.serve(metrics, client, context, flags.secure_metrics),
+        metrics_server.serve(
+            metrics,
+            metrics_server.Access(metrics_server.asked_by_us(client)),
+            context,
+            flags.secure_metrics,
+        ),
     ):
         yield
 

@@ -3,6 +3,7 @@
 Metrics hold the names of namespaces and queues of all tenants. The certificate is one of our own,
 made in memory and renewed there, or one that somebody else keeps in a folder. Who may read is whom
 the API server knows by its bearer token (TokenReview) and lets GET /metrics (SubjectAccessReview).
+A process without a login of its own asks with the token itself (SelfSubjectAccessReview).
 Guarantee: no answer means no; see `token_reviews` for what is kept. Danger: a right that was taken
 away holds on for its `PROVEN_SECONDS`.
 """
@@ -14,7 +15,7 @@ import logging
 import socket
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -25,11 +26,10 @@ import msgspec
 from aiohttp import web
 
 from mpi_trainer.kube.client import Client
-from mpi_trainer.kube.errors import KubeError
-from mpi_trainer.kube.resources import SUBJECT_ACCESS_REVIEWS
+from mpi_trainer.kube.errors import KubeError, Unauthorized
+from mpi_trainer.kube.resources import SELF_SUBJECT_ACCESS_REVIEWS, SUBJECT_ACCESS_REVIEWS
 from mpi_trainer.runtime import certificates
-from mpi_trainer.runtime.metrics import Metrics
-from mpi_trainer.runtime.probes import as_text
+from mpi_trainer.runtime.probes import Text, as_text
 from mpi_trainer.runtime.tls import ServerCertificate, follow_folder
 from mpi_trainer.runtime.token_reviews import (
     Busy,
@@ -50,6 +50,8 @@ CANNOT_ASK: Final = 503
 KEPT: Final = 256
 AT_ONCE: Final = 4
 _WAITING: Final = 16
+_ATTRIBUTES: Final = {"path": PATH, "verb": "get"}
+Ask = Callable[[str], Awaitable[int]]
 
 log = logging.getLogger(__name__)
 
@@ -64,10 +66,10 @@ class AccessReview(msgspec.Struct, frozen=True):
 
 
 class Access:
-    """Answers for one API server."""
+    """Answers of one API server. `ask` gives the HTTP status for a token, or raises KubeError."""
 
-    def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
-        self._client = client
+    def __init__(self, ask: Ask, clock: Callable[[], float] = time.monotonic) -> None:
+        self._ask = ask
         self._reviews: Reviews[int] = Reviews(
             lambda status: status == OK, at_once=AT_ONCE, waiting=_WAITING, kept=KEPT, clock=clock
         )
@@ -78,15 +80,19 @@ class Access:
         if not token:
             return UNKNOWN
         try:
-            return await self._reviews.answer(token, PATH, lambda: self._review(token))
+            return await self._reviews.answer(token, PATH, lambda: self._ask(token))
         except Busy:
             return CANNOT_ASK
         except KubeError as error:
             log.warning("cannot tell who may read the metrics: %s", error)
             return CANNOT_ASK
 
-    async def _review(self, token: str) -> int:
-        found = (await self._client.call(token_review(token), TokenReview)).status
+
+def asked_by_us(client: Client) -> Ask:
+    """With our own login, which may ask about others."""
+
+    async def ask(token: str) -> int:
+        found = (await client.call(token_review(token), TokenReview)).status
         if not found.authenticated:
             return UNKNOWN
         user = found.user
@@ -95,19 +101,37 @@ class Access:
             "uid": user.uid,
             "groups": user.groups,
             "extra": user.extra,
-            "nonResourceAttributes": {"path": PATH, "verb": "get"},
+            "nonResourceAttributes": _ATTRIBUTES,
         }
         asked = review(SUBJECT_ACCESS_REVIEWS, spec)
-        right = (await self._client.call(asked, AccessReview)).status
-        return OK if right.allowed and not right.denied else FORBIDDEN
+        return _status((await client.call(asked, AccessReview)).status)
+
+    return ask
+
+
+def asked_by_themselves(client_of: Callable[[str], Client]) -> Ask:
+    """With the token itself, for a process that has no login; the cluster is sent nothing else."""
+
+    async def ask(token: str) -> int:
+        asked = review(SELF_SUBJECT_ACCESS_REVIEWS, {"nonResourceAttributes": _ATTRIBUTES})
+        try:
+            async with client_of(token) as client:
+                return _status((await client.call(asked, AccessReview)).status)
+        except Unauthorized:
+            return UNKNOWN
+
+    return ask
+
+
+def _status(right: AccessStatus) -> int:
+    return OK if right.allowed and not right.denied else FORBIDDEN
 
 
 @asynccontextmanager
 async def serve(
-    metrics: Metrics, client: Client, context: ssl.SSLContext, port: int, host: str | None = None
+    metrics: Text, access: Access, context: ssl.SSLContext, port: int, host: str | None = None
 ) -> AsyncIterator[int]:
     """Serves while entered; gives the port. `host` None means every address."""
-    access = Access(client)
 
     async def answer(request: web.Request) -> web.Response:
         status = await access.judge(request.headers.get("Authorization", ""))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Self
+from typing import Protocol, Self
 
 from aiohttp import web
 
@@ -18,6 +18,11 @@ from mpi_trainer.runtime.metrics import Metrics
 
 Check = Callable[[], str]
 """What is wrong, in one sentence; empty if nothing is."""
+
+
+class Text(Protocol):
+    def text(self) -> bytes:
+        """All series, as Prometheus reads them."""
 
 
 class Probes:
@@ -76,7 +81,7 @@ async def _text(metrics: Metrics, _: web.Request) -> web.Response:
     return as_text(metrics)
 
 
-def as_text(metrics: Metrics) -> web.Response:
+def as_text(metrics: Text) -> web.Response:
     """What Prometheus reads."""
     return web.Response(
         body=metrics.text(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}

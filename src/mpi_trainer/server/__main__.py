@@ -12,16 +12,18 @@ import logging
 import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from importlib import import_module
 from pathlib import Path
 
 from mpi_trainer.api.errors import ExplainedError
 from mpi_trainer.kube import config
+from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.config import Config
 from mpi_trainer.kube.errors import ConfigError
 from mpi_trainer.kube.trust import Trust
 from mpi_trainer.runtime import logs
 from mpi_trainer.server.app import Settings
-from mpi_trainer.server.callers import PassedOn
+from mpi_trainer.server.callers import PassedOn, with_token
 from mpi_trainer.server.calls import Calls
 from mpi_trainer.server.loki import LABELS, LokiSettings
 from mpi_trainer.server.prometheus import PrometheusSettings
@@ -65,10 +67,31 @@ async def _serve(flags: argparse.Namespace) -> None:
             serving = module.listening(calls, flags.host, flags.grpc_port, login)
             port = await stack.enter_async_context(serving)
             log.info("gRPC is served on %s port %d", flags.host, port)
+        if flags.metrics_port is not None:
+            await _metrics(flags, cluster, calls, stack)
         http = listening(callers, flags.host, flags.port, settings, calls)
         port = await stack.enter_async_context(http)
         log.info("the API is served on %s port %d", flags.host, port)
         await stopped()
+
+
+async def _metrics(
+    flags: argparse.Namespace, cluster: Config, calls: Calls, stack: AsyncExitStack
+) -> None:
+    """By TLS, for whom the cluster lets read them: asked with the reader's own token."""
+    try:
+        served = import_module("mpi_trainer.server.metrics").ServerMetrics(calls)
+        module = import_module("mpi_trainer.runtime.metrics_server")
+    except ModuleNotFoundError as error:
+        raise ExplainedError(
+            "metrics need a package that is not installed here",
+            "Install prometheus-client, or leave out --metrics-port.",
+        ) from error
+    access = module.Access(module.asked_by_themselves(lambda t: Client(with_token(cluster, t))))
+    context = await stack.enter_async_context(module.server_context(flags.metrics_cert_dir))
+    serving = module.serve(served, access, context, flags.metrics_port, flags.host)
+    port = await stack.enter_async_context(serving)
+    log.info("metrics are served on %s port %d", flags.host, port)
 
 
 def _log_store(flags: argparse.Namespace) -> LokiSettings | None:
@@ -142,6 +165,15 @@ def _flags() -> argparse.ArgumentParser:
         default=",".join(LABELS),
         metavar="NAMESPACE,POD",
         help="what the collector calls namespace and pod  [default: %(default)s]",
+    )
+    parser.add_argument(
+        "--metrics-port", type=int, help="serve /metrics here, by TLS; default: nowhere"
+    )
+    parser.add_argument(
+        "--metrics-cert-dir",
+        default="",
+        metavar="FOLDER",
+        help="with tls.crt and tls.key; default: a certificate of its own",
     )
     parser.add_argument("--log-level", default="info")
     return parser

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, nullcontext
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -37,6 +37,10 @@ BROKEN_OFF: Final = 499
 """in the audit log: the caller did not wait for the answer"""
 audit = logging.getLogger("mpi_trainer.server.audit")
 log = logging.getLogger("mpi_trainer.server")
+
+
+Observe = Callable[[Endpoint, int, float], None]
+"""hears of every call that ended: its status and its seconds"""
 
 
 class Asked(Protocol):
@@ -80,8 +84,19 @@ class Calls:
         self._running = 0
         self._each = Turns("calls", each=EACH, most=at_once)
         self._heavy = Turns("tests", each=1, most=20)
+        self.observe: Observe | None = None
+
+    @property
+    def running(self) -> int:
+        return self._running
 
     async def answer(self, endpoint: Endpoint, asked: Asked) -> Answer:
+        async with _timed(endpoint, self.observe) as result:
+            answer = await self._admitted_answer(endpoint, asked)
+            result.status = answer.status
+            return answer
+
+    async def _admitted_answer(self, endpoint: Endpoint, asked: Asked) -> Answer:
         if self._running >= self._at_once:
             raise _busy()
         self._running += 1
@@ -126,22 +141,40 @@ async def _answer(endpoint: Endpoint, asked: Asked, caller: Caller) -> Answer:
 
 
 async def _noted(endpoint: Endpoint, asked: Asked, caller: Caller) -> Answer:
-    loop = asyncio.get_running_loop()
-    began, status = loop.time(), 500
+    results: list[tuple[int, float]] = []
     try:
-        answer = await _answer(endpoint, asked, caller)
-        status = answer.status
-        return answer
+        async with _timed(endpoint, lambda _, *result: results.append(result)) as result:
+            answer = await _answer(endpoint, asked, caller)
+            result.status = answer.status
+            return answer
+    finally:
+        caller.reads.forget(caller.id)
+        await _note(endpoint, asked, caller, results[0])
+
+
+class _Result:
+    """Of a call that has not ended yet: a fault of ours, until it is said otherwise."""
+
+    status: int = HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+@asynccontextmanager
+async def _timed(endpoint: Endpoint, observe: Observe | None) -> AsyncIterator[_Result]:
+    """Tells what came of a call, in whatever way it ends."""
+    loop, result = asyncio.get_running_loop(), _Result()
+    began = loop.time()
+    try:
+        yield result
     except asyncio.CancelledError:
-        status = BROKEN_OFF
+        result.status = BROKEN_OFF
         raise
     except Exception as error:
         found = problems.explained(error)
-        status = found.status if found else status
+        result.status = found.status if found else HTTPStatus.INTERNAL_SERVER_ERROR
         raise
     finally:
-        caller.reads.forget(caller.id)
-        await _note(endpoint, asked, caller, (status, loop.time() - began))
+        if observe is not None:
+            observe(endpoint, int(result.status), loop.time() - began)
 
 
 async def _note(

@@ -96,7 +96,12 @@ async def _serve(flags: argparse.Namespace) -> None:
         if flags.secure_metrics:
             port = flags.metrics_port
             await more.enter_async_context(
-                metrics_server.serve(metrics, client, certificate.context, port)
+                metrics_server.serve(
+                    metrics,
+                    metrics_server.Access(metrics_server.asked_by_us(client)),
+                    certificate.context,
+                    port,
+                )
             )
         kueue = KueueProbe(client)
         renewal = (

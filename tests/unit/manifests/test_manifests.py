@@ -74,12 +74,13 @@ def test_metrics_are_closed_to_whoever_may_not_read_them() -> None:
         for each in documents()
         if each["kind"] == "Deployment"
         for container in each["spec"]["template"]["spec"]["containers"]
-        if container["name"] != "server"
     ]
-    assert len(containers) == 2
+    assert len(containers) == 3
     for container in containers:
-        assert "--secure-metrics" in container["args"]
-        assert {"name": "metrics", "containerPort": 8443} in container["ports"]
+        server = container["name"] == "server"
+        assert ("--metrics-port=9443" if server else "--secure-metrics") in container["args"]
+        port = {"name": "metrics", "containerPort": 9443 if server else 8443}
+        assert port in container["ports"]
     monitors = [each for each in documents() if each["kind"] == "ServiceMonitor"]
     for endpoint in (e for each in monitors for e in each["spec"]["endpoints"]):
         assert endpoint["scheme"] == "https"

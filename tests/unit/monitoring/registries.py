@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from prometheus_client import CollectorRegistry
@@ -15,6 +15,9 @@ from mpi_trainer.runtime.job_metrics import (
 )
 from mpi_trainer.runtime.metrics import Metrics
 from mpi_trainer.runtime.tls import ServerCertificate
+from mpi_trainer.server.callers import Caller
+from mpi_trainer.server.calls import Calls
+from mpi_trainer.server.metrics import ServerMetrics
 from mpi_trainer.webhook.metrics import admitted, middleware, watch_certificate
 
 _SUFFIXES = {
@@ -25,7 +28,7 @@ _SUFFIXES = {
 
 
 def ours() -> dict[str, frozenset[str]]:
-    """Labels by the name of a series; as `controller/main.py` and `webhook/main.py` make them."""
+    """Labels by the name of a series; as controller, webhook and server make them."""
     controller = Metrics().registry
     MPIJobMetrics(controller)
     TrainJobMetrics(controller)
@@ -35,7 +38,15 @@ def ours() -> dict[str, frozenset[str]]:
     middleware(webhook)
     admitted(webhook)
     watch_certificate(webhook, ServerCertificate())
-    return {**dict(_series(controller)), **dict(_series(webhook))}
+    server = ServerMetrics(Calls(_Nobody())).registry
+    return {**dict(_series(controller)), **dict(_series(webhook)), **dict(_series(server))}
+
+
+class _Nobody:
+    """Calls that nobody makes."""
+
+    def caller(self, headers: Mapping[str, str], cookies: Mapping[str, str]) -> Caller:
+        raise AssertionError
 
 
 def _series(registry: CollectorRegistry) -> Iterator[tuple[str, frozenset[str]]]:

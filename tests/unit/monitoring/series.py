@@ -15,6 +15,8 @@ END: Final = "100m"
 _A: Final = 'job="mpi-trainer-metrics",namespace="mpi-trainer",pod="mpi-trainer-a"'
 _B: Final = _A.replace("trainer-a", "trainer-b")
 _WEBHOOK: Final = _A.replace("-metrics", "-webhook").replace("trainer-a", "trainer-webhook-a")
+_SERVER: Final = _A.replace("-metrics", "-server-metrics").replace("trainer-a", "trainer-server-a")
+_CALLS: Final = "mpi_trainer_server"
 _QUEUE: Final = f'{_A},name="mpijob",controller="mpijob"'
 _OF_TEAM: Final = _A.replace('namespace="mpi-trainer"', 'namespace="team"')
 _WORKER: Final = 'namespace="team",pod="train-worker-0"'
@@ -91,6 +93,17 @@ def _admission() -> dict[str, str]:
     }
 
 
+def _server() -> dict[str, str]:
+    calls = f'{_SERVER},endpoint="listMPIJobs"'
+    return {
+        f'{_CALLS}_requests_total{{{calls},code="200"}}': growing(60),
+        f'{_CALLS}_requests_total{{{calls},code="500"}}': _NEVER,
+        **_histogram(f"{_CALLS}_request_duration_seconds", calls),
+        f"{_CALLS}_requests_in_flight{{{_SERVER}}}": _STAYS,
+        f"{_CALLS}_live_streams{{{_SERVER}}}": constant(20),
+    }
+
+
 def _jobs() -> dict[str, str]:
     """Some wait at every moment, and others begin."""
     return {
@@ -127,7 +140,13 @@ def _pods() -> dict[str, str]:
     }
 
 
-HEALTHY: Final[Mapping[str, str]] = {**_machinery(), **_admission(), **_jobs(), **_pods()}
+HEALTHY: Final[Mapping[str, str]] = {
+    **_machinery(),
+    **_admission(),
+    **_server(),
+    **_jobs(),
+    **_pods(),
+}
 
 
 def cluster(changed: Mapping[str, str | None] | None = None) -> dict[str, Any]:

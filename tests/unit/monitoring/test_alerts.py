@@ -96,6 +96,10 @@ CASES: Final[Mapping[str, Case]] = {
         {'.*webhook_latency_seconds_bucket.*le="1"': constant(0)},
         "One of ten answers of admission takes more than 9.1s.",
     ),
+    "MPITrainerServerFails": Case(
+        {"mpi_trainer_server_requests.*500": growing(20)},
+        "25% of the calls of the REST API fail on our side.",
+    ),
     "MPITrainerCertificateOld": Case(
         {"webhook_certificate": constant(13 * 86400)},
         "The certificate of mpi-trainer-webhook-a ends in 12d 22h 20m 0s.",

@@ -11,7 +11,14 @@ import pytest
 from mpi_trainer.kube.client import Client
 from mpi_trainer.kube.errors import Unreachable
 from mpi_trainer.kube.requests import Request
-from mpi_trainer.runtime.metrics_server import AT_ONCE, KEPT, Access, AccessReview, AccessStatus
+from mpi_trainer.runtime.metrics_server import (
+    AT_ONCE,
+    KEPT,
+    Access,
+    AccessReview,
+    AccessStatus,
+    asked_by_us,
+)
 from mpi_trainer.runtime.token_reviews import (
     PROVEN_SECONDS,
     REFUSED_SECONDS,
@@ -48,7 +55,7 @@ class Cluster:
 def access(now: Sequence[float] = (1000.0,)) -> tuple[Access, Cluster]:
     """`now` is a clock that the test can set."""
     cluster = Cluster()
-    return Access(cast("Client", cluster), lambda: now[0]), cluster
+    return Access(asked_by_us(cast("Client", cluster)), lambda: now[0]), cluster
 
 
 def judged(one: Access, *headers: str) -> list[int]:
