@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import shutil
 import stat
 import subprocess
@@ -20,6 +21,27 @@ from tests.api.running import free_port
 from tests.local.agentnames import assigned
 
 SHELLS = [s for s in (["dash"], ["busybox", "sh"], ["bash", "--posix"]) if shutil.which(s[0])]
+# What FIPS 140-3 approves, by the names that OpenSSH has for it; nothing else may be agreed upon.
+APPROVED = {
+    "algorithm": {f"ecdh-sha2-nistp{size}" for size in (256, 384, 521)},
+    "host key algorithm": {
+        *(f"ecdsa-sha2-nistp{size}" for size in (256, 384, 521)),
+        *("rsa-sha2-256", "rsa-sha2-512"),
+    },
+    "cipher": {
+        *("aes128-gcm@openssh.com", "aes256-gcm@openssh.com"),
+        *("aes128-ctr", "aes256-ctr"),
+    },
+    "MAC": {
+        "<implicit>",  # GCM has its own
+        *(f"hmac-sha2-{size}{end}" for size in (256, 512) for end in ("", "-etm@openssh.com")),
+    },
+}
+NOT_APPROVED = (
+    ("KexAlgorithms=curve25519-sha256", "key exchange method"),
+    ("Ciphers=chacha20-poly1305@openssh.com", "cipher"),
+    ("HostKeyAlgorithms=ssh-ed25519", "host key type"),
+)
 HARD = {
     "PLAIN": "word",
     "EMPTY": "",
@@ -165,7 +187,8 @@ def test_sshd_accepts_its_configuration_and_admits_keys_alone(
 @pytest.mark.skipif(sshd.find_sshd() is None, reason="needs sshd")
 @pytest.mark.parametrize("kind", [key_pairs.ECDSA, key_pairs.RSA])
 def test_a_worker_is_reached_with_keys_of_either_kind(kind: KeyType, tmp_path: Path) -> None:
-    """AC-19: by the client's and the server's own configuration, on one machine."""
+    """AC-19: by the client's and the server's own configuration, on one machine. OPS-1: what they
+    agree upon is approved by FIPS, and who offers nothing of that is refused."""
     made = key_pairs.generate_ssh(kind), key_pairs.generate_ssh(kind)
     for folder in ("worker", "launcher"):
         (tmp_path / folder).mkdir()
@@ -184,11 +207,24 @@ def test_a_worker_is_reached_with_keys_of_either_kind(kind: KeyType, tmp_path: P
         try:
             assert server.stderr is not None
             assert b"listening" in server.stderr.readline()
-            asked = ["ssh", "-F", str(launcher.scratch / "ssh/config"), "w-0", "echo there"]
+            asked = ["ssh", "-v", "-F", str(launcher.scratch / "ssh/config"), "w-0", "echo there"]
             ended = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False)
             assert (ended.returncode, ended.stdout) == (0, "there\n"), ended.stderr
+            found = agreed(ended.stderr)
+            assert {name for name, _ in found} == {*APPROVED}
+            assert [(name, word) for name, word in found if word not in APPROVED[name]] == []
+            for option, what in NOT_APPROVED:
+                alone = ["ssh", "-F", "none", "-o", option, "-p", port, "127.0.0.1", "true"]
+                refused = subprocess.run(alone, capture_output=True, text=True, timeout=60)
+                assert f"no matching {what} found" in refused.stderr, refused.stderr
         finally:
             server.terminate()
+
+
+def agreed(said: str) -> list[tuple[str, str]]:
+    """What client and server chose, out of what `ssh -v` says."""
+    lines = [line for line in said.splitlines() if "kex: " in line and "server_sig" not in line]
+    return re.findall(r"(host key algorithm|algorithm|cipher|MAC): (\S+)", "\n".join(lines))
 
 
 def test_the_passwd_file_names_this_user_first_and_keeps_the_rest(

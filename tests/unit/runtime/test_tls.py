@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import math
+import ssl
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -82,3 +84,54 @@ def test_a_certificate_whose_end_cannot_be_read_is_shown_all_the_same() -> None:
     assert shown.show(one.certificate.replace(b" CERTIFICATE", b" TRUSTED CERTIFICATE"), one.key)
     assert shown.ready
     assert math.isnan(shown.ends)
+
+
+APPROVED = {"TLS_AES_256_GCM_SHA384", "TLS_AES_128_GCM_SHA256"} | {
+    f"ECDHE-ECDSA-AES{size}" for size in ("128-GCM-SHA256", "256-GCM-SHA384")
+}
+
+
+def shaken(client: ssl.SSLContext) -> str:
+    """The cipher that our server and this client agree upon, without a network."""
+    shown = ServerCertificate()
+    made = pair()
+    shown.show(made.certificate, made.key)
+    client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
+    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    one = client.wrap_bio(back, there)
+    other = shown.context.wrap_bio(there, back, server_side=True)
+    for _ in range(4):
+        for side in (one, other):
+            with suppress(ssl.SSLWantReadError):
+                side.do_handshake()
+    agreed = one.cipher()
+    assert agreed is not None
+    return str(agreed[0])
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_what_a_connection_is_encrypted_with_is_approved_by_fips(version: ssl.TLSVersion) -> None:
+    """OPS-1: whatever a usual client would rather have."""
+    client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    client.minimum_version = client.maximum_version = version
+    client.set_ciphers("CHACHA20:ALL")
+    assert shaken(client) in APPROVED
+
+
+@pytest.mark.parametrize(
+    ("ciphers", "version"),
+    [
+        ("CHACHA20", ssl.TLSVersion.TLSv1_2),
+        ("AES128-SHA", ssl.TLSVersion.TLSv1_2),
+        ("ALL:@SECLEVEL=0", ssl.TLSVersion.TLSv1_1),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1_1:DeprecationWarning")
+def test_who_offers_nothing_that_is_approved_is_refused(
+    ciphers: str, version: ssl.TLSVersion
+) -> None:
+    client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    client.minimum_version = client.maximum_version = version
+    client.set_ciphers(ciphers)
+    with pytest.raises(ssl.SSLError):
+        shaken(client)
