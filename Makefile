@@ -193,6 +193,7 @@ docs: setup ## Write docs/sdk.md, docs/cli.md, docs/openapi.json with its types 
 	$(BIN)/python -m tools.dashboardtypes
 	$(BIN)/python -m tools.rightsdocs
 	$(BIN)/python -m tools.causedocs
+	$(BIN)/python -m tools.sbom
 	$(BIN)/python -m tools.protos
 	$(BIN)/python -m tests.api.intended
 	$(BIN)/python -m tests.api.intended_trainjob
@@ -203,6 +204,7 @@ image-digests: setup ## Pin the public images below ours to what their tags stan
 manifests: setup ## Write the definitions of our kinds, dashboards and alerts anew, from the code
 	$(BIN)/python -m tools.crds
 	$(BIN)/python -m tools.monitoring
+	$(BIN)/python -m tools.bundles
 
 pod-schema: ## Write the list of pod fields anew, from the Kubernetes API's Go types
 	cd tools/podschema && go run . > ../../tests/unit/local/pod-schema.txt

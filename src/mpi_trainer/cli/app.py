@@ -37,6 +37,11 @@ VERBS = {
     "dashboard": ("dashboard", "Open the dashboard, served on this machine for you alone."),
     "mpi": ("mpi", "Install and list the MPI builds for local runs."),
     "doctor": ("doctor", "Say what works here, what is missing, and how to fix it."),
+    "must-gather": ("must_gather", "Collect what a report of a fault needs, without secrets."),
+    "usage": ("usage", "Say who used how many hours and GPU hours."),
+    "install": ("install:install", "Install or upgrade mpi-trainer on a cluster."),
+    "uninstall": ("install:uninstall", "Take mpi-trainer off a cluster; jobs stay."),
+    "images": ("images", "The images that an installation uses, and a map for a mirror."),
     "completion": ("completion", "Print the shell's completion for this program."),
 }
 

@@ -1,0 +1,1 @@
+"""Installing mpi-trainer from the files that come with `odh`: what, in which order, who may."""
