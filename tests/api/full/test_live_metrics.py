@@ -22,8 +22,7 @@ import yaml
 from tests.api.accounts import account, with_token
 from tests.api.admin import JOBS, Admin
 from tests.api.admission.serving import NAMESPACE, install, remove, serving
-from tests.api.kubelet import Kubelet
-from tests.api.lab import NODE
+from tests.api.kubelet import NODE, Kubelet
 from tests.api.running import Controller, ask_metrics, free_port, job
 from tests.api.trainjob_lab import SETS, TRAIN, admin, api_server, train_job
 from tests.cluster import Kubectl, eventually
