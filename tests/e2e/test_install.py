@@ -15,6 +15,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -182,7 +183,7 @@ def test_the_server_s_pods_serve_jobs_over_rest_and_grpc(
 ) -> None:
     """SC-004, by its manifests and image; the rest is in tests/e2e/full/test_server.py."""
     job = waiting_job("served")
-    about = {"namespace": namespace.namespace, "name": "served"}
+    about: Any = {"namespace": namespace.namespace, "name": "served"}
     with deployed(namespace, tmp_path) as ports:
         token = account(namespace, "scientist", "mpijob-user").token
         rest, rpc = Rest(ports.rest, token), Rpc(ports.rpc, token)

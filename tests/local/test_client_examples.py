@@ -55,7 +55,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     (tmp_path / "job.yaml").write_text(made.stdout)
     (tmp_path / "job.json").write_text(json.dumps(yaml.safe_load(made.stdout)))
     ports, address = (free_port(), free_port()), tmp_path / "address"
-    words = [ODH, "dashboard", "--no-browser", "--port", str(ports[0]), "--grpc-port"]
+    words = [str(ODH), "dashboard", "--no-browser", "--port", str(ports[0]), "--grpc-port"]
     with (
         address.open("w") as output,
         subprocess.Popen(

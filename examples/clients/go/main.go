@@ -127,7 +127,7 @@ func transport(server, authority string) (credentials.TransportCredentials, erro
 		return nil, err
 	}
 	if address := net.ParseIP(host); address == nil || !address.IsLoopback() {
-		return nil, fmt.Errorf("%s is another machine: without -ca the token would be sent in the clear", host)
+		return nil, fmt.Errorf("%s is no address of this machine: without -ca the token would be sent in the clear", host)
 	}
 	return insecure.NewCredentials(), nil
 }

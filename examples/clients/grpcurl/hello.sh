@@ -5,7 +5,8 @@
 set -euo pipefail
 server=$1 namespace=$2 name=$3 file=$4
 
-# In the environment, not as an argument, which everybody on this machine can read.
+# In the environment, not as an argument, which everybody on this machine can read. To another
+# machine: -cacert FILE in place of -plaintext.
 export LOGIN="Bearer $TOKEN"
 ask() { grpcurl -plaintext -expand-headers -H 'authorization: ${LOGIN}' "$@"; }
 job="{\"namespace\": \"$namespace\", \"name\": \"$name\"}"

@@ -72,6 +72,25 @@ def test_every_folder_is_accepted_restricted_and_gives_no_rights(home: Kubectl) 
         assert "violates PodSecurity" in refused.stderr, "the namespace is restricted"
 
 
+@pytest.mark.parametrize("folder", ["ingress", "gateway", "openshift"])
+def test_the_port_of_grpc_is_open_to_proxies_alone(
+    served: Spec, folder: str, tmp_path: Path
+) -> None:
+    """Whatever else the folder opens, and in whichever order they are put together."""
+    root = Path(*[".."] * (len(tmp_path.parts) - 1)) / SERVER.relative_to("/")
+    made = {"resources": [str(root / folder)], "components": [str(root / "grpc")]}
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(made))
+    objects = [*yaml.safe_load_all(Kubectl(served)("kustomize", str(tmp_path)))]
+    (policy,) = [one for one in objects if one["kind"] == "NetworkPolicy"]
+    proxies = {"namespaceSelector": {"matchLabels": {"mpi-trainer.opendatahub.io/proxy": "true"}}}
+    opened = [rule for rule in policy["spec"]["ingress"] if {"port": "grpc"} in rule["ports"]]
+    assert opened == [{"from": [proxies], "ports": [{"port": "grpc"}]}]
+    (deployment,) = [one for one in objects if one["kind"] == "Deployment"]
+    server = deployment["spec"]["template"]["spec"]["containers"][0]
+    assert "--grpc-port=9090" in server["args"]
+    assert {"name": "grpc", "containerPort": 9090} in server["ports"]
+
+
 def test_its_account_may_do_nothing(home: Kubectl) -> None:
     home.apply(*(one for one in built(home, "ingress") if one["kind"] == "ServiceAccount"))
     account = with_token(home, "mpi-trainer-server")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from mpi_trainer.sdk.backends.backend import Backend
 from mpi_trainer.sdk.client import clients
 from mpi_trainer.sdk.job import handle, mpijob
 from openshift_ai_sdk.training import MPIJob
@@ -28,7 +29,6 @@ from tests.lifecycle import (
     test_attempts_are_as_the_policy_says,
     test_failure_is_told_at_once_with_rank_and_reason,
     test_job_deleted_while_somebody_follows_ends_the_following,
-    test_job_that_does_not_exist_is_named,
     test_life_of_a_job,
     test_life_of_a_job_asynchronously,
 )
@@ -42,7 +42,6 @@ __all__ = [
     "test_attempts_are_as_the_policy_says",
     "test_failure_is_told_at_once_with_rank_and_reason",
     "test_job_deleted_while_somebody_follows_ends_the_following",
-    "test_job_that_does_not_exist_is_named",
     "test_life_of_a_job",
     "test_life_of_a_job_asynchronously",
 ]
@@ -81,7 +80,7 @@ def over(
     asked = Rest(ports.rest, token)
     to = (place.namespace, image("mpi-openmpi"))
 
-    def connect() -> rest.Backend:
+    def connect() -> Backend:
         if request.param == "REST":
             return rest.backend(asked, *to)
         return rpc.backend(asked, Rpc(ports.rpc, token), *to)
