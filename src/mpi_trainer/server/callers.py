@@ -50,10 +50,12 @@ _SAFE_TRUST: Final = {"certificate": b"", "certificate_file": "", "key": b"", "k
 
 
 class Login:
-    """A token's backend, and whether the cluster knows the token."""
+    """A token's backend, whether the cluster knows the token, and whose it is: `user`, empty until
+    the cluster has said it."""
 
     def __init__(self, backend: ClusterBackend) -> None:
         self.backend = backend
+        self.user = ""
         self._at: float | None = None
         self._asking: asyncio.Future[None] | None = None
 
@@ -74,7 +76,7 @@ class Login:
 
     async def _ask(self) -> None:
         at, self._at = time.monotonic(), None
-        await self.backend.user()
+        self.user = await self.backend.user()
         self._at = at
 
     def _asked(self, asking: asyncio.Future[None]) -> None:
@@ -103,6 +105,11 @@ class Caller(msgspec.Struct, frozen=True):
         """Raises where the login is none: before anything is read, made or kept for the caller."""
         if self.login is not None:
             await self.login.check(self.expires)
+
+    async def user(self) -> str:
+        """Who the cluster says that they are; a token is never another's later."""
+        known = self.login.user if self.login is not None else ""
+        return known or await self.backend.user()
 
 
 class Callers(Protocol):

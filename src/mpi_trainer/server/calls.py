@@ -202,7 +202,7 @@ async def _user(caller: Caller, status: int) -> str:
         return ""
     try:
         async with asyncio.timeout(5.0):
-            return await caller.backend.user()
+            return await caller.user()
     except Exception as error:
         log.warning("cannot tell who called: %s", type(error).__name__)
         return ""
@@ -263,6 +263,7 @@ def live_call_of(
         hub=hub,
         reader=Reader(caller.id, caller.backend, caller.expires),
         position=position,
+        reads=CallerReads(caller.reads, caller.id, stream.kind),
     )
 
 

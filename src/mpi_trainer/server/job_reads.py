@@ -22,6 +22,7 @@ import msgspec
 
 from mpi_trainer.sdk.backends.backend import JobSummary
 from mpi_trainer.server.everywhere import Found
+from mpi_trainer.server.told_lists import ToldLists
 
 KEPT_SECONDS: Final = 30.0
 MOST_KEPT: Final = 50_000
@@ -46,6 +47,7 @@ class JobReads:
     """Of all callers, in one event loop."""
 
     def __init__(self) -> None:
+        self.told = ToldLists()
         self._turns: dict[Scope, _Turn] = {}
         self._kept: dict[Scope, _Kept] = {}
         self._cutting: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -76,6 +78,7 @@ class JobReads:
 
     def forget(self, caller: str) -> None:
         """The caller has changed something."""
+        self.told.changed(caller)
         for scope in [one for one in self._kept if one[0] == caller]:
             self._drop(scope)
         for scope, turn in self._turns.items():
@@ -161,9 +164,17 @@ class CallerReads(msgspec.Struct, frozen=True):
     kind: str
 
     async def read(self, namespace: str, labels: str, work: Work, name: str = "") -> Read:
-        """The one of that name where it is kept; else a fresh one."""
+        """The one of that name where it is kept; else a fresh one, of an open stream of the caller
+        where it holds the same jobs."""
         scope = (self.caller, self.kind, namespace, labels)
-        return self.shared.named(scope, name) or await self.shared.fresh(scope, work)
+
+        async def either() -> Found:
+            told = None
+            if not labels:
+                told = await self.shared.told.jobs(self.caller, self.kind, namespace)
+            return await work() if told is None else (told, ())
+
+        return self.shared.named(scope, name) or await self.shared.fresh(scope, either)
 
     async def cut(self, read: Read, work: Callable[[], T]) -> T:
         return await self.shared.cut(self.caller, read, work)

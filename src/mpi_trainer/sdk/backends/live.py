@@ -33,7 +33,11 @@ class Reached(msgspec.Struct, frozen=True):
     version: str
 
 
-LiveNews = JobsNow | LiveChange | Reached
+class Away(msgspec.Struct, frozen=True):
+    """The server cannot be asked for now: changes are told later."""
+
+
+LiveNews = JobsNow | LiveChange | Reached | Away
 
 
 class LiveView(Protocol):
@@ -42,6 +46,10 @@ class LiveView(Protocol):
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of jobs that there may be."""
+
+    @property
+    def prompt(self) -> bool:
+        """Whether `jobs` tells a change as it happens."""
 
     def jobs(
         self, kind: str, namespace: str = "", since: str = ""
@@ -54,6 +62,9 @@ class LiveView(Protocol):
 
     async def may_watch(self, kind: str, namespace: str = "") -> bool:
         """Whether the caller may list and watch jobs of this kind at this moment."""
+
+    async def may_list(self, kind: str, namespace: str = "") -> bool:
+        """Whether the caller may list them."""
 
     async def may_read_logs(self, namespace: str) -> bool:
         """Whether the caller may read what pods of this namespace write, at this moment."""

@@ -62,6 +62,10 @@ class Access:
         place = (reader.id, "jobs", kind, namespace)
         return await self._answer(place, reader, lambda b: b.live.may_watch(kind, namespace))
 
+    async def list_jobs(self, reader: Reader, kind: str, namespace: str) -> bool:
+        place = (reader.id, "list", kind, namespace)
+        return await self._answer(place, reader, lambda b: b.live.may_list(kind, namespace))
+
     async def read_logs(self, reader: Reader, namespace: str) -> bool:
         place = (reader.id, "logs", namespace)
         return await self._answer(place, reader, lambda b: b.live.may_read_logs(namespace))

@@ -8,18 +8,20 @@ a caller joins only as far as the API server lets them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from itertools import product
 from typing import Final
 
+from mpi_trainer.sdk.backends.backend import JobSummary
 from mpi_trainer.server.live import values
 from mpi_trainer.server.live.access import Reader, forbidden
 from mpi_trainer.server.live.endpoint import LiveCall
 from mpi_trainer.server.live.hub import Hub
 from mpi_trainer.server.live.shared import Mailbox, Scope, SharedWatch
 from mpi_trainer.server.live.values import Sent
-from mpi_trainer.server.problems import refused
+from mpi_trainer.server.problems import Refused, refused
+from mpi_trainer.server.told_lists import Told
 
 MOST_NAMESPACES: Final = 100
 
@@ -30,7 +32,8 @@ async def job_list(call: LiveCall) -> AsyncGenerator[Sent, None]:
     scopes = await _scopes(hub, reader, kinds, call.given_namespace)
     box = Mailbox(reader)
     watches = [hub.watches.join(scope, box) for scope in scopes]
-    try:
+    told = call.reads.shared.told.open(reader.id, call.given_namespace, _told(call, watches))
+    with told, _left(hub, watches, box):
         await _synced(watches, box)
         box.take()
         yield _all("snapshot", watches)
@@ -48,8 +51,44 @@ async def job_list(call: LiveCall) -> AsyncGenerator[Sent, None]:
                 yield Sent(name, values.Shared((entry.body,)), entry.job.resource_version)
                 if box.anew:
                     break
+
+
+@contextmanager
+def _left(hub: Hub, watches: list[SharedWatch], box: Mailbox) -> Iterator[None]:
+    try:
+        yield
     finally:
         hub.watches.leave(watches, box)
+
+
+def _told(call: LiveCall, watches: list[SharedWatch]) -> Told:
+    """What this stream holds, for lists that its reader asks for meanwhile. Nothing where it may be
+    behind, or holds less than a list would: then the list is read, and says why."""
+    hub, reader, namespace = call.hub, call.reader, call.given_namespace
+
+    async def told(kind: str) -> list[JobSummary] | None:
+        wanted = [one for one in watches if kind in ("", one.kind)]
+        current = all(one.namespace == namespace and one.current for one in wanted)
+        if not (wanted and current and call.backend.live.prompt):
+            return None
+        try:
+            await _check(hub, reader, tuple(one.scope for one in wanted))
+            if not kind and await _more(call, watches):
+                return None
+        except Refused:
+            return None
+        found = [entry.job for one in wanted for entry in one.jobs.values()]
+        # Of none at all only a list says whether the cluster has such jobs.
+        return sorted(found, key=lambda job: job.created, reverse=True) or None
+
+    return told
+
+
+async def _more(call: LiveCall, watches: list[SharedWatch]) -> bool:
+    """Whether a list of the reader's would have kinds that the stream has not."""
+    rest = set(call.backend.live.kinds) - {one.kind for one in watches}
+    asked = (call.hub.access.list_jobs(call.reader, kind, call.given_namespace) for kind in rest)
+    return any(await asyncio.gather(*asked))
 
 
 def _kinds(call: LiveCall) -> tuple[str, ...]:

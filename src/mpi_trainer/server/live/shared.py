@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from mpi_trainer.sdk.backends.backend import JobSummary
-from mpi_trainer.sdk.backends.live import JobsNow, LiveChange, LiveNews
+from mpi_trainer.sdk.backends.live import Away, JobsNow, LiveChange, LiveNews
 from mpi_trainer.sdk.errors import K8sApiException
 from mpi_trainer.server import views
 from mpi_trainer.server.live.access import Reader
@@ -78,11 +78,21 @@ class SharedWatch:
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self.synced = asyncio.Event()
+        self.current = False
+        """whether it is told of changes as they happen"""
         self.version = ""
         self.jobs: dict[str, Entry] = {}
         self.readers: dict[Mailbox, None] = {}
         self._opener: Mailbox | None = None
         self._task: asyncio.Task[None] | None = None
+
+    @property
+    def kind(self) -> str:
+        return self.scope[1]
+
+    @property
+    def namespace(self) -> str:
+        return self.scope[2]
 
     def join(self, box: Mailbox) -> None:
         self.readers[box] = None
@@ -117,6 +127,7 @@ class SharedWatch:
                 self._fail_all(error)
 
     async def _follow(self, reader: Reader) -> None:
+        self.current = False  # until this login has news
         _, kind, namespace = self.scope
         news = reader.backend.live.jobs(kind, namespace, self.version)
         async with aclosing(news) as found:
@@ -124,6 +135,9 @@ class SharedWatch:
                 self._take(one)
 
     def _take(self, news: LiveNews) -> None:
+        self.current = not isinstance(news, Away)
+        if isinstance(news, Away):
+            return
         if isinstance(news, JobsNow):
             self.version = news.version
             self.jobs = {job.uid: self._entry(job) for job in news.jobs}
@@ -160,6 +174,7 @@ class SharedWatch:
 
     async def _absent(self) -> None:
         """The cluster has no such kind: nothing to see, until it is asked for again."""
+        self.current = True
         gone, self.jobs, self.version = self.jobs, {}, ""
         self.synced.set()
         if gone:

@@ -18,7 +18,9 @@ from mpi_trainer.kube.config import Config
 from mpi_trainer.kube.errors import ApiError
 from mpi_trainer.kube.requests import Fetcher, Request
 from mpi_trainer.sdk.backends.backend import Key
+from mpi_trainer.sdk.backends.cluster.joint_reads import JointReads
 from mpi_trainer.sdk.backends.cluster.kinds import Kind
+from mpi_trainer.sdk.backends.cluster.namespace_limits import Demands
 from mpi_trainer.sdk.backends.cluster.outages import Outages, Say
 from mpi_trainer.sdk.backends.cluster.watches import Watches
 
@@ -49,7 +51,8 @@ class ApiServer:
     """The API server as one event loop reaches it.
 
     `served` are the kinds that count; no job of another is ever seen or touched. `kinds` remembers
-    of which of them each job is.
+    of which of them each job is. `demands` of a namespace are read once for jobs that are submitted
+    at the same time.
     """
 
     def __init__(self, client: Fetcher, outages: Outages, served: tuple[Kind, ...]) -> None:
@@ -57,6 +60,7 @@ class ApiServer:
         self.served = served
         self.outages = outages
         self.kinds: dict[Key, Kind] = {}
+        self.demands: JointReads[Demands] = JointReads()
         self.users = 0
         self.used_at = asyncio.get_running_loop().time()
 

@@ -61,8 +61,13 @@ _REFUSALS: Final = (400, 403, 422)
 
 async def demanded(server: ApiServer, namespace: str) -> namespace_limits.Demands:
     """What the namespace demands of containers, as far as the caller may see it."""
-    asked = namespace_limits.questions(namespace)
-    return namespace_limits.demands(*await asyncio.gather(*(_answer(server, one) for one in asked)))
+
+    async def read() -> namespace_limits.Demands:
+        asked = namespace_limits.questions(namespace)
+        answers = await asyncio.gather(*(_answer(server, one) for one in asked))
+        return namespace_limits.demands(*answers)
+
+    return await server.demands.read(namespace, read)
 
 
 async def _answer(server: ApiServer, request: requests.Request) -> dict[str, Any]:

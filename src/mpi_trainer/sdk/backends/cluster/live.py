@@ -17,6 +17,8 @@ Connected = Callable[[Key | None], AbstractAsyncContextManager[ApiServer]]
 
 
 class ClusterLive:
+    prompt = True
+
     def __init__(self, connected: Connected, kinds: tuple[Kind, ...]) -> None:
         self._connected = connected
         self._kinds = {kind.resource.kind: kind for kind in kinds}
@@ -50,6 +52,10 @@ class ClusterLive:
                 live_jobs.allowed(server, resource, verb, namespace) for verb in ("list", "watch")
             )
             return all(await asyncio.gather(*asked))
+
+    async def may_list(self, kind: str, namespace: str = "") -> bool:
+        async with self._connected(None) as server:
+            return await live_jobs.allowed(server, self._kinds[kind].resource, "list", namespace)
 
     async def may_read_logs(self, namespace: str) -> bool:
         async with self._connected(None) as server:

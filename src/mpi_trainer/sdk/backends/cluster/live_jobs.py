@@ -20,7 +20,7 @@ from mpi_trainer.sdk.backends.backend import JobSummary
 from mpi_trainer.sdk.backends.cluster.connections import ApiServer
 from mpi_trainer.sdk.backends.cluster.kinds import MPIJOB, Kind
 from mpi_trainer.sdk.backends.cluster.observed import Listed, summary, view_summary
-from mpi_trainer.sdk.backends.live import JobsNow, LiveChange, LiveNews, Reached
+from mpi_trainer.sdk.backends.live import Away, JobsNow, LiveChange, LiveNews, Reached
 
 SECONDS: Final = 600
 
@@ -59,6 +59,7 @@ async def follow(
         except Gone:
             version = ""
         except KubeError as error:
+            yield Away()
             await server.outages.wait_for_server(error, tried)
             tried += 1
 

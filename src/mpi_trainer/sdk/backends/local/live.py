@@ -22,6 +22,8 @@ LOOK_SECONDS: Final = 0.5
 class LocalLive:
     """Whoever has this machine's jobs may see all of them."""
 
+    prompt = False
+
     def __init__(self, look: Callable[[Key], JobDetails], kind: str = "") -> None:
         self._look = look
         self._kind = kind
@@ -56,6 +58,9 @@ class LocalLive:
                 return
 
     async def may_watch(self, kind: str, namespace: str = "") -> bool:
+        return True
+
+    async def may_list(self, kind: str, namespace: str = "") -> bool:
         return True
 
     async def may_read_logs(self, namespace: str) -> bool:
