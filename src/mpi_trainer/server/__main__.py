@@ -25,7 +25,7 @@ from mpi_trainer.runtime import logs
 from mpi_trainer.server.app import Settings
 from mpi_trainer.server.callers import PassedOn, with_token
 from mpi_trainer.server.calls import Calls
-from mpi_trainer.server.loki import LABELS, LokiSettings
+from mpi_trainer.server.log_stores.settings import INDEX, LABELS, LogStoreSettings
 from mpi_trainer.server.prometheus import PrometheusSettings
 from mpi_trainer.server.serve import LOOPBACK, listening, rpc, stopped
 
@@ -94,12 +94,17 @@ async def _metrics(
     log.info("metrics are served on %s port %d", flags.host, port)
 
 
-def _log_store(flags: argparse.Namespace) -> LokiSettings | None:
+def _log_store(flags: argparse.Namespace) -> LogStoreSettings | None:
     if not flags.log_store:
         return None
     namespace, _, pod = flags.log_store_labels.partition(",")
-    return LokiSettings(
-        flags.log_store, flags.log_store_ca, flags.log_store_tenancy, (namespace, pod)
+    return LogStoreSettings(
+        flags.log_store,
+        flags.log_store_ca,
+        flags.log_store_tenancy,
+        (namespace, pod),
+        flags.log_store_kind,
+        flags.log_store_index,
     )
 
 
@@ -153,7 +158,19 @@ def _flags() -> argparse.ArgumentParser:
     parser.add_argument(
         "--grafana", default="", metavar="URL", help="a dashboard that jobs' pages link to"
     )
-    parser.add_argument("--log-store", metavar="URL", help="a Loki, for logs of pods that are gone")
+    parser.add_argument("--log-store", metavar="URL", help="what keeps logs of pods that are gone")
+    parser.add_argument(
+        "--log-store-kind",
+        choices=[*LABELS],
+        default="loki",
+        help="what it is; OpenSearch answers as Elasticsearch  [default: %(default)s]",
+    )
+    parser.add_argument(
+        "--log-store-index",
+        default=INDEX,
+        metavar="NAME",
+        help="Elasticsearch's indices, a pattern  [default: %(default)s]",
+    )
     parser.add_argument("--log-store-ca", default="", metavar="FILE", help="whom it is signed by")
     parser.add_argument(
         "--log-store-tenancy",
@@ -162,9 +179,9 @@ def _flags() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--log-store-labels",
-        default=",".join(LABELS),
+        default="",
         metavar="NAMESPACE,POD",
-        help="what the collector calls namespace and pod  [default: %(default)s]",
+        help="what the collector calls namespace and pod; default: as OpenShift's does",
     )
     parser.add_argument(
         "--metrics-port", type=int, help="serve /metrics here, by TLS; default: nowhere"

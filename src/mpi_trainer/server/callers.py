@@ -32,7 +32,8 @@ from mpi_trainer.sdk.backends.cluster.backend import ClusterBackend
 from mpi_trainer.sdk.backends.log_store import LogStore, configured_log_store
 from mpi_trainer.server.grafana import checked as grafana_address
 from mpi_trainer.server.job_reads import JobReads
-from mpi_trainer.server.loki import Loki, LokiSettings, Reviewed
+from mpi_trainer.server.log_stores import reading
+from mpi_trainer.server.log_stores.settings import LogStoreSettings
 from mpi_trainer.server.problems import Refused, problem, too_many
 from mpi_trainer.server.prometheus import Prometheus, PrometheusSettings
 from mpi_trainer.server.rates import Rate, RateLimit
@@ -128,7 +129,7 @@ class PassedOn:
         *,
         forwarded: bool = False,
         prometheus: PrometheusSettings | None = None,
-        log_store: LokiSettings | None = None,
+        log_store: LogStoreSettings | None = None,
         grafana: str = "",
     ) -> None:
         self._grafana = grafana and grafana_address(grafana)
@@ -176,11 +177,11 @@ class PassedOn:
         """What is read of a log store is read for whoever may read logs, whichever store it is."""
         config = with_token(self._config, token)
         plain = ClusterBackend(config, say=_nobody)
-        store: LogStore | None = Loki(self._log_store, token) if self._log_store else None
+        store: LogStore | None = reading.of(self._log_store, token) if self._log_store else None
         store = store or configured_log_store()
         if store is None:
             return plain
-        reviewed = Reviewed(store, plain.live.may_read_logs)
+        reviewed = reading.Reviewed(store, plain.live.may_read_logs)
         return ClusterBackend(config, say=_nobody, log_store=reviewed)
 
 
