@@ -4,13 +4,16 @@
                            [--streams N] [--rounds N]
 
 Method: an API server without nodes and controllers, and the server as a process of its own; both,
-and the callers, share this machine. Requests that reach the API server are those for jobs and
-access reviews that it counts itself, with the watches that are open. Parts that are not named keep
-their figures of an earlier run.
+and the callers, share this machine. Requests that reach the API server are those for jobs
+that it counts itself, with the watches that are open; reviews of logins and access, and what is
+asked about a namespace before a job is made, are counted apart. CPU is that of each server's
+process, in seconds: it says more than the clock where others use the machine too. Parts that are
+not named keep their figures of an earlier run.
 
 - `creates`: 100 callers at once submit one job each; seconds of each to its answer.
 - `pages`: so many live lists open at once, and then one job that changes; requests of all of them
-  beside those of one page, and the seconds until the last reader has the change.
+  beside those of one page, and the seconds until the last reader has the change. `lists` is what
+  each page asks for after that, as the dashboard does.
 - `lists`: the first 100 of so many jobs, with facets of all, again and again, from one caller; and
   the page after them.
   Beside it the naive way straight to the API server: a list of 100 names without order or facets,
@@ -54,9 +57,20 @@ AT_ONCE: Final = 16
 PAUSE: Final = 0.25
 _JOBS_API: Final = f"/apis/kubeflow.org/v2beta1/namespaces/{NAMESPACE}/mpijobs"
 _NAMES: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-_RESOURCES: Final = r'\{[^}]*resource="(?:mpijobs|trainjobs|selfsubjectaccessreviews)"[^}]*\} (\S+)'
-_ENDED: Final = re.compile("apiserver_request_total" + _RESOURCES)
-_OPEN: Final = re.compile("apiserver_longrunning_requests" + _RESOURCES)
+_KINDS: Final = "mpijobs|trainjobs|pytorchjobs|tfjobs"
+_ENDED: Final = re.compile(
+    rf'apiserver_request_total\{{[^}}]*resource="(?:{_KINDS})"[^}}]*\}} (\S+)'
+)
+_REVIEWS: Final = re.compile(
+    r'apiserver_request_total\{[^}]*resource="selfsubject(?:access)?reviews"[^}]*\} (\S+)'
+)
+_DEMANDS: Final = re.compile(
+    r'apiserver_request_total\{[^}]*resource="(?:namespaces|resourcequotas|limitranges)"'
+    r'[^}]*verb="(?:GET|LIST)"[^}]*\} (\S+)'
+)
+_OPEN: Final = re.compile(
+    rf'apiserver_longrunning_requests\{{[^}}]*resource="(?:{_KINDS})"[^}}]*\}} (\S+)'
+)
 Figures = dict[str, Any]
 
 
@@ -103,8 +117,8 @@ def _on_cluster(parts: Sequence[str], given: argparse.Namespace) -> Figures:
         env = prepared(spec, Path(folder), min(sizes[0], SHOWN))
         port = free_port()
         words = ["-m", "mpi_trainer.server", "--kubeconfig", env["KUBECONFIG"]]
-        with process([*words, "--port", str(port)], port, env):
-            return asyncio.run(Cluster(spec, env, port).measured(parts, sizes, given))
+        with process([*words, "--port", str(port)], port, env) as pid:
+            return asyncio.run(Cluster(spec, env, port, pid).measured(parts, sizes, given))
 
 
 def load() -> float:
@@ -120,8 +134,9 @@ def quantile(seconds: Sequence[float], share: float) -> float:
 class Cluster:
     """The API server, and ours in front of it."""
 
-    def __init__(self, spec: Spec, env: dict[str, str], port: int) -> None:
+    def __init__(self, spec: Spec, env: dict[str, str], port: int, pid: int) -> None:
         self._spec = spec
+        self._pids = {"server": pid, "api_server": _api_server(spec)}
         self._env = env
         self._root = f"http://{LOOPBACK}:{port}"
         account = f"--serviceaccount={NAMESPACE}:bench"
@@ -137,10 +152,24 @@ class Cluster:
     def token(self) -> str:
         return self._kubectl("create", "token", "bench")
 
-    async def requests(self, *which: re.Pattern[str]) -> int:
+    async def watches(self) -> int:
         text = await asyncio.to_thread(self._kubectl, "get", "--raw", "/metrics")
-        found = (one.findall(text) for one in which or (_ENDED, _OPEN))
-        return sum(int(float(one)) for numbers in found for one in numbers)
+        return sum(int(float(one)) for one in _OPEN.findall(text))
+
+    async def figures(self) -> dict[str, float]:
+        """What both servers have spent so far, and what the API server was asked."""
+        patterns = {"requests": (_ENDED, _OPEN), "reviews": (_REVIEWS,), "demands": (_DEMANDS,)}
+        text = await asyncio.to_thread(self._kubectl, "get", "--raw", "/metrics")
+        asked = {
+            name: float(sum(int(float(n)) for one in which for n in one.findall(text)))
+            for name, which in patterns.items()
+        }
+        return {**asked, **{f"{name}_cpu": _cpu(pid) for name, pid in self._pids.items()}}
+
+    async def spent(self, before: Mapping[str, float], times: int = 1) -> Figures:
+        """Since then, each time."""
+        after = await self.figures()
+        return {name: round((after[name] - before[name]) / times, 3) for name in before}
 
     async def measured(
         self, parts: Sequence[str], sizes: Sequence[int], given: argparse.Namespace
@@ -177,8 +206,10 @@ class Cluster:
                 assert answer.status == 201, await answer.text()
             return time.perf_counter() - began
 
+        before = await self.figures()
         seconds = await asyncio.gather(*map(one, range(CREATES)))
-        return {"at_once": CREATES, **_seconds(seconds, 0.99), "load": load()}
+        spent = await self.spent(before)
+        return {"at_once": CREATES, **_seconds(seconds, 0.99), **spent, "load": load()}
 
     async def _lists(
         self, http: aiohttp.ClientSession, straight: aiohttp.ClientSession, jobs: int, rounds: int
@@ -207,11 +238,19 @@ class Cluster:
             following = f"{path}&continue={token}"
             works = {"further": further, **works}
         for name, work in works.items():
-            before = await self.requests()
-            seconds = await _timed(work, rounds)
-            requests = (await self.requests() - before) / (rounds + 1)
-            made[name] = {**_seconds(seconds, 0.95), "requests": round(requests, 1)}
+            made[name] = await self._cost(work, rounds)
+        async with AsyncExitStack() as stack:
+            stream = await stack.enter_async_context(_for_streams(self._root))
+            live = f"/api/v1/live/jobs?namespace={NAMESPACE}"
+            opened = stream.get(live, headers={"Authorization": http.headers["Authorization"]})
+            await heard_of(await stack.enter_async_context(opened), b"event: snapshot")
+            made["beside a stream"] = await self._cost(ours, rounds)
         return {**made, "rounds": rounds, "load": load()}
+
+    async def _cost(self, work: Callable[[], Awaitable[None]], rounds: int) -> Figures:
+        before = await self.figures()
+        seconds = await _timed(work, rounds)
+        return {**_seconds(seconds, 0.95), **await self.spent(before, rounds + 1)}
 
     async def _fill(self, missing: int, place: int) -> None:
         backend, room = connect(kubeconfig=self._env["KUBECONFIG"]), asyncio.Semaphore(AT_ONCE)
@@ -225,12 +264,12 @@ class Cluster:
     async def _pages(self, http: aiohttp.ClientSession, pages: int) -> Figures:
         there = await read(http, f"/api/v1/namespaces/{NAMESPACE}/jobs?limit=1")
         made: Figures = {"jobs": int(there["total"])}
-        watches = await self.requests(_OPEN)
+        watches = await self.watches()
         for number in (1, pages):
             made[f"{number} open"] = await self._opened(number)
             # A reader who left is missed at the next sign of life, and the next one would share.
             async with asyncio.timeout(60):
-                while await self.requests(_OPEN) > watches:  # noqa: ASYNC110 - another process's
+                while await self.watches() > watches:  # noqa: ASYNC110 - another process's
                     await asyncio.sleep(1)
         return {**made, "load": load()}
 
@@ -239,7 +278,7 @@ class Cluster:
         logins = [self.token() for _ in range(0, number, EACH)]
         room, heard = asyncio.Semaphore(AT_ONCE), asyncio.Queue[float]()
         path = f"/api/v1/live/jobs?namespace={NAMESPACE}"
-        before = await self.requests()
+        before = await self.figures()
         async with AsyncExitStack() as stack:
             http = await stack.enter_async_context(_for_streams(self._root))
 
@@ -258,19 +297,48 @@ class Cluster:
             began = time.perf_counter()
             answers = await asyncio.gather(*map(page, range(number)))
             opened = time.perf_counter() - began
-            requests = await self.requests() - before
+            spent = await self.spent(before)
             readers = [asyncio.create_task(told(answer)) for answer in answers]
             words = ("label", "mpijob", "job-0000", "--overwrite", f"pages={number}")
             await asyncio.to_thread(self._kubectl, *words)
             times = [await heard.get() for _ in range(number)]
             await asyncio.gather(*readers)
+            before = await self.figures()
+            lists = f"{self._root}/api/v1/namespaces/{NAMESPACE}/jobs?limit={SHOWN}"
+
+            async def listed(place: int) -> None:
+                login = {"Authorization": f"Bearer {logins[place // EACH]}"}
+                async with room, http.get(lists, headers=login) as answer:
+                    assert answer.status == 200, await answer.text()
+
+            await asyncio.gather(*map(listed, range(number)))
+            after = await self.spent(before)
         spread = max(times) - min(times)
         return {
             "logins": len(logins),
-            "requests": requests,
+            **spent,
+            "lists": after,
             "opened_seconds": round(opened, 2),
             "first_to_last_told_seconds": round(spread, 3),
         }
+
+
+def _api_server(spec: Spec) -> int:
+    """The number of its process."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            program, *words = (folder / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if program.endswith(b"/kube-apiserver") and f"{spec.state}/".encode() in b" ".join(words):
+            return int(folder.name)
+    raise SystemExit("bench: no process of the API server was found")
+
+
+def _cpu(pid: int) -> float:
+    """Seconds, of a process and its threads."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _for_streams(root: str) -> aiohttp.ClientSession:
