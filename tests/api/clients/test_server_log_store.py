@@ -209,7 +209,7 @@ def test_logs_of_gone_pods_come_from_elasticsearch_page_by_page(
         record(space, "ours-worker-1", "of a worker", now),
         record(space, "other-launcher-abcde", "of another job", now),
         record(space, POD, "of one before it", now - 24 * 3600 * 1000),
-        record(foreign, POD, "secret", now),
+        record(foreign, POD, "secret", now + 2000),
     ]
     with elasticsearch(stored) as store:
         settings = LogStoreSettings(store.address, tenancy=True, kind="elasticsearch")
