@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from mpi_trainer.webhook.endpoints import Endpoints, app
+from mpi_trainer.webhook.endpoints import Endpoints, Settings, app
 from mpi_trainer.webhook.server_checks import ServerChecks
 from tests.unit.api.building import job as mpi_job
 
@@ -33,7 +33,7 @@ def asked(
 
     async def run() -> tuple[int, Any]:
         no_server = cast(ServerChecks, None)
-        endpoints = Endpoints(no_server, "", lambda: False, "us")
+        endpoints = Endpoints(no_server, "", lambda: False, Settings("us"))
         async with TestClient(TestServer(app(endpoints))) as client:
             body = io.BytesIO(msgspec.json.encode({"request": request}))
             async with client.post(path, data=body) as answer:

@@ -45,28 +45,32 @@ JOB_CONTROLLERS = frozenset(
 )
 
 
+class Settings(msgspec.Struct, frozen=True):
+    """What holds for every job. `controller`: the user that makes jobs' children; `isolation`: what
+    it does with the networks of jobs that say nothing."""
+
+    controller: str
+    limits: WorkerLimits = DEFAULT
+    isolation: IsolationDefault = NO_DEFAULT
+
+
 class Endpoints:
-    """`kueue`: whether Kueue is installed; `controller`: the user that makes jobs' children;
-    `isolation`: what the controller does with the networks of jobs that say nothing;
-    `admitted` is told of each job that may be created, by kind and version."""
+    """`kueue`: whether Kueue is installed; `admitted` is told of each job that may be created, by
+    kind and version."""
 
     def __init__(
         self,
         server: ServerChecks,
         domain: str,
         kueue: Callable[[], bool],
-        controller: str,
-        limits: WorkerLimits = DEFAULT,
-        isolation: IsolationDefault = NO_DEFAULT,
+        settings: Settings,
         admitted: Callable[[str, str], None] = lambda _kind, _version: None,
     ) -> None:
         self._server = server
         self._mpijob_checks = MPIJobChecks(server, domain)
-        self._trainjob_checks = TrainJobChecks(server, limits, isolation)
+        self._trainjob_checks = TrainJobChecks(server, settings.limits, settings.isolation)
         self._kueue = kueue
-        self._controller = controller
-        self._limits = limits
-        self._isolation = isolation
+        self._settings = settings
         self._admitted = admitted
         self._off_loop = OffLoop()
 
@@ -75,7 +79,9 @@ class Endpoints:
         return review.allowed(request, patch=patch)
 
     async def validate_mpijob(self, request: review.AdmissionRequest) -> dict[str, Any]:
-        verdict = await self._result(request, mpijob.judge, request, self._limits, self._isolation)
+        verdict = await self._result(
+            request, mpijob.judge, request, self._settings.limits, self._settings.isolation
+        )
         errors, warnings = verdict.errors, verdict.warnings
         if not errors and verdict.needed != NeededChecks():
             checks = self._mpijob_checks.result(verdict.job, verdict.needed, request)
@@ -112,7 +118,7 @@ class Endpoints:
         from Jobs; they are as good as the job that controls their Job, or their Job's JobSet.
         """
         user, now = request.user_info.username, _labels(request.object)
-        if user == self._controller or not now:
+        if user == self._settings.controller or not now:
             return review.allowed(request)
         if request.operation == review.UPDATE and now == _labels(request.old_object):
             return review.allowed(request)

@@ -38,7 +38,7 @@ from mpi_trainer.runtime.probes import Probes
 from mpi_trainer.runtime.tls import ServerCertificate, follow_folder
 from mpi_trainer.webhook import concurrency
 from mpi_trainer.webhook.certificate_renewal import CertificateNames, CertificateRenewal
-from mpi_trainer.webhook.endpoints import Endpoints, app
+from mpi_trainer.webhook.endpoints import Endpoints, Settings, app
 from mpi_trainer.webhook.metrics import admitted, middleware, watch_certificate
 from mpi_trainer.webhook.server_checks import SECONDS, ServerChecks
 
@@ -112,13 +112,12 @@ async def _serve(flags: argparse.Namespace) -> None:
         background = [tasks.create_task(renewal), tasks.create_task(kueue.run())]
         checks = ServerChecks(client, flags.ask_seconds)
         workers = WorkerLimits(flags.warn_workers_per_job, flags.max_workers_per_job)
+        networks = IsolationDefault(flags.network_policy_default, flags.network_egress_default)
         endpoints = Endpoints(
             checks,
             flags.cluster_domain,
             lambda: kueue.installed,
-            flags.maker,
-            workers,
-            IsolationDefault(flags.network_policy_default, flags.network_egress_default),
+            Settings(flags.maker, workers, networks),
             admitted(metrics.registry),
         )
         served = app(endpoints)

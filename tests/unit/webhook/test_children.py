@@ -11,7 +11,7 @@ import pytest
 from mpi_trainer.api.yaml import typed
 from mpi_trainer.kube.errors import KubeError
 from mpi_trainer.webhook import review
-from mpi_trainer.webhook.endpoints import Endpoints
+from mpi_trainer.webhook.endpoints import Endpoints, Settings
 from mpi_trainer.webhook.server_checks import MOST_PAGES, ServerChecks
 
 JOB_CONTROLLER = "system:serviceaccount:kube-system:job-controller"
@@ -47,7 +47,7 @@ def owner(kind: str, name: str, uid: str) -> list[Object]:
 
 def taken(server: Server, labels: Object, owners: list[Object], user: str = JOB_CONTROLLER) -> bool:
     checks = ServerChecks(server)  # type: ignore[arg-type]
-    endpoints = Endpoints(checks, "", lambda: False, "controller")
+    endpoints = Endpoints(checks, "", lambda: False, Settings("controller"))
     pod = {"metadata": {"name": "p", "labels": labels, "ownerReferences": owners}}
     asked = {"operation": "CREATE", "namespace": "ns", "userInfo": {"username": user}}
     request = review.parse(msgspec.json.encode({"request": {**asked, "object": pod}}))

@@ -13,7 +13,7 @@ import pytest
 from mpi_trainer.api.yaml import typed
 from mpi_trainer.kube.errors import KubeError
 from mpi_trainer.webhook import review
-from mpi_trainer.webhook.endpoints import Endpoints
+from mpi_trainer.webhook.endpoints import Endpoints, Settings
 from mpi_trainer.webhook.mpijob import server_checks as mpijob_checks
 from mpi_trainer.webhook.server_checks import MOST_RIGHTS, ServerChecks
 from mpi_trainer.webhook.trainjob import server_checks as trainjob_checks
@@ -55,7 +55,7 @@ def answer(
     server: Server, kind: str, user: str, new: dict[str, Any], old: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     checks = ServerChecks(server, seconds=0.05)  # type: ignore[arg-type]
-    endpoints = Endpoints(checks, "", lambda: True, "controller")
+    endpoints = Endpoints(checks, "", lambda: True, Settings("controller"))
     validate = {
         "MPIJob": endpoints.validate_mpijob,
         "TrainJob": endpoints.validate_trainjob,
