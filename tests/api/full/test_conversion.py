@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from mpi_trainer.api.kinds.annotations import CONVERSION
+from mpi_trainer.cli.main import USAGE
 from tests.api.admin import Admin, Object, Refusal
 from tests.api.admission.serving import (
     CONVERSION_RIGHTS,
@@ -147,10 +148,12 @@ def test_without_the_webhook_it_is_told_what_is_missing(
         code, text = admin.attempt("GET", f"{NEW}/mnist")
         return code == 500 and b"conversion webhook" in text
 
-    eventually("it cannot be read", unreadable)
-    said = odh("mpijob", "list", code=1).stderr
-    assert "conversion webhook" in said
-    convert(kubectl, webhook.port, "v1")
+    try:
+        eventually("it cannot be read", unreadable)
+        said = odh("mpijob", "list", code=USAGE).stderr
+    finally:
+        convert(kubectl, webhook.port, "v1")
+    assert "conversion webhook for kubeflow.org/v1, Kind=MPIJob failed" in said
     eventually("it can", lambda: admin.attempt("GET", f"{NEW}/mnist")[0] == 200)
     again = admin.get(f"{OLD}/mnist")
     assert again is not None and again["spec"] == before["spec"]
