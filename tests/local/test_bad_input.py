@@ -296,7 +296,7 @@ def test_a_fault_of_odh_is_one_line_and_not_a_stack(tmp_path: Path) -> None:
     (tmp_path / "yaml").mkdir()
     (tmp_path / "yaml/__init__.py").write_text("raise RuntimeError('broken')\n")
     env = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    words = ("run", "--dry-run", "--", "true")
-    demand(run(*words, env=env), "a fault of odh", "RuntimeError: broken", code=1)
-    shown = run(*words, env={**env, "ODH_TRACEBACK": "1"})
+    words, own = ("run", "--dry-run", "--", "true"), (str(ODH),)  # with imports of its own
+    demand(run(*words, env=env, program=own), "a fault of odh", "RuntimeError: broken", code=1)
+    shown = run(*words, env={**env, "ODH_TRACEBACK": "1"}, program=own)
     assert "Traceback" in shown.stderr
