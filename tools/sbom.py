@@ -43,6 +43,7 @@ _BY_HAND: Final = {
     "aiosignal": "Apache-2.0",
     "editables": "MIT",
     "pathspec": "MPL-2.0",
+    "protobuf": "BSD-3-Clause",
     "trove-classifiers": "Apache-2.0",
 }
 ALLOWED: Final = frozenset(
