@@ -68,7 +68,7 @@ test: setup ## Everything that CI runs
 	@rm -rf .coverage-data
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target \
 		e2e local-jobs api-controller api-clients local-commands unit sim lint dashboard-check
-	@$(MAKE) --no-print-directory browser SPECS="shell.spec job.spec"
+	@$(MAKE) --no-print-directory browser SPECS="first.spec shell.spec job.spec"
 	$(BIN)/python -m tools.coverage
 
 fuzz-api: setup ## More than 20,000 generated calls against the REST API; takes half an hour, by hand

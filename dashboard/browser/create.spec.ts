@@ -1,8 +1,9 @@
 /** Jobs made by the wizard, on a real server that really runs them (AC-1, AC-5, SC-001, SC-011). */
-import type { Browser, Page } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { accessible, LOOKS, launch, open, ownOriginOnly, picture } from "./browser";
 import { Api } from "./server";
+import { begin, change, faults, named, retyped, step, submit, taken, yaml } from "./wizard";
 
 const STEPS = [
   "Start from",
@@ -28,69 +29,6 @@ afterAll(async () => {
   await api.reaches("runs", "Running");
 });
 
-async function change(job: string, how: "suspend" | "resume"): Promise<void> {
-  const address = new URL(inject("address"));
-  const token = address.searchParams.get("token") ?? "";
-  const path = `/api/v1/namespaces/default/mpijobs/${job}/${how}`;
-  const headers = { Authorization: `Bearer ${token}` };
-  const answer = await fetch(new URL(path, address), { method: "POST", headers });
-  if (!answer.ok) throw new Error(await answer.text());
-}
-
-/** A server may have no word on quotas: the page goes without, and the browser notes the 404. */
-const faults = (errors: readonly string[]) =>
-  errors.filter((one) => !one.includes("status of 404"));
-
-const step = (page: Page, name: string) =>
-  page.getByRole("navigation", { name: "Steps" }).getByRole("button", { name }).click();
-const submit = (page: Page) =>
-  page.getByRole("button", { name: "Create job", exact: true }).click();
-const yaml = (page: Page) => page.getByRole("textbox", { name: "The job as YAML" });
-const taken = (page: Page) => page.getByText("The server would take this job.").waitFor();
-
-async function begin(page: Page): Promise<void> {
-  await page.getByRole("radio", { name: "First job" }).waitFor();
-  await yaml(page).waitFor();
-}
-
-async function named(page: Page, name: string): Promise<void> {
-  await step(page, "Name and project");
-  await page.getByRole("textbox", { name: "Name" }).fill(name);
-}
-
-async function retyped(page: Page, change: (text: string) => string): Promise<void> {
-  const lines = await yaml(page).locator(".cm-line").allTextContents();
-  await yaml(page).click();
-  await page.keyboard.press("Control+a");
-  await page.keyboard.insertText(change(lines.join("\n")));
-}
-
-test("the first job is made with three clicks, and succeeds", async () => {
-  const { page, errors, close } = await open(browser, "/");
-  const began = Date.now();
-  let clicks = 0;
-  const click = async (locator: ReturnType<Page["getByRole"]>) => {
-    await locator.click();
-    clicks += 1;
-  };
-  await click(page.getByRole("navigation").getByRole("link", { name: "Create job" }).first());
-  await begin(page);
-  await click(page.getByRole("button", { name: "Review and create", exact: true }).last());
-  await taken(page);
-  // `hello` is there already: the name is typed, which is no click of the shortest way.
-  await named(page, "first");
-  await step(page, "Review and create");
-  await taken(page);
-  await click(page.getByRole("button", { name: "Create job", exact: true }));
-  await page.waitForURL("**/jobs/default/mpijobs/first");
-  const seconds = (Date.now() - began) / 1000;
-  expect(clicks).toBe(3);
-  expect(seconds).toBeLessThan(30);
-  await api.reaches("first", "Succeeded");
-  expect(faults(errors)).toEqual([]);
-  await close();
-});
-
 test("a command that starts no ranks runs under mpirun, once for each slot (CTL-15)", async () => {
   const { page, close } = await open(browser, "/create");
   await begin(page);
@@ -107,32 +45,6 @@ test("a command that starts no ranks runs under mpirun, once for each slot (CTL-
   await submit(page);
   await page.waitForURL("**/wrapped");
   await api.reaches("wrapped", "Succeeded");
-  await close();
-});
-
-test("a field that is wrong has the server's words, and gets the focus", async () => {
-  const { page, close } = await open(browser, "/create");
-  await begin(page);
-  await named(page, "Not_A_Name");
-  await step(page, "Workers and resources");
-  await page.getByRole("spinbutton", { name: "Workers" }).fill("-1");
-  await step(page, "Review and create");
-  await page.getByText("2 things are to be mended").waitFor();
-  await submit(page);
-  const name = page.getByRole("textbox", { name: "Name" });
-  await name.waitFor();
-  await expect.poll(() => name.evaluate((one) => one === document.activeElement)).toBe(true);
-  expect(await name.getAttribute("aria-invalid")).toBe("true");
-  const described = await name.getAttribute("aria-describedby");
-  expect(await page.locator(`[id="${described}"]`).textContent()).toContain("Invalid value");
-  await accessible(page);
-  await name.fill("a-name");
-  await step(page, "Workers and resources");
-  const workers = page.getByRole("spinbutton", { name: "Workers" });
-  await expect.poll(() => workers.getAttribute("aria-invalid")).toBe("true");
-  await workers.fill("2");
-  await step(page, "Review and create");
-  await taken(page);
   await close();
 });
 
@@ -236,20 +148,6 @@ test("files travel with the job", async () => {
   await submit(page);
   await page.waitForURL("**/with-code");
   await api.reaches("with-code", "Succeeded");
-  await close();
-});
-
-test("a runtime makes a TrainJob", async () => {
-  const { page, close } = await open(browser, "/runtimes");
-  await page.getByRole("link", { name: "Use in a new job: mpi-openmpi-cpu" }).click();
-  await named(page, "of-runtime");
-  await step(page, "Image and command");
-  await page.getByRole("textbox", { name: "Command" }).fill("hostname");
-  await expect.poll(() => yaml(page).textContent()).toContain("mpirun");
-  await step(page, "Review and create");
-  await taken(page);
-  await submit(page);
-  await page.waitForURL("**/jobs/default/trainjobs/of-runtime");
   await close();
 });
 

@@ -56,7 +56,7 @@ test.each(LOOKS.flatMap((look) => ["fails", "runs"].map((name) => ({ name, look 
   },
 );
 
-test("a job is watched live to its end: state, progress and sentence", async () => {
+test("AC-8, AC-10: a job is watched live to its end: state, progress, duration, sentence", async () => {
   await api.create({
     name: "watched",
     command: "for i in 1 2 3 4; do echo step $i/4 loss=0.$i; sleep 1; done",
@@ -69,8 +69,8 @@ test("a job is watched live to its end: state, progress and sentence", async () 
   await close();
 });
 
-test("a failure is explained with its line, and the line is one click away in the log", async () => {
-  // AC-9, SC-006
+test("AC-9: a failure is explained with its line, and the line is one click away in the log", async () => {
+  // SC-006 too.
   const command =
     "echo step 1/9; echo 'RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB' >&2; exit 1";
   await api.create({ name: "explained", command });
@@ -91,7 +91,7 @@ test("a failure is explained with its line, and the line is one click away in th
   await close();
 });
 
-test("lines are filtered by rank, text and level; what is chosen is in the address", async () => {
+test("AC-9: lines are filtered by rank, text and level; what is chosen is in the address", async () => {
   await api.create({ name: "lines", command: "for i in $(seq 1 9); do echo step $i/9; done" });
   await api.reaches("lines", "Succeeded");
   const { page, close } = await open(browser, path("lines", "logs"));

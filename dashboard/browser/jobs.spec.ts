@@ -11,14 +11,6 @@ beforeAll(async () => {
 afterAll(() => browser.close());
 afterEach(() => api.tidy());
 
-test("monitoring of a running job is one click from the landing page", async () => {
-  // SC-010 asks for two.
-  const { page, close } = await open(browser, "/");
-  await page.getByRole("list", { name: "Running" }).getByRole("link", { name: "runs" }).click();
-  await page.waitForURL("**/jobs/default/mpijobs/runs");
-  await close();
-});
-
 test("a filtered and sorted list is in its address and survives a reload", async () => {
   const { page, close } = await open(browser, "/jobs");
   await page.getByRole("link", { name: "fails" }).waitFor();

@@ -75,12 +75,14 @@ export default function JobsPage() {
             }
             columns={<ColumnsMenu shown={columns.shown} onToggle={columns.toggle} />}
             pages={
-              <Pages
-                state={state}
-                total={jobs.data?.total ?? 0}
-                next={jobs.data?.continue ?? ""}
-                onChange={change}
-              />
+              jobs.data && (
+                <Pages
+                  state={state}
+                  total={jobs.data.total}
+                  next={jobs.data.continue}
+                  onChange={change}
+                />
+              )
             }
           />
           {(jobs.data || !jobs.error) && (
