@@ -114,7 +114,7 @@ const VIEWS = [
 ];
 
 test("a login that ends in mid-view is said, what was shown stays, and a new one goes on", async () => {
-  const token = (await cluster.ask("token", { project: "alpha", seconds: 12 })) as string;
+  const token = (await cluster.ask("token", { project: "alpha", seconds: 60 })) as string;
   const { page, close } = await openAs(browser, cluster, token, "/jobs?namespace=alpha");
   await link(page, "alpha-job").waitFor();
   const out = page.getByText("You are no longer logged in");
