@@ -79,7 +79,11 @@ def test_time_in_the_queue_is_no_time_to_find_a_place(queue: Kubectl, kind: str)
     conditions = job.object()["status"]["conditions"]
     (failed,) = (c for c in conditions if c["type"] == "Failed")
     assert failed["reason"] == "SchedulingTimeout"
-    assert "Pending" not in {pod["status"]["phase"] for pod in job.pods()}
+    eventually(
+        "no pod remains pending",
+        lambda: "Pending" not in {pod["status"]["phase"] for pod in job.pods()},
+        PATIENCE,
+    )
     eventually("its share of the queue is free", job.finished, PATIENCE)
     waiting = submitted(queue, kind, "next", "low")
     eventually("the next job runs", waiting.runs, PATIENCE)
