@@ -178,6 +178,7 @@ def test_the_image_runs_under_openshift_s_rules_as_a_random_user(namespace: Kube
     assert "1000740000" in json.dumps(user)
 
 
+@pytest.mark.full
 def test_the_server_s_pods_serve_jobs_over_rest_and_grpc(
     installed: Spec, namespace: Kubectl, tmp_path: Path
 ) -> None:

@@ -63,7 +63,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
         ) as server,
     ):
         try:
-            until("its address", lambda: "token=" in address.read_text())
+            until("its address", lambda: "token=" in address.read_text(), 150)
             yield Place(tmp_path, *ports, address.read_text().partition("token=")[2].split()[0])
         finally:
             server.terminate()
