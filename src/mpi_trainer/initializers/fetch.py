@@ -53,7 +53,7 @@ def fetch(settings: Settings, source: Source, report: Report, stop: threading.Ev
     with opened(Path(settings.target), wait_for_other) as folder:
         marker = folder.marker()
         if marker is not None and marker.digest == digest and folder.holds(marker):
-            report.say(f"{settings.uri} is in {settings.target} already")
+            report.say(f"{settings.shown} is in {settings.target} already")
             return marker
         with folder.parts(digest) as parts:
             marker = folder.published(parts, digest)
@@ -64,7 +64,7 @@ def fetch(settings: Settings, source: Source, report: Report, stop: threading.Ev
                 except OSError as error:
                     raise _of_disk(settings, folder, error) from error
                 files = {item.path: fetched[n] for n, item in enumerate(listed)}
-                marker = Marker(settings.uri, digest, files)
+                marker = Marker(settings.shown, digest, files)
                 folder.publish(parts, marker)
     size = sum(one.size for one in marker.files.values())
     report.say(f"{len(marker.files)} files, {amount(size)} in {settings.target}; {report.summary}")
@@ -73,7 +73,7 @@ def fetch(settings: Settings, source: Source, report: Report, stop: threading.Ev
 
 def _listed(settings: Settings, source: Source, stop: threading.Event) -> list[Item]:
     """What is to be fetched, with all checksums that are known."""
-    found = _retried(lambda: checked(_unless(stop, source.items()), settings.uri), stop)
+    found = _retried(lambda: checked(_unless(stop, source.items()), settings.shown), stop)
     sums = next((item for item in found if item.path == checksums.FILE), None)
     wanted = [item for item in found if settings.wants(item.path)]
     if sums is not None:
@@ -82,13 +82,13 @@ def _listed(settings: Settings, source: Source, stop: threading.Event) -> list[I
     if not wanted:
         why = "none that the patterns want" if found else "none"
         raise FetchError(
-            f"{settings.uri} has no files to fetch: {why}",
+            f"{settings.shown} has no files to fetch: {why}",
             "Correct storageUri, ALLOW_PATTERNS or IGNORE_PATTERNS; names are case-sensitive.",
         )
     if settings.sha256:
         if len(wanted) != 1:
             raise FetchError(
-                f"{settings.uri} has {len(wanted)} files, and one checksum was given",
+                f"{settings.shown} has {len(wanted)} files, and one checksum was given",
                 f"Give a file {checksums.FILE} beside them instead, as `sha256sum *` prints it.",
             )
         wanted = checksums.applied(wanted, {wanted[0].path: settings.sha256}, set())
@@ -180,8 +180,7 @@ class _Fetching:
             try:
                 with closing(self._source.read(part.item, at, end)) as pieces:
                     for data in pieces:
-                        if self._stop.is_set() or self._failed.is_set():
-                            raise Interrupted
+                        self._go_on()
                         part.write(at, data)
                         at, came = at + len(data), came + len(data)
                         self._report.add(len(data))
@@ -203,10 +202,14 @@ class _Fetching:
             self._finish(part)
 
     def _finish(self, part: Part) -> None:
-        self._whole[part.number] = part.finished()
+        self._whole[part.number] = part.finished(self._go_on)
         self._open.discard(part)
         part.close()
         self._report.file_done()
+
+    def _go_on(self) -> None:
+        if self._stop.is_set() or self._failed.is_set():
+            raise Interrupted
 
     def _pause(self, seconds: float) -> None:
         if self._stop.wait(seconds) or self._failed.is_set():

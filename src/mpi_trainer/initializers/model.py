@@ -85,6 +85,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str = ""
     threads: int = 8
 
+    @property
+    def shown(self) -> str:
+        """The address without its query, which may be a signature."""
+        return self.uri.partition("?")[0]
+
     def wants(self, path: str) -> bool:
         """As the patterns say: any of `allow`, where there are any, and none of `ignore`."""
         if self.allow and not any(fnmatchcase(path, one) for one in self.allow):

@@ -12,7 +12,7 @@ import os
 import re
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import msgspec
@@ -108,9 +108,10 @@ class Part:
         if self._many:
             os.ftruncate(self._log, 0)
 
-    def finished(self) -> Fetched:
-        """Checks it and gives it the name of a whole one. Raises FetchError."""
-        fetched = self._checked()
+    def finished(self, go_on: Callable[[], None]) -> Fetched:
+        """Checks it and gives it the name of a whole one. Raises FetchError, and whatever `go_on`
+        raises, which is asked again and again: reading a large file takes minutes."""
+        fetched = self._checked(go_on)
         os.fsync(self._file)
         name = part_name(self.number, fetched)
         os.rename(self._name, name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
@@ -123,7 +124,7 @@ class Part:
         if self._log >= 0:
             os.close(self._log)
 
-    def _checked(self) -> Fetched:
+    def _checked(self, go_on: Callable[[], None]) -> Fetched:
         size = os.fstat(self._file).st_size
         if self.item.size is not None and size != self.item.size:
             self.restart()
@@ -134,6 +135,7 @@ class Part:
         sha256, git = hashlib.sha256(), hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
         wanted = self.item.checksum
         for offset in range(0, size, _BLOCK):
+            go_on()
             block = os.pread(self._file, _BLOCK, offset)
             sha256.update(block)
             if wanted is not None and wanted.algorithm == "git":

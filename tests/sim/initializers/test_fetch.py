@@ -71,6 +71,35 @@ def test_sigterm_ends_it_at_once_and_keeps_what_came(server: DataServer, runner:
     assert runner.files == {}
 
 
+def test_a_check_of_what_came_can_be_stopped_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everything has come, and is not fetched again."""
+    item = model.Item("train.bin", 4 * MIB)
+    descriptor = os.open(tmp_path, os.O_RDONLY)
+    asked: list[int] = []
+
+    def stop() -> None:
+        asked.append(1)
+        if len(asked) == 2:
+            raise model.Interrupted
+
+    monkeypatch.setattr(parts, "CHUNK", MIB)
+    part = parts.Parts(descriptor).begun(0, item)
+    for start, end in list(part.missing()):
+        part.write(start, bytes((end or 0) - start))
+        part.chunk_done(start)
+    with pytest.raises(model.Interrupted):
+        part.finished(stop)
+    part.close()
+    again = parts.Parts(descriptor).begun(0, item)
+    assert list(again.missing()) == []
+    again.finished(lambda: None)
+    again.close()
+    assert parts.Parts(descriptor).whole()[0].size == 4 * MIB
+    os.close(descriptor)
+
+
 def test_a_wrong_checksum_leaves_nothing(server: DataServer, runner: Runner) -> None:
     (server.root / "train.bin").write_bytes(b"damaged")
     wanted = hashlib.sha256(b"as it was").hexdigest()

@@ -60,6 +60,16 @@ def test_without_credentials_nobody_is_asked_for_any(
     assert server.authorizations() == {""}
 
 
+def test_a_server_that_redirects_takes_no_credentials_along(
+    server: DataServer, other: DataServer, runner: Runner, no_pauses: None
+) -> None:
+    server.redirects["/data"] = f"{other.url}/data"
+    given = {"ENDPOINT": server.url, "ACCESS_KEY_ID": "key", "SECRET_ACCESS_KEY": SECRET}
+    assert runner.here("s3://data", **given).status == 1
+    assert server.authorizations() != {""}
+    assert other.authorizations() == {""}
+
+
 @pytest.mark.full
 def test_a_folder_of_a_bucket_is_fetched_and_its_neighbours_are_not(
     s3: S3Server, runner: Runner
