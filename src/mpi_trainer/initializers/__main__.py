@@ -25,19 +25,15 @@ _TERMINATION: Final = Path("/dev/termination-log")
 _LONGEST_VALUE: Final = 64 << 10
 
 
-def main(arguments: list[str] | None = None, environ: Mapping[str, str] | None = None) -> int:
-    words = sys.argv[1:] if arguments is None else arguments
+def main(words: list[str], environ: Mapping[str, str], stop: threading.Event) -> int:
+    """The exit code; `stop` asks it to end soon."""
     if len(words) != 1 or words[0] not in ("dataset", "model"):
         print("usage: python -m mpi_trainer.initializers dataset|model", file=sys.stderr)
         return 2
     role: Role = "dataset" if words[0] == "dataset" else "model"
-    stop = threading.Event()
-    if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: stop.set())
     given: dict[str, str] = {}
     try:
-        given = variables(os.environ if environ is None else environ)
+        given = variables(environ)
         chosen = settings(role, given)
         with closing(source(chosen)) as origin:
             fetch(chosen, origin, Report(role), stop)
@@ -91,4 +87,7 @@ def _note(text: str) -> None:
 
 if __name__ == "__main__":
     os.umask(0o002)  # a volume's group (fsGroup) may go on with it, under another user id
-    sys.exit(main())
+    asked = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: asked.set())
+    sys.exit(main(sys.argv[1:], os.environ, asked))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -30,7 +31,7 @@ class Runner:
 
     def here(self, uri: str, role: str = "dataset", **given: str) -> Fetch:
         self._capsys.readouterr()
-        status = program.main([role], self._variables(uri, given))
+        status = program.main([role], self._variables(uri, given), threading.Event())
         shown = self._capsys.readouterr()
         return Fetch(status, shown.out, shown.err)
 

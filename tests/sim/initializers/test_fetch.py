@@ -380,6 +380,8 @@ def test_five_gigabytes_over_a_slow_link_need_little_memory(
     assert second.stdout is not None
     out = second.stdout.read()
     _, status, used = os.wait4(second.pid, 0)
+    second.stdout.close()
+    second.returncode = status
     assert status == 0, out
     print(out.splitlines()[-1], f"{used.ru_maxrss >> 10} MiB", f"{server.sent >> 20} MiB sent")
     assert used.ru_maxrss < 200 << 10
