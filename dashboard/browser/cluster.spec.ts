@@ -43,15 +43,16 @@ describe.each([
   test("is refused another project's jobs, job, logs and form in words, and learns nothing", async () => {
     const { page, close } = await as(who, `/jobs?namespace=${other}`);
     await page
-      .getByText(/forbidden: you .* may not/)
+      .getByText(/forbidden: you .* may not/i)
       .first()
       .waitFor();
+    expect(await page.getByText(/does not answer|Reconnecting/).count()).toBe(0);
     await accessible(page);
     for (const rest of ["", "/logs", "/workers", "/events", "/configuration", "/metrics"]) {
       const job = `/jobs/${other}/mpijobs/${other}-job${rest}`;
       await page.goto(new URL(job, cluster.address).href);
       await page
-        .getByText(/forbidden: you .* may not/)
+        .getByText(/forbidden: you .* may not/i)
         .first()
         .waitFor();
       expect(await page.content()).not.toContain("a word of");
@@ -60,14 +61,14 @@ describe.each([
     await page.getByRole("textbox", { name: "The job as YAML" }).waitFor();
     await page.getByRole("button", { name: "Review and create", exact: true }).last().click();
     await page
-      .getByText(/forbidden|You may not create/)
+      .getByText(/forbidden|may not create/i)
       .first()
       .waitFor();
     const made = page.getByRole("button", { name: "Create job", exact: true });
     if (await made.isEnabled()) {
       await made.click();
       await page
-        .getByText(/forbidden: you .* may not/)
+        .getByText(/forbidden: you .* may not/i)
         .first()
         .waitFor();
     }

@@ -89,8 +89,10 @@ export function open(url: string, names: string[], listener: Listener): () => vo
     source.addEventListener("error", (event) => {
       const data = (event as MessageEvent<string>).data;
       if (typeof data === "string") return ended(JSON.parse(data) as Problem);
-      listener.phase("reconnecting", null);
-      if (source?.readyState === EventSource.CLOSED) later();
+      if (source?.readyState !== EventSource.CLOSED) return listener.phase("reconnecting", null);
+      // Somebody has answered, and no stream: why, only a query is told, and it says so.
+      listener.phase("ended", null);
+      later();
     });
     for (const name of names.filter((one) => one !== "error")) {
       source.addEventListener(name, (event: MessageEvent<string>) => {
