@@ -184,14 +184,16 @@ test("a server that is killed and started again: pages say so, and go on by them
   }
   await cluster.ask("server", { how: "kill" });
   for (const { page } of opened) {
-    await page.getByText(/Reconnecting to the server|The server does not answer/).waitFor(AGAIN);
+    await page
+      .getByText(/Reconnecting to the server|The server does not answer/)
+      .first()
+      .waitFor(AGAIN);
     await page.getByText("alpha-job", { exact: true }).first().waitFor();
   }
   await cluster.ask("server", { how: "start" });
   for (const { page } of opened) {
-    await page
-      .getByText(/Reconnecting to the server|The server does not answer/)
-      .waitFor({ state: "detached", ...AGAIN });
+    const silent = page.getByText(/Reconnecting to the server|The server does not answer/);
+    await expect.poll(() => silent.count(), AGAIN).toBe(0);
   }
   await cluster.ask("submit", { project: "alpha", name: "after-server", suspend: true });
   await link(opened[0]?.page as Page, "after-server").waitFor(AGAIN);
