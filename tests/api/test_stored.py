@@ -13,8 +13,9 @@ from tests.cluster import eventually
 
 __all__ = ["admin", "controller", "kubelet", "served"]
 
-MOST = 24_500
-"""bytes for two workers; the public operator's job leaves 19,900 in the same place"""
+MOST = 25_000
+"""bytes for two workers, 24,373 on an idle machine, 234 more where pods were seen late; the public
+operator's job leaves 19,900 in the same place"""
 
 
 @pytest.mark.usefixtures("controller")
