@@ -5,8 +5,9 @@
  */
 import { useQuery } from "@tanstack/react-query";
 import { useCallback, useEffect } from "react";
-import { useParams, useSearchParams } from "react-router";
+import { useParams } from "react-router";
 import { get } from "../api/client";
+import { useAddress } from "./address";
 
 const KEY = "odh-namespace";
 const VISITED = "odh-namespaces";
@@ -42,7 +43,7 @@ export function useNamespaces() {
 }
 
 export function useNamespace(): { namespace: string; setNamespace: (name: string) => void } {
-  const [search, setSearch] = useSearchParams();
+  const [search, setSearch] = useAddress();
   const path = useParams();
   const asked = path.namespace ?? search.get("namespace") ?? localStorage.getItem(KEY) ?? ALL;
   const inAddress = search.get("namespace");

@@ -9,14 +9,14 @@ import {
   ToggleGroupItem,
 } from "@patternfly/react-core";
 import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
-import { useSearchParams } from "react-router";
+import { useAddress } from "../app/address";
 import { Ago } from "../components/Ago";
 import { words } from "../words";
 import { eventKey } from "./eventList";
 import type { JobTabProps } from "./tabs";
 
 export default function EventsTab({ events }: JobTabProps) {
-  const [search, setSearch] = useSearchParams();
+  const [search, setSearch] = useAddress();
   const text = words.job.events;
   const newest = search.get("order") !== "oldest";
   const warnings = search.get("type") === "Warning";

@@ -2,8 +2,9 @@
 import { Alert, Button, PageSection } from "@patternfly/react-core";
 import { CubesIcon, SearchIcon } from "@patternfly/react-icons";
 import { useCallback, useState } from "react";
-import { Link, useSearchParams } from "react-router";
+import { Link } from "react-router";
 import type { JobItem } from "../api/types";
+import { useAddress } from "../app/address";
 import { useNamespace } from "../app/namespace";
 import { jobKey, paths } from "../app/paths";
 import { PageHeading } from "../components/PageHeading";
@@ -23,7 +24,7 @@ import { useJobs } from "./useJobs";
 import "./jobs.css";
 
 export default function JobsPage() {
-  const [search, setSearch] = useSearchParams();
+  const [search, setSearch] = useAddress();
   const { namespace } = useNamespace();
   const state = listState(search);
   const jobs = useJobs(namespace, state);
@@ -91,7 +92,12 @@ export default function JobsPage() {
               columns={columns.shown}
               state={state}
               chosen={chosen}
-              empty={<Nothing filtered={isFiltered(state)} onClear={() => setSearch({})} />}
+              empty={
+                <Nothing
+                  filtered={isFiltered(state)}
+                  onClear={() => setSearch(() => new URLSearchParams())}
+                />
+              }
               onSort={({ sort }, order) => change({ sortBy: sort, order })}
               onChoose={choose}
               onAction={act}

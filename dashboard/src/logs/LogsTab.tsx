@@ -1,7 +1,7 @@
 /** All ranks' lines on one time line: what is chosen is in the address. */
 import { Alert, Button, EmptyState, EmptyStateBody, Skeleton } from "@patternfly/react-core";
 import { useEffect, useMemo, useState } from "react";
-import { useSearchParams } from "react-router";
+import { useAddress } from "../app/address";
 import { useToasts } from "../app/toasts";
 import { ProblemAlert } from "../components/ProblemAlert";
 import type { JobTabProps } from "../job/tabs";
@@ -18,7 +18,7 @@ import { type Logs, useLogs } from "./useLogs";
 const ERROR = 3;
 
 export default function LogsTab({ place, job, status }: JobTabProps) {
-  const [search, setSearch] = useSearchParams();
+  const [search, setSearch] = useAddress();
   const view = useMemo(() => viewOf(search), [search]);
   const finished = job.state === "Succeeded" || job.state === "Failed";
   const source = { attempt: numberOf(view.attempt), allPods: view.allPods === "1" };

@@ -13,10 +13,11 @@ import {
 import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
 import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, useMemo } from "react";
-import { useNavigate, useSearchParams } from "react-router";
+import { useNavigate } from "react-router";
 import { stringify } from "yaml";
 import { ProblemError, request } from "../../api/client";
 import type { Differences, Job, Rendered } from "../../api/types";
+import { useAddress } from "../../app/address";
 import { clonePath } from "../../app/paths";
 import { usePermissions } from "../../app/permissions";
 import { ProblemAlert } from "../../components/ProblemAlert";
@@ -32,7 +33,7 @@ const VIEWS = ["yaml", "cli", "sdk", "difference", "rendered"] as const;
 type View = (typeof VIEWS)[number];
 
 export default function ConfigurationTab({ place, job }: JobTabProps) {
-  const [search, setSearch] = useSearchParams();
+  const [search, setSearch] = useAddress();
   const text = words.job.configuration;
   const view = VIEWS.find((one) => one === search.get("show")) ?? "yaml";
   const whole = search.get("whole") === "1";
