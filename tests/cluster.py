@@ -47,16 +47,6 @@ _PATHS: Final = {
 }
 """what tests look at again and again, without kubectl"""
 _running: list[Spec] = []
-_ending: set[str] = set()
-"""names of the clusters that the run has started and will end"""
-_WORK: Final = (
-    "apis/kubeflow.org/v2beta1/{}/mpijobs",
-    "apis/trainer.kubeflow.org/v1alpha1/{}/trainjobs",
-    "apis/jobset.x-k8s.io/v1alpha2/{}/jobsets",
-    "apis/batch/v1/{}/jobs",
-    "api/v1/{}/pods",
-)
-"""what controllers of the whole cluster, and lists of all namespaces, would find"""
 
 Object = dict[str, Any]
 
@@ -140,15 +130,11 @@ def shared_cluster(wanted: Spec) -> Iterator[Spec]:
     require(wanted)
     before = load(wanted.name)
     was_up = before is not None and not why_unhealthy(before)
-    ends = not was_up and os.environ.get(_KEEP) != "1"
     spec = up(wanted)
     _running.append(spec)
-    if ends:
-        _ending.add(spec.name)
     yield spec
     _running.remove(spec)
-    _ending.discard(spec.name)
-    if ends:
+    if not was_up and os.environ.get(_KEEP) != "1":
         down(spec.name)
 
 
@@ -222,16 +208,7 @@ def namespace(kubectl: Kubectl) -> Iterator[Kubectl]:
     client, path = Client(kubectl.spec), f"/api/v1/namespaces/{name}"
     client.apply(path, restricted(name))
     yield Kubectl(kubectl.spec, name)
-    take_away(kubectl.spec, name, client.delete_all)
-
-
-def take_away(spec: Spec, namespace: str, delete: Callable[[str], None]) -> None:
-    """A test's namespace. For that an API server asks for all objects of every kind there is, which
-    takes it a fifth of a second: one that ends with the run loses only what is at work."""
-    inside = f"namespaces/{namespace}"
-    ends = spec.name in _ending and not spec.real_nodes
-    for path in (one.format(inside) for one in _WORK) if ends else (f"api/v1/{inside}",):
-        delete(f"/{path}")
+    client.delete(path)
 
 
 @pytest.fixture(scope="session")
@@ -305,5 +282,4 @@ __all__ = [
     "require",
     "restricted",
     "shared_cluster",
-    "take_away",
 ]

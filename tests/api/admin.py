@@ -9,9 +9,7 @@ import ssl
 import threading
 from typing import Any
 
-from tests.cluster import take_away
 from tools.cluster.addresses import Port
-from tools.cluster.client import AT_ONCE
 from tools.cluster.spec import Spec
 
 Object = dict[str, Any]
@@ -46,17 +44,6 @@ class Admin:
     def close(self) -> None:
         for connection in self._opened:
             connection.close()
-
-    def take_away(self) -> None:
-        """The namespace, with what is at work in it."""
-        take_away(self.spec, self.namespace, self._delete_all)
-
-    def _delete_all(self, path: str) -> None:
-        try:
-            self.call("DELETE", path, AT_ONCE)
-        except Refusal as refusal:
-            if refusal.code != 404:  # a kind that is not served
-                raise
 
     # --- objects -----------------------------------------------------------------------------
 

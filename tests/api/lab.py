@@ -45,7 +45,7 @@ def admin(served: Spec) -> Iterator[Admin]:
         except Refusal as refusal:
             assert refusal.code == 404, refusal
         one.delete(path, grace=0)
-    one.take_away()
+    one.call("DELETE", f"/api/v1/namespaces/{name}")
     one.close()
 
 

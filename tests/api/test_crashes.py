@@ -122,7 +122,7 @@ def live(spec: Spec, folder: Path, life: Life, death: tuple[int, Moment] | None)
             except Refusal as refusal:
                 assert refusal.code == 404, refusal  # it is gone
             admin.delete(path, grace=0)
-        admin.take_away()
+        admin.call("DELETE", f"/api/v1/namespaces/{name}")
         admin.close()
 
 

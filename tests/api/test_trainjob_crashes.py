@@ -50,7 +50,7 @@ def live(spec: Spec, folder: Path, death: tuple[int, Moment] | None) -> int:
             )
             return len(proxy.writes)
     finally:
-        admin.take_away()
+        admin.call("DELETE", f"/api/v1/namespaces/{admin.namespace}")
         admin.close()
 
 

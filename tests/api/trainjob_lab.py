@@ -60,7 +60,7 @@ def admin(api_server: Spec) -> Iterator[Admin]:
     for made in (mpi_runtime(), runtime("torch", {"torch": {}}), runtime("plain", {})):
         one.create(f"{TRAIN}/trainingruntimes", made)
     yield one
-    one.take_away()
+    one.call("DELETE", f"/api/v1/namespaces/{one.namespace}")
     one.close()
 
 

@@ -1,6 +1,6 @@
 """A few requests to the API server, with the administrator's certificate.
 
-Only what starting and sharing one needs: is it ready, read, delete, and server-side apply. Anything
+Only what starting a cluster needs: is it ready, read, delete, and server-side apply. Anything
 larger goes through the cluster's own kubectl.
 """
 
@@ -11,13 +11,11 @@ import json
 import ssl
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from tools.cluster.addresses import Port
 from tools.cluster.errors import ClusterError
 from tools.cluster.spec import Spec
-
-AT_ONCE: Final = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
 
 
 class Client:
@@ -54,12 +52,6 @@ class Client:
         """Delete one object, which must be there."""
         status, body = self._request("DELETE", path)
         self._checked(f"DELETE {path}", status, body)
-
-    def delete_all(self, path: str) -> None:
-        """Delete an object, or all of a kind in a namespace, now; none need be there."""
-        status, body = self._request("DELETE", path, AT_ONCE)
-        if status != http.HTTPStatus.NOT_FOUND:
-            self._checked(f"DELETE {path}", status, body)
 
     def _request(
         self, method: str, path: str, value: Any = None, kind: str = "application/json"
