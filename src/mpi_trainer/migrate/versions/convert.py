@@ -37,7 +37,7 @@ _ROOM: Final = 256 * 1024
 _DEFAULTS: Final[frozenset[tuple[str, Any]]] = frozenset({
     ("launcherCreationPolicy", "AtStartup"), ("runLauncherAsWorker", False),
     ("slotsPerWorker", 1), ("sshAuthMountPath", "/root/.ssh"), ("suspend", False),
-    ("mpiImplementation", "OpenMPI"), ("protocol", "TCP"), ("name", ""), ("service", ""),
+    ("mpiImplementation", mpijob.OPEN_MPI), ("protocol", "TCP"), ("name", ""), ("service", ""),
     ("optional", False), ("readOnly", False), ("fsType", "ext4"), ("fsType", "xfs"),
     ("cachingMode", "ReadWrite"), ("kind", "Shared"), ("iscsiInterface", "default"),
     ("keyring", "/etc/ceph/keyring"), ("pool", "rbd"), ("user", "admin"),
