@@ -1,4 +1,4 @@
-"""OBS-5: `odh usage` and `odh must-gather` on a real API server, also by who may see little."""
+"""OBS-5, OPS-1: what administrators run, on a real API server, also by who may do little."""
 
 from __future__ import annotations
 
@@ -53,6 +53,19 @@ def test_hours_of_a_job_and_all_that_a_report_needs_of_it(
         assert ("jobs/pi/events.yaml" in files) is (who == "admin")
     refused = odh("must-gather", "--to", str(target), code=2).stderr
     assert "is there already" in refused and "--to" in refused
+
+
+def test_an_installation_is_tried_with_the_rights_first_and_changes_nothing(
+    odh: Odh, admin: Admin, viewer: str, tmp_path: Path
+) -> None:
+    refused = someone(admin, tmp_path, viewer)("install", code=2).stderr
+    assert "get, create, patch clusterroles.rbac.authorization.k8s.io\n" in refused
+    assert "nothing was changed" in refused
+    tried = odh("install", "--dry-run", "--registry", "registry.example.com/mirror").stdout
+    assert "deployment/mpi-trainer would be created\n" in tried
+    assert "deployment/mpi-trainer" not in odh("uninstall", "--dry-run").stdout, "it is not there"
+    images = odh("images", "list", "--registry", "registry.example.com/mirror").stdout
+    assert "registry.example.com/mirror/mpi-trainer:" in images
 
 
 def read(archive: Path) -> dict[str, str]:
