@@ -36,8 +36,15 @@ def deployed(home: Kubectl, folder: Path, over: str = "base") -> Iterator[Ports]
     rollout = ("rollout", "status", f"deployment/{SERVER}", "--timeout=120s")
     ended = home.attempt(*rollout, seconds=130)
     assert ended.returncode == 0, ended.stderr + home("get", "pods,events", "-o", "wide")
-    with forwarded(home, f"service/{SERVER}", folder / "forward", 8080, 9090) as (rest, rpc):
+    with forwarded(home, replicas(home)[0], folder / "forward", 8080, 9090) as (rest, rpc):
         yield Ports(rest, rpc)
+
+
+def replicas(home: Kubectl) -> list[str]:
+    """The server's pods, the oldest first."""
+    found = home.read("api/v1/pods?labelSelector=app.kubernetes.io/component=server")["items"]
+    meta = sorted((one["metadata"]["creationTimestamp"], one["metadata"]["name"]) for one in found)
+    return [f"pod/{name}" for _, name in meta]
 
 
 @contextmanager

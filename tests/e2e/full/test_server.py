@@ -6,7 +6,6 @@ the callers' tokens are those of the role `mpijob-user` and no more. By hand: it
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,7 +21,7 @@ from tests.api.accounts import with_token
 from tests.cluster import Kubectl, restricted
 from tests.e2e.manifests import pod
 from tests.e2e.notebook import place
-from tests.e2e.server import SERVER, deployed, forwarded
+from tests.e2e.server import SERVER, deployed, forwarded, replicas
 from tests.e2e.test_manifests import KNOCK
 from tests.lifecycle import (
     endless,
@@ -132,8 +131,7 @@ def test_a_reader_of_logs_goes_on_at_the_other_replica(
     home: Kubectl, place: Kubectl, over: Rest, tmp_path: Path
 ) -> None:
     """Each line once, though the replica that told the first ones is killed."""
-    found = json.loads(home("get", "pods", "-o", "json", "--selector=pod-template-hash"))["items"]
-    first, second = [f"pod/{one['metadata']['name']}" for one in found]
+    second, first = replicas(home)  # the SDK goes on at the older one
     job = endless()
     path = f"/api/v1/namespaces/{place.namespace}/mpijobs/{job.name}/logs/live?rank=0"
     with forwarded(home, second, tmp_path / "second", 8080) as (there,):
