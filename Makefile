@@ -62,12 +62,12 @@ fix: setup ## Format, and mend what the linter can
 	$(BIN)/ruff format .
 
 # Suites wait much of their time, for pods, jobs and deadlines: three at once keep two cores busy.
-# The longest begin first, so that all end at about one time. What a cold machine compiles for e2e
-# and api gives way to tests.
+# The longest begin first, so that all end at about one time, but beside unit tests, which use one
+# core while a cold machine compiles for e2e and api what gives way to tests.
 test: setup ## Everything that CI runs
 	@rm -rf .coverage-data
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target \
-		e2e local-jobs api-controller api-clients local-commands unit sim lint dashboard-check
+		unit e2e local-jobs api-controller api-clients local-commands sim lint dashboard-check
 	@$(MAKE) --no-print-directory browser SPECS="first.spec shell.spec job.spec"
 	$(BIN)/python -m tools.coverage
 
