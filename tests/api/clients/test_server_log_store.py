@@ -246,7 +246,7 @@ def test_a_store_that_floods_or_sleeps_costs_neither_memory_nor_time(
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             if "direction" not in self.path or "ours-worker-1" in self.path:
-                time.sleep(4)
+                time.sleep(4)  # longer than the store is waited for
                 return
             self.send_response(200)
             self.send_header("Content-Encoding", "gzip")

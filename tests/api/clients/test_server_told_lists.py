@@ -89,7 +89,7 @@ def test_who_loses_the_right_gets_no_list_from_their_stream(
         assert foreign.status == 403
         listed(user, ours)
         Kubectl(ours.admin.spec, ours.admin.namespace)("delete", "rolebinding", "user")
-        time.sleep(REVIEW)
+        time.sleep(REVIEW)  # for as long as an answer about rights is believed
         path = f"/api/v1/namespaces/{ours.admin.namespace}/jobs"
         eventually("the list is refused", lambda: user.ask("GET", path).status == 403)
         ours.admin.create(f"{JOBS}/mpijobs", job(name="secret"))
