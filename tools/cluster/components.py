@@ -220,6 +220,14 @@ VERSITYGW: Final = Component(
     programs={"versitygw": "./cmd/versitygw"},
 )
 """an S3 server over a folder"""
+LOKI: Final = Component(
+    name="loki",
+    module="github.com/grafana/loki/v3",
+    version="v3.5.0",
+    sum="h1:WXv9EOTUrYXqrzgWT4srpp8HWrcHDVaEWDUd3UevyxY=",
+    programs={"loki": "./cmd/loki"},
+)
+"""a log store; 1,800 packages, so some minutes to compile"""
 
 COMPONENTS: Final = {
     component.name: component
@@ -247,5 +255,6 @@ OPTIONAL: Final = {
     "coscheduling": COSCHEDULING,
     "volcano": VOLCANO,
     "versitygw": VERSITYGW,
+    "loki": LOKI,
 }
 """what is built only where it is named"""
