@@ -8,7 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from mpi_trainer.api import bounds
+from mpi_trainer.api.kinds import annotations as a
 from mpi_trainer.sdk.backends.backend import JobSummary, Key
+from mpi_trainer.sdk.backends.cluster.kinds import TRAINJOB
+from mpi_trainer.sdk.backends.cluster.observed import view_summary
+from mpi_trainer.server import paging
 from mpi_trainer.server.overview import SHOWN, overview
 
 NOW = datetime(2026, 1, 8, tzinfo=UTC)
@@ -97,3 +102,35 @@ def test_use_by_project_begins_with_who_holds_most_and_is_for_all_projects_alone
     assert (team.jobs, team.running, team.waiting, team.gpus_in_use) == (2, 1, 1, 4)
     assert team.gpu_hours == pytest.approx(8)
     assert overview(jobs, 24, NOW, 0.0).projects == ()
+
+
+def strangely(end: str, annotations: dict[str, str]) -> JobSummary:
+    """A TrainJob that ended so; the annotations are the controller's, and anybody's who may write
+    the job."""
+    ended = {"type": end, "status": "True", "lastTransitionTime": "2026-01-07T12:00:00Z"}
+    stored = {
+        "metadata": {
+            "name": "strange",
+            "namespace": "elsewhere",
+            "creationTimestamp": "2026-01-07T06:00:00Z",
+            "annotations": annotations,
+        },
+        "spec": {"runtimeRef": {"name": "mpi"}},
+        "status": {"conditions": [{**ended, "reason": "Jobs", "message": "as JobSet says"}]},
+    }
+    return view_summary(TRAINJOB.view(stored))
+
+
+@pytest.mark.parametrize("written", ["2026-01-07T00:00:00", "0001-01-01T00:00:00Z", "yesterday"])
+def test_a_time_that_somebody_wrote_into_their_job_hides_nobodys(written: str) -> None:
+    strange = strangely("Complete", {a.START_TIME: written, a.COMPLETION_TIME: written})
+    jobs = [job("mine", "Succeeded", 5, 1, gpus=2), strange]
+    found = overview(jobs, 24, NOW, 0.0)
+    assert (found.succeeded, found.average_seconds) == (2, 5 * 3600)
+    longest = paging.page(jobs, paging.ListQuery(sort_by="duration", order="desc"), NOW)
+    assert [one.key.name for one in longest.jobs] == ["strange", "mine"]
+
+
+def test_a_cause_that_somebody_wrote_into_their_job_fills_nobodys_list() -> None:
+    assert len(strangely("Failed", {a.CAUSE: "x" * 200_000}).message) == bounds.LOG_LINE
+    assert strangely("Failed", {}).message == "as JobSet says"

@@ -40,6 +40,8 @@ _NAMES = {
     "attempts": ATTEMPTS,
 }
 
+_YEARS = range(1970, 9999)
+
 
 class StatusAnnotations(msgspec.Struct, frozen=True):
     """`ttl` and `clean` are what the job asks for, or its runtime once the job has ended: it is
@@ -74,10 +76,14 @@ def to_text(when: datetime) -> str:
 
 
 def to_time(text: str) -> datetime | None:
+    """None of what anybody may have written instead: without a zone it compares with no other time,
+    and at the ends of the calendar nothing can be added to it or taken away."""
     try:
-        return msgspec.convert(text, datetime) if text else None
+        found = msgspec.convert(text, datetime) if text else None
     except msgspec.ValidationError:
         return None
+    sound = found is not None and found.tzinfo is not None and found.year in _YEARS
+    return found if sound else None
 
 
 def to_seconds(text: str) -> int | None:

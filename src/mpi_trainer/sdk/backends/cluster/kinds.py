@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from mpi_trainer.api import bounds
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds import trainjob
 from mpi_trainer.api.kinds.labels import LABEL_JOB, LABEL_JOBSET, LABEL_OPERATOR
@@ -72,7 +73,7 @@ def _mpijob(data: Object) -> JobView:
 
 def _trainjob(data: Object) -> JobView:
     job = _sound(data)
-    notes = status_annotations.read(job.metadata.annotations)
+    notes, to_time = status_annotations.read(job.metadata.annotations), status_annotations.to_time
     found = tuple(_conditions(job, notes))
     return JobView(
         kind=TRAINJOBS.kind,
@@ -85,8 +86,8 @@ def _trainjob(data: Object) -> JobView:
         ),
         times=JobTimes(
             created=job.metadata.creation_timestamp,
-            started=_time(notes.start_time) or job.metadata.creation_timestamp,
-            completed=_time(notes.completion_time) or _ended(job),
+            started=to_time(notes.start_time) or job.metadata.creation_timestamp,
+            completed=to_time(notes.completion_time) or _ended(job),
             deleted=job.metadata.deletion_timestamp,
         ),
         manifest=data,
@@ -111,12 +112,13 @@ def _child_count(job: TrainJob, name: str, wanted: int) -> ReplicaCount:
 
 
 def _conditions(job: TrainJob, notes: status_annotations.StatusAnnotations) -> list[c.Condition]:
+    cause = notes.cause[: bounds.LOG_LINE]
     made = [
         c.Condition(
             type=_WORDS[one.type],
             status=one.status,
             reason=one.reason,
-            message=notes.cause if notes.cause and one.type == trainjob.FAILED else one.message,
+            message=cause if cause and one.type == trainjob.FAILED else one.message,
             last_transition_time=one.last_transition_time,
         )
         for one in job.status.conditions
@@ -132,13 +134,6 @@ def _ended(job: TrainJob) -> datetime | None:
     ends = (trainjob.COMPLETE, trainjob.FAILED)
     held = (o for o in job.status.conditions if o.type in ends and o.status == c.TRUE)
     return next((one.last_transition_time for one in held), None)
-
-
-def _time(text: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text) if text else None
-    except ValueError:
-        return None
 
 
 def _older_kind(data: Object) -> JobView:
