@@ -49,6 +49,8 @@ class JobReads:
     def __init__(self) -> None:
         self.told = ToldLists()
         self._turns: dict[Scope, _Turn] = {}
+        """the newest, which may be joined"""
+        self._unended: dict[_Turn, Scope] = {}
         self._kept: dict[Scope, _Kept] = {}
         self._cutting: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -57,6 +59,7 @@ class JobReads:
         turn = self._turns.get(scope)
         if turn is None or turn.begun:
             turn = self._turns[scope] = _Turn(turn, work)
+            self._unended[turn] = scope
             turn.task.add_done_callback(lambda _: self._ended(scope, turn))
         return await turn.result()
 
@@ -81,11 +84,12 @@ class JobReads:
         self.told.changed(caller)
         for scope in [one for one in self._kept if one[0] == caller]:
             self._drop(scope)
-        for scope, turn in self._turns.items():
+        for turn, scope in self._unended.items():
             if scope[0] == caller:
-                turn.spoil()
+                turn.spoilt = turn.begun  # it may be from before the change
 
     def _ended(self, scope: Scope, turn: _Turn) -> None:
+        del self._unended[turn]
         if self._turns.get(scope) is turn:
             del self._turns[scope]
         if turn.task.cancelled():
@@ -139,11 +143,6 @@ class _Turn:
         self.begun = True
         jobs, notes = await work()
         return Read(jobs, notes, secrets.token_urlsafe(8))
-
-    def spoil(self) -> None:
-        """What is being read now may be from before a change."""
-        turn = self._before or self
-        turn.spoilt = turn.begun
 
     async def result(self) -> Read:
         self._waiting += 1

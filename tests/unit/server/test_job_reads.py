@@ -71,6 +71,23 @@ def test_a_name_gives_the_same_read_to_its_caller_and_a_fresh_one_to_any_other()
     checked(body)
 
 
+def test_a_read_from_before_a_change_is_kept_for_no_page_whoever_has_left_meanwhile() -> None:
+    async def body(cluster: Cluster, reads: JobReads) -> None:
+        cluster.open.clear()
+        first = read(reads, cluster)
+        await asyncio.sleep(0.01)
+        left = read(reads, cluster)
+        await asyncio.sleep(0.01)
+        left.cancel()
+        await asyncio.wait({left})
+        reads.forget("anna")
+        cluster.open.set()
+        again = await read(reads, cluster, name=(await first).name)
+        assert again is not await first and cluster.reads == 2
+
+    checked(body)
+
+
 def test_who_asks_while_it_is_read_gets_what_was_there_when_they_asked() -> None:
     async def body(cluster: Cluster, reads: JobReads) -> None:
         cluster.open.clear()
