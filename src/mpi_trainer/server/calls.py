@@ -115,15 +115,21 @@ class Calls:
     ) -> AsyncIterator[tuple[Sent, AsyncGenerator[Sent, None]]]:
         """The first event, and those after it. Until the first one it is a call like others, with
         their time limit; then it goes on for as long as it is read, and its number counts."""
-        caller = self.admitted(asked)
-        with self.hub.counted(caller.id):
-            async with asyncio.timeout(CRUD_SECONDS):
-                await caller.check()
+        async with self.streaming(asked) as caller:
             call = await asked.live_call(stream, caller, self.hub)
             async with aclosing(stream.run(call)) as events:
                 async with asyncio.timeout(CRUD_SECONDS):
                     first = await anext(events)
                 yield first, events
+
+    @asynccontextmanager
+    async def streaming(self, asked: AskedLive) -> AsyncIterator[Caller]:
+        """Who asks for a stream, which counts while the block runs."""
+        caller = self.admitted(asked)
+        with self.hub.counted(caller.id):
+            async with asyncio.timeout(CRUD_SECONDS):
+                await caller.check()
+            yield caller
 
     def admitted(self, asked: Asked | AskedLive) -> Caller:
         """Who asks, where they have not asked too often."""

@@ -74,11 +74,11 @@ class Service:
         async def send(request: Message, context: Context) -> None:
             try:
                 asked = RpcAsked(request, _metadata(context))
-                caller = self._calls.admitted(asked)
-                with hub.counted(caller.id), self._ended_by_stop():
-                    call = await asked.live_call(stream, caller, hub)
-                    async with aclosing(stream.run(call)) as messages:
-                        await self._send(messages, context)
+                with self._ended_by_stop():
+                    async with self._calls.streaming(asked) as caller:
+                        call = await asked.live_call(stream, caller, hub)
+                        async with aclosing(stream.run(call)) as messages:
+                            await self._send(messages, context)
             except asyncio.CancelledError:
                 if not hub.stopping.is_set():
                     raise
