@@ -26,6 +26,7 @@ from mpi_trainer.server.live.hub import Hub, LiveSettings
 from mpi_trainer.server.openapi import POSITION, POSITION_HEADER, document
 from mpi_trainer.server.problems import Refused
 from mpi_trainer.server.rates import Rate
+from mpi_trainer.server.sending import Sending
 from mpi_trainer.server.sse import Stream
 from mpi_trainer.server.turns import Turns, while_connected
 from mpi_trainer.server.uploads import LARGEST_UPLOAD
@@ -62,6 +63,7 @@ class Shell:
         self._calls = calls
         self._settings = settings
         self._uploads = Turns("uploads", each=2, most=4)
+        self._sending = Sending(calls.hub.settings.stalled)
 
     def app(self) -> web.Application:
         made = web.Application(client_max_size=LARGEST_BODY, middlewares=[self._answered])
@@ -102,7 +104,7 @@ class Shell:
             with asked.held:
                 work = self._calls.answer(endpoint, asked)
                 answer = await (while_connected(request, work) if endpoint.awaited else work)
-                return _response(answer)
+            return await self._sending.send(request, _response(answer), asked.who, HEADERS)
 
         return handle
 
@@ -137,7 +139,7 @@ class Shell:
 
 class HttpAsked:
     """A call by HTTP. What it takes of the server's room is in `held`, to be closed when it is
-    answered; without `uploads` it takes no forms."""
+    answered; without `uploads` it takes no forms. `who` is the caller's id, once that is known."""
 
     def __init__(self, request: web.Request, uploads: Turns | None = None) -> None:
         self.held = ExitStack()
@@ -145,11 +147,14 @@ class HttpAsked:
         self._uploads = uploads
         self.namespace = request.match_info.get("namespace") or request.query.get("namespace", "")
         self.job = request.match_info.get("name", "")
+        self.who = ""
 
     def caller(self, callers: Callers) -> Caller:
         headers = self._request.headers
         twice = any(len(headers.getall(name, ())) > 1 for name in LOGINS)
-        return callers.caller({} if twice else headers, self._request.cookies)
+        caller = callers.caller({} if twice else headers, self._request.cookies)
+        self.who = caller.id
+        return caller
 
     async def call(self, endpoint: Endpoint, caller: Caller) -> Call:
         request = self._request

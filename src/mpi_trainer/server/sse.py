@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing, suppress
 from typing import Any, Final
@@ -21,10 +20,10 @@ from mpi_trainer.server import problems
 from mpi_trainer.server.live.hub import Hub
 from mpi_trainer.server.live.values import Cut, Sent, Shared
 from mpi_trainer.server.openapi import EVENT_STREAM
+from mpi_trainer.server.sending import bound_socket
 
 RETRY: Final = b"retry: 2000\n\n"
 PIECE: Final = 16 * 1024
-_SOCKET_BYTES: Final = 64 * 1024
 _GLANCE: Final = 3.0
 _FAREWELL: Final = 5.0
 _ALIVE: Final = b": alive\n\n"
@@ -68,7 +67,7 @@ class Stream:
     async def send(self, first: Sent, events: AsyncGenerator[Sent, None]) -> web.StreamResponse:
         """`events` is at its first one, which the caller has taken."""
         await self._response.prepare(self._request)
-        self._bound_socket()
+        bound_socket(self._request)
         try:
             await self._write(RETRY, whole=True)
             await self._event(first)
@@ -152,13 +151,6 @@ class Stream:
                     while transport.get_write_buffer_size():  # noqa: ASYNC110 - no event for it
                         await asyncio.sleep(0.1)
         transport.abort()
-
-    def _bound_socket(self) -> None:
-        """What the system holds for a reader who takes nothing, which it would let grow to MiBs."""
-        transport = self._request.transport
-        found = transport.get_extra_info("socket") if transport else None
-        if found is not None:
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BYTES)
 
 
 def _failed(error: Exception) -> Sent:
