@@ -321,7 +321,8 @@ class LogQuery(msgspec.Struct, frozen=True):
     """Which lines. Launcher and ranks by default; a worker's own lines (its sshd), those of the
     pod of a name or of all pods on request. Of every attempt, or of one. `level` is the least one
     that is taken (`diagnose.log_levels`). `held`: bytes of lines without an end that are held;
-    beyond that they are given in parts."""
+    beyond that they are given in parts. `room`: characters that the lines of a `tail` may have
+    together on a cluster; None for any number."""
 
     rank: int | None = None
     worker: int | None = None
@@ -336,6 +337,7 @@ class LogQuery(msgspec.Struct, frozen=True):
     pod: str = ""
     all_pods: bool = False
     held: int = bounds.HELD
+    room: int | None = None
 
     def pattern(self) -> re.Pattern[str] | None:
         """What `grep` looks for; a JobError where it is not a regular expression."""

@@ -14,6 +14,7 @@ from mpi_trainer.diagnose.series import Recorder
 from mpi_trainer.sdk.backends.backend import JobDetails, LogQuery
 from mpi_trainer.server import values
 from mpi_trainer.server.endpoint import Answer, Call
+from mpi_trainer.server.endpoints import logs
 from mpi_trainer.server.prometheus import MOST_PODS, PodSeries, Window
 
 READ_PODS: Final = "read-pods"
@@ -41,7 +42,8 @@ async def history(call: Call) -> Answer:
     end = min(details.job.times.completed or call.now, call.now)
     start = end - timedelta(minutes=query.minutes)
     window = Window(start.timestamp(), end.timestamp())
-    own, notes = await _own(call, LogQuery(since=start, tail=MOST_LINES, held=bounds.HELD_OF_MANY))
+    asked = LogQuery(since=start, tail=MOST_LINES, held=bounds.HELD_OF_MANY, room=logs.ANSWER_BYTES)
+    own, notes = await _own(call, asked)
     usage, more = await _usage(call, details, window)
     ranks = _ranks(details)
     series = (*own, *(_series(one, ranks) for one in usage))

@@ -95,6 +95,7 @@ def log_query(asked: PodLogsQuery, whose: LogQuery, tail: int | None) -> LogQuer
         level=asked.level,
         attempt=asked.attempt,
         held=bounds.HELD_OF_MANY,
+        room=ANSWER_BYTES,
     )
 
 

@@ -9,7 +9,6 @@ before which others are missing says why.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime
@@ -30,6 +29,7 @@ from mpi_trainer.sdk.backends.cluster import observed
 from mpi_trainer.sdk.backends.cluster.connections import ApiServer
 from mpi_trainer.sdk.backends.cluster.find import FoundJob, find
 from mpi_trainer.sdk.backends.cluster.kinds import Kind
+from mpi_trainer.sdk.backends.cluster.last_lines import LastLines
 from mpi_trainer.sdk.backends.cluster.log_position import LogEntry
 from mpi_trainer.sdk.backends.cluster.pod_logs import PodLog
 from mpi_trainer.sdk.backends.log_filter import LineFilter
@@ -175,17 +175,16 @@ async def lines(
     """`job` is as it was a moment ago."""
     wanted = _filter(query)
     readers: Readers = {}
-    last: list[LogLine] = []
+    last = LastLines(query.tail or 0, query.room)
     for reader in await _new(server, key, job, wanted, readers):
-        kept: deque[LogLine] = deque(maxlen=query.tail)
         async with aclosing(reader.lines(follow=False)) as found:
             async for line in found:
                 if query.tail is None:
                     yield line
                 else:
-                    kept.append(line)
-        last += kept
-    for line in sorted(last, key=lambda line: line.time)[-(query.tail or 1) :]:
+                    last.add(line)
+        last.end()
+    for line in last.given():
         yield line
     if not query.follow:
         return
