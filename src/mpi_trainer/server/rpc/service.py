@@ -89,7 +89,9 @@ class Service:
         return send
 
     async def _send(self, messages: AsyncIterator[Message], context: Context) -> None:
-        """Nothing is asked for before the last message is on its way."""
+        """Nothing is asked for before the last message is on its way. The headers go first: while
+        a message that carries them is cut off, gRPC takes no status for the end."""
+        await _to_its_end(context.send_initial_metadata(()))
         async for message in messages:
             try:
                 async with asyncio.timeout(self._write_seconds):
@@ -130,6 +132,16 @@ async def _abort(context: Context, error: Exception, method: str) -> NoReturn:
         extra = tuple((name.lower(), value) for name, value in error.headers)
     metadata = (*statuses.details(found), *extra)
     await context.abort(statuses.code(found), statuses.message(found), metadata)
+
+
+async def _to_its_end(work: Awaitable[None]) -> None:
+    """Whoever cancels this has to wait for it."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await task
+        raise
 
 
 def _slow(seconds: float) -> Refused:
