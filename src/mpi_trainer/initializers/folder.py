@@ -71,13 +71,21 @@ class Folder:
 
     @contextmanager
     def parts(self, digest: str) -> Iterator[Parts]:
-        """Where what is begun is kept; that of anything else goes."""
+        """Where what is begun is kept; that of anything else goes. Where another fetch was killed
+        while files got their names, that is ended first: only then is it known which files go."""
         name = _STAGING + digest[:16]
         for other in names(self._root):
             if other.startswith(_STAGING) and other != name:
+                with suppress(FetchError), self._staging(other) as parts:
+                    self.published(parts, other.removeprefix(_STAGING))
                 self._remove(other)
         with suppress(FileExistsError):
             os.mkdir(name, 0o770, dir_fd=self._root)
+        with self._staging(name) as parts:
+            yield parts
+
+    @contextmanager
+    def _staging(self, name: str) -> Iterator[Parts]:
         try:
             descriptor = os.open(name, _FOLDER, dir_fd=self._root)
         except OSError:
@@ -90,9 +98,13 @@ class Folder:
             os.close(descriptor)
 
     def published(self, parts: Parts, digest: str) -> Marker | None:
-        """Ends what was killed while files got their names; None where that had not begun."""
+        """Ends what was killed while files got their names; None where that had not begun, or is
+        not ours: whoever can write to the folder may have written it."""
         begun = _decoded(parts.folder, _PUBLISHING, _Publishing)
-        if begun is None or begun.marker.digest != digest:
+        if begun is None or begun.marker.digest[:16] != digest[:16]:
+            return None
+        if any(path_fault(path) for path in (*begun.marker.files, *begun.stale)):
+            _unlink(parts.folder, _PUBLISHING)
             return None
         waiting = set(names(parts.folder))
         for n, (path, one) in enumerate(begun.marker.files.items()):
@@ -182,10 +194,11 @@ class Folder:
             os.close(at)
 
     def _remove(self, name: str) -> None:
-        if stat.S_ISDIR(os.lstat(name, dir_fd=self._root).st_mode):
-            shutil.rmtree(name, dir_fd=self._root)
-        else:
-            os.unlink(name, dir_fd=self._root)
+        with suppress(FileNotFoundError):
+            if stat.S_ISDIR(os.lstat(name, dir_fd=self._root).st_mode):
+                shutil.rmtree(name, dir_fd=self._root)
+            else:
+                os.unlink(name, dir_fd=self._root)
 
 
 @contextmanager
