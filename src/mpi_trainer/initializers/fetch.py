@@ -55,17 +55,17 @@ def fetch(settings: Settings, source: Source, report: Report, stop: threading.Ev
         if marker is not None and marker.digest == digest and folder.holds(marker):
             report.say(f"{settings.shown} is in {settings.target} already")
             return marker
-        with folder.parts(digest) as parts:
-            marker = folder.published(parts, digest)
-            if marker is None:
-                try:
+        try:
+            with folder.parts(digest) as parts:
+                marker = folder.published(parts, digest)
+                if marker is None:
                     run = _Fetching(source, parts, report, stop, settings.threads)
                     fetched = run.all(folder, listed)
-                except OSError as error:
-                    raise _of_disk(settings, folder, error) from error
-                files = {item.path: fetched[n] for n, item in enumerate(listed)}
-                marker = Marker(settings.shown, digest, files)
-                folder.publish(parts, marker)
+                    files = {item.path: fetched[n] for n, item in enumerate(listed)}
+                    marker = Marker(settings.shown, digest, files)
+                    folder.publish(parts, marker)
+        except OSError as error:
+            raise _of_disk(settings, folder, error) from error
     size = sum(one.size for one in marker.files.values())
     report.say(f"{len(marker.files)} files, {amount(size)} in {settings.target}; {report.summary}")
     return marker

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import signal
@@ -10,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from mpi_trainer.diagnose.progress import Tracker
@@ -205,6 +207,94 @@ def test_a_kill_while_files_get_their_names_is_ended_without_fetching(
     assert runner.files == {"a": b"a", "b": b"b", "c": b"c"}
     assert runner.marker is not None
     assert server.sent == 0
+
+
+@pytest.mark.parametrize("killed", ["_unlink", "_sync"])
+def test_what_a_killed_run_would_have_removed_is_gone_after_the_source_has_changed_again(
+    tmp_path: Path, runner: Runner, monkeypatch: pytest.MonkeyPatch, killed: str
+) -> None:
+    """Or files of three versions of a dataset would be one folder, marked as whole."""
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "a").write_text("1")
+    (source / "old").write_text("1")
+    assert runner.here(f"file://{source}").status == 0
+    (source / "old").unlink()
+    (source / "a").write_text("22")
+    (source / "new").write_text("22")
+    with monkeypatch.context() as patched:
+        patched.setattr(*_killing(killed))
+        with pytest.raises(KeyboardInterrupt):
+            runner.here(f"file://{source}")
+    (source / "new").unlink()
+    (source / "a").write_text("333")
+    assert runner.here(f"file://{source}").status == 0
+    assert runner.files == {"a": b"333"}
+    assert list(runner.target.glob(".mpi-trainer-staging-*")) == []
+
+
+def _killing(name: str) -> tuple[object, str, object]:
+    unlink = folder._unlink
+
+    def at_the_old(parent: int, path: str) -> None:
+        if path == "old":
+            raise KeyboardInterrupt
+        unlink(parent, path)
+
+    def at_once(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    return (folder, name, at_the_old) if name == "_unlink" else (folder.Folder, name, at_once)
+
+
+def test_names_planted_in_the_folder_move_and_remove_nothing_outside(
+    server: DataServer, tmp_path: Path, runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else who can write there says that files were getting their names."""
+    (server.root / "a").write_text("fetched")
+    (tmp_path / "victim").write_text("a user's own")
+    with monkeypatch.context() as patched:
+        patched.setattr(*_killing("_sync"))
+        with pytest.raises(KeyboardInterrupt):
+            runner.here(f"{server.url}/a")
+    (runner.target / "a").unlink()
+    (note,) = runner.target.glob(".mpi-trainer-staging-*/publishing.json")
+    said = msgspec.json.decode(note.read_bytes())
+    fetched = said["marker"]["files"]["a"]
+    planted = note.parent / f"1-1-{hashlib.sha256(b'x').hexdigest()}"
+    planted.write_text("x")
+    sums = {"size": 1, "sha256": hashlib.sha256(b"x").hexdigest()}
+    for files, stale in (({"../escaped": sums}, []), ({"c": sums}, ["../victim"])):
+        said["marker"]["files"], said["stale"] = {"a": fetched, **files}, stale
+        note.write_bytes(msgspec.json.encode(said))
+        (note.parent / parts.part_name(0, Fetched(**fetched))).write_text("fetched")
+        assert runner.here(f"{server.url}/a").status == 0
+        assert runner.files == {"a": b"fetched"}
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["served", "target", "victim"]
+        (runner.target / "a").unlink()
+        note.parent.mkdir(exist_ok=True)
+        planted.write_text("x")
+
+
+@pytest.mark.parametrize("step", ["mkdir", "rename"])
+def test_a_volume_that_fails_while_files_get_their_names_is_told(
+    tmp_path: Path, runner: Runner, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "a").write_text("1")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    runner.target.mkdir()
+    with monkeypatch.context() as patched:
+        patched.setattr(folder.os, step, full)
+        done = runner.here(f"file://{source}")
+    assert done.status == 1
+    assert f"error: dataset: {runner.target} is full" in done.err
+    assert "\n\nhint: " in done.err
+    assert runner.here(f"file://{source}").status == 0
 
 
 def test_two_at_once_fetch_once(server: DataServer, runner: Runner) -> None:
