@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -21,8 +22,11 @@ from mpi_trainer.initializers.settings import NAMES, SECRETS, settings
 from mpi_trainer.initializers.sources import source
 
 STOPPED: Final = 143
+STOP_SECONDS: Final = 5.0
+"""that it has to end by itself once it is asked to"""
 _TERMINATION: Final = Path("/dev/termination-log")
 _LONGEST_VALUE: Final = 64 << 10
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 def main(words: list[str], environ: Mapping[str, str], stop: threading.Event) -> int:
@@ -50,13 +54,13 @@ def main(words: list[str], environ: Mapping[str, str], stop: threading.Event) ->
 
 def variables(environ: Mapping[str, str]) -> dict[str, str]:
     """Those that are read, from files where `CREDENTIALS_DIR` has them. Raises FetchError."""
-    found = {name: environ[name] for name in NAMES if environ.get(name)}
+    found = {name: environ[name].strip() for name in NAMES if environ.get(name)}
     folder = environ.get("CREDENTIALS_DIR", "")
     if folder:
         for name in NAMES:
             try:
                 with Path(folder, name).open("rb") as file:
-                    found[name] = file.read(_LONGEST_VALUE).decode().strip("\r\n")
+                    found[name] = file.read(_LONGEST_VALUE).decode().strip()
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except (OSError, UnicodeDecodeError):
@@ -85,9 +89,18 @@ def _note(text: str) -> None:
         pass
 
 
+def _end_when_asked(asked: threading.Event) -> None:
+    """In a thread of its own: others may wait long for a server, and a library for longer. Ending
+    in the middle is nothing special, since a kill is not."""
+    signal.sigwait(_SIGNALS)
+    asked.set()
+    time.sleep(STOP_SECONDS)
+    os._exit(STOPPED)
+
+
 if __name__ == "__main__":
     os.umask(0o002)  # a volume's group (fsGroup) may go on with it, under another user id
-    asked = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: asked.set())
-    sys.exit(main(sys.argv[1:], os.environ, asked))
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    stop_asked = threading.Event()
+    threading.Thread(target=_end_when_asked, args=(stop_asked,), daemon=True).start()
+    sys.exit(main(sys.argv[1:], os.environ, stop_asked))

@@ -53,6 +53,14 @@ _MODEL_FILES: Final = ("*.json", "*.safetensors", "*.model", "*.txt")
 
 def settings(role: Role, given: Mapping[str, str]) -> Settings:
     """Raises FetchError."""
+    for name in SECRETS:
+        value = given.get(name, "")
+        if not (value.isascii() and value.isprintable()):
+            # Whatever refuses it later repeats it, in a form that nobody would know it by.
+            raise FetchError(
+                f"{name} has characters that no credential has, such as a line's end in the middle",
+                "Put it into the Secret again: one line, as it was given to you.",
+            )
     uri, _, fragment = given.get("STORAGE_URI", "").partition("#")
     if not uri:
         raise FetchError(

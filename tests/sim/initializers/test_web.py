@@ -134,6 +134,20 @@ def test_a_refusal_that_repeats_the_token_does_not_get_into_the_log(
         assert TOKEN not in done.out + done.err
 
 
+def test_a_credential_may_end_with_a_line_and_have_no_line_within(
+    repository: DataServer, runner: Runner
+) -> None:
+    """What refuses it would repeat it in the log, written so that it is not known again."""
+    repository.token = TOKEN
+    for uri in ("hf://ai/data", f"{repository.url}/ai/data/config.json"):
+        given = {"ENDPOINT": repository.url, "ACCESS_TOKEN": f"{TOKEN}\n"}
+        assert runner.here(uri, **given).status == 0
+        done = runner.here(uri, **{**given, "ACCESS_TOKEN": "secret\nS3CR3T"})
+        assert done.status == 1
+        assert "ACCESS_TOKEN has characters that no credential has" in done.err
+        assert "S3CR3T" not in done.out + done.err
+
+
 def test_credentials_are_read_from_a_mounted_secret(
     repository: DataServer, runner: Runner, tmp_path: Any
 ) -> None:
