@@ -153,10 +153,16 @@ class Part:
         return Fetched(size, sha256.hexdigest())
 
     def _noted(self) -> set[int]:
-        chunks = -(-(self.item.size or 0) // CHUNK)
+        size = self.item.size or 0
+        chunks = -(-size // CHUNK)
         text = os.pread(self._log, 12 * chunks + 64, 0)
-        lines = text.split(b"\n")[:-1]  # the last one may be cut
-        found = {int(line) for line in lines if line.isdigit() and len(line) < 10}
+        text = text[: text.rfind(b"\n") + 1]
+        os.ftruncate(self._log, len(text))  # a line that was cut would be another number with more
+        found = {int(n) for n in text.split(b"\n") if n.isdigit() and len(n) < 10}
+        end = os.fstat(self._file).st_size
+        if any(min((n + 1) * CHUNK, size) > end for n in found):
+            os.ftruncate(self._log, 0)  # they are not of this file
+            return set()
         return {n for n in found if n < chunks}
 
 
