@@ -5,6 +5,7 @@ misbehaves on purpose: it cuts answers, is slow, redirects, and lies. It remembe
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import re
 import threading
@@ -22,7 +23,9 @@ _BLOCK = 256 << 10
 
 class DataServer:
     """`rate`: bytes a second of each answer. `cut`: bytes after which an answer ends early.
-    `redirects`: path -> address. `lfs`: files from that size on are answered from `elsewhere`."""
+    `tags`: whether answers say by ETag which version of a file they are of; `dates`: the
+    Last-Modified of one answer after the other. `redirects`: path -> address. `lfs`: files from
+    that size on are answered from `elsewhere`."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -30,6 +33,8 @@ class DataServer:
         self.cut = 0
         self.ranges = True
         self.length = True
+        self.tags = True
+        self.dates: Iterator[str] = iter(())
         self.token = ""
         self.redirects: dict[str, str] = {}
         self.answers: dict[str, tuple[int, bytes]] = {}
@@ -156,7 +161,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         if status == 206:
             self.send_header("Content-Range", f"bytes {start}-{end - 1}/{size}")
-        self.send_header("ETag", f'"{size}-{file.stat().st_mtime_ns}"')
+        if data.tags:
+            self.send_header("ETag", f'"{size}-{file.stat().st_mtime_ns}"')
+        for date in itertools.islice(data.dates, 1):
+            self.send_header("Last-Modified", date)
         self.end_headers()
         stop = min(end, start + data.cut) if data.cut else end
         with file.open("rb") as source:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from mpi_trainer.initializers import parts
 from tests import versitygw
 from tests.dataserver import DataServer
 from tests.sim.certificates import Authority
@@ -68,6 +70,57 @@ def test_a_server_that_redirects_takes_no_credentials_along(
     assert runner.here("s3://data", **given).status == 1
     assert server.authorizations() != {""}
     assert other.authorizations() == {""}
+
+
+def listing(*objects: str) -> bytes:
+    more = "<KeyCount>1</KeyCount><IsTruncated>false</IsTruncated>"
+    return f"<ListBucketResult>{more}{''.join(objects)}</ListBucketResult>".encode()
+
+
+def listed(key: str, size: int, tag: str = "") -> str:
+    date = "<LastModified>2026-01-01T00:00:00.123Z</LastModified>"
+    return f"<Contents><Key>{key}</Key>{date}<Size>{size}</Size>{tag}</Contents>"
+
+
+def test_the_marks_that_consoles_leave_for_folders_are_no_files(
+    server: DataServer, runner: Runner
+) -> None:
+    objects = [listed(key, 0) for key in ("mnist/", "mnist/raw/", "mnist/raw/empty")]
+    server.answers["/data"] = (200, listing(*objects))
+    done = runner.here("s3://data/mnist", ENDPOINT=server.url)
+    assert done.status == 0, done.err
+    assert runner.files == {"raw/empty": b""}
+
+
+@pytest.mark.parametrize("tag", ["", "<ETag>unquoted</ETag>"])
+def test_an_object_that_is_replaced_while_it_is_read_is_not_taken(
+    server: DataServer, runner: Runner, monkeypatch: pytest.MonkeyPatch, tag: str
+) -> None:
+    """Of servers that cannot be asked for one version: its parts would be of two."""
+    monkeypatch.setattr(parts, "CHUNK", 256 << 10)
+    (server.root / "data/mnist").mkdir(parents=True)
+    (server.root / "data/mnist/train.bin").write_bytes(b"x" * MIB)
+    server.answers["/data"] = (200, listing(listed("mnist/train.bin", MIB, tag)))
+    server.tags = bool(tag)
+    server.dates = (f"Thu, 01 Jan 2026 00:00:{n:02d} GMT" for n in range(60))
+    done = runner.here("s3://data/mnist", ENDPOINT=server.url, PARALLEL="1")
+    assert done.status == 1
+    assert "an object of s3://data/mnist was replaced while it was read" in done.err
+    assert runner.files == {}
+    server.dates = itertools.repeat("Thu, 01 Jan 2026 00:00:00 GMT")
+    assert runner.here("s3://data/mnist", ENDPOINT=server.url).status == bool(tag)
+
+
+def test_a_name_says_nothing_of_what_is_wrong(
+    server: DataServer, runner: Runner, no_pauses: None
+) -> None:
+    server.answers["/data"] = (200, listing(listed("certificates/NoSuchBucket", 1)))
+    server.answers["/data/certificates/NoSuchBucket"] = (500, b"")
+    done = runner.here("s3://data/certificates", ENDPOINT=server.url)
+    assert done.status == 1
+    assert "NoSuchBucket could not be read" in done.err
+    assert "is not trusted" not in done.err
+    assert "there is no bucket" not in done.err
 
 
 @pytest.mark.full

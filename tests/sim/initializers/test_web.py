@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mpi_trainer.initializers import parts
 from tests.dataserver import COMMIT, DataServer
 from tests.sim.initializers.fetching import Runner
 
@@ -156,6 +157,18 @@ def test_credentials_are_read_from_a_mounted_secret(
     (tmp_path / "secret/ACCESS_TOKEN").write_text(f"{TOKEN}\n")
     given = {"ENDPOINT": repository.url, "CREDENTIALS_DIR": str(tmp_path / "secret")}
     assert runner.here("hf://ai/data", **given).status == 0
+
+
+def test_a_file_of_which_nobody_says_the_version_comes_in_one_answer(
+    server: DataServer, runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parts of two versions would be one file, of the right size."""
+    monkeypatch.setattr(parts, "CHUNK", 256 << 10)
+    (server.root / "train.bin").write_bytes(b"x" * (1 << 20))
+    server.tags = False
+    assert runner.here(f"{server.url}/train.bin").status == 0
+    assert runner.files == {"train.bin": b"x" * (1 << 20)}
+    assert [headers.get("range") for _, headers in server.requests] == ["bytes=0-0", None]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ cloud's metadata address least of all.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -22,6 +23,8 @@ _CREDENTIALS: Final = (
     (("SECRET_ACCESS_KEY", "AWS_SECRET_ACCESS_KEY"), "secret_access_key"),
     (("SESSION_TOKEN", "AWS_SESSION_TOKEN"), "session_token"),
 )
+_UNTRUSTED: Final = "error: InvalidCertificate("
+"""as obstore says it; no address has spaces, so no name of an object looks like this"""
 _EXPIRED: Final = ("ExpiredToken", "TokenRefreshRequired", "InvalidToken", "RequestExpired")
 _REFUSED: Final = (
     "AccessDenied",
@@ -49,8 +52,13 @@ class Bucket:
         text = " ".join(str(error)[:_LONGEST_FAULT].split())
         kind, said = type(error).__name__, _code(text)
         for known in self._faults(said):
-            if any(code in text for code in known.codes) or kind in known.kinds:
+            if said in known.codes or kind in known.kinds:
                 return FetchError(known.message, known.remedy)
+        if _UNTRUSTED in text:
+            return FetchError(
+                f"the certificate of {self.uri}'s server is not trusted",
+                "Give the authority's certificates as a PEM file with CA_BUNDLE.",
+            )
         return TemporaryFault(f"{self.uri}: {said or text.partition(' Debug source')[0][:300]}")
 
     def _faults(self, said: str) -> tuple[_Fault, ...]:
@@ -75,25 +83,21 @@ class Bucket:
                 "See to ACCESS_KEY_ID and SECRET_ACCESS_KEY in the Secret, to REGION, and to what "
                 "the key may do: list the bucket and get its objects.",
             ),
-            _Fault(
-                (),
-                ("PreconditionError",),
-                f"an object of {self.uri} was replaced while it was read",
-                "Start it again when nobody writes there.",
-            ),
+            _Fault((), ("PreconditionError",), *_replaced(self.uri)),
             _Fault(
                 (),
                 ("NotFoundError", "FileNotFoundError"),
                 f"an object of {self.uri} is not there: {said or 'not found'}",
                 "Correct storageUri; if it was removed meanwhile, upload it again.",
             ),
-            _Fault(
-                ("certificate", "UnknownIssuer"),
-                (),
-                f"the certificate of {self.uri}'s server is not trusted",
-                "Give the authority's certificates as a PEM file with CA_BUNDLE.",
-            ),
         )
+
+
+def _replaced(uri: str) -> tuple[str, str]:
+    return (
+        f"an object of {uri} was replaced while it was read",
+        "Start it again when nobody writes there.",
+    )
 
 
 class _Fault(msgspec.Struct, frozen=True):
@@ -105,10 +109,26 @@ class _Fault(msgspec.Struct, frozen=True):
     remedy: str
 
 
+class _Object(msgspec.Struct, frozen=True):
+    """As it was listed."""
+
+    key: str
+    tag: str
+    modified: datetime
+
+    def still(self, answer: Any) -> bool:
+        """Whether it is the same that is answered; a listing knows parts of a second."""
+        tag = str(answer.get("e_tag") or "")
+        if self.tag and tag:
+            return self.tag.strip('"') == tag.strip('"')
+        modified: datetime = answer["last_modified"]
+        return modified.replace(microsecond=0) == self.modified.replace(microsecond=0)
+
+
 class S3:
     def __init__(self, settings: Settings) -> None:
         self._bucket = Bucket(settings)
-        self._keys: dict[str, str] = {}
+        self._listed: dict[str, _Object] = {}
 
     def items(self) -> Iterator[Item]:
         import obstore
@@ -138,13 +158,13 @@ class S3:
         yield self._item(key.rpartition("/")[2], key, one)
 
     def _item(self, path: str, key: str, one: Any) -> Item:
-        self._keys[path] = key
+        self._listed[path] = _Object(key, str(one.get("e_tag") or ""), one["last_modified"])
         return Item(path, int(one["size"]), str(one.get("e_tag") or one["last_modified"]))
 
     def read(self, item: Item, start: int, end: int | None) -> Pieces:
         import obstore
 
-        size = item.size or 0
+        listed, size = self._listed[item.path], item.size or 0
         last = size if end is None else end
         if start >= last:
             return
@@ -153,7 +173,9 @@ class S3:
             options["if_match"] = item.version
         came = start
         try:
-            answer = obstore.get(self._bucket.store, self._keys[item.path], options=options)
+            answer = obstore.get(self._bucket.store, listed.key, options=options)
+            if answer.meta["size"] != size or not listed.still(answer.meta):
+                raise FetchError(*_replaced(self._bucket.uri))
             for piece in answer.stream(min_chunk_size=_PIECE):
                 data = bytes(piece)
                 came += len(data)

@@ -32,7 +32,9 @@ class Web:
     def _item(self, answer: Answer) -> Item:
         found = _RANGE.fullmatch(answer.headers.get("content-range", ""))
         if answer.status == 206 and found:
-            return Item(self._name, int(found[3]), version(answer))
+            # Nobody could tell whether parts are of the same file: then it comes as one.
+            ranges = self._checked or bool(version(answer))
+            return Item(self._name, int(found[3]), version(answer), ranges=ranges)
         if answer.status == 416:  # of an empty file
             return Item(self._name, 0, version(answer), ranges=False)
         raise_for(answer)
