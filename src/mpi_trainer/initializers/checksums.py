@@ -8,9 +8,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from mpi_trainer.initializers.model import Checksum, FetchError, Item, Source
+from mpi_trainer.initializers.model import SUMS, Checksum, FetchError, Item, Source
 
-FILE: Final = "SHA256SUMS"
 _LONGEST: Final = 64 << 20
 _LINE: Final = re.compile(r"([0-9a-f]{64}) [ *](?:\./)?(.{1,1024})")
 
@@ -21,13 +20,13 @@ def read(source: Source, item: Item) -> dict[str, str]:
     for data in source.read(item, 0, item.size):
         text += data
         if len(text) > _LONGEST:
-            raise FetchError(f"{FILE} has more than {_LONGEST >> 20} MiB", "Make it smaller.")
+            raise FetchError(f"{SUMS} has more than {_LONGEST >> 20} MiB", "Make it smaller.")
     found = {}
     for n, line in enumerate(text.decode(errors="replace").splitlines(), 1):
         match = _LINE.fullmatch(line)
         if match is None:
             raise FetchError(
-                f"line {n} of {FILE} is not a checksum and a file's name: {line!r:.100}",
+                f"line {n} of {SUMS} is not a checksum and a file's name: {line!r:.100}",
                 "Write it anew with `sha256sum`, or remove the file.",
             )
         found[match[2]] = match[1]
@@ -41,7 +40,7 @@ def applied(items: list[Item], given: Mapping[str, str], listed: set[str]) -> li
         missing = sorted(path for path in given if path not in listed)
         if missing:
             raise FetchError(
-                f"{FILE} names {missing[0]!r:.200}, which is not there",
+                f"{SUMS} names {missing[0]!r:.200}, which is not there",
                 "The upload was not finished, or the file was removed: upload it again.",
             )
     done = []

@@ -18,6 +18,7 @@ from typing import Final, TypeVar
 from mpi_trainer.initializers import checksums
 from mpi_trainer.initializers.folder import Folder, Marker, opened
 from mpi_trainer.initializers.model import (
+    SUMS,
     FetchError,
     Interrupted,
     Item,
@@ -73,14 +74,19 @@ def fetch(settings: Settings, source: Source, report: Report, stop: threading.Ev
 
 def _listed(settings: Settings, source: Source, stop: threading.Event) -> list[Item]:
     """What is to be fetched, with all checksums that are known."""
-    found = _retried(lambda: checked(_unless(stop, source.items()), settings.shown), stop)
-    sums = next((item for item in found if item.path == checksums.FILE), None)
+
+    def listed() -> list[Item]:
+        return checked(_unless(stop, source.items()), settings.shown, settings.lists)
+
+    found = _retried(listed, stop)
+    sums = next((item for item in found if item.path == SUMS), None)
     wanted = [item for item in found if settings.wants(item.path)]
     if sums is not None:
         given = _retried(lambda: checksums.read(source, sums), stop)
+        given = {path: one for path, one in given.items() if settings.wants(path)}
         wanted = checksums.applied(wanted, given, {item.path for item in found})
     if not wanted:
-        why = "none that the patterns want" if found else "none"
+        why = "none that the patterns want" if settings.allow or settings.ignore else "none"
         raise FetchError(
             f"{settings.shown} has no files to fetch: {why}",
             "Correct storageUri, ALLOW_PATTERNS or IGNORE_PATTERNS; names are case-sensitive.",
@@ -89,7 +95,7 @@ def _listed(settings: Settings, source: Source, stop: threading.Event) -> list[I
         if len(wanted) != 1:
             raise FetchError(
                 f"{settings.shown} has {len(wanted)} files, and one checksum was given",
-                f"Give a file {checksums.FILE} beside them instead, as `sha256sum *` prints it.",
+                f"Give a file {SUMS} beside them instead, as `sha256sum *` prints it.",
             )
         wanted = checksums.applied(wanted, {wanted[0].path: settings.sha256}, set())
     return wanted

@@ -26,7 +26,7 @@ from mpi_trainer.initializers.parts import Fetched, Parts, names, part_name
 MARKER: Final = f"{OURS}complete.json"
 """is there only when everything is"""
 _LOCK: Final = f"{OURS}lock"
-_STAGING: Final = f"{OURS}staging-"
+STAGING: Final = f"{OURS}staging-"
 _PUBLISHING: Final = "publishing.json"
 _LONGEST: Final = 64 << 20
 """bytes of a marker that are read: more than the most files need"""
@@ -73,11 +73,11 @@ class Folder:
     def parts(self, digest: str) -> Iterator[Parts]:
         """Where what is begun is kept; that of anything else goes. Where another fetch was killed
         while files got their names, that is ended first: only then is it known which files go."""
-        name = _STAGING + digest[:16]
+        name = STAGING + digest[:16]
         for other in names(self._root):
-            if other.startswith(_STAGING) and other != name:
+            if other.startswith(STAGING) and other != name:
                 with suppress(FetchError), self._staging(other) as parts:
-                    self.published(parts, other.removeprefix(_STAGING))
+                    self.published(parts, other.removeprefix(STAGING))
                 self._remove(other)
         with suppress(FileExistsError):
             os.mkdir(name, 0o770, dir_fd=self._root)
@@ -139,7 +139,7 @@ class Folder:
                     self._move(parts, name, parent, path)
         self._sync({path.rpartition("/")[0] for path in begun.marker.files})
         write_whole(self._root, MARKER, begun.marker)
-        self._remove(_STAGING + begun.marker.digest[:16])
+        self._remove(STAGING + begun.marker.digest[:16])
 
     def _move(self, parts: Parts, name: str, parent: int, path: str) -> None:
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Final, Literal, Protocol
 
@@ -10,10 +10,15 @@ import msgspec
 
 Role = Literal["dataset", "model"]
 MOST_FILES: Final = 200_000
+MOST_LISTED: Final = 10 * MOST_FILES
+"""files of a listing, most of which the patterns leave out"""
 LONGEST_PATH: Final = 1024
 _LONGEST_NAME: Final = 255
 OURS: Final = ".mpi-trainer-"
 """what names of our own begin with; nothing that is fetched may have such a name"""
+
+SUMS: Final = "SHA256SUMS"
+"""the file with checksums of those beside it"""
 
 
 class FetchError(Exception):
@@ -96,11 +101,26 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             return False
         return not any(fnmatchcase(path, one) for one in self.ignore)
 
+    def lists(self, path: str) -> bool:
+        """What is wanted, and the file that says whether it is whole."""
+        return path == SUMS or self.wants(path)
 
-def checked(items: Iterable[Item], uri: str) -> list[Item]:
-    """The items in the order of their paths; raises FetchError for what cannot be kept as files."""
+    def ignores_all_in(self, folder: str) -> bool:
+        """Whether a pattern leaves out whatever is there, such as `folder/*`."""
+        return any(one.endswith("*") and fnmatchcase(f"{folder}/", one) for one in self.ignore)
+
+
+def checked(
+    items: Iterable[Item], uri: str, wants: Callable[[str], bool] = lambda path: True
+) -> list[Item]:
+    """Those that are wanted in the order of their paths; raises FetchError for what cannot be kept
+    as files. What is not wanted may have any name."""
     found: dict[str, Item] = {}
-    for item in items:
+    for n, item in enumerate(items):
+        if n == MOST_LISTED:
+            raise FetchError(f"{uri} lists more than {MOST_LISTED} files", "Name a folder in it.")
+        if not wants(item.path):
+            continue
         why = path_fault(item.path)
         if why:
             raise FetchError(
@@ -117,16 +137,26 @@ def checked(items: Iterable[Item], uri: str) -> list[Item]:
                 f"{uri} has more than {MOST_FILES} files",
                 "Name a folder in it, narrow it with ALLOW_PATTERNS, or pack it into archives.",
             )
+    for path in _parents(found):
+        if found[path].size:
+            raise FetchError(
+                f"{uri} has both a file {path!r:.200} and files in a folder of that name",
+                "Rename one of them there, or leave it out with IGNORE_PATTERNS.",
+            )
+        del found[path]  # how tools for S3 keep a folder: as an empty object of its name
+    return [found[path] for path in sorted(found)]
+
+
+def _parents(found: Mapping[str, Item]) -> set[str]:
+    """Those that are also folders of others."""
+    parents = set()
     for path in found:
         parent = path.rpartition("/")[0]
         while parent:
             if parent in found:
-                raise FetchError(
-                    f"{uri} has both a file {parent!r:.200} and files in a folder of that name",
-                    "Rename one of them there, or leave it out with IGNORE_PATTERNS.",
-                )
+                parents.add(parent)
             parent = parent.rpartition("/")[0]
-    return [found[path] for path in sorted(found)]
+    return parents
 
 
 def path_fault(path: str) -> str:

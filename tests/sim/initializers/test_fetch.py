@@ -289,7 +289,7 @@ def test_a_volume_that_fails_while_files_get_their_names_is_told(
 
     runner.target.mkdir()
     with monkeypatch.context() as patched:
-        patched.setattr(folder.os, step, full)
+        patched.setattr(os, step, full)
         done = runner.here(f"file://{source}")
     assert done.status == 1
     assert f"error: dataset: {runner.target} is full" in done.err
