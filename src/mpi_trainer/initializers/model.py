@@ -99,7 +99,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """As the patterns say: any of `allow`, where there are any, and none of `ignore`."""
         if self.allow and not any(fnmatchcase(path, one) for one in self.allow):
             return False
-        return not any(fnmatchcase(path, one) for one in self.ignore)
+        return not self.ignores(path)
+
+    def ignores(self, path: str) -> bool:
+        return any(fnmatchcase(path, one) for one in self.ignore)
 
     def lists(self, path: str) -> bool:
         """What is wanted, and the file that says whether it is whole."""

@@ -59,6 +59,8 @@ class Local:
             at = folders.pop()
             for entry in self._entries(at):
                 path = f"{at}/{entry.name}" if at else entry.name
+                if entry.is_symlink() and self._settings.ignores(path):
+                    continue
                 if entry.is_dir():
                     if path != _OF_FILE_SYSTEM and not self._settings.ignores_all_in(path):
                         folders.append(self._folder(path))
