@@ -45,6 +45,7 @@ NAMES: Final = (
     "HF_ENDPOINT",
 )
 """all that are read"""
+_HOST: Final = re.compile(r"(?:[\w.-]{1,255}|\[[0-9a-fA-F:.]{2,45}\])(?::\d{1,5})?", re.ASCII)
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _SCHEMES: Final = ("hf", "s3", "http", "https", "file")
 _MODEL_FILES: Final = ("*.json", "*.safetensors", "*.model", "*.txt")
@@ -98,6 +99,25 @@ def settings(role: Role, given: Mapping[str, str]) -> Settings:
         sha256=sha256,
         threads=_threads(given.get("PARALLEL", "")),
     )
+
+
+def endpoint(text: str) -> str:
+    """The address of a server, by https where it does not say. Raises FetchError."""
+    if "@" in text:
+        raise FetchError(
+            "ENDPOINT has a user name or password in it, which would get into logs",
+            "Remove them; credentials go into the Secret under names of their own.",
+        )
+    full = text if "://" in text else f"https://{text}"
+    try:
+        parts = urlsplit(full)
+        fits = parts.scheme in ("http", "https") and _HOST.fullmatch(parts.netloc) is not None
+        fits = fits and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        fits = False
+    if not fits:
+        raise FetchError(f"ENDPOINT is {text!r:.100}", "Write https://host[:port].")
+    return full.rstrip("/")
 
 
 def _address(uri: str) -> SplitResult:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mpi_trainer.initializers import parts
+from mpi_trainer.initializers.sources import http
 from tests.dataserver import COMMIT, DataServer
 from tests.sim.initializers.fetching import Runner
 
@@ -96,6 +97,27 @@ def test_a_listing_without_end_is_given_up(
     assert len(repository.requests) == 20
 
 
+def test_an_answer_without_end_is_not_kept_in_memory(
+    repository: DataServer, runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mpi_trainer.initializers.sources.hub._LONGEST", 64 << 10)
+    entry = repository.tree("ai/data")[0]
+    repository.listed = [{**entry, "path": f"{n}"} for n in range(2000)]
+    done = runner.here("hf://ai/data", ENDPOINT=repository.url)
+    assert "has a listing without end" in done.err
+    asked = [headers["accept-encoding"] for _, headers in repository.requests]
+    assert asked == ["identity", "identity"]
+
+
+@pytest.mark.parametrize("size", [-5, "5", None, 1.5, True, [1]])
+def test_a_listing_with_sizes_that_are_none_is_refused(
+    repository: DataServer, runner: Runner, size: object
+) -> None:
+    repository.listed = [{**repository.tree("ai/data")[0], "size": size}]
+    done = runner.here("hf://ai/data", ENDPOINT=repository.url)
+    assert (done.status, "cannot be read" in done.err) == (1, True)
+
+
 def test_a_hostile_listing_is_refused(repository: DataServer, runner: Runner) -> None:
     entry = repository.tree("ai/data")[0]
     for path in ("../../etc/cron.d/x", "/etc/passwd", "a/../../b"):
@@ -182,6 +204,13 @@ def test_a_file_of_which_nobody_says_the_version_comes_in_one_answer(
         "http://2852039166/x",
         "gopher://127.0.0.1",
         "http://",
+        "http://[x",
+        "//[",
+        "http://host:99999/",
+        "http://100.100.100.200/latest/meta-data/",
+        "http://168.63.129.16/machine",
+        "http://[64:ff9b::a9fe:a9fe]/latest/meta-data/",
+        "http://[2002:a9fe:a9fe::1]/latest/meta-data/",
     ],
 )
 def test_a_redirect_leads_to_no_file_and_no_metadata(
@@ -231,6 +260,24 @@ def test_redirects_without_end_are_given_up(server: DataServer, runner: Runner) 
     assert len(server.requests) == 8
 
 
+def test_connections_are_few_wherever_redirects_lead(
+    server: DataServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (server.root / "a").write_text("x")
+    resolve = socket.getaddrinfo
+    monkeypatch.setattr(
+        socket, "getaddrinfo", lambda _, *more, **named: resolve("127.0.0.1", *more, **named)
+    )
+    client = http.Client(server.url)
+    port = server.url.rpartition(":")[2]
+    for n in range(30):
+        server.redirects["/r"] = f"http://host-{n}:{port}/a"
+        assert list(client.get(f"{server.url}/r", {}).pieces()) == [b"x"]
+        assert len(client._made) <= 4
+    client.close()
+    assert client._made == set()
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -244,6 +291,12 @@ def test_redirects_without_end_are_given_up(server: DataServer, runner: Runner) 
         ({"STORAGE_URI": "s3:///x"}, "names no bucket"),
         ({"STORAGE_URI": "hf://a/b", "PARALLEL": "0"}, "PARALLEL is '0'"),
         ({"STORAGE_URI": "hf://a/b", "ENDPOINT": "ftp://x"}, "ENDPOINT is"),
+        ({"STORAGE_URI": "hf://a/b", "ENDPOINT": "https://host:x"}, "ENDPOINT is"),
+        ({"STORAGE_URI": "hf://a/b", "ENDPOINT": "https://[x"}, "ENDPOINT is"),
+        ({"STORAGE_URI": "hf://a/b", "ENDPOINT": "https://me:secret@h"}, "user name or password"),
+        ({"STORAGE_URI": "s3://b", "ENDPOINT": "http://:me:secret@h"}, "user name or password"),
+        ({"STORAGE_URI": "s3://b", "ENDPOINT": "::::"}, "ENDPOINT is"),
+        ({"STORAGE_URI": "s3://b", "ENDPOINT": "https://host name"}, "ENDPOINT is"),
         ({"STORAGE_URI": "https://h/x", "CA_BUNDLE": "/none"}, "CA_BUNDLE /none cannot be read"),
         ({"STORAGE_URI": "s3://b", "ACCESS_KEY_ID": "x"}, "only one of ACCESS_KEY_ID"),
         ({"STORAGE_URI": "s3://b", "ADDRESSING": "x"}, "ADDRESSING is 'x'"),

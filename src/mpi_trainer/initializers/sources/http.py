@@ -21,13 +21,20 @@ import msgspec
 from mpi_trainer.initializers.model import FetchError, TemporaryFault
 
 _HOPS: Final = 8
+_KEPT: Final = 4
+"""connections of a thread: redirects may lead each request to another server"""
 _PIECE: Final = 1 << 20
 _SECONDS: Final = 60.0
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _AGAIN: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 _SAFE: Final = "/%:@!$&'()*+,;=~-._"
 
+_METADATA: Final = frozenset({"fd00:ec2::254", "100.100.100.200", "192.0.0.192", "168.63.129.16"})
+"""where clouds answer beside 169.254.169.254: AWS, Alibaba, Oracle and Azure"""
+_NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
+
 Origin = tuple[str, str, int]
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -63,7 +70,7 @@ class Client:
         self._bearer = bearer
         self._context = trusted(bundle)
         self._local = threading.local()
-        self._made: list[http.client.HTTPConnection] = []
+        self._made: set[http.client.HTTPConnection] = set()
 
     def get(self, url: str, headers: Mapping[str, str]) -> Answer:
         """The answer at the end of all redirects. Raises FetchError and TemporaryFault."""
@@ -87,14 +94,14 @@ class Client:
             answer = self._request(parts, addresses, headers)
             if answer.status not in _REDIRECTS:
                 return answer
-            url = urljoin(url, answer.headers.get("location", ""))
             answer.close()
+            url = _joined(url, answer.headers.get("location", ""))
         raise FetchError(f"{shown(url)}: more than {_HOPS} redirects", _REDIRECT_REMEDY)
 
     def close(self) -> None:
         """When no thread reads any more."""
-        for connection in self._made:
-            connection.close()
+        for connection in tuple(self._made):
+            self._ended(connection)
 
     def _request(
         self, parts: SplitResult, addresses: list[str], headers: Mapping[str, str]
@@ -138,7 +145,9 @@ class Client:
             kept[where] = connection
             return connection
         if connection is not None:
-            connection.close()
+            self._ended(connection)
+        if len(kept) == _KEPT:
+            self._close(next(iter(kept)))
         scheme, host, port = where
         made: http.client.HTTPConnection
         if scheme == "https":
@@ -146,13 +155,17 @@ class Client:
         else:
             made = _Http(host, port, addresses)
         kept[where] = made
-        self._made.append(made)
+        self._made.add(made)
         return made
 
     def _close(self, where: Origin) -> None:
         kept = self._local.__dict__.setdefault("kept", {})
         if where in kept:
-            kept.pop(where).close()
+            self._ended(kept.pop(where))
+
+    def _ended(self, connection: http.client.HTTPConnection) -> None:
+        connection.close()
+        self._made.discard(connection)
 
 
 class _Http(http.client.HTTPConnection):
@@ -206,6 +219,13 @@ def reason(error: BaseException) -> str:
     return " ".join(text.split())[:200] or type(error).__name__
 
 
+def _joined(url: str, location: str) -> str:
+    try:
+        return urljoin(url, location)
+    except ValueError:
+        return location  # `_parts` says what is wrong with it
+
+
 def _parts(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
@@ -233,15 +253,26 @@ def _addresses(parts: SplitResult) -> list[str]:
 def _privacy(address: str) -> int:
     """How near: 0 anywhere, 1 in private networks, 2 this machine, 3 what nobody redirects to."""
     found = ipaddress.ip_address(address.partition("%")[0])
-    mapped = getattr(found, "ipv4_mapped", None)
-    found = mapped or found
-    if found.is_link_local or found.is_unspecified or found.is_multicast:
+    return max(_nearness(one) for one in (found, *_within(found)))
+
+
+def _within(address: _Address) -> Iterator[_Address]:
+    """The IPv4 address that a network would make of one of IPv6."""
+    if isinstance(address, ipaddress.IPv6Address):
+        yield from (one for one in (address.ipv4_mapped, address.sixtofour) if one is not None)
+        if address in _NAT64:
+            yield ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+
+
+def _nearness(address: _Address) -> int:
+    if address.is_link_local or address.is_unspecified or address.is_multicast:
         return 3
-    if str(found) == "fd00:ec2::254":
+    if str(address) in _METADATA:
         return 3
-    if found.is_loopback:
+    if address.is_loopback:
         return 2
-    return 0 if found.is_global else 1
+    mapped = getattr(address, "ipv4_mapped", None)
+    return 0 if address.is_global or mapped is not None else 1
 
 
 def trusted(bundle: str) -> ssl.SSLContext:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import quote, urlsplit
 
+import httpx2
 from msgspec.structs import replace
 
 from mpi_trainer.initializers.model import (
@@ -22,11 +23,9 @@ from mpi_trainer.initializers.model import (
     Settings,
     TemporaryFault,
 )
+from mpi_trainer.initializers.settings import endpoint
 from mpi_trainer.initializers.sources import web
 from mpi_trainer.initializers.sources.http import Client, origin, reason, trusted
-
-if TYPE_CHECKING:
-    import httpx2
 
 PUBLIC: Final = "https://huggingface.co"
 _ADDRESS: Final = re.compile(
@@ -49,14 +48,13 @@ class Hub:
         self._revision = found[3] or given.get("REVISION", "") or "main"
         self._folder = (found[4] or "").strip("/")
         self._kind = settings.role
-        self._endpoint = _endpoint(given.get("ENDPOINT") or given.get("HF_ENDPOINT") or PUBLIC)
+        self._endpoint = endpoint(given.get("ENDPOINT") or given.get("HF_ENDPOINT") or PUBLIC)
         self._token = (given.get("ACCESS_TOKEN") or given.get("HF_TOKEN") or "").strip()
         self._bundle = given.get("CA_BUNDLE", "")
         self._client = Client(self._endpoint, self._token, self._bundle)
         self._commit = ""
 
     def items(self) -> Iterator[Item]:
-        import httpx2
         from huggingface_hub import errors
 
         try:
@@ -99,9 +97,13 @@ class Hub:
     def _http_client(self) -> httpx2.Client:
         """Of huggingface_hub, which would follow the links of a listing, token in hand, to
         anywhere and without end."""
-        import httpx2
-
+        endless = self._refused("has a listing without end", "Name a folder in it.")
         home, asked = origin(urlsplit(self._endpoint)), 0
+
+        def bound(answer: httpx2.Response) -> None:
+            if answer.headers.get("content-encoding", "identity") != "identity":
+                raise self._refused("packs its listing, unasked", _ELSEWHERE)
+            answer.stream = _Bounded(answer.stream, endless)
 
         def stay_home(request: httpx2.Request) -> None:
             nonlocal asked
@@ -109,11 +111,12 @@ class Hub:
             if origin(urlsplit(str(request.url))) != home:
                 raise self._refused("has a listing that leads elsewhere", _ELSEWHERE)
             if asked > _MOST_PAGES:
-                raise self._refused("has a listing without end", "Name a folder in it.")
+                raise endless
 
         return httpx2.Client(
             verify=trusted(self._bundle),
-            event_hooks={"request": [stay_home]},
+            headers={"Accept-Encoding": "identity"},
+            event_hooks={"request": [stay_home], "response": [bound]},
             follow_redirects=True,
             timeout=60,
         )
@@ -124,6 +127,8 @@ class Hub:
         return TemporaryFault(f"{self._endpoint} answers {status}")
 
     def _item(self, path: str, size: int, blob: str, lfs: str) -> Item:
+        if type(size) is not int or size < 0:
+            raise ValueError("no size")
         checksum = None
         if lfs and _SHA256.fullmatch(lfs):
             checksum = Checksum("sha256", lfs)
@@ -152,13 +157,28 @@ class Hub:
 
 
 _MOST_PAGES: Final = 2000
+_LONGEST: Final = 64 << 20
+"""bytes of one answer of a listing: all of it is held in memory"""
 _ELSEWHERE: Final = "Set ENDPOINT to the address that the hub calls its own."
 _TERMS: Final = "Accept them on its page, and give a token of that account as ACCESS_TOKEN."
 _TOKEN: Final = "Correct its name, or put a token that may read it into the Secret as ACCESS_TOKEN."
 
 
-def _endpoint(text: str) -> str:
-    parts = urlsplit(text)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
-        raise FetchError(f"ENDPOINT is {text!r:.100}", "Write https://host[:port].")
-    return text.rstrip("/")
+class _Bounded(httpx2.SyncByteStream):
+    """The bytes of one answer, up to the most that a listing may have."""
+
+    def __init__(self, answer: object, endless: FetchError) -> None:
+        assert isinstance(answer, httpx2.SyncByteStream), "nobody else has read it"
+        self._answer = answer
+        self._endless = endless
+
+    def __iter__(self) -> Iterator[bytes]:
+        came = 0
+        for data in self._answer:
+            came += len(data)
+            if came > _LONGEST:
+                raise self._endless
+            yield data
+
+    def close(self) -> None:
+        self._answer.close()

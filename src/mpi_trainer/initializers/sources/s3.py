@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from mpi_trainer.initializers.model import FetchError, Item, Pieces, Settings, TemporaryFault
+from mpi_trainer.initializers.settings import endpoint
 
 _PIECE: Final = 1 << 20
 _CREDENTIALS: Final = (
@@ -197,9 +198,8 @@ def _store(bucket: str, given: Any) -> Any:
     def first(*names: str) -> str:
         return next((given[name] for name in names if given.get(name)), "")
 
-    endpoint = first("ENDPOINT", "AWS_S3_ENDPOINT", "AWS_ENDPOINT_URL")
-    if endpoint and "://" not in endpoint:
-        endpoint = f"https://{endpoint}"
+    address = first("ENDPOINT", "AWS_S3_ENDPOINT", "AWS_ENDPOINT_URL")
+    address = endpoint(address) if address else ""
     keys = {field: first(*names) for names, field in _CREDENTIALS}
     config: dict[str, Any] = {field: value for field, value in keys.items() if value}
     if bool(keys["access_key_id"]) != bool(keys["secret_access_key"]):
@@ -209,10 +209,10 @@ def _store(bucket: str, given: Any) -> Any:
         )
     if not keys["access_key_id"]:
         config["skip_signature"] = True
-    if endpoint:
-        config["endpoint"] = endpoint.rstrip("/")
+    if address:
+        config["endpoint"] = address
     config["region"] = first("REGION", "AWS_DEFAULT_REGION", "AWS_REGION") or "us-east-1"
-    addressing = given.get("ADDRESSING") or ("path" if endpoint else "virtual")
+    addressing = given.get("ADDRESSING") or ("path" if address else "virtual")
     if addressing not in ("path", "virtual"):
         raise FetchError(f"ADDRESSING is {addressing!r:.20}", "Set it to path or virtual.")
     config["virtual_hosted_style_request"] = addressing == "virtual"
@@ -220,7 +220,7 @@ def _store(bucket: str, given: Any) -> Any:
         "connect_timeout": "20s",
         "timeout": "30min",
         "read_timeout": "60s",
-        "allow_http": endpoint.startswith("http://"),
+        "allow_http": address.startswith("http://"),
     }
     bundle = first("CA_BUNDLE", "AWS_CA_BUNDLE")
     if bundle:
