@@ -103,7 +103,7 @@ class Checkpoints:
                 raise ValueError(f"{self.folder} has had {ATTEMPTS - 1} attempts: use a new one")
             token = int.from_bytes(os.urandom(6), "big")
             for left in self.folder.glob(f".{_ATTEMPT}.*"):
-                left.unlink()
+                left.unlink(missing_ok=True)
             write_whole(self.folder / _ATTEMPT, {"attempt": attempt, "token": token})
         if self._agree is not None:
             return self._agree(attempt), self._agree(token)
@@ -208,7 +208,8 @@ class Checkpoints:
         folder = None
         try:
             _until(lambda: self._current() is not None, f"rank 0 has not begun in {self.folder}")
-            attempt, token = self._current() or (0, 0)
+            # From here on it is known: what a later attempt stores there is not of this one.
+            self._begun = attempt, token = self._current() or (0, 0)
             name = Name(attempt, step, token)
             folder = self.folder / str(name)
             folder.mkdir(exist_ok=True)

@@ -228,6 +228,24 @@ def test_parts_of_two_attempts_never_mix(tmp_path: Path) -> None:
     assert Checkpoints(tmp_path, rank=1, size=2).newest() is None
 
 
+def test_a_rank_that_outlived_its_attempt_writes_no_part_of_the_next_one(tmp_path: Path) -> None:
+    """It has no `agree` and reads in the folder which attempt it is: but once."""
+    first, second = (Checkpoints(tmp_path, rank=rank, size=2) for rank in range(2))
+    assert second.save(10, b"old 1") and first.save(10, b"old 0")
+    later = Checkpoints(tmp_path, rank=0, size=2)
+    second.save(20, b"old 1")
+    assert not later.save(20, b"new 0")
+    assert newest(tmp_path).step == 10
+    assert second.attempt == 1
+
+
+def test_two_that_begin_at_once_do_not_stumble_over_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "glob", lambda folder, _: [folder / ".attempt.gone"])
+    assert alone(tmp_path).attempt == 1
+
+
 def test_an_attempt_that_outlived_its_job_leaves_the_next_ones_unfinished_step(
     tmp_path: Path,
 ) -> None:
