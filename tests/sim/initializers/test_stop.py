@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -73,3 +76,36 @@ def test_sigterm_ends_it_while_a_server_trickles(
         running.communicate()
     assert running.returncode == 143
     assert runner.files == {}
+
+
+def test_kill_9_of_a_local_job_ends_what_fetches_its_data(
+    trickling: tuple[int, threading.Event], runner: Runner
+) -> None:
+    port, asked = trickling
+    script = f"""
+import os
+from mpi_trainer.local.execute import initializers
+
+class Client:
+    fileno = staticmethod(lambda: os.pipe()[0])
+    report = staticmethod(lambda reports: None)
+
+given = {{"STORAGE_URI": "http://127.0.0.1:{port}/train.bin", "TARGET_DIR": {str(runner.target)!r}}}
+initializers.fetch_all((initializers.Fetch("pod", "dataset", given),), Client())
+"""
+    job = subprocess.Popen([sys.executable, "-c", script])
+    try:
+        assert asked.wait(60)
+        (fetching,) = children(job.pid)
+    finally:
+        job.kill()
+        job.wait()
+    deadline = time.monotonic() + 10
+    while Path(f"/proc/{fetching}").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def children(pid: int) -> list[int]:
+    text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(word) for word in text.split()]

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -27,7 +28,7 @@ from mpi_trainer.local.errors import CannotApply, LocalError
 from mpi_trainer.local.execute.settings import LocalSettings
 from mpi_trainer.local.execute.supervisor_client import SupervisorClient
 from mpi_trainer.local.jobs import trainjob
-from mpi_trainer.local.pods import volumes
+from mpi_trainer.local.pods import syscalls, volumes
 from mpi_trainer.local.pods.environment import PodFacts, environment
 from mpi_trainer.local.pods.pod import PodFile, PodMount
 
@@ -126,6 +127,7 @@ def _run(fetch: Fetch, client: SupervisorClient) -> bool:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
+        preexec_fn=partial(_end_with, os.getpid()),
     )
     assert process.stdout is not None, "a pipe was asked for"
     output = process.stdout.fileno()
@@ -157,6 +159,13 @@ def _run(fetch: Fetch, client: SupervisorClient) -> bool:
     if status:
         raise lines.error(fetch.role)
     return True
+
+
+def _end_with(parent: int) -> None:
+    """In the process that fetches: it would go on, and hold the folder, when nobody wants it."""
+    syscalls.die_with_parent(signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 class _Lines:
