@@ -20,7 +20,7 @@ from mpi_trainer.diagnose.help_texts import RULE as DASHES
 from mpi_trainer.diagnose.help_texts import HelpTexts
 from mpi_trainer.diagnose.rank_hosts import RankHosts
 from mpi_trainer.diagnose.rules import DETAILS, NOISE, RULES
-from mpi_trainer.diagnose.rules.model import EXCEPTION, EXITED, Detail, Rule
+from mpi_trainer.diagnose.rules.model import EXCEPTION, EXITED, FOLLOWS, WARNED, Detail, Rule
 from mpi_trainer.layout.mpi import RANK_MARK
 
 LONGEST: Final = 2000
@@ -39,11 +39,15 @@ _COMMON = frozenset(
 ESCAPES: Final = re.compile(
     r"\x1b\[[0-9;?]{0,16}[A-Za-z]|\x1b\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[\x00-\x08\x0b-\x1f]"
 )
-# Whose line it is: Open MPI's marks, torch's `[rank1]:`, torchrun's `[default1]:`, Hydra's `[1] `,
-# Horovod's `[1]<stderr>:`; and a log's time.
+# Whose line it is: Open MPI's marks, with a host or without, torch's `[rank1]:`, torchrun's
+# `[default1]:`, Hydra's `[1] `, Horovod's `[1]<stderr>:`; and the pods and times before them, of
+# kubectl, log files, mpirun and horovodrun.
+_OF_RANK = RANK_MARK.replace("<std", r"(?:\[[^\]\s]{1,300}\])?<std")
 _MARK = re.compile(
-    rf"(?:{RANK_MARK} ?|\[(?:rank|default)?(?P<torch>\d{{1,7}})\](?:<std(?:out|err)>)?:? ?|"
-    r"\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[-+]\d\d:?\d\d) (?:std(?:out|err) [FP] )?){1,2}"
+    rf"(?:{_OF_RANK} ?|\[(?:rank|default)?(?P<torch>\d{{1,7}})\](?:<std(?:out|err)>)?:? ?|"
+    r"\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[-+]\d\d:?\d\d) ?(?:std(?:out|err) [FP] )?|"
+    r"(?:[A-Z][a-z]{2} ){2}[ \d]\d [\d:]{8} \d{4} ?(?:<std(?:out|err)>: ?)?|"
+    r"\[pod/[^\]\s]{1,400}\] ){1,3}"
 )
 _EXCEPTION = re.compile(r"(?P<type>[A-Za-z_][\w.<>]{0,200})(?:: (?P<what>\S.*)|:?$)")
 _SUFFIXES = ("Error", "Exception", "Interrupt", "Exit", "Failure", "Fault", "Timeout", "NotFound")
@@ -172,7 +176,9 @@ class LogReader:
         for one in _candidates(words):
             hit = _matched(one, line)
             if hit is not None:
-                self._keep(hit, rank)
+                if hit.weight > FOLLOWS and any(text in line for text in WARNED):
+                    hit.weight = FOLLOWS
+                self._keep(hit, None if one.rule.of_others else rank)
                 found = True
         after_frame = self._frame == self._number - 1
         raised = _raised(line, self._tracebacks, after_frame)

@@ -36,7 +36,10 @@ def test_a_progress_bar_does_not_hide_what_follows_it() -> None:
 @pytest.mark.parametrize(
     "mark",
     ["[1,3]<stderr>:", "[1,3]<stderr>: ", "[rank3]: ", "[default3]:", "[3] ", "[3]<stderr>:",
-     "2026-01-31T12:00:00.123456789Z [1,3]<stdout>:", "\x1b[31m[rank3]: \x1b[0m"],
+     "2026-01-31T12:00:00.123456789Z [1,3]<stdout>:", "\x1b[31m[rank3]: \x1b[0m",
+     "[prterun-l-2@1,3][n-b:34]<stderr>: ", "2026-01-31T12:00:00+0000[1,3]<stderr>: ",
+     "Sat Jan 31 12:00:00 2026[1,3]<stdout>:", "Sun Feb  1 12:00:00 2026[3]<stderr>:",
+     "[pod/train-launcher-x7k2p/mpi] [1,3]<stderr>:"],
 )  # fmt: skip
 def test_the_rank_of_a_line_is_read_from_every_kind_of_mark(mark: str) -> None:
     assert fed(f"{mark}CUDA out of memory\n") == [("GpuOutOfMemory", 3)]

@@ -77,11 +77,30 @@ RULES: Final = (
         "Collective operation mismatch",
         "Mismatched collective",
     ),
-    *said(
+    # The first rank writes it of those that have not come; lines below it name them.
+    Rule(
         "CollectiveTimeout",
         SPECIFIC - 5,
         "submitted to be reduced, gathered or broadcasted by subset of ranks",
+        examples=(
+            "One or more tensors were submitted to be reduced, gathered or broadcasted by subset "
+            "of ranks and are waiting for remainder of ranks for more than 60 seconds.",
+        ),
+        of_others=True,
+    ),
+    Rule(
+        "CollectiveTimeout",
+        SPECIFIC - 5,
         "Watchdog caught collective operation timeout",
+        rf"(?:\[Rank {RANK}\] )?Watchdog caught collective operation timeout",
+        (
+            "[E ProcessGroupNCCL.cpp:474] [Rank 7] Watchdog caught collective operation timeout: "
+            "WorkNCCL(SeqNum=18, OpType=BROADCAST, Timeout(ms)=1800000) ran for 1800116 ms",
+        ),
+    ),
+    *said(
+        "CollectiveTimeout",
+        SPECIFIC - 5,
         "Some NCCL operations have failed or timed out",
         "Timed out waiting for operation to complete",
         "Timeout occurred while waiting for collective",
@@ -127,12 +146,34 @@ RULES: Final = (
         "RendezvousFailed",
         SPECIFIC - 4,
         "The client socket has failed to connect to [",
-        r"failed to connect to \[[^\]]{1,253}\]:\d{1,5} \(errno",
+        r"failed to connect to \[[^\]]{1,253}\]:\d{1,5} \(errno: 11[03] ",
         (
             "[W socket.cpp:601] [c10d] The client socket has failed to connect to [n1]:29500 "
             "(errno: 110 - Connection timed out).",
         ),
     ),
+    # It tries again until the first rank listens, and then says nothing more.
+    Rule(
+        "RendezvousFailed",
+        HINT,
+        "The client socket has failed to connect to [",
+        r"failed to connect to \[[^\]]{1,253}\]:\d{1,5} \(errno: (?!11[03] )\d",
+        (
+            "[W socket.cpp:663] [c10d] The client socket has failed to connect to "
+            "[localhost]:29500 (errno: 99 - Cannot assign requested address).",
+        ),
+    ),
+    Rule(
+        "RendezvousFailed",
+        SPECIFIC - 4,
+        "DEADLINE_EXCEEDED: Barrier timed out",
+        r"Barrier timed out\. .{0,40}PjRT_Client_Connect",
+        (
+            "XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed out. Barrier_id: "
+            "PjRT_Client_Connect. Timed out task names: /job:jax_worker/replica:0/task:3",
+        ),
+    ),
+    *said("CollectiveTimeout", SPECIFIC - 5, "DEADLINE_EXCEEDED: Barrier timed out"),
     *said(
         "NoUsableNetwork",
         SPECIFIC,

@@ -289,9 +289,23 @@ RULES: Final = (
         "no auxiliary transport to",
         "no tag-matching transport to",
         "Bootstrap : no socket interface found",
-        "Destination is unreachable",
         "No IB devices found",
         "No provider found for requested",
+    ),
+    Rule(
+        "NoUsableNetwork",
+        SPECIFIC,
+        "Destination is unreachable",
+        examples=(
+            "[n1:9] pml_ucx.c:383  Error: ucp_ep_create(proc=5) failed: Destination is unreachable",
+        ),
+        instead="RankNetworkBlocked",
+    ),
+    Rule(
+        "NoUsableNetwork",
+        MPI_ERROR + 1,
+        "Failed to create UCP worker",
+        examples=("[n1:62000] pml_ucx.c:291  Error: Failed to create UCP worker",),
     ),
     Rule(
         "NoUsableNetwork",

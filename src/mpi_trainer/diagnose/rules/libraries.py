@@ -74,8 +74,13 @@ RULES: Final = (
         "SharedLibraryMissing",
         SPECIFIC,
         "cannot open shared object file",
-        unless=("Could not load dynamic library", "dso_loader"),
-        examples=("ImportError: libGL.so.1: cannot open shared object file: No such file",),
+        # Open MPI lists where it has looked for CUDA, and goes on without.
+        r"^(?!\S{0,300}libcuda\.\w{1,8}(?:\.1)?: cannot)",
+        unless=("Could not load dynamic library", "dso_loader", "supporting CUDA libraries"),
+        examples=(
+            "ImportError: libGL.so.1: cannot open shared object file: No such file",
+            "ImportError: libcuda.so.1: cannot open shared object file: No such file or directory",
+        ),
     ),
     *said("SharedLibraryMissing", SPECIFIC, "error while loading shared libraries"),
     Rule(
@@ -151,4 +156,9 @@ RULES: Final = (
 
 DETAILS: Final[tuple[Detail, ...]] = ()
 BOILERPLATE: Final[tuple[str, ...]] = ()
-NOISE: Final = ("Could not load dynamic library", "dso_loader", "TF-TRT Warning")
+NOISE: Final = (
+    "Could not load dynamic library",
+    "dso_loader",
+    "TF-TRT Warning",
+    "libibverbs: Warning: ",
+)

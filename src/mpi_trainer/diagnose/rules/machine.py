@@ -320,6 +320,17 @@ RULES: Final = (
         "not enough free space",
         "file write failed: time =",
     ),
+    Rule(
+        "DiskFull",
+        SPECIFIC,
+        "inline_container.cc",
+        r"enforce fail at inline_container\.cc:\d{1,6}\] ?\. unexpected pos \d",
+        (
+            "RuntimeError: [enforce fail at inline_container.cc:603] . unexpected pos 12800000 vs "
+            "12799890",
+        ),
+        instead="StorageFailed",
+    ),
     *said("DiskQuotaExceeded", SPECIFIC + 1, "Disk quota exceeded", "EDQUOT", "quota exceeded on"),
     *said("ReadOnlyFileSystem", SPECIFIC, "Read-only file system", "EROFS"),
     Rule(

@@ -30,6 +30,23 @@ EXITED: Final = 50  # a rank left with a code
 FOLLOWS: Final = 40  # what other ranks say when one is gone
 HINT: Final = 28  # nothing but that something is gone
 
+WARNED: Final = (
+    "UserWarning: ",
+    "RuntimeWarning: ",
+    "FutureWarning: ",
+    "DeprecationWarning: ",
+    "ResourceWarning: ",
+    "ImportWarning: ",
+    "failed call to cuInit",
+    "thrown while requesting",
+    "Retrying (",
+    "Retrying in ",
+    "retrying in ",
+    "Will retry",
+    "will retry",
+)
+"""Texts of lines after which a program goes on: what they show weighs `FOLLOWS` at most."""
+
 BAD_TERMINATION: Final = "BadTermination"
 """Not a cause: the signal or exit code that follows says which one it is."""
 
@@ -49,7 +66,7 @@ class Rule(msgspec.Struct, frozen=True):
 
     Groups of a pattern: host, rank, signal, code. `despite_success`: it is a failure even where
     mpirun leaves with 0. `unless`: literals of lines that are harmless. `instead`: the other cause
-    that the same words can mean.
+    that the same words can mean. `of_others`: the rank that writes it is not the one to blame.
     """
 
     cause: str
@@ -60,6 +77,7 @@ class Rule(msgspec.Struct, frozen=True):
     despite_success: bool = False
     unless: tuple[str, ...] = ()
     instead: str = ""
+    of_others: bool = False
 
 
 class Detail(msgspec.Struct, frozen=True):

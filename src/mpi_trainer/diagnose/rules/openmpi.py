@@ -174,8 +174,18 @@ RULES: Final = (
         "version of PMIx was detected that is too old",
         "conflicting directives regarding the location of OPAL",
         "require a minimum level of PMIx",
-        "Data unpack would read past end of buffer",
         "but was given a different one",
+    ),
+    # Open MPI 2 to 4 also say it when ranks send one warning many times.
+    Rule(
+        "MpiLibraryMismatch",
+        SPECIFIC,
+        "Data unpack would read past end of buffer",
+        unless=("show_help.c",),
+        examples=(
+            "[n1:7] [[3,0],0] ORTE_ERROR_LOG: Data unpack would read past end of buffer in file "
+            "grpcomm_direct.c at line 355",
+        ),
     ),
     *said(
         "RankNetworkBlocked",
@@ -429,6 +439,25 @@ DETAILS: Final = (
         "Exit code:",
         r"Exit code:\s{1,8}(?P<code>\d{1,5})",
         "  Exit code:    3",
+    ),
+    *(
+        Detail(cause, " host:", rf"^\s{{1,8}}Local host:\s{{1,16}}{HOST}$", "  Local host:    n1")
+        for cause in (
+            "LockedMemoryLimit",
+            "MpiComponentMissing",
+            "NoUsableNetwork",
+            "RankNetworkBlocked",
+            "SharedMemoryFull",
+        )
+    ),
+    Detail(
+        "MpiComponentMissing", "Host: ", rf"^\s{{0,8}}Host:\s{{1,16}}{HOST}$", "  Host:      n1"
+    ),
+    Detail(
+        "NoUsableNetwork",
+        "is on host: ",
+        rf"^\s{{1,8}}Process 1 \(\S{{1,80}}\) is on host: {HOST}$",
+        "  Process 1 ([[12345,1],1]) is on host: n1",
     ),
     Detail(
         "RankExitedEarly",

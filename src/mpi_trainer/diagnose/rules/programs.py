@@ -8,6 +8,7 @@ from mpi_trainer.diagnose.rules.model import (
     ABORTED,
     EXCEPTION,
     HOST,
+    PROOF,
     RANK,
     SPECIFIC,
     STARTUP,
@@ -92,6 +93,27 @@ RULES: Final = (
         "executable file not found in $PATH",
         "unable to find the specified executable file",
         "could not find an executable",
+    ),
+    # A container runtime's words, which are more exact than that no container was created.
+    Rule(
+        "ProgramNotFound",
+        PROOF + 1,
+        ": exec: ",
+        r': exec: "[^"]{1,400}": (?:executable file not found|(?:stat .{1,400}: )?no such file)',
+        (
+            "OCI runtime create failed: runc create failed: unable to start container process: "
+            'exec: "mpirunn": executable file not found in $PATH: unknown',
+        ),
+    ),
+    Rule(
+        "ProgramNotExecutable",
+        PROOF + 1,
+        ": exec: ",
+        r': exec: "[^"]{1,400}": (?:permission denied|is a directory)',
+        (
+            "OCI runtime create failed: runc create failed: unable to start container process: "
+            'exec: "/app/run.sh": permission denied: unknown',
+        ),
     ),
     # Open MPI says the same of a program that is missing and of one that may not be executed.
     Rule(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from mpi_trainer.diagnose.rules.model import (
+    HINT,
     HOST,
     LOST,
     SPECIFIC,
@@ -393,6 +394,8 @@ RULES: Final = (
         "Privilege separation user sshd does not exist",
         "sshd re-exec requires execution with an absolute path",
     ),
+    # Of several kinds of keys one may be enough.
+    *said("SshServerFailed", HINT, "Could not load host key: ", "Unable to load host key: "),
     Rule(
         "SshServerFailed",
         STARTUP - 1,
