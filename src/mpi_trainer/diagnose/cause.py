@@ -74,6 +74,14 @@ _AWAITED = re.compile(
     r"mpi-agent: waiting for \d{1,9} of \d{1,9} workers: "
     r"(?P<host>[a-z0-9][-a-z0-9.]{0,252}) \((?P<why>[^)]{0,300})"
 )
+# The last words of ssh, which agents repeat.
+_BY_SSH: Final = {
+    "refused": "SshConnectionRefused",
+    "Permission denied": "SshPermissionDenied",
+    "resolve hostname": "NameResolution",
+    "not known": "NameResolution",
+    "name resolution": "NameResolution",
+}
 _NOT_EXECUTABLE = 126
 # What controllers say of a pod that ended without having failed.
 _GONE = re.compile(
@@ -170,7 +178,8 @@ def _weighed(hits: Iterable[Hit], log: Log, facts: Facts) -> list[Hit]:
     for hit in weighed:
         if log.quiet - hit.quiet > _MANY_QUIET_LINES and hit.number:
             hit.weight = max(1, hit.weight - _HANDLED)
-        if hit.cause == "MpiDaemonFailed" and (log.hosts or hit.quiet >= 3):
+        unsaid = hit.cause == "MpiDaemonFailed" and hit.weight <= HINT
+        if unsaid and (log.hosts or hit.quiet >= 3):
             hit.cause, hit.weight = "WorkerLost", LOST
     ended = {hit.cause for hit in weighed if hit.weight >= EXITED}
     told = {(hit.host, hit.rank) for hit in weighed if hit.signal == 15 or hit.code in (15, 143)}
@@ -272,9 +281,8 @@ def _unanswered(facts: Facts) -> Iterator[Hit]:
     """A job that came no further than waiting for its workers, and has ended or stands for that."""
     found = _AWAITED.match(facts.awaited) if facts.reason in _NO_ANSWER else None
     if found is not None:
-        refused, unknown = (words in found["why"] for words in ("refused", "resolve hostname"))
-        cause = "SshConnectionRefused" if refused else "WorkerUnreachable"
-        cause = "NameResolution" if unknown else cause
+        told = (name for words, name in _BY_SSH.items() if words in found["why"])
+        cause = next(told, "WorkerUnreachable")
         yield Hit(cause, PROOF + 1, facts.awaited, host=found["host"])
 
 

@@ -53,6 +53,7 @@ _EXCEPTION = re.compile(r"(?P<type>[A-Za-z_][\w.<>]{0,200})(?:: (?P<what>\S.*)|:
 _SUFFIXES = ("Error", "Exception", "Interrupt", "Exit", "Failure", "Fault", "Timeout", "NotFound")
 _LONGEST_RANK = 7  # digits
 _BY_HYDRA = ("[mpiexec@", "[proxy:")
+_WAITING = "mpi-agent: waiting for "
 _TRACEBACK = "Traceback (most recent call last)"
 _TRACEBACK_LINES = 400
 _DETAIL_LINES = 40
@@ -143,7 +144,7 @@ class LogReader:
         """The agent's line about workers that it waits for, where nothing came after it. ssh ends
         its words with a carriage return, so the rest of the line may be another."""
         last = next((line for line in reversed(self._last) if not line.startswith(")")), "")
-        return last if last.startswith("mpi-agent: waiting for ") else ""
+        return last if last.startswith(_WAITING) else ""
 
     def close(self) -> Log:
         if self._rest:
@@ -171,6 +172,8 @@ class LogReader:
         found = False
         if not _NOISE_WORDS.isdisjoint(words) and any(text in line for text in NOISE):
             return True
+        if line.startswith(_WAITING):
+            return True  # until the last such line, which is in `awaited`, workers came late
         if not self._told and line.startswith(_BY_HYDRA):
             self._told = line
         for one in _candidates(words):
@@ -191,15 +194,16 @@ class LogReader:
 
     def _fill(self, line: str) -> bool:
         """Gives the latest hit that lacks them the host, rank, signal or code of this line."""
-        filled = False
+        filled = known = False
         for hit in reversed(self._recent):
             if hit.number + _DETAIL_LINES < self._number:
                 break
             for detail, pattern in _DETAILS.get(hit.cause, ()):
                 found = pattern.search(line) if detail.needs in line else None
-                if found is not None and _completed(hit, found, line):
-                    filled = True
-            if filled:
+                if found is not None:
+                    known = True
+                    filled = _completed(hit, found, line) or filled
+            if known:
                 break
         return filled
 

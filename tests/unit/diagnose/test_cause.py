@@ -392,6 +392,28 @@ def test_a_job_whose_workers_never_answered_says_so(reason: str, ended: bool) ->
     assert after[0].cause == "TimeLimit"
 
 
+@pytest.mark.parametrize(
+    ("why", "expected"),
+    [
+        ("Connection refused", "SshConnectionRefused"),
+        ("Name or service not known", "NameResolution"),
+        ("Temporary failure in name resolution", "NameResolution"),
+        ("Permission denied (publickey)", "SshPermissionDenied"),
+        ("No route to host", "WorkerUnreachable"),
+    ],
+)
+def test_what_the_agent_waited_for_is_the_cause_only_where_it_did_not_come(
+    why: str, expected: str
+) -> None:
+    """The agent repeats the last words of ssh. Names of pods come a moment after the pods."""
+    reader = LogReader()
+    reader.feed(f"mpi-agent: waiting for 1 of 2 workers: x-worker-1 ({why})\n")
+    gone = cause.concluded(reader, Facts(exit_code=None, ended=True, reason="DeadlineExceeded"))
+    assert (gone[0].cause, gone[0].hosts) == (expected, ("x-worker-1",))
+    reader.feed(f"step 1\n{TRACEBACK.format('ValueError: bad batch')}")
+    assert cause.concluded(reader, Facts(exit_code=1))[0].cause == "ProgramException"
+
+
 def test_a_rank_that_the_agent_saw_end_by_sigterm_is_not_the_launcher() -> None:
     """Hydra says the same of all ranks, whoever was first."""
     text = "".join(

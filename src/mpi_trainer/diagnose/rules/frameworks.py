@@ -76,6 +76,7 @@ RULES: Final = (
         "MPI_Allreduce operation mismatch",
         "Collective operation mismatch",
         "Mismatched collective",
+        "DDP expects same model across all ranks",
     ),
     # The first rank writes it of those that have not come; lines below it name them.
     Rule(
@@ -269,6 +270,20 @@ DETAILS: Final = (
         "  rank      : 1 (local_rank: 1)",
     ),
     Detail(BAD_TERMINATION, "host      :", rf"host {{1,8}}: {HOST}", "  host      : n1"),
+    # torchrun names those that failed later first.
+    Detail(
+        "RankExitedNonZero",
+        "rank      :",
+        rf"rank {{1,8}}: {RANK} \(local_rank",
+        "  rank      : 1 (local_rank: 1)",
+    ),
+    Detail("RankExitedNonZero", "host      :", rf"host {{1,8}}: {HOST}", "  host      : n1"),
+    Detail(
+        "RankExitedNonZero",
+        "exitcode  :",
+        r"exitcode {1,8}: (?P<code>\d{1,3})\b",
+        "  exitcode  : 1 (pid: 123)",
+    ),
     Detail(
         BAD_TERMINATION,
         "exitcode  :",

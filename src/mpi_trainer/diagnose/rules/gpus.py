@@ -129,6 +129,7 @@ RULES: Final = (
         "system not yet initialized",
         "No supported gpu backend found",
         "No HIP GPUs are available",
+        "is only supported with GPUs, no GPUs found",
         "CUDA unknown error - this may be due to",
         "CUDA-capable device(s) is/are busy or unavailable",
     ),
@@ -228,17 +229,24 @@ RULES: Final = (
         "failed with error Cannot allocate memory",
         "ibv_reg_mr failed with error Cannot allocate",
     ),
+    # Where another rank has failed, NCCL says the same, so nothing weighs more than an exception.
     Rule(
         "NcclError",
         EXCEPTION - 4,
         "NCCL WARN",
         r"NCCL WARN (?:Call to|Cuda failure|Failed to|Could not|Unable to|Timeout waiting|NET/)",
         ("n1:9:9 [0] misc/ibvwrap.cc:252 NCCL WARN Call to ibv_reg_mr failed",),
-        unless=("Connection closed", "socketProgress", "socketPoll", "out of memory"),
+        unless=(
+            "Connection closed",
+            "socketProgress",
+            "socketPoll",
+            "out of memory",
+            "Failed to open libibverbs",
+        ),
     ),
     *said(
         "NcclError",
-        SPECIFIC - 3,
+        EXCEPTION,
         "ncclSystemError",
         "ncclUnhandledCudaError",
         "ncclInternalError",
@@ -251,7 +259,7 @@ RULES: Final = (
     ),
     Rule(
         "NcclError",
-        SPECIFIC - 2,
+        EXCEPTION - 3,
         "NCCL WARN",
         rf"^{HOST}:\d{{1,9}}:\d{{1,9}} \[\d{{1,3}}\] .{{0,120}}NCCL WARN .{{0,200}}"
         r"(?:failed|Failed|error|Error|Mismatched)",
@@ -259,11 +267,16 @@ RULES: Final = (
             "n1:33:51 [0] misc/socket.cc:483 NCCL WARN socketStartConnect: Connect to 10.0.0.2 "
             "failed : No route to host",
         ),
-        unless=("Connection closed by remote peer", "remote process exiting", "Connection reset"),
+        unless=(
+            "Connection closed by remote peer",
+            "remote process exiting",
+            "Connection reset",
+            "Failed to open libibverbs",
+        ),
     ),
     Rule(
         "NcclError",
-        SPECIFIC - 2,
+        EXCEPTION - 5,
         "NET/IB : Got completion",
         r"NET/IB : Got completion from peer .{1,200} (?:with error|status=)",
         ("n1:1:2 [0] NET/IB : Got completion from peer 10.0.0.2<4791> with error 12, opcode 0",),

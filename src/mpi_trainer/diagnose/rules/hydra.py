@@ -57,8 +57,12 @@ RULES: Final = (
         BAD_TERMINATION,
         SIGNALLED,
         "Caught signal",
-        rf"^\[{HOST}:\d{{1,9}}(?::\d{{1,4}}:\d{{1,9}})?\] Caught signal {SIGNAL} \(",
-        ("[n1:26628:0:26628] Caught signal 11 (Segmentation fault: address not mapped to object)",),
+        rf"^\[{HOST}:\d{{1,9}} {{0,4}}(?::\d{{1,4}} {{0,4}}:\d{{1,9}})?\] Caught signal "
+        rf"{SIGNAL} \(",
+        (
+            "[n1:26628:0:26628] Caught signal 11 (Segmentation fault: address not mapped)",
+            "[n1:412  :0:4301] Caught signal 11 (Segmentation fault: address not mapped to object)",
+        ),
         despite_success=True,
     ),
     Rule(
@@ -197,6 +201,37 @@ RULES: Final = (
         "Unable to run bstrap_proxy on",
         rf"Unable to run bstrap_proxy on {HOST} \(pid \d{{1,9}}, exit code 32(?:512|256)\)",
         ("[mpiexec@l] Error: Unable to run bstrap_proxy on n1 (pid 3, exit code 32512)",),
+    ),
+    # A daemon that cannot connect back to mpirun.
+    Rule(
+        "MpiDaemonFailed",
+        STARTUP - 1,
+        "unable to connect from",
+        rf'^\[[\w:]{{1,30}}@{HOST}\] .{{1,200}}unable to connect from "',
+        (
+            '[proxy:0:0@n1] HYDU_sock_connect (lib/utils/sock.c:209): unable to connect from "n1" '
+            'to "l" (No route to host)',
+        ),
+    ),
+    Rule(
+        "MpiDaemonFailed",
+        STARTUP - 2,
+        "unable to connect to server",
+        rf"^\[[\w:]{{1,30}}@{HOST}\] .{{1,200}}unable to connect to server \S{{1,253}} at port",
+        (
+            "[proxy:0:0@n1] main (proxy/pmip.c:105): unable to connect to server l at port 43211 "
+            "(check for firewalls!)",
+        ),
+    ),
+    Rule(
+        "NameResolution",
+        STARTUP,
+        "unable to get host address for",
+        rf"unable to get host address for {HOST}",
+        (
+            "[proxy:0:0@n1] HYDU_sock_connect (lib/utils/sock.c:140): unable to get host address "
+            "for l (1)",
+        ),
     ),
     Rule(
         "MpiDaemonFailed",

@@ -137,6 +137,7 @@ RULES: Final = (
         "pkg_resources.VersionConflict",
         "DistributionNotFound",
         "PackageNotFoundError",
+        "HorovodVersionMismatchError",
     ),
     Rule(
         "ModuleIncompatible",

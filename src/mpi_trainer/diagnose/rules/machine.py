@@ -233,7 +233,6 @@ RULES: Final = (
         "Error while creating shared memory segment",
         "Not enough memory to write total of",
         "not enough space for /dev/shm",
-        "unable to open shared memory object",
         "unable to mmap shared memory",
         "unable to resize file </torch_",
         "Failed to create shared memory segment",
@@ -245,6 +244,16 @@ RULES: Final = (
         "Please check that /dev/shm",
         "Function Can't open SHM2 failed",
         "shared memory BTL coordinating structure",
+    ),
+    Rule(
+        "SharedMemoryFull",
+        SPECIFIC + 2,
+        "unable to open shared memory object",
+        unless=("Too many open files",),
+        examples=(
+            "RuntimeError: unable to open shared memory object </torch_30_18> in read-write mode: "
+            "No such file or directory (2)",
+        ),
     ),
     Rule(
         "SharedMemoryFull",
@@ -346,6 +355,7 @@ RULES: Final = (
             "mkdir: cannot create directory '/data/x': Permission denied",
         ),
     ),
+    *said("FilePermissionDenied", SPECIFIC - 1, "PermissionError at /"),
     Rule(
         "FilePermissionDenied",
         SPECIFIC - 1,
@@ -406,7 +416,10 @@ RULES: Final = (
         "Bus error (nonexistent physical address, file",
         "structure needs cleaning",
     ),
-    *said("OpenFilesLimit", SPECIFIC, "Too many open files", "too many open files"),
+    # The last is torch's: a worker of a data loader could not pass its file on.
+    *said(
+        "OpenFilesLimit", SPECIFIC, "Too many open files", "too many open files", "items of ancdata"
+    ),
     *said(
         "ProcessLimit",
         SPECIFIC,

@@ -210,6 +210,16 @@ RULES: Final = (
         "daemon has unexpectedly failed after launch",
         despite_success=True,
     ),
+    Rule(
+        "MpiDaemonFailed",
+        LOST,
+        "unable to complete a TCP connection",
+        rf"connection to another process: Local host:\s{{1,16}}{HOST}",
+        (
+            "A process or daemon was unable to complete a TCP connection to another process: "
+            "Local host:    n1 Remote host:   l",
+        ),
+    ),
     *said("MpiDaemonFailed", HINT, "A daemon failed to report back after being spawned"),
     *said("MpiDaemonFailed", HINT - 1, "was unable to reliably start one or more daemons"),
     Rule(

@@ -181,6 +181,14 @@ RULES: Final = (
             "be another problem. Local host: n1 Error:   No such file or directory",
         ),
     ),
+    # Which of several reasons it was, PRTE does not say.
+    Rule(
+        "ProgramNotExecutable",
+        STARTUP - 2,
+        "was unable to start the specified application",
+        examples=("mpirun was unable to start the specified application as it encountered an",),
+        instead="ProgramNotFound",
+    ),
     *said("ProgramNotFound", STARTUP, "has a bad interpreter on the first line"),
     *said("ProgramNotExecutable", STARTUP - 1, 'a new process via the "execve" system call but'),
     *said("ProgramWrongArchitecture", STARTUP, "Exec format error", "exec format error"),
@@ -413,7 +421,7 @@ DETAILS: Final = (
         rf"^\s{{1,8}}Local host: {{1,12}}{HOST}",
         "  Local host:        n1",
     ),
-    Detail("ProgramNotFound", "Node: ", rf"^\s{{0,8}}Node: {HOST}", "Node: n1"),
+    Detail("ProgramNotFound", "Node: ", rf"^\s{{0,8}}Node:\s{{1,16}}{HOST}", "Node:       n1"),
     Detail("ProgramNotExecutable", "Node: ", rf"^\s{{0,8}}Node: {HOST}", "Node: n1"),
     Detail(
         "ProgramNotFound",

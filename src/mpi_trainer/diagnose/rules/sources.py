@@ -177,6 +177,7 @@ RULES: Final = (
         "URLError: <urlopen error",
         "urlopen error",
         "OfflineModeIsEnabled",
+        "LocalEntryNotFoundError",
         "could not connect to server",
         "Can't connect to MySQL server",
         "503 Service Unavailable",
