@@ -11,17 +11,16 @@ from __future__ import annotations
 
 import re
 import signal as signals
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
 from mpi_trainer.api import bounds
-from mpi_trainer.diagnose.evidence import Pod
 from mpi_trainer.diagnose.finding import Confidence, Facts, Finding, Hit, replace
 from mpi_trainer.diagnose.log_reader import ESCAPES, Log, LogReader
+from mpi_trainer.diagnose.proofs import ENDED_BY_MPI, WHO, blamed, end_text, proofs
 from mpi_trainer.diagnose.rank_hosts import RankHosts
 from mpi_trainer.diagnose.rules import BOILERPLATE, CATALOGUE, NOISE, broader
 from mpi_trainer.diagnose.rules.ends import BY_SIGNAL, NOT_FOR_MEMORY
-from mpi_trainer.diagnose.rules.kubernetes import BY_REASON, BY_WAITING
 from mpi_trainer.diagnose.rules.model import (
     BAD_TERMINATION,
     EXITED,
@@ -30,9 +29,7 @@ from mpi_trainer.diagnose.rules.model import (
     KILLED,
     LOST,
     MPI_ERROR,
-    PROOF,
     SIGNALLED,
-    SPECIFIC,
     STARTUP,
 )
 
@@ -40,60 +37,11 @@ MOST: Final = 5
 _LONGEST_LINE = 300
 _MANY_QUIET_LINES = 200
 _HANDLED = 50
-# More than that a rank ended, and less than what its program says.
-_SEEN = SIGNALLED + 3
 _NEVER_SHOWN = (*BOILERPLATE, *NOISE)
 # Seconds in which mpirun cannot have learnt from a daemon that a rank was told to end.
 _AT_ONCE = 0.1
-# What the reason of a failed job proves. Agents see who left or stands still, and not why.
-_BY_VERDICT: Final = {
-    "WorldsOfOne": ("MpiLibraryMismatch", PROOF),
-    "DeadlineExceeded": ("TimeLimit", PROOF),
-    "MPIJobEvicted": ("Evicted", PROOF),
-    "Preempted": ("Preempted", PROOF),
-    "SchedulingTimeout": ("NoNodeFits", PROOF),
-    "InvalidImageName": ("ImagePullFailed", PROOF),
-    "NoSsh": ("SshServerFailed", PROOF),
-    # Shells say 126 and 127 of many things, and often which.
-    "ProgramNotFound": ("ProgramNotFound", _SEEN),
-    "WorkersMissing": ("WorkerUnreachable", _SEEN),
-    "Unreachable": ("WorkerUnreachable", _SEEN),
-    "WorkerLost": ("WorkerLost", _SEEN),
-    "DaemonLost": ("WorkerLost", _SEEN),
-    "DaemonFailed": ("MpiDaemonFailed", _SEEN),
-    "RankLeft": ("RankExitedEarly", _SEEN),
-    "RankStuck": ("NoProgress", _SEEN),
-    "StartStuck": ("NoProgress", _SEEN),
-    "MpirunStuck": ("NoProgress", _SEEN),
-}
-_ENDS = re.compile(
-    r"Connections from ([a-z0-9][-a-z0-9.]{0,252}) to ([a-z0-9][-a-z0-9.]{0,252}) get no answer"
-)
-_NO_ANSWER = frozenset({"", "DeadlineExceeded", "SchedulingTimeout"})
-_AWAITED = re.compile(
-    r"mpi-agent: waiting for \d{1,9} of \d{1,9} workers: "
-    r"(?P<host>[a-z0-9][-a-z0-9.]{0,252}) \((?P<why>[^)]{0,300})"
-)
-# The last words of ssh, which agents repeat.
-_BY_SSH: Final = {
-    "refused": "SshConnectionRefused",
-    "Permission denied": "SshPermissionDenied",
-    "resolve hostname": "NameResolution",
-    "not known": "NameResolution",
-    "name resolution": "NameResolution",
-}
-_NOT_EXECUTABLE = 126
-# What controllers say of a pod that ended without having failed.
-_GONE = re.compile(
-    r"(?P<role>Worker|Launcher) (?P<host>[a-z0-9][-a-z0-9.]{0,252}) "
-    r"(?P<how>was deleted|was running and is gone|ended with)"
-)
-# Which of several things was waited for is in the message.
-_WAITED = frozenset({"SchedulingTimeout", "WorkersMissing"})
-_WHO = re.compile(r"\b[Rr]ank (?P<rank>\d{1,7}) on (?P<host>[a-z0-9][-a-z0-9.]{0,252})")
 # What Hydra prints as an exit code where a signal has ended the rank.
 _SMALL_SIGNALS = frozenset({4, 6, 7, 8, 9, 11, 15})
-_ENDED_BY_MPI = frozenset({"RankKilled", "RankTerminated"})
 # Which host wrote a line of Hydra's proxies, or of Open MPI's library.
 _WRITER = re.compile(
     r"(?:\[\d{10}\.\d{1,9}\] )?\[(?P<proxy>proxy:[\d:]{1,20}@)?"
@@ -102,6 +50,10 @@ _WRITER = re.compile(
 # Which rank ended first is told by these, whatever the cause was.
 _EPILOGUES = ("MpiAbort", "RankExitedNonZero", "RankExitedEarly", *BY_SIGNAL.values())
 _OF_CALLS = ("MpiError", "MpiInitFailed")
+# mpirun starts no rank before it has reached every worker, and who waits for workers asks again.
+_ON_THE_WAY = frozenset(
+    {"NameResolution", "WorkerUnreachable", *(name for name in CATALOGUE if name.startswith("Ssh"))}
+)
 # By these mpirun names a host that ssh, whose words come from there, did not name.
 _UNREACHED = ("A daemon failed to report back", "[mpiexec@")
 # Before any rank starts, and where somebody ends all of them, none is to blame.
@@ -127,7 +79,7 @@ def concluded(reader: LogReader, facts: Facts) -> tuple[Finding, ...]:
 def findings(log: Log, facts: Facts) -> tuple[Finding, ...]:
     """The most likely cause first; empty where nothing failed."""
     well = facts.ended and facts.exit_code == 0
-    hits = [*_proofs(facts), *(_resolved(hit) for hit in log.hits)]
+    hits = [*proofs(facts), *(_resolved(hit) for hit in log.hits)]
     if well:
         hits = [hit for hit in hits if hit.despite_success and not hit.by_rank]
     hits = _weighed(hits, log, facts)
@@ -156,7 +108,7 @@ def _with_blame(finding: Finding, facts: Facts) -> Finding:
     """With whom the status blames, where nothing that was read says who it was."""
     if finding.ranks or finding.hosts or finding.cause in _OF_NO_RANK:
         return finding
-    rank, host = _blamed(facts)
+    rank, host = blamed(facts)
     ranks = () if rank is None else (rank,)
     return replace(finding, ranks=ranks, hosts=(host,) if host else ())
 
@@ -175,21 +127,32 @@ def _of_memory(finding: Finding, facts: Facts) -> Finding:
 def _weighed(hits: Iterable[Hit], log: Log, facts: Facts) -> list[Hit]:
     """What was overcome weighs less; several things that happen together mean another one."""
     weighed = list(hits)
+    ran = max((hit.number for hit in weighed if _of_a_running_rank(hit)), default=0)
     for hit in weighed:
+        if 0 < hit.number < ran and hit.weight >= STARTUP - 3 and hit.cause in _ON_THE_WAY:
+            hit.weight -= _HANDLED
         if log.quiet - hit.quiet > _MANY_QUIET_LINES and hit.number:
             hit.weight = max(1, hit.weight - _HANDLED)
-        unsaid = hit.cause == "MpiDaemonFailed" and hit.weight <= HINT
+        # What daemons say themselves is more exact.
+        unsaid = hit.cause == "MpiDaemonFailed" and (not hit.number or hit.weight <= HINT)
         if unsaid and (log.hosts or hit.quiet >= 3):
             hit.cause, hit.weight = "WorkerLost", LOST
     ended = {hit.cause for hit in weighed if hit.weight >= EXITED}
     told = {(hit.host, hit.rank) for hit in weighed if hit.signal == 15 or hit.code in (15, 143)}
     at_once = facts.seconds is not None and facts.seconds < _AT_ONCE
-    one_began = _blamed(facts)[0] is not None
+    one_began = blamed(facts)[0] is not None
     if ended == {"RankTerminated"} and not one_began and (len(told) > 1 or at_once):
         for hit in weighed:
             if hit.cause == "RankTerminated":
                 hit.cause, hit.rank, hit.host = "LauncherTerminated", None, ""
     return weighed
+
+
+def _of_a_running_rank(hit: Hit) -> bool:
+    """Whether it shows that ranks had started; Hydra ends those of hosts that it has reached."""
+    if hit.by_rank:
+        return "ProgramException" in broader(hit.cause)
+    return hit.rank is not None and hit.cause in _EPILOGUES and hit.cause not in ENDED_BY_MPI
 
 
 def _resolved(hit: Hit) -> Hit:
@@ -206,135 +169,9 @@ def _resolved(hit: Hit) -> Hit:
         hit.cause, hit.weight = "RankExitedNonZero", EXITED
     else:
         hit.cause = BY_SIGNAL.get(number, "RankKilled")
-        hit.weight = KILLED if hit.cause in _ENDED_BY_MPI else SIGNALLED
+        hit.weight = KILLED if hit.cause in ENDED_BY_MPI else SIGNALLED
         hit.signal = number
     return hit
-
-
-# --- proofs --------------------------------------------------------------------------------------
-
-
-def _proofs(facts: Facts) -> Iterator[Hit]:
-    """What Kubernetes and the agent know without reading anybody's words."""
-    for pod in facts.pods:
-        for reason, message in _reasons(pod):
-            if reason in BY_REASON:
-                line = f"{pod.name}: {reason}" + (f": {message}" if message else "")
-                yield Hit(BY_REASON[reason], PROOF, line[: bounds.MESSAGE], host=pod.name)
-    for event in facts.events:
-        cause = BY_REASON.get(event.reason) if event.type == "Warning" else None
-        if "exceeded quota" in event.message[: bounds.MESSAGE]:
-            cause = "QuotaExceeded"
-        if cause is not None:
-            line = f"{event.reason}: {event.message[: bounds.MESSAGE]}"
-            yield Hit(cause, STARTUP, line, host=event.involved_object.name)
-    yield from _verdict(facts)
-    yield from _unanswered(facts)
-    yield from _agent_proofs(facts)
-
-
-def _reasons(pod: Pod) -> Iterator[tuple[str, str]]:
-    """Why a pod was taken away, and why its containers wait or ended."""
-    yield pod.status.reason, ""
-    for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
-        for state in (status.state, status.last_state):
-            if state.terminated is not None:
-                yield state.terminated.reason, ""
-            if state.waiting is not None:
-                yield state.waiting.reason, state.waiting.message
-    taken = pod.condition("DisruptionTarget", "True")
-    if taken is not None:
-        yield taken.reason, taken.message
-
-
-def _verdict(facts: Facts) -> Iterator[Hit]:
-    cause, weight = _BY_VERDICT.get(facts.reason, ("", 0))
-    message = facts.message[: bounds.MESSAGE]
-    gone = _GONE.match(message)
-    if gone is not None and not cause:
-        ended = gone["how"] == "ended with"
-        if not ended:
-            yield Hit("PodDeleted", STARTUP, message, host=gone["host"])
-        elif gone["role"] == "Worker":
-            yield Hit("WorkerLost", _SEEN, message, host=gone["host"])
-    elif cause:
-        if facts.reason in _WAITED:
-            told = (name for words, name in BY_WAITING if words in message)
-            cause, weight = next(((name, PROOF) for name in told), (cause, weight))
-        elif facts.reason == "RankStuck":
-            cause = _of_exit(message.partition(" has failed (")[2]) or cause
-        elif cause == "ProgramNotFound" and facts.exit_code == _NOT_EXECUTABLE:
-            cause = "ProgramNotExecutable"
-        rank, host = _blamed(facts)
-        yield Hit(cause, weight, message, rank=rank, host=host, despite_success=True)
-        yield from _other_ends(facts, cause, weight)
-
-
-def _other_ends(facts: Facts, cause: str, weight: int) -> Iterator[Hit]:
-    """Where two hosts cannot reach each other, either may be at fault."""
-    ends = _ENDS.match(facts.message[: bounds.MESSAGE])
-    for host in ends.groups() if ends is not None else ():
-        yield Hit(cause, weight, facts.message[: bounds.MESSAGE], host=host)
-
-
-def _unanswered(facts: Facts) -> Iterator[Hit]:
-    """A job that came no further than waiting for its workers, and has ended or stands for that."""
-    found = _AWAITED.match(facts.awaited) if facts.reason in _NO_ANSWER else None
-    if found is not None:
-        told = (name for words, name in _BY_SSH.items() if words in found["why"])
-        cause = next(told, "WorkerUnreachable")
-        yield Hit(cause, PROOF + 1, facts.awaited, host=found["host"])
-
-
-def _blamed(facts: Facts) -> tuple[int | None, str]:
-    """Whose fault it was, as the status says: by itself or in its message."""
-    if facts.blamed_rank is not None or facts.blamed_host:
-        return facts.blamed_rank, facts.blamed_host
-    who = _WHO.search(facts.message[: bounds.MESSAGE])
-    return (int(who["rank"]), who["host"].rstrip(".")) if who else (None, "")
-
-
-def _of_exit(text: str) -> str:
-    """The cause of a rank that has called sys.exit, from the agent's words for how; else empty."""
-    if not text.startswith("sys.exit("):
-        return ""
-    given = text.removeprefix("sys.exit(")
-    return "ProgramReportedError" if given.startswith(("'", '"')) else "RankExitedNonZero"
-
-
-def _agent_proofs(facts: Facts) -> Iterator[Hit]:
-    summary = facts.summary
-    first, _ = _blamed(facts)
-    one_began = any(bad.rank == first for bad in summary.bad)
-    for raised in summary.raised:
-        left = _of_exit(raised.what)
-        cause, weight = (left, _SEEN) if left else ("ProgramException", SPECIFIC - 8)
-        yield Hit(cause, weight, raised.what, rank=raised.rank, host=raised.pod)
-    for bad in summary.bad:
-        if bad.oom and bad.signal is not None:
-            cause, weight = "OutOfMemory", PROOF
-        elif bad.signal is not None:
-            cause = BY_SIGNAL.get(bad.signal, "RankKilled")
-            weight = KILLED if cause in _ENDED_BY_MPI else SIGNALLED + 1
-            if cause == "RankTerminated":
-                weight = LOST - 1  # MPI ends ranks by this signal when anything is lost
-        else:
-            cause, weight = "RankExitedNonZero", EXITED + 1
-        if one_began and bad.rank != first and weight != PROOF:
-            weight = FOLLOWS
-        line = f"rank {bad.rank} on {bad.pod}: {_end(bad.signal, bad.status)}"
-        hit = Hit(cause, weight, line, rank=bad.rank, host=bad.pod)
-        hit.signal, hit.code = bad.signal, bad.status
-        yield hit
-    for lost in summary.down:
-        yield Hit("WorkerLost", LOST + 4, f"{lost} does not answer", host=lost)
-    if summary.foreign:
-        yield Hit(
-            "MpiLibraryMismatch",
-            PROOF,
-            "ranks were alone in a world of their own",
-            despite_success=True,
-        )
 
 
 # --- findings ------------------------------------------------------------------------------------
@@ -386,7 +223,7 @@ def _where(
         others = [hit for hit in every if hit.cause != name and _names(hit)]
         told = [hit for hit in others if hit.cause in _EPILOGUES or not hit.number]
         told = told or [hit for hit in others if hit.cause in _OF_CALLS]
-        if name in _ENDED_BY_MPI:  # who ends all for that has only lost the one to blame
+        if name in ENDED_BY_MPI:  # who ends all for that has only lost the one to blame
             told = [hit for hit in told if hit.weight >= HINT or not hit.number]
         ended = min(told, key=_told_first, default=None)
         if ended is not None:
@@ -442,12 +279,12 @@ def _unexplained(log: Log, facts: Facts, hints: Iterable[Hit] = ()) -> Finding:
     """No rule found anything: what the end itself says."""
     name = _by_end(log, facts)
     ranks, hosts = _where(name, list(hints), list(hints), log.hosts)
-    who = _WHO.search(facts.message[: bounds.MESSAGE])
+    who = WHO.search(facts.message[: bounds.MESSAGE])
     if who is not None and not ranks and not hosts:
         ranks, hosts = (int(who["rank"]),), (who["host"].rstrip("."),)
     cause = CATALOGUE[name]
     last = next((line for line in map(_shown, (log.told, *reversed(log.last))) if line), "")
-    means = _end(facts.signal, facts.exit_code) if facts.ended else "it was still running"
+    means = end_text(facts.signal, facts.exit_code) if facts.ended else "it was still running"
     return Finding(
         cause=name,
         confidence="possible" if name != "LauncherKilled" else "likely",
@@ -475,23 +312,3 @@ def _by_end(log: Log, facts: Facts) -> str:
     # Open MPI names whoever failed, and leaves with 1 where it was stopped itself. Hydra says
     # nothing of a rank that left with a code, and leaves with 255.
     return "LauncherTerminated" if facts.exit_code == 1 else "RankExitedNonZero"
-
-
-def _end(signal: int | None, code: int | None) -> str:
-    if signal is None and code is not None and 128 < code < 128 + 65 and code != 255:
-        return f"exit code {code}, which is signal {code - 128} ({_signal_name(code - 128)})"
-    if signal is not None:
-        return f"signal {signal} ({_signal_name(signal)})"
-    return {
-        None: "its end was not seen",
-        126: "exit code 126: the program may not be executed",
-        127: "exit code 127: the program, or a library of it, was not found",
-        255: "exit code 255: mpirun or ssh failed, or a rank left with a code",
-    }.get(code, f"exit code {code}")
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signals.Signals(number).name
-    except ValueError:
-        return "unknown"

@@ -182,6 +182,29 @@ def pod(name: str, **status: object) -> Pod:
     return msgspec.convert({"metadata": {"name": name}, "status": status}, Pod)
 
 
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ('exec: "mpirunn": executable file not found in $PATH: unknown', "ProgramNotFound"),
+        ('exec: "/app/run.sh": permission denied: unknown', "ProgramNotExecutable"),
+        ("exec /app/run: exec format error", "ProgramWrongArchitecture"),
+        ('chdir to cwd ("/work") set in config.json failed: no such file or directory',
+         "WorkingDirectoryMissing"),
+    ],
+)  # fmt: skip
+def test_the_runtime_says_why_a_container_did_not_start(message: str, expected: str) -> None:
+    """Of one that has started, the message is its program's, which can write anything."""
+    message = f"failed to create containerd task: {message}"
+    ended = {"exitCode": 128, "reason": "StartError", "message": message}
+    status = [{"name": "c", "state": {"terminated": ended}}]
+    finding = first("", Facts(exit_code=128, pods=(pod("x-launcher", containerStatuses=status),)))
+    assert (finding.cause, finding.confidence) == (expected, "certain")
+    assert message in finding.line
+    ran = [{"name": "c", "state": {"terminated": {**ended, "reason": "Error"}}}]
+    finding = first("", Facts(exit_code=128, pods=(pod("x-launcher", containerStatuses=ran),)))
+    assert finding.cause == "UnknownFailure"
+
+
 def test_a_container_state_beats_every_guess_from_text() -> None:
     ended = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
     killed = pod("n-b", containerStatuses=[{"name": "c", "state": ended}])

@@ -160,6 +160,16 @@ BY_REASON: Final = {
 }
 """What the reasons of container states, conditions and events prove."""
 
+BY_START: Final = (
+    ("permission denied", "ProgramNotExecutable"),
+    ("is a directory", "ProgramNotExecutable"),
+    ("exec format error", "ProgramWrongArchitecture"),
+    ("chdir to cwd", "WorkingDirectoryMissing"),
+    ("error mounting", "VolumeFailed"),
+    ("nvidia-container-cli", "GpuUnavailable"),
+)
+"""What the runtime's message of a container that did not start proves; else it is `BY_REASON`'s."""
+
 BY_WAITING: Final = (
     ("exceeded quota", "QuotaExceeded"),
     ("quota exceeded", "QuotaExceeded"),
