@@ -15,7 +15,16 @@ _MOST = 2000
 _OF_MPI = re.compile(
     r"\b(?:mpirun|mpiexec|prterun|PRTE|ORTE|Open MPI|Open RTE|PMIx|MPI|your job)\b"
 )
-_NOBODY = "Sorry!  You were supposed to get help about"
+# Texts that explain no failure: Open MPI goes on after them.
+_HARMLESS = (
+    "Sorry!  You were supposed to get help about",
+    "By default, for Open MPI 4.0 and later, infiniband",
+    "There was an error initializing an OpenFabrics device",
+    "No preset parameters were found for the device",
+    "the following supporting CUDA libraries",
+    "Another transport will be used instead",
+    "PMIx was unable to find a usable compression library",
+)
 
 
 class HelpTexts:
@@ -41,6 +50,10 @@ class HelpTexts:
         text = " ".join(filter(None, lines))[:_MOST]
         # A rule after nothing opens, one after a text closes.
         self._lines = [] if rule and not text else None
-        if not self.first and _OF_MPI.search(text) and _NOBODY not in text:
+        if not self.first and _OF_MPI.search(text) and not _is_harmless(text):
             self.first = text
         return text
+
+
+def _is_harmless(text: str) -> bool:
+    return any(words in text for words in _HARMLESS)

@@ -30,3 +30,9 @@ def test_a_written_output_is_explained(name: str) -> None:
 
 def test_every_written_output_has_a_label() -> None:
     assert {path.name for path in WRITTEN.glob("*.txt")} == set(LABELS)
+
+
+def test_what_open_mpi_says_of_every_host_is_not_shown_as_the_reason() -> None:
+    name = "unexplained-after-openib.txt"
+    one = diagnose.sample(WRITTEN / name, LABELS[name])
+    assert diagnose.found(one)[0].line == "the mesh has no cells"

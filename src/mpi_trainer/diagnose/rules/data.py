@@ -194,6 +194,8 @@ RULES: Final = (
         "Nan or Inf",
         "NaN or Inf",
         "NaN or infinity",
+        "found NaN in",
+        "found Inf in",
         "infs or NaNs",
         "Tensor had NaN values",
         "Tensor had Inf",

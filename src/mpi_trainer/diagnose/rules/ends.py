@@ -13,6 +13,7 @@ from mpi_trainer.diagnose.rules.model import (
     HINT,
     HOST,
     MPI_ERROR,
+    RANK,
     SIGNALLED,
     SPECIFIC,
     STARTUP,
@@ -297,6 +298,13 @@ RULES: Final = (
         "srun: error:",
         rf"srun: error: {HOST}: tasks? \d[-\d,]{{0,80}}: Exited with exit code (?P<code>\d{{1,3}})",
         ("srun: error: n1: task 1: Exited with exit code 1",),
+    ),
+    Rule(
+        BAD_TERMINATION,
+        SIGNALLED - 1,
+        "died from signal",
+        rf"^{HOST}: rank {RANK} died from signal (?P<signal>\d{{1,2}})",
+        ("n1.cm.example.org: rank 27421 died from signal 6",),
     ),
     # --- limits of time
     *said(

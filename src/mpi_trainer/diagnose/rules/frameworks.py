@@ -132,6 +132,7 @@ RULES: Final = (
         "RendezvousClosedError",
         "NoValidAddressesFound",
         "unable to connect to any of the following addresses",
+        "Please check connectivity between servers.",
     ),
     Rule(
         "RendezvousFailed",

@@ -74,8 +74,16 @@ RULES: Final = (
         (
             "Abort(42) on node 1 (rank 1 in comm 0): application called MPI_Abort(MPI_COMM_WORLD, "
             "42) - process 1",
-            "application called MPI_Abort(MPI_COMM_WORLD, 1) - process 0",
         ),
+        despite_success=True,
+    ),
+    Rule(
+        "MpiAbort",
+        ABORTED,
+        "application called MPI_Abort(MPI_COMM_WORLD, ",
+        r"^application called MPI_Abort\(MPI_COMM_WORLD, (?P<code>-?\d{1,10})\) - process "
+        rf"{RANK}$",
+        ("application called MPI_Abort(MPI_COMM_WORLD, 1) - process 2",),
         despite_success=True,
     ),
     # Codes that MPICH makes itself, of an error in one of its calls, are large.
@@ -120,8 +128,13 @@ RULES: Final = (
         "MpiError",
         MPI_ERROR - 1,
         "Fatal error in ",
+        rf"(?:^MPICH ERROR \[Rank {RANK}\] (?:\[[^\]]{{1,80}}\] ){{2}}\[{HOST}\] - .{{1,80}})?"
         r"Fatal error in (?:P?MPI_|internal_|PMPI_)(?!Init|Finalize)\w{1,60}: ",
-        ("Fatal error in PMPI_Recv: Message truncated, error stack:",),
+        (
+            "Fatal error in PMPI_Recv: Message truncated, error stack:",
+            "MPICH ERROR [Rank 7] [job id 4.0] [Thu Aug 14 08:27:11 2025] [n1] - Abort(26) (rank 7 "
+            "in comm 0): Fatal error in PMPI_Allreduce: Other MPI error, error stack:",
+        ),
         despite_success=True,
     ),
     Rule(

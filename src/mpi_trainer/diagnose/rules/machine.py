@@ -406,13 +406,17 @@ RULES: Final = (
         r"Cannot send|Stale|Remote I/O)",
         ("OSError: [Errno 116] Stale file handle: '/data/x'",),
     ),
+    # Networks of MPI say the same of a peer that is gone.
+    *(
+        Rule("StorageFailed", SPECIFIC - 2, text, examples=(text,), unless=("OFI", "UCX", "MPID_"))
+        for text in ("Input/output error", "Transport endpoint is not connected")
+    ),
+    *said("StorageFailed", SPECIFIC + 1, "unable to lock file"),
     *said(
         "StorageFailed",
         SPECIFIC - 2,
-        "Input/output error",
         "Stale file handle",
         "Stale NFS file handle",
-        "Transport endpoint is not connected",
         "Bus error (nonexistent physical address, file",
         "structure needs cleaning",
     ),
