@@ -20,7 +20,15 @@ from mpi_trainer.diagnose.help_texts import RULE as DASHES
 from mpi_trainer.diagnose.help_texts import HelpTexts
 from mpi_trainer.diagnose.rank_hosts import RankHosts
 from mpi_trainer.diagnose.rules import DETAILS, NOISE, RULES
-from mpi_trainer.diagnose.rules.model import EXCEPTION, EXITED, FOLLOWS, WARNED, Detail, Rule
+from mpi_trainer.diagnose.rules.model import (
+    EXCEPTION,
+    EXITED,
+    FOLLOWS,
+    STARTUP,
+    WARNED,
+    Detail,
+    Rule,
+)
 from mpi_trainer.layout.mpi import RANK_MARK
 
 LONGEST: Final = 2000
@@ -50,6 +58,16 @@ _MARK = re.compile(
     r"\[pod/[^\]\s]{1,400}\] ){1,3}"
 )
 _EXCEPTION = re.compile(r"(?P<type>[A-Za-z_][\w.<>]{0,200})(?:: (?P<what>\S.*)|:?$)")
+# What logging libraries call less than an error; Google's and torch's have one letter for it.
+_LEVEL = re.compile(
+    r"(?:^|[\s\[|:])(?:DEBUG|INFO|NOTICE|WARN|WARNING)[\s\]|:]|^\[[WI](?:\d{4})? |"
+    r": [WI] (?:tensorflow|external)/|<(?:debug|info|warn)> "
+)
+_BEGINNING = 160  # characters in which a level stands
+_OF_TOOL = re.compile(
+    r"(?:cat|chmod|chown|cp|curl|getent|groups|id|ls|mkdir|mv|nc|ncat|nslookup|ping|rm|telnet|touch|"
+    r"wget): "
+)
 _SUFFIXES = ("Error", "Exception", "Interrupt", "Exit", "Failure", "Fault", "Timeout", "NotFound")
 _LONGEST_RANK = 7  # digits
 _BY_HYDRA = ("[mpiexec@", "[proxy:")
@@ -179,8 +197,7 @@ class LogReader:
         for one in _candidates(words):
             hit = _matched(one, line)
             if hit is not None:
-                if hit.weight > FOLLOWS and any(text in line for text in WARNED):
-                    hit.weight = FOLLOWS
+                hit.weight = min(hit.weight, _most(line, hit.weight))
                 self._keep(hit, None if one.rule.of_others else rank)
                 found = True
         after_frame = self._frame == self._number - 1
@@ -267,6 +284,20 @@ def _completed(hit: Hit, found: re.Match[str], line: str) -> bool:
     if new and line:
         hit.line = f"{hit.line}\n{line}"
     return new
+
+
+def _most(line: str, weight: int) -> int:
+    """What a line's hit weighs at most: a program goes on after its warnings, and a script after
+    the errors of its tools, but not where it ends. What keeps mpirun from starting is no less for
+    being called a warning, nor is what NCCL and UCX, which have no other word, call one."""
+    if FOLLOWS < weight < STARTUP - 3:
+        if any(text in line for text in WARNED):
+            return FOLLOWS
+        if _LEVEL.search(line, 0, _BEGINNING) and "NCCL WARN" not in line and "UCX " not in line:
+            return FOLLOWS
+        if _OF_TOOL.match(line):
+            return EXCEPTION - 6
+    return weight
 
 
 def _raised(line: str, tracebacks: int, after_frame: bool) -> Hit | None:

@@ -6,6 +6,7 @@ from typing import Final
 
 from mpi_trainer.diagnose.rules.model import (
     BAD_TERMINATION,
+    EXCEPTION,
     EXITED,
     FOLLOWS,
     HINT,
@@ -81,7 +82,7 @@ RULES: Final = (
     # The first rank writes it of those that have not come; lines below it name them.
     Rule(
         "CollectiveTimeout",
-        SPECIFIC - 5,
+        EXCEPTION - 1,
         "submitted to be reduced, gathered or broadcasted by subset of ranks",
         examples=(
             "One or more tensors were submitted to be reduced, gathered or broadcasted by subset "

@@ -170,6 +170,7 @@ RULES: Final = (
             "sh: 1: /app/run: Permission denied",
             "/app/start: 3: exec: /app/solver: Permission denied",
         ),
+        unless=("/.bash", "/.profile"),
     ),
     Rule(
         "ProgramNotFound",
