@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -49,6 +49,7 @@ WITHOUT_EFFECT = (
 _SWITCHES = ("alsologtostderr", "logtostderr", "add_dir_header", "one_output")
 _TRUE = ("true", "on", "yes", "1")
 _FALSE = ("false", "off", "no", "0")
+_LAST_PORT = 65535
 
 
 class Flags(msgspec.Struct, frozen=True):
@@ -81,17 +82,28 @@ class Flags(msgspec.Struct, frozen=True):
 
 
 def parse(arguments: Sequence[str]) -> Flags:
-    given = _parser().parse_args([_doubled(a) for a in arguments])
+    parser = _parser()
+    given = parser.parse_args([_doubled(a) for a in arguments])
     ignored = [n for n in WITHOUT_EFFECT if getattr(given, n.replace("-", "_")) is not None]
     metrics_port = given.metrics_port or given.monitoring_port
     secure_port = (metrics_port or metrics_server.PORT) if given.secure_metrics else 0
     ports = [given.health_port, 0 if secure_port else metrics_port]
+    status_port = given.status_port if given.trainjobs else 0
+    lease = (given.lease_duration, given.renew_deadline, given.retry_period)
+    if not lease[0] > lease[1] > lease[2] > 0:
+        parser.error(
+            "--lease-duration must be longer than --renew-deadline, and that longer than "
+            "--retry-period"
+        )
+    for port in (secure_port, status_port):
+        if port and (port in ports or secure_port == status_port):
+            parser.error(f"port {port} can be used once: give another one for each of them")
     return Flags(
         namespaces=_listed(given.namespaces),
         kubeconfig=given.kubeconfig,
         context=given.context,
         lock_namespace=given.lock_namespace,
-        lease=(given.lease_duration, given.renew_deadline, given.retry_period),
+        lease=lease,
         leader_elect=given.leader_elect,
         cluster_domain=given.cluster_domain,
         workers=given.workers,
@@ -107,7 +119,7 @@ def parse(arguments: Sequence[str]) -> Flags:
         log_level=given.log_level,
         beside_upstream=given.beside_upstream,
         trainjobs=given.trainjobs,
-        status_port=given.status_port if given.trainjobs else 0,
+        status_port=status_port,
         status_service=given.status_service,
         runtimes=_listed(given.trainjob_runtimes),
         release=given.release,
@@ -157,24 +169,24 @@ def _where(top: argparse.ArgumentParser) -> None:
 def _how(top: argparse.ArgumentParser) -> None:
     add = top.add_argument
     add("--cluster-domain", default="", metavar="DOMAIN", help="in hostfiles, e.g. cluster.local")
-    add("--workers", type=int, default=64, metavar="N",
+    add("--workers", type=_at_least(1), default=64, metavar="N",
         help="jobs looked at at once, of one namespace half as many (64)")  # fmt: skip
-    add("--health-port", type=int, default=8080, metavar="PORT", help="probes, metrics; 0: none")
-    add("--metrics-port", type=int, default=0, metavar="PORT", help="another port for metrics")
-    add("--monitoring-port", type=int, default=0, metavar="PORT", help="the same")
+    add("--health-port", type=_port, default=8080, metavar="PORT", help="probes, metrics; 0: none")
+    add("--metrics-port", type=_port, default=0, metavar="PORT", help="another port for metrics")
+    add("--monitoring-port", type=_port, default=0, metavar="PORT", help="the same")
     add("--secure-metrics", type=_switch, nargs="?", const=True, default=False,
         help="metrics on their port (8443) only, by TLS, to whom the cluster lets "
         "get /metrics (off)")  # fmt: skip
     add("--metrics-cert-dir", default="", metavar="FOLDER",
         help="tls.crt and tls.key for them; else made at start")  # fmt: skip
-    add("--status-port", type=int, default=0, metavar="PORT",
+    add("--status-port", type=_port, default=0, metavar="PORT",
         help="where training programs tell their progress, by TLS; every pod of a TrainJob is told "
         "how (0: nowhere)")  # fmt: skip
     add("--status-service", default="mpi-trainer-status", metavar="NAME",
         help="the Service in front of that port, in the lock namespace")  # fmt: skip
     add("--gang-scheduling", default="", metavar="NAME",
         help="of MPIJobs: volcano, or the name of a scheduler with coscheduling")  # fmt: skip
-    add("--schedule-timeout-default", type=int, default=300, metavar="S",
+    add("--schedule-timeout-default", type=_at_least(0), default=300, metavar="S",
         help="for jobs without scheduleTimeoutSeconds (300); 0: none")  # fmt: skip
     add("--agent-scripts-keep", type=_seconds, default=600.0, metavar="S",
         help="in a namespace without running jobs (600)")  # fmt: skip
@@ -210,6 +222,21 @@ def _switch(text: str) -> bool:
     if text.lower() in _FALSE:
         return False
     raise argparse.ArgumentTypeError(f"{text!r} is neither on nor off")
+
+
+def _at_least(least: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least {least}")
+        return int(text)
+
+    return number
+
+
+def _port(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,5}", text) or int(text) > _LAST_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port; write 0 for none, or up to 65535")
+    return int(text)
 
 
 def _seconds(text: str) -> float:

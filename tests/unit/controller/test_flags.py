@@ -55,7 +55,12 @@ def test_switches_take_words() -> None:
     assert parse([]).schedule_timeout == 300
 
 
-@pytest.mark.parametrize("wrong", ["--log-tail=perhaps", "--lease-duration=soon", "--nonsense"])
+@pytest.mark.parametrize(
+    "wrong",
+    ["--log-tail=perhaps", "--lease-duration=soon", "--nonsense", "--workers=0", "--workers=-1",
+     "--health-port=-1", "--metrics-port=65536", "--status-port=x", "--schedule-timeout-default=-5",
+     "--retry-period=0", "--renew-deadline=20", "--lease-duration=1"],
+)  # fmt: skip
 def test_nonsense_is_refused(wrong: str) -> None:
     with pytest.raises(SystemExit):
         parse([wrong])
@@ -73,3 +78,26 @@ def test_addresses_that_are_none_end_the_start(capsys: pytest.CaptureFixture[str
     with pytest.raises(SystemExit):
         parse(["--network-egress-default=10.0.0.1"])
     assert "must be all, none, cluster, or ranges" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("--secure-metrics", "--metrics-port=8080"),
+        ("--secure-metrics", "--health-port=8443"),
+        ("--status-port=8080",),
+        ("--secure-metrics", "--status-port=8443"),
+    ],
+)
+def test_two_servers_do_not_share_a_port(
+    given: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        parse(given)
+    assert "can be used once" in capsys.readouterr().err
+
+
+def test_probes_and_open_metrics_may_share_a_port() -> None:
+    assert parse(["--metrics-port=8080"]).ports == (8080,)
+    assert parse(["--status-port=8080", "--trainjobs=off"]).status_port == 0
+    assert parse(["--secure-metrics", "--status-port=9443"]).secure_metrics == 8443
