@@ -393,6 +393,7 @@ PATTERNS = {
     "diagnose.cause": "cause.findings of a status",
     "diagnose.log_reader": "log_reader.feed",
     "diagnose.rank_hosts": "log_reader.feed",
+    "diagnose.proofs": "cause.findings of a status",
     "diagnose.pod_waiting": "pod_waiting.cause of a scheduler's words",
     "diagnose.rank_lines": "what clients read of their own jobs",
     "diagnose.readings": "log_progress.read",

@@ -75,7 +75,9 @@ _WAITING = "mpi-agent: waiting for "
 _TRACEBACK = "Traceback (most recent call last)"
 _TRACEBACK_LINES = 400
 _DETAIL_LINES = 40
-_FINISHED_QUIETLY = ("Warning", "Interrupt")
+# The last says no more than that there are others, which follow.
+_FINISHED_QUIETLY = ("Warning", "Interrupt", "ExceptionGroup")
+_IN_GROUP = re.compile(r"^ {2,40}\| ")
 
 
 class _Compiled(msgspec.Struct, frozen=True):
@@ -151,6 +153,8 @@ class LogReader:
             self._tracebacks += 1
             self._traceback_end = self._number + _TRACEBACK_LINES
             return
+        if self._tracebacks:
+            line = _IN_GROUP.sub("", line)
         if self._tracebacks and line.startswith(("    ", '  File "')):
             self._frame = self._number
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mpi_trainer.diagnose.rules.model import PROOF, STARTUP, Cause, Detail, Rule, said
+from mpi_trainer.diagnose.rules.model import HOST, PROOF, STARTUP, Cause, Detail, Rule, said
 
 CAUSES: Final = (
     Cause(
@@ -122,6 +122,14 @@ RULES: Final = (
         "EvictionByEvictionAPI",
         "DeletionByTaintManager",
         "TerminationByKubelet",
+    ),
+    # What kubectl says where it takes the place of ssh.
+    Rule(
+        "PodDeleted",
+        STARTUP,
+        "Error from server (NotFound): pods",
+        rf'^Error from server \(NotFound\): pods "{HOST}" not found',
+        ('Error from server (NotFound): pods "train-worker-0" not found',),
     ),
     *said("Preempted", PROOF + 1, "PreemptionByScheduler", "Preempted in order to admit"),
     *said("NodeLost", PROOF, "NodeNotReady", "NodeLost", "Node is not ready", "NodeShutdown"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mpi_trainer.diagnose.rules.model import STARTUP, Cause, Detail, Rule, said
+from mpi_trainer.diagnose.rules.model import HOST, STARTUP, Cause, Detail, Rule, said
 
 _MPIRUN = r"(?:mpirun|mpiexec|prterun|orterun)[\w.]{0,20}"
 _HYDRA = r"^\[(?:mpiexec@|proxy:[\d:]{1,20}@)[^\]]{1,253}\] "
@@ -281,6 +281,10 @@ RULES: Final = (
     ),
 )
 
-DETAILS: Final[tuple[Detail, ...]] = ()
+DETAILS: Final = (
+    Detail(
+        "BindingImpossible", "Node: ", rf"^\s{{1,8}}Node:\s{{1,16}}{HOST}$", "   Node:        n1"
+    ),
+)
 BOILERPLATE: Final[tuple[str, ...]] = ()
 NOISE: Final[tuple[str, ...]] = ()
