@@ -99,9 +99,8 @@ def from_v1alpha1(data: Mapping[str, Any]) -> Made:
         LAUNCHER: {"replicas": 1, "template": launcher},
         WORKER: {"replicas": workers.count, "template": worker},
     }
-    path: Path = ("spec", "template")
     told = (*_fields(given), *legacy_alpha.reports(given, workers))
-    return spec, (), (*told, *legacy_pods.worker_reports(job.template, path))
+    return spec, (), (*told, legacy_pods.ssh_report(("spec", "template")))
 
 
 def _spec(given: Mapping[str, Any]) -> Object:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from mpi_trainer.api.kinds.mpijob import to_wire
 from mpi_trainer.api.yaml import load
 from mpi_trainer.migrate.legacy import to_v2beta1
+from mpi_trainer.migrate.legacy_pods import sleeps
 from mpi_trainer.migrate.report import UNKNOWN
 from tests.unit.migrate.cases import base, mpijobs, without_workers
 
@@ -97,7 +99,19 @@ def test_a_worker_that_only_slept_runs_an_ssh_server() -> None:
     assert worker["restartPolicy"] == "OnFailure"
 
 
-@pytest.mark.parametrize("command", [["sh", "-c", "sleep 365d"], ["tail", "-f"]])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["sh", "-c", "sleep 365d"],
+        ["tail", "-f"],
+        ["tail", "-f", "/dev/null"],
+        ["/bin/sh", "-c", "tail -f /dev/null"],
+        ["/bin/bash", "-lc", "while true; do sleep 30; done;"],
+        ["/bin/bash", "-c", "--", "while :; do sleep 30; done"],
+        ["bash", "-c", "trap : TERM INT; sleep infinity & wait"],
+        ["bash", "-c", "exec sleep inf\n"],
+    ],
+)
 def test_a_worker_may_sleep_in_other_words(command: list[str]) -> None:
     job = copy.deepcopy(V1)
     worker = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
@@ -106,12 +120,45 @@ def test_a_worker_may_sleep_in_other_words(command: list[str]) -> None:
     assert "command" not in made["containers"][0]
 
 
-def test_a_worker_that_does_something_keeps_its_command() -> None:
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["/start.sh", "sleep"],
+        ["sh", "-c", "service ssh start; sleep infinity"],
+        ["sh", "-c", "/usr/sbin/sshd & sleep infinity"],
+        ["sh", "-c", "sleep 5 | /usr/sbin/sshd"],
+        ["sh", "-c", "sleep $(/start.sh)"],
+        ["sleep"],
+    ],
+)
+def test_a_worker_that_does_something_keeps_its_command(command: list[str]) -> None:
     job = copy.deepcopy(V1)
     worker = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
-    worker["command"] = ["/start.sh", "sleep"]
+    worker["command"] = command
     made = converted(job)["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
-    assert made["containers"][0]["command"] == ["/start.sh", "sleep"]
+    assert made["containers"][0]["command"] == command
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [(["/start.sh"], True), (["/usr/sbin/sshd", "-De"], False), (["sleep", "inf"], False)],
+)
+def test_a_kept_command_that_starts_no_ssh_server_is_told(command: list[str], told: bool) -> None:
+    job = copy.deepcopy(V1)
+    worker = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
+    worker["command"] = command
+    assert any("start sshd" in one.remedy for one in to_v2beta1(job).fields) is told
+
+
+def test_of_a_v1alpha1_worker_no_command_is_told_for_it_never_had_one() -> None:
+    assert not any("sshd in it" in one.remedy for one in to_v2beta1(ALPHA).fields)
+
+
+def test_a_script_of_very_many_words_is_read_in_linear_time() -> None:
+    """An API server waits for this answer."""
+    began = time.process_time()
+    assert not sleeps({"command": ["sh", "-c", "do " * 300_000 + "; " * 300_000]})
+    assert time.process_time() - began < 5
 
 
 def test_what_is_said_twice_counts_as_the_run_policy_says_it() -> None:
