@@ -66,6 +66,9 @@ def _note(field: str) -> Callable[[click.Context, click.Parameter, str | None], 
     return note
 
 
+note_namespace = _note("namespace")
+
+
 def _options(*, hidden: bool) -> list[Callable[[F], F]]:
     shared: dict[str, Any] = {"expose_value": False, "is_eager": True, "hidden": hidden}
     return [
@@ -84,7 +87,7 @@ def _options(*, hidden: bool) -> list[Callable[[F], F]]:
 def root_options(function: F) -> F:
     """The options as they stand before the verb, with the namespace."""
     both = click.option(
-        "-n", "--namespace", callback=_note("namespace"), expose_value=False, is_eager=True,
+        "-n", "--namespace", callback=note_namespace, expose_value=False, is_eager=True,
         help="Namespace of the jobs.  [default: the context's, or `default`]",
     )  # fmt: skip
     for option in reversed([both, *_options(hidden=False)]):
@@ -150,10 +153,17 @@ def _loaded_config(target: Target) -> Config:
 
 def namespace_callback(ctx: click.Context, param: click.Parameter, value: str | None) -> str:
     """The namespace that a verb works in: its own option, the root's, the context's."""
-    if value:
-        ctx.meta[_KEY] = current_target(ctx)._replace(namespace=value)
+    note_namespace(ctx, param, value)
     target = current_target(ctx)
-    if target.namespace or not on_cluster(target) or ctx.resilient_parsing:
+    if ctx.resilient_parsing:
+        return target.namespace or DEFAULT_NAMESPACE
+    return working_namespace(target)
+
+
+def working_namespace(target: Target | None = None) -> str:
+    """For a verb that needs a cluster for some of its work only; ConfigError where none is set."""
+    target = current_target() if target is None else target
+    if target.namespace or not on_cluster(target):
         return target.namespace or DEFAULT_NAMESPACE
     return cluster_config(target).namespace
 

@@ -53,6 +53,16 @@ def test_objects_go_to_stdout_and_the_report_to_stderr(job: Path) -> None:
     assert "to do: " in ended.stderr
 
 
+@pytest.mark.parametrize("verb", ["migrate", "validate"])
+def test_a_file_is_read_where_no_cluster_can_be(
+    verb: str, job: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A KUBECONFIG that names nothing, as in a CI job, says nothing of files."""
+    monkeypatch.setenv("KUBECONFIG", "/nowhere/config")
+    ended = CliRunner().invoke(odh, [verb, "-f", str(job)], standalone_mode=False)
+    assert (ended.exception, ended.return_value) == (None, 0)
+
+
 def test_what_comes_out_is_a_sound_job_file(job: Path, tmp_path: Path) -> None:
     path = tmp_path / "new.yaml"
     path.write_text(run("-f", str(job)).stdout)

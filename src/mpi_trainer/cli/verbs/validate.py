@@ -45,13 +45,13 @@ class FileReport(msgspec.Struct, frozen=True):
 @click.command()
 @click.option("-f", "--file", "paths", multiple=True, required=True, help="A file; `-`: stdin.")
 @click.option("--server", is_flag=True, help="Ask the cluster too, by a dry run.")
-@options.namespace
+@options.noted_namespace
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
-def command(paths: tuple[str, ...], server: bool, namespace: str, output: str) -> int:
+def command(paths: tuple[str, ...], server: bool, output: str) -> int:
     """Check job files without running anything."""
     cluster = context.cluster(single=True) if server else None
     given = _given(paths)
-    reports = [_report(path, given, cluster, namespace) for path in paths]
+    reports = [_report(path, given, cluster) for path in paths]
     if output == "json":
         click.echo(json.dumps(msgspec.to_builtins(reports), indent=2))
     else:
@@ -70,9 +70,7 @@ def _given(paths: tuple[str, ...]) -> tuple[Runtime, ...]:
     return tuple(found)
 
 
-def _report(
-    path: str, given: tuple[Runtime, ...], cluster: ClusterBackend | None, namespace: str
-) -> FileReport:
+def _report(path: str, given: tuple[Runtime, ...], cluster: ClusterBackend | None) -> FileReport:
     ours = (shipped_runtimes.runtime(name) for name in shipped_runtimes.names())
     known = (*given, *(one for one in ours if one is not None))
     try:
@@ -97,6 +95,7 @@ def _report(
     if cluster is None:
         return report
     refused: list[str] = []
+    namespace = context.working_namespace()
     brought = [j for j in file.train_jobs if any(serves(r, j) for r in (*file.runtimes, *given))]
     asked: list[MPIJob | TrainJob] = [*file.jobs, *file.train_jobs]
     for job in (one for one in asked if one not in brought):

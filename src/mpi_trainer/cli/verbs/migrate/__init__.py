@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from mpi_trainer.cli import context
 from mpi_trainer.cli.lazy import LazyGroup
 from mpi_trainer.cli.main import USAGE
 from mpi_trainer.cli.output import terminal
@@ -59,7 +60,7 @@ class _Verbs(LazyGroup):
     default="yaml",
     help="What goes to stdout: the objects, or as JSON the report too.",
 )
-@options.namespace
+@options.noted_namespace
 @click.pass_context
 def command(  # noqa: PLR0913 - the options of the command
     ctx: click.Context,
@@ -72,7 +73,6 @@ def command(  # noqa: PLR0913 - the options of the command
     check: bool,
     instances: str | None,
     output: str,
-    namespace: str,
 ) -> int:
     """Convert job files of other APIs and services, with a report of every field.
 
@@ -95,7 +95,7 @@ def command(  # noqa: PLR0913 - the options of the command
     found, unread = files.migrated(paths, to, instances, folder)
     made = tuple(job for job in found.jobs if not job.errors)
     whole = not unread and found.sound
-    results: Checked = checked(made, namespace) if check else {}
+    results: Checked = checked(made, context.working_namespace()) if check else {}
     failed = not whole or any(one.refusals for one in results.values())
     if output == "json":
         click.echo(shown.as_json(found, unread, results, whole=keep_going or not failed))

@@ -168,6 +168,15 @@ def namespace(function: F) -> F:
     return context.target_options(option(function))
 
 
+def noted_namespace(function: F) -> F:
+    """-n for a verb that mostly asks no cluster: `context.working_namespace` says which it is."""
+    option = click.option(
+        "-n", "--namespace", callback=context.note_namespace, expose_value=False,
+        help="Namespace of the job.  [default: the context's, or `default`]",
+    )  # fmt: skip
+    return context.target_options(option(function))
+
+
 every_namespace = click.option(
     "-A", "--all-namespaces", "everywhere", is_flag=True, help="Jobs of every namespace."
 )
