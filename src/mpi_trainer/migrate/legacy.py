@@ -20,12 +20,14 @@ from mpi_trainer.api.kinds.mpijob import LAUNCHER, WORKER, ReplicaSpec
 from mpi_trainer.api.validation import size
 from mpi_trainer.api.yaml import load
 from mpi_trainer.api.yaml.decode import decode
-from mpi_trainer.migrate import legacy_alpha, legacy_pods
+from mpi_trainer.migrate import legacy_alpha, legacy_pods, mentions
 from mpi_trainer.migrate.legacy_kinds import V1ALPHA1, V1Alpha1Job, V1Job
 from mpi_trainer.migrate.report import (
     CARRIED,
     CHANGED,
     LOST,
+    TIED,
+    TIES,
     Converted,
     FieldReport,
     Object,
@@ -100,7 +102,9 @@ def from_v1alpha1(data: Mapping[str, Any]) -> Made:
         WORKER: {"replicas": workers.count, "template": worker},
     }
     told = (*_fields(given), *legacy_alpha.reports(given, workers))
-    return spec, (), (*told, legacy_pods.ssh_report(("spec", "template")))
+    path: Path = ("spec", "template")
+    mentioned = mentions.old_labels(job.template, path)
+    return spec, (), (*told, legacy_pods.ssh_report(path), *mentioned)
 
 
 def _spec(given: Mapping[str, Any]) -> Object:
@@ -149,6 +153,8 @@ def _common(data: Mapping[str, Any]) -> Iterator[FieldReport]:
                 yield FieldReport((*path, name), fate, "metadata.annotations", note)
         elif key in kept:
             yield FieldReport(path, CARRIED, f"metadata.{key}")
+        elif key in TIES and value:
+            yield FieldReport(path, LOST, "", *TIED)
         elif value not in (None, "", [], {}, 0) and key in _SERVERS:
             yield FieldReport(path, LOST, note="the API server writes it")
     if data.get("status"):
@@ -197,3 +203,4 @@ def _roles(roles: Mapping[str, ReplicaSpec], raw: Mapping[str, Any]) -> Iterator
         if raw[role].get("template"):
             about = legacy_pods.launcher_reports if role == LAUNCHER else legacy_pods.worker_reports
             yield from about(one.template, (*path, "template"))
+            yield from mentions.old_labels(one.template, (*path, "template"))

@@ -24,6 +24,10 @@ UNKNOWN = "this field has no counterpart that is known here"
 MOST_UNKNOWN = bounds.ERRORS
 """fields without a counterpart that are told of one job; the others are counted"""
 
+TIES = ("ownerReferences", "finalizers")
+TIED = "it ties the old object to others", "have whoever made the old object make the new one"
+"""what is said of metadata in `TIES`: note and remedy"""
+
 Object = dict[str, Any]
 
 

@@ -22,9 +22,19 @@ from mpi_trainer.api.kinds.annotations import (
     ours,
 )
 from mpi_trainer.api.kinds.labels import LABEL_QUEUE
+from mpi_trainer.api.kinds.managers import MULTIKUEUE
 from mpi_trainer.api.kinds.mpijob import LAUNCHER, OPEN_MPI, WORKER, MPIJob
-from mpi_trainer.migrate import containers
-from mpi_trainer.migrate.report import CARRIED, CHANGED, LOST, Fate, FieldReport, Object
+from mpi_trainer.migrate import containers, mentions
+from mpi_trainer.migrate.report import (
+    CARRIED,
+    CHANGED,
+    LOST,
+    TIED,
+    TIES,
+    Fate,
+    FieldReport,
+    Object,
+)
 
 _POLICY: Path = ("spec", "runPolicy")
 _SCHEDULING: Path = (*_POLICY, "schedulingPolicy")
@@ -69,7 +79,7 @@ def reports(job: MPIJob, data: Mapping[str, Any]) -> Iterator[FieldReport]:
             yield FieldReport((*_SCHEDULING, field), *_of_scheduling(job, field))
     for role in (LAUNCHER, WORKER):
         yield from _replica(job, role, (given.get("mpiReplicaSpecs") or {}).get(role) or {})
-    yield from _mentioned(job)
+    yield from mentions.reports(job)
 
 
 _SPEC: Mapping[str, Told] = {
@@ -92,9 +102,8 @@ def _metadata(job: MPIJob, data: Mapping[str, Any]) -> Iterator[FieldReport]:
             yield FieldReport(path, CARRIED, f"TrainJob metadata.{key}", note)
         elif key in ("namespace", "labels"):
             yield FieldReport(path, CARRIED, f"TrainJob metadata.{key}")
-        elif key in ("ownerReferences", "finalizers"):
-            remedy = "have whoever made the MPIJob make the TrainJob"
-            yield FieldReport(path, LOST, note="it ties the old object to others", remedy=remedy)
+        elif key in TIES and value:
+            yield FieldReport(path, LOST, "", *TIED)
         elif value not in (None, "", [], {}, 0):
             yield FieldReport(path, LOST, note=_OF_SERVER)
 
@@ -143,6 +152,8 @@ def _of_policy(job: MPIJob, field: str) -> Told:
             to = f"TrainJob metadata.annotations[{CLEAN}]"
             return CARRIED, to, "read by this controller only", ""
         return (CHANGED if remedy else CARRIED), "", note, remedy
+    if field == "managedBy" and policy.managed_by == MULTIKUEUE:
+        return CARRIED, "TrainJob spec.managedBy", "", ""
     if field == "managedBy":
         note = "the TrainJob controller's name, which is the default"
         return CHANGED, "TrainJob spec.managedBy", note, ""
@@ -189,7 +200,7 @@ def _of_scheduling(job: MPIJob, field: str) -> Told:
 
 def _replica(job: MPIJob, role: str, given: Mapping[str, Any]) -> Iterator[FieldReport]:
     path: Path = ("spec", "mpiReplicaSpecs", role)
-    name = {LAUNCHER: "launcher", WORKER: "node"}[role]
+    name = mentions.NAMES[role]
     if given.get("replicas") is not None:
         yield FieldReport((*path, "replicas"), *_replicas(job, role))
     if given.get("restartPolicy") is not None:
@@ -211,18 +222,3 @@ def _replicas(job: MPIJob, role: str) -> Told:
     as_worker = job.spec.run_launcher_as_worker
     note = "with the launcher, which runs ranks too" if as_worker else ""
     return (CHANGED if as_worker else CARRIED), "TrainJob spec.trainer.numNodes", note, ""
-
-
-def _mentioned(job: MPIJob) -> Iterator[FieldReport]:
-    """What a command says of files and hosts that are not there, or are called otherwise."""
-    main = job.launcher.template.view.spec.containers[0]
-    said = " ".join((*main.command, *main.args, *(one.value or "" for one in main.env)))
-    path: Path = ("spec", "mpiReplicaSpecs", LAUNCHER, "template", "spec", "containers", 0)
-    if "discover_hosts" in said:
-        remedy = "read /etc/mpi/hostfile; a TrainJob's nodes do not change while it runs"
-        note = "it names discover_hosts.sh, which a TrainJob does not have"
-        yield FieldReport((*path, "command"), CHANGED, "TrainJob spec.trainer", note, remedy)
-    if job.name and (f"{job.name}-worker-" in said or f"{job.name}-launcher" in said):
-        remedy = f"name {job.name}-node-0-0 and {job.name}-launcher-0-0, or read /etc/mpi/hostfile"
-        note = "it names a pod, and pods are called otherwise"
-        yield FieldReport((*path, "args"), CHANGED, "TrainJob spec.trainer", note, remedy)

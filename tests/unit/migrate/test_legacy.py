@@ -154,6 +154,25 @@ def test_of_a_v1alpha1_worker_no_command_is_told_for_it_never_had_one() -> None:
     assert not any("sshd in it" in one.remedy for one in to_v2beta1(ALPHA).fields)
 
 
+@pytest.mark.parametrize("version", ["v1", "v1alpha1"])
+def test_selectors_of_an_older_operators_labels_are_told(version: str) -> None:
+    job = copy.deepcopy(V1 if version == "v1" else ALPHA)
+    pod = job["spec"].get("template") or job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]
+    expression = {"key": "mpi_job_name", "operator": "In", "values": ["mnist"]}
+    term = {"labelSelector": {"matchExpressions": [expression]}, "topologyKey": "zone"}
+    pod["spec"]["affinity"] = {
+        "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    }
+    assert any("training.kubeflow.org/job-name" in one.remedy for one in to_v2beta1(job).fields)
+
+
+def test_an_owner_is_not_said_to_be_the_servers() -> None:
+    job = copy.deepcopy(V1)
+    job["metadata"]["ownerReferences"] = [{"kind": "Workflow", "name": "w"}]
+    (told,) = (one for one in to_v2beta1(job).fields if one.field == "metadata.ownerReferences")
+    assert "ties" in told.note
+
+
 def test_a_script_of_very_many_words_is_read_in_linear_time() -> None:
     """An API server waits for this answer."""
     began = time.process_time()

@@ -161,6 +161,51 @@ def test_hosts_and_files_that_a_command_names_are_told() -> None:
     assert "nodes do not change while it runs" in remedies
 
 
+@pytest.mark.parametrize("role", [0, 1])
+@pytest.mark.parametrize("kind", ["initContainers", "containers"])
+def test_a_pod_that_any_container_names_is_told(role: int, kind: str) -> None:
+    """One that waits for a host that never comes would wait for ever."""
+    job = base()
+    spec = templates(job)[role]["spec"]
+    waits = {"name": "w", "image": "a", "command": ["sh", "-c", "nslookup train-worker-0.train"]}
+    spec[kind] = [*spec.get(kind, []), waits]
+    told = [one.field for one in to_trainjob(job).fields if "train-node-0-0" in one.remedy]
+    name = ("Launcher", "Worker")[role]
+    place = f"{kind}[{len(spec[kind]) - 1}].command"
+    assert told == [f"spec.mpiReplicaSpecs.{name}.template.spec.{place}"]
+
+
+LABELS = {"labelSelector": {"matchLabels": {"training.kubeflow.org/job-name": "train"}}}
+RANDOM = {"labelSelector": {"matchLabels": {"app": "train"}}}
+
+
+@pytest.mark.parametrize(("term", "told"), [(LABELS, True), (RANDOM, False)])
+def test_selectors_of_labels_that_a_trainjob_lacks_are_told(
+    term: dict[str, Any], told: bool
+) -> None:
+    """Workers that were kept apart would be placed together, and nothing would say so."""
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    where = {"topologyKey": "kubernetes.io/hostname"}
+    job = base()
+    launcher, worker = templates(job)
+    worker["spec"]["affinity"] = {"podAntiAffinity": {required: [{**term, **where}]}}
+    spread = {**term, **where, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+    launcher["spec"]["topologySpreadConstraints"] = [{**spread}]
+    fields = [one.field for one in to_trainjob(job).fields if "jobset-name" in one.remedy]
+    wanted = [
+        "spec.mpiReplicaSpecs.Launcher.template.spec.topologySpreadConstraints",
+        "spec.mpiReplicaSpecs.Worker.template.spec.affinity",
+    ]
+    assert fields == (wanted if told else [])
+
+
+def test_multikueue_is_carried_and_said_so() -> None:
+    policy = {"managedBy": "kueue.x-k8s.io/multikueue", "suspend": True}
+    _, job, found = converted(base(runPolicy=policy))
+    assert job["spec"]["managedBy"] == "kueue.x-k8s.io/multikueue"
+    assert fates(found)["spec.runPolicy.managedBy"] == "carried"
+
+
 def test_annotations_of_the_old_object_stay_with_it() -> None:
     job = base()
     job["metadata"] |= {
