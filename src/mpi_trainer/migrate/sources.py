@@ -23,6 +23,7 @@ from mpi_trainer.migrate.instances import INSTANCES, Instances
 from mpi_trainer.migrate.legacy import to_v2beta1
 from mpi_trainer.migrate.report import CARRIED, Converted, Object
 from mpi_trainer.migrate.trainjob import to_trainjob
+from mpi_trainer.migrate.unknown_fields import left_out
 
 replace = msgspec.structs.replace
 
@@ -101,7 +102,7 @@ def converted(
     if converter is None:
         return None
     if data.get("apiVersion") == mpijob.API_VERSION:
-        return None if to == MPIJOB else to_trainjob(data)
+        return None if to == MPIJOB else left_out(to_trainjob, data)
     return _further(converter(data, table), to)
 
 
@@ -120,7 +121,7 @@ def _further(made: Converted, to: Target | None) -> Converted:
 
 
 def _legacy(data: Mapping[str, Any], _table: Instances) -> Converted:
-    return to_v2beta1(data)
+    return left_out(to_v2beta1, data)
 
 
 def _current(data: Mapping[str, Any], _table: Instances) -> Converted:

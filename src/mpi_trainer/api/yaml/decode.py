@@ -37,6 +37,8 @@ from mpi_trainer.api.yaml.shapes import StructShape, fields, shape
 
 T = TypeVar("T")
 
+NO_GUESS = "the fields here are "
+"""how the remedy begins for an unknown field that is like none that there is"""
 _BAD: Any = object()
 _MAX_DEPTH = 120
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -176,7 +178,7 @@ class _Decoder:
                 rule = "no such field in a template"
                 self.warnings.append(FieldError(here, UNKNOWN, rule=rule, remedy=remedy))
             return
-        remedy = f"the fields here are {', '.join(sorted(known))}"
+        remedy = NO_GUESS + ", ".join(sorted(known))
         if meant is not None:
             remedy = f"did you mean `{meant}`?"
             if raw.get(meant) is None:
