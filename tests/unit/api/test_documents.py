@@ -119,3 +119,25 @@ def test_tags_of_plain_types_are_obeyed() -> None:
 
 def test_kind_of_names_what_json_has_no_name_for() -> None:
     assert errors.kind_of(b"") == "a bytes"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: b\nname: {{ .Values.name }}\n",
+        "a: b\n{{- if .Values.on }}\nc: d\n{{- end }}\n",
+        "a: b\nimage: {{ image }}:1\n",
+        "a: b\n{% if on %}\nc: d\n",
+    ],
+)
+def test_a_template_that_was_not_rendered_is_called_one(text: str) -> None:
+    with pytest.raises(InvalidJob) as refused:
+        parse(text, "chart.yaml")
+    (error,) = refused.value.errors
+    assert ("not rendered" in error.rule, "helm template" in error.remedy) == (True, True)
+
+
+def test_braces_in_a_sound_line_make_no_template_of_an_error_elsewhere() -> None:
+    with pytest.raises(InvalidJob) as refused:
+        parse('a: "{{ x }}"\nb: [c\n', "x.yaml")
+    assert "template" not in str(refused.value)

@@ -32,6 +32,7 @@ MAX_NODES = 200_000
 MAX_DEPTH = 100
 
 _UNPRINTABLE = "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+_TEMPLATE = re.compile(r"\{[{%]")
 _SPACE = dict.fromkeys(map(ord, "\t\n\r"))
 _CORE = "tag:yaml.org,2002:"
 _SCALAR_TAGS = frozenset(_CORE + name for name in ("int", "float", "bool", "null", "timestamp"))
@@ -72,7 +73,9 @@ def parse(text: str, source: str) -> tuple[Document, ...]:
     try:
         roots = list(_Composer(parsed(text), source).documents())
     except Malformed as error:
-        raise InvalidJob([_syntax_error(error, text, source)]) from None
+        raise InvalidJob([_unless_template(_syntax_error(error, text, source), text)]) from None
+    except InvalidJob as error:
+        raise InvalidJob(_unless_template(one, text) for one in error.errors) from None
     roots = [root for root in roots if root.value is not None]
     if not roots:
         raise _refuse(source, 0, 0, "the file holds no document", "write an MPIJob in it")
@@ -237,6 +240,21 @@ def _check_text(text: str, source: str) -> None:
         line, column = before.count("\n"), len(before) - before.rfind("\n") - 1
         rule = f"the character U+{ord(bad.group()):04X} is not allowed in YAML"
         raise _refuse(source, line, column, rule, "remove it; is this really a text file?")
+
+
+def _unless_template(error: FieldError, text: str) -> FieldError:
+    """What Helm and its like would have replaced is told as such, not as what YAML sees in it."""
+    if error.position is None:
+        return error
+    lines, n = text.split("\n"), error.position.line
+    # Of a line that is nothing but a mark, YAML complains at the next one.
+    before = "".join(lines[n - 2 : n - 1]).lstrip()
+    mark = _TEMPLATE.search("".join(lines[n - 1 : n])) or _TEMPLATE.match(before)
+    if mark is None:
+        return error
+    rule = f"`{mark.group()}` is of a template that was not rendered"
+    remedy = "render it first, for example with `helm template`"
+    return msgspec.structs.replace(error, rule=rule, remedy=remedy)
 
 
 _REMEDIES = (
