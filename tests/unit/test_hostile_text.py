@@ -135,6 +135,7 @@ READERS: dict[str, Reader] = {
     "secrettext.without_tokens": secret_text.without_tokens,
     "secrettext.without_known": secret_text.without_known,
     "secrettext.without_named": secret_text.without_named,
+    "secrettext.without_options": secret_text.without_options,
     "logs.redacted": logs.redacted,
     "recorder.short": recorder.short,
     "summary.parse": lambda t: agent_summary.observed_ranks(parse(LISTED + t, most_ranks(2)), 1),

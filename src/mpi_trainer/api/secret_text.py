@@ -31,6 +31,7 @@ _NAME_OF_ONE = re.compile(
 )
 # Only where a word begins: within one, every letter would scan the rest of it again.
 _NAMED = re.compile(r"(?<![\w.-])([\w.-]++)[\"']?\s*+[:=]\s*+")
+_OPTION = re.compile(r"(?<!\S)-{1,2}([\w.-]++)[ \t]++")
 _VALUE = re.compile(r"\"[^\"]*+\"|'[^']*+'|\S++")
 
 
@@ -61,6 +62,18 @@ def without_named(text: str) -> str:
         value = _VALUE.match(text, named.end())
         if value is not None:
             kept += (text[done : named.end()], HIDDEN)
+            done = value.end()
+    return "".join((*kept, text[done:]))
+
+
+def without_options(text: str) -> str:
+    """The word after an option such as `--password`."""
+    kept: list[str] = []
+    done = 0
+    for option in _OPTION.finditer(text):
+        value = _VALUE.match(text, option.end()) if names_a_secret(option[1]) else None
+        if value is not None and not value[0].startswith("-"):
+            kept += (text[done : option.end()], HIDDEN)
             done = value.end()
     return "".join((*kept, text[done:]))
 

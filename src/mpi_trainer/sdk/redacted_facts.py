@@ -1,7 +1,8 @@
 """What may leave a cluster in a report of a fault: objects and logs without secrets, cut to a size.
 
 Guarantee: values of environment variables, whole Secrets and ConfigMaps and what kubectl last
-applied are never in it; of all other text what looks like a key, a token or a password is not.
+applied are never in it, nor in an object that is JSON in an annotation; of all other text what
+looks like a key, a token or a password is not.
 Danger: a secret that looks like nothing in particular, printed by a program, stays in its log.
 """
 
@@ -9,7 +10,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import msgspec
+
 from mpi_trainer.api import secret_text
+from mpi_trainer.api.yaml import nesting
 from mpi_trainer.api.yaml.written import dumped
 
 LARGEST: Final = 1 << 20
@@ -17,6 +21,7 @@ LARGEST: Final = 1 << 20
 _WITHHELD: Final = frozenset({"Secret", "ConfigMap"})
 _CONTENT: Final = ("data", "stringData", "binaryData")
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_DEEPEST: Final = 100
 _CUT: Final = "\n[cut: the rest is left out]\n"
 
 
@@ -26,6 +31,7 @@ def redacted_text(text: str) -> str:
         secret_text.without_tokens,
         secret_text.without_known,
         secret_text.without_named,
+        secret_text.without_options,
     ):
         text = step(text)
     return text
@@ -34,9 +40,15 @@ def redacted_text(text: str) -> str:
 def redacted_object(obj: Any) -> Any:
     """The object as it may be shown; of kinds that hold contents, their names are left."""
     if isinstance(obj, list):
-        return [redacted_object(one) for one in obj]
+        before = ["", *obj[:-1]]
+        return [
+            secret_text.HIDDEN if _is_value(option, one) else redacted_object(one)
+            for option, one in zip(before, obj, strict=False)
+        ]
+    if isinstance(obj, str):
+        return _redacted_string(obj)
     if not isinstance(obj, dict):
-        return redacted_text(obj) if isinstance(obj, str) else obj
+        return obj
     made: dict[str, Any] = {}
     for key, value in obj.items():
         if key in ("managedFields", _LAST_APPLIED):
@@ -50,6 +62,25 @@ def redacted_object(obj: Any) -> Any:
         else:
             made[key] = redacted_object(value)
     return made
+
+
+def _is_value(option: Any, one: Any) -> bool:
+    """Of an option that stands before it as a word of its own."""
+    words = isinstance(option, str) and isinstance(one, str)
+    bare = words and option.startswith("-") and "=" not in option and not one.startswith("-")
+    return bare and secret_text.names_a_secret(option)
+
+
+def _redacted_string(text: str) -> str:
+    """The conversion of an older job, and others, keep whole specs as JSON in an annotation."""
+    data = text.encode(errors="replace")
+    if text[:1] not in ("{", "[") or nesting.depth(data) > _DEEPEST:
+        return redacted_text(text)
+    try:
+        inside = msgspec.json.decode(data)
+    except msgspec.DecodeError:
+        return redacted_text(text)
+    return msgspec.json.encode(redacted_object(inside)).decode()
 
 
 def _variable(one: Any) -> Any:

@@ -29,6 +29,36 @@ def test_values_of_variables_are_left_out_and_their_names_stay() -> None:
     assert made["env"][1]["valueFrom"]["secretKeyRef"]["name"] == "s"
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--password", SECRET, "-x"],
+        ["sh", "-c", f"train --db-password {SECRET} --epochs 3"],
+        ["-api-key", SECRET],
+        [f"--token '{SECRET} {SECRET}' -x"],
+    ],
+)
+def test_the_word_after_an_option_that_names_a_secret_is_left_out(args: list[str]) -> None:
+    found = redacted_object({"args": args})
+    assert SECRET not in json.dumps(found)
+    assert len(found["args"]) == len(args)
+
+
+def test_options_that_name_no_secret_keep_their_words() -> None:
+    args = ["--epochs", "3", "--token-free", "--lr", "1", "--data /x --model y"]
+    assert redacted_object({"args": args}) == {"args": args}
+
+
+def test_variables_of_a_spec_in_an_annotation_are_left_out() -> None:
+    """As the webhook keeps an MPIJob that was stored as v1alpha1."""
+    container = {"name": "mpi", "env": [{"name": "PLAIN", "value": SECRET}]}
+    kept = {"from": "kubeflow.org/v1alpha1", "spec": {"template": {"containers": [container]}}}
+    notes = {"mpi-trainer.opendatahub.io/conversion": json.dumps(kept), "other": "{" * 5000}
+    found = redacted_object({"metadata": {"annotations": notes}})
+    assert SECRET not in json.dumps(found)
+    assert "PLAIN" in found["metadata"]["annotations"]["mpi-trainer.opendatahub.io/conversion"]
+
+
 def test_contents_of_secrets_and_config_maps_are_left_out_wherever_they_stand() -> None:
     made = [
         {"kind": kind, "metadata": {"name": "n"}, field: {"file": SECRET}}
