@@ -7,6 +7,7 @@ import tarfile
 import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ import click
 import msgspec
 
 from mpi_trainer import __version__
+from mpi_trainer.api.kinds.labels import LABEL_JOB, LABEL_TRAINJOB
 from mpi_trainer.cli.context import cluster_config
 from mpi_trainer.cli.output import terminal
 from mpi_trainer.cli.verbs import doctor_cluster
@@ -48,7 +50,10 @@ _HOOKS: Final = tuple(
     Resource("admissionregistration.k8s.io", "v1", f"{kind.lower()}s", kind, namespaced=False)
     for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 )
-_OF_JOBS: Final = "training.kubeflow.org/job-name"
+_OF_JOBS: Final = {"pods": LABEL_JOB, "trainjob-pods": LABEL_TRAINJOB}
+"""by which label the pods of either kind are found, by the name of the file"""
+_MOST_PAGES: Final = 50
+"""of a namespace's events, among which are those of a job"""
 
 
 @click.command("must-gather")
@@ -143,16 +148,13 @@ def _files(
     ]
     for job in jobs:
         where += [
-            (f"jobs/{job}/pods", PODS, config.namespace, f"{_OF_JOBS}={job}"),
-            (f"jobs/{job}/events", EVENTS, config.namespace, ""),
+            (f"jobs/{job}/{name}", PODS, config.namespace, f"{label}={job}")
+            for name, label in _OF_JOBS.items()
         ]
     for name, resource, namespace, labels in where:
         items = _items(server, resource, namespace, labels, gathered)
         if items is None:
             continue
-        if resource is EVENTS and name.startswith("jobs/"):
-            job = name.split("/")[1]
-            items = [one for one in items if _about(one).startswith(job)]
         yield f"{name}.yaml", object_file(items)
         if resource is PODS:
             for pod in items[:MOST_PODS]:
@@ -208,6 +210,23 @@ def _job(
             gathered.notes.append(f"{resource.kind} {job}: {_line(error)}")
             continue
         yield f"jobs/{job}/{resource.kind.lower()}.yaml", object_file(found)
+    try:
+        events = list(islice(_events(server, namespace, job), MOST_OBJECTS))
+    except KubeError as error:
+        gathered.notes.append(f"events of {namespace}: {_line(error)}")
+        return
+    yield f"jobs/{job}/events.yaml", object_file(events)
+
+
+def _events(server: OneShot, namespace: str, job: str) -> Iterator[dict[str, Any]]:
+    """Of the job and of what is named after it: an API server cannot select those."""
+    further = ""
+    for _page in range(_MOST_PAGES):
+        found = server.call(requests.list_page(EVENTS, namespace, continue_=further))
+        yield from (one for one in found["items"] if f"{_about(one)}-".startswith(f"{job}-"))
+        further = found.get("metadata", {}).get("continue") or ""
+        if not further:
+            return
 
 
 def _about(event: dict[str, Any]) -> str:
