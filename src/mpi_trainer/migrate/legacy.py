@@ -38,6 +38,13 @@ IMPLEMENTATIONS = {"OpenMPI": "OpenMPI", "IntelMPI": "Intel", "Intel": "Intel", 
 RESTARTS = {"Always": "OnFailure", "ExitCode": "OnFailure"}
 _SPECS: Path = ("spec", "mpiReplicaSpecs")
 MOVED = ("cleanPodPolicy", "backoffLimit", "activeDeadlineSeconds")
+LATER = (
+    "mpiImplementation",
+    "sshAuthMountPath",
+    "launcherCreationPolicy",
+    "runLauncherAsWorker",
+)
+"""fields of v2beta1 that files of v1 have too"""
 
 
 def to_v2beta1(data: Mapping[str, Any]) -> Converted:
@@ -117,6 +124,7 @@ def _spec(given: Mapping[str, Any]) -> Object:
         "runPolicy": policy or None,
         "mpiImplementation": IMPLEMENTATIONS.get(distribution or "", distribution),
     }
+    wanted |= {name: given[name] for name in LATER if given.get(name) is not None}
     return {name: value for name, value in wanted.items() if value is not None}
 
 
@@ -180,8 +188,16 @@ def _fields(given: Mapping[str, Any]) -> Iterator[FieldReport]:
             yield FieldReport(("spec", "runPolicy", name), CARRIED, f"spec.runPolicy.{name}")
     if given.get("slotsPerWorker") is not None:
         yield FieldReport(("spec", "slotsPerWorker"), CARRIED, "spec.slotsPerWorker")
+    for name in LATER:
+        if given.get(name) is not None:
+            note = "as v2beta1 has it; older API servers left it out"
+            yield FieldReport(("spec", name), CARRIED, f"spec.{name}", note)
     if given.get("mpiDistribution") is not None:
-        yield FieldReport(("spec", "mpiDistribution"), CARRIED, "spec.mpiImplementation")
+        path: Path = ("spec", "mpiDistribution")
+        if given.get("mpiImplementation") is None:
+            yield FieldReport(path, CARRIED, "spec.mpiImplementation")
+        else:
+            yield FieldReport(path, LOST, note="spec.mpiImplementation counts")
     if given.get("mainContainer") is not None:
         note = "the first container is the main one, and it is put first"
         yield FieldReport(("spec", "mainContainer"), CHANGED, note=note)

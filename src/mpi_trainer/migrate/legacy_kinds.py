@@ -1,7 +1,7 @@
 """MPIJob as older versions of the public API had it: `kubeflow.org/v1`, `v1alpha2` and `v1alpha1`.
 
-Fields that only some of v1 and v1alpha2 had are taken in both: what was stored under one version
-was often written for the other.
+Fields that only some of v1, v1alpha2 and v2beta1 had are taken in all of them: what was stored
+under one version was often written for the other.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ class V1Spec(ApiValue, frozen=True):
     mpi_distribution: str | None = None
     run_policy: RunPolicy = RunPolicy()
     mpi_replica_specs: Mapping[str, ReplicaSpec] | None = None
+    mpi_implementation: str | None = None
+    ssh_auth_mount_path: str | None = None
+    launcher_creation_policy: str | None = None
+    run_launcher_as_worker: bool | None = None
 
 
 class V1Job(ApiObject, frozen=True):

@@ -180,6 +180,24 @@ def test_a_script_of_very_many_words_is_read_in_linear_time() -> None:
     assert time.process_time() - began < 5
 
 
+@pytest.mark.parametrize("version", ["kubeflow.org/v1", "kubeflow.org/v1alpha2"])
+def test_fields_of_v2beta1_in_an_older_file_are_carried(version: str) -> None:
+    """As in files whose version somebody changed back, or never changed."""
+    later = {
+        "mpiImplementation": "MPICH",
+        "sshAuthMountPath": "/home/mpiuser/.ssh",
+        "launcherCreationPolicy": "WaitForWorkersReady",
+        "runLauncherAsWorker": True,
+    }
+    job = copy.deepcopy(V1) | {"apiVersion": version}
+    job["spec"] |= later
+    spec = converted(job)["spec"]
+    assert {name: spec[name] for name in later} == later
+    told = {one.field: one.fate for one in to_v2beta1(job).fields}
+    assert {told[f"spec.{name}"] for name in later} == {"carried"}
+    assert told["spec.mpiDistribution"] == "lost"
+
+
 def test_what_is_said_twice_counts_as_the_run_policy_says_it() -> None:
     job = copy.deepcopy(V1)
     job["spec"]["runPolicy"] = {"cleanPodPolicy": "All", "suspend": True}
