@@ -53,6 +53,16 @@ def test_objects_go_to_stdout_and_the_report_to_stderr(job: Path) -> None:
     assert "to do: " in ended.stderr
 
 
+def test_what_a_check_finds_of_two_jobs_of_one_name_is_told_of_each() -> None:
+    """A refusal of the one must not go under what is said of the other."""
+    old = {**V1, "metadata": {"name": base()["metadata"]["name"]}}
+    for both in ([old, base()], [base(), old]):
+        ended = run("-f", "-", "-o", "json", "--check", data=yaml.safe_dump_all(both))
+        found = {one["apiVersion"]: one["check"] for one in json.loads(ended.stdout)["jobs"]}
+        assert found["kubeflow.org/v1"]["differences"] == []
+        assert found["kubeflow.org/v2beta1"]["differences"] != []
+
+
 @pytest.mark.parametrize("verb", ["migrate", "validate"])
 def test_a_file_is_read_where_no_cluster_can_be(
     verb: str, job: Path, monkeypatch: pytest.MonkeyPatch

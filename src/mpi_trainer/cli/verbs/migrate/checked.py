@@ -25,7 +25,7 @@ from mpi_trainer.plan.migrated_pods import (
 )
 from mpi_trainer.sdk.backends.cluster.backend import ClusterBackend
 
-Place = tuple[str, str]
+Place = tuple[str, str, str]
 _RESOURCES = {one.kind: one for one in (MPIJOBS, TRAINJOBS, TRAINING_RUNTIMES)}
 _NO_RUNTIME = "spec.runtimeref"
 _LATER = ("quota exceeded: ", "error looking up service account ")
@@ -46,7 +46,9 @@ Checked = Mapping[Place, Result]
 
 
 def place(job: Converted) -> Place:
-    return job.namespace, job.name
+    """No two jobs that can be converted have the same: an MPIJob v1 and one of v2beta1 may have
+    one name, since they become objects of different kinds."""
+    return job.api_version, job.namespace, job.name
 
 
 def checked(jobs: Sequence[Converted], namespace: str) -> Checked:
