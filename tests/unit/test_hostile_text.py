@@ -43,8 +43,10 @@ from mpi_trainer.decide.observed import End, Failure, Observed, ObservedPod, Rec
 from mpi_trainer.decide.trainjob import status_annotations
 from mpi_trainer.diagnose import cause, pod_waiting, refusals
 from mpi_trainer.diagnose.finding import Facts
+from mpi_trainer.diagnose.log_levels import LevelFilter
 from mpi_trainer.diagnose.log_reader import Log, LogReader
 from mpi_trainer.diagnose.pod_waiting import WaitingPod
+from mpi_trainer.diagnose.rank_lines import RankLines
 from mpi_trainer.kube import errors, requests
 from mpi_trainer.kube.resources import MPIJOBS
 from mpi_trainer.layout.agent import launcher_log
@@ -161,6 +163,8 @@ READERS: dict[str, Reader] = {
     "log_tail.read_log": lambda t: log_tail.read_log(
         log_tail.LogSource(Pod(), ranks=(1, 2)), t, [("PASSWORD", "hunter2")]
     ),
+    "rank_lines.feed": lambda t: RankLines("a", "launcher", "stdout").feed(t.encode() + b"\n"),
+    "log_levels.takes": lambda t: LevelFilter("info").takes("a", t),
     "status_annotations.to_time": status_annotations.to_time,
     "log_progress.read": lambda t: log_progress.read(t.splitlines()),
     "reading.interval": log_progress.interval,
@@ -234,6 +238,8 @@ UNITS = (
     *(
         "[1,",
         "[1,2]<stdout>:",
+        "plm:ssh: Warning: setpgid(",
+        "mpi-agent| 1 a a ",
         "rank 1 on ",
         "rank ",
         "Abort(1) on node 1 (rank ",
@@ -390,13 +396,13 @@ PATTERNS = {
     "controller.redact": "redact.tail",
     "controller.statusserver.log_progress": "log_progress.read",
     "diagnose.help_texts": "log_reader.feed",
-    "diagnose.log_levels": "what clients read of their own jobs",
+    "diagnose.log_levels": "log_levels.takes",
     "diagnose.cause": "cause.findings of a status",
     "diagnose.log_reader": "log_reader.feed",
     "diagnose.rank_hosts": "log_reader.feed",
     "diagnose.proofs": "cause.findings of a status",
     "diagnose.pod_waiting": "pod_waiting.cause of a scheduler's words",
-    "diagnose.rank_lines": "what clients read of their own jobs",
+    "diagnose.rank_lines": "rank_lines.feed",
     "diagnose.readings": "log_progress.read",
     "diagnose.refusals": "pod_waiting.absent",
     "layout.agent.launcher_log": "launcher_log.first",

@@ -24,7 +24,7 @@ LONGEST = 16 << 20
 
 _MARK = re.compile(RANK_MARK.encode())
 # Harmless lines that MPI prints by chance and that would only frighten a reader.
-_NOISE = re.compile(rb"plm:(?:ssh|rsh): Warning: setpgid\(.*\) failed in parent")
+_NOISE = re.compile(rb"plm:(?:ssh|rsh): Warning: setpgid\([0-9, -]{1,40}\) failed in parent")
 # The agent's events, which have their own place; what is before one goes on after it.
 _EVENT = re.compile(rb"(mpi-agent\| \d+ \S+ [a-z]+ [^\n]*)\n")
 # Open MPI 5 closes a stream with a mark and nothing or a zero byte behind it, and the agent may

@@ -209,3 +209,10 @@ def test_a_line_that_ends_where_that_of_several_ranks_was_cut_is_not_lost() -> N
     given += stream.feed(b"\n")
     given += stream.close()
     assert sum(len(line.text) for line in given) == LONGEST + 1 - 28
+
+
+@pytest.mark.parametrize("line", ["[1,%s]<stdout>: x" % ("9" * 5000), "[" * 200_000])
+def test_a_program_can_print_what_looks_like_a_mark(line: str) -> None:
+    """A server reads the logs of many: a line of a megabyte took an hour, and one number an end."""
+    (found,) = RankLines("p", "launcher", "stdout").feed(line.encode() + b"\n")
+    assert (found.rank, found.text) == (None, line)

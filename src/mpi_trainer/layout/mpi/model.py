@@ -11,8 +11,9 @@ import msgspec
 
 from mpi_trainer.layout.model import Host, Pairs
 
-# Open MPI's own mark; the others are told to write the same. Open MPI 5 adds a space.
-RANK_MARK = r"\[[^,\]\s]+,(?P<rank>\d+)\]<std(?:out|err)>:"
+# Open MPI's own mark; the others are told to write the same. Open MPI 5 adds a space. Programs can
+# write anything like it: no bracket within, or a line of brackets is searched once for each.
+RANK_MARK = r"\[[^,\[\]\s]{1,400},(?P<rank>\d{1,7})\]<std(?:out|err)>:"
 HYDRA_MARK = "-prepend-pattern=[1,%r]<stdout>:"
 
 
