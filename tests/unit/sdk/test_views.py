@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from mpi_trainer.api.kinds import annotations as a
 from mpi_trainer.sdk.backends.backend import JobView, Key, ReplicaCount
+from mpi_trainer.sdk.backends.cluster import lifecycle
 from mpi_trainer.sdk.backends.cluster.find import FoundJob
 from mpi_trainer.sdk.backends.cluster.kinds import KINDS, MPIJOB, TRAINJOB, Kind
 from mpi_trainer.sdk.backends.cluster.observed import Meta, Pod
@@ -112,6 +114,16 @@ def test_strange_object_is_shown_with_what_is_understood_of_it() -> None:
     view = MPIJOB.view({"metadata": {"name": "odd"}, "spec": 7, "status": {"conditions": "no"}})
     assert (view.name, view.state, view.workers) == ("odd", "Created", 0)
     assert summary(view).created == LONG_AGO
+
+
+def test_digits_that_are_no_count_of_ours_break_nothing() -> None:
+    many = "9" * 5000
+    labels = {"training.kubeflow.org/replica-index": "9" * 60}
+    pod = Pod(metadata=Meta(labels=labels, annotations={a.ATTEMPT: many}))
+    assert (pod.index, pod.attempt) == (0, 1)
+    again = FoundJob(MPIJOB, stored(metadata={"name": "x", "annotations": {a.RESTARTS: many}}))
+    made = lifecycle.successor(Key("a", "x"), again)
+    assert made["metadata"]["annotations"] == {a.RESTARTS: "1"}
 
 
 def test_how_many_attempts_there_are_is_known_of_mpijobs_alone() -> None:

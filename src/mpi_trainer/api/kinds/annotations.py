@@ -129,3 +129,8 @@ def seconds(text: str) -> int | None:
     if not (plain.isascii() and plain.isdecimal()) or len(plain) > len(str(LONGEST_SECONDS)):
         return None
     return min(int(plain), LONGEST_SECONDS)
+
+
+def whole_number(text: str, otherwise: int) -> int:
+    """Of an annotation or a label that is a count; anybody may have written any digits there."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else otherwise

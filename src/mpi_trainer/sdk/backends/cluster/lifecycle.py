@@ -20,7 +20,7 @@ from typing import Any, Final
 import msgspec
 
 from mpi_trainer.api.kinds import kueue, mpijob, trainjob
-from mpi_trainer.api.kinds.annotations import CODE, ONE_RUN, RESTARTS
+from mpi_trainer.api.kinds.annotations import CODE, ONE_RUN, RESTARTS, whole_number
 from mpi_trainer.api.kinds.labels import LABEL_QUEUE
 from mpi_trainer.api.kinds.managers import KUEUE
 from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus
@@ -275,8 +275,7 @@ def successor(key: Key, found: FoundJob) -> dict[str, Any]:
     """The same job as a new one: what the server and controllers wrote is left behind."""
     meta: dict[str, Any] = found.data["metadata"]
     notes = {k: v for k, v in (meta.get("annotations") or {}).items() if k not in ONE_RUN}
-    before = notes.get(RESTARTS, "")
-    notes[RESTARTS] = str(1 + (int(before) if before.isdecimal() else 0))
+    notes[RESTARTS] = str(1 + whole_number(notes.get(RESTARTS, ""), 0))
     return {
         "apiVersion": found.kind.resource.api_version,
         "kind": found.kind.resource.kind,

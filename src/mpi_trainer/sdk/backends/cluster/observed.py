@@ -14,7 +14,7 @@ import msgspec
 
 from mpi_trainer.api.kinds import conditions as c
 from mpi_trainer.api.kinds import pod_status
-from mpi_trainer.api.kinds.annotations import ATTEMPT
+from mpi_trainer.api.kinds.annotations import ATTEMPT, whole_number
 from mpi_trainer.api.kinds.conditions import Conditions
 from mpi_trainer.api.kinds.labels import (
     LABEL_COMPLETION_INDEX,
@@ -115,12 +115,11 @@ class Pod(evidence.Pod, frozen=True):
     def index(self) -> int:
         labels = self.metadata.labels
         found = labels.get(LABEL_INDEX) or labels.get(LABEL_COMPLETION_INDEX, "")
-        return int(found) if found.isdecimal() else 0
+        return whole_number(found, 0)
 
     @property
     def attempt(self) -> int:
-        found = self.metadata.annotations.get(ATTEMPT, "")
-        return int(found) if found.isdecimal() else 1
+        return whole_number(self.metadata.annotations.get(ATTEMPT, ""), 1)
 
     @property
     def container(self) -> str:

@@ -16,7 +16,7 @@ import msgspec
 
 from mpi_trainer.api.errors import InvalidJob
 from mpi_trainer.api.kinds import conditions
-from mpi_trainer.api.kinds.annotations import RESTARTS
+from mpi_trainer.api.kinds.annotations import RESTARTS, whole_number
 from mpi_trainer.api.kinds.mpijob import MPIJob, MPIJobStatus
 from mpi_trainer.api.kinds.runtime import Runtime
 from mpi_trainer.api.kinds.trainjob import RuntimeRef, TrainJob
@@ -477,6 +477,5 @@ def _with_suspend(job: MPIJob, wanted: bool) -> MPIJob:
 
 def _again(job: MPIJob) -> MPIJob:
     notes = dict(job.metadata.annotations)
-    before = notes.get(RESTARTS, "")
-    notes[RESTARTS] = str(1 + (int(before) if before.isdecimal() else 0))
+    notes[RESTARTS] = str(1 + whole_number(notes.get(RESTARTS, ""), 0))
     return replace(job, metadata=replace(job.metadata, annotations=notes, deletion_timestamp=None))
