@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,11 +12,13 @@ import pytest
 from msgspec.structs import replace
 
 from mpi_trainer.api import bounds
+from mpi_trainer.api.yaml.load import JobFile
 from mpi_trainer.sdk.backends.backend import JobCounts, JobTimes, JobView, Key, LogLine, LogQuery
 from mpi_trainer.sdk.errors import JobNotFound, JobTimeout
-from mpi_trainer.server import values
+from mpi_trainer.server import bodies, values
 from mpi_trainer.server.endpoint import Call
-from mpi_trainer.server.endpoints import jobs, logs
+from mpi_trainer.server.endpoints import checks, jobs, logs, plan
+from mpi_trainer.server.problems import Refused
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 JOB = JobView("MPIJob", Key("a", "b"), "Running", JobCounts(), JobTimes(), {})
@@ -93,3 +96,21 @@ def test_a_callers_text_is_no_regular_expression() -> None:
     read(backend, contains="(a+)+$")
     pattern = backend.query.pattern()
     assert pattern is not None and pattern.search("x(a+)+$") and not pattern.search("aaa")
+
+
+@pytest.mark.parametrize("run", [plan.render, checks.test_file])
+def test_a_large_file_is_read_beside_the_event_loop(
+    run: Callable[[Call], Awaitable[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A megabyte of YAML takes seconds, for which everybody else would wait."""
+    threads: list[threading.Thread] = []
+
+    def noted(body: bytes, media_type: str) -> JobFile:
+        threads.append(threading.current_thread())
+        return JobFile(())
+
+    monkeypatch.setattr(bodies, "job_file", noted)
+    backend: Any = Lines()
+    with pytest.raises(Refused):
+        asyncio.run(run(Call(backend, path={"namespace": "a"}, body=b"#" * bounds.LOG_TAIL)))
+    assert threads and threading.main_thread() not in threads

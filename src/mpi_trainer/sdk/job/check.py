@@ -114,8 +114,11 @@ async def check(
     smoke_run: bool = True,
 ) -> CheckReport:
     """What reading shows, and what a smoke run in this namespace does."""
-    value = target.value
-    found = target.found(restricted=await backend.enforces_restricted(namespace))
+    import asyncio
+
+    value, restricted = target.value, await backend.enforces_restricted(namespace)
+    # Beside the event loop, which a server's other callers wait for.
+    found = await asyncio.to_thread(lambda: target.found(restricted=restricted))
     report = CheckReport(
         name=value.name or "without a name",
         kind=value.kind,

@@ -18,9 +18,10 @@ from mpi_trainer.api.yaml.load import JobFile
 from mpi_trainer.check.report import CheckReport, CheckStep, words
 from mpi_trainer.sdk.job.check import Target, check
 from mpi_trainer.sdk.job.trainjob import find_runtime
-from mpi_trainer.server import bodies, values
+from mpi_trainer.server import values
 from mpi_trainer.server.endpoint import LONG_SECONDS, PLAN, Answer, Call, Endpoint, Manifest
 from mpi_trainer.server.endpoints.choices import RuntimeQuery
+from mpi_trainer.server.endpoints.plan import read_file
 from mpi_trainer.server.problems import refused
 
 _LONGEST: Final = 480
@@ -49,7 +50,7 @@ async def test_runtime(call: Call) -> Answer:
 
 
 async def test_file(call: Call) -> Answer:
-    file = bodies.job_file(call.body, call.media_type)
+    file = await read_file(call)
     if file.config_maps or file.secrets:
         raise refused(
             422,

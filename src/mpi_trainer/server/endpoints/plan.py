@@ -65,11 +65,15 @@ async def forms(job: MPIJob | TrainJob, namespace: str) -> Answer:
     return Answer(views.alike(found, values.Equivalents))
 
 
-async def _file(call: Call) -> JobFile:
+async def read_file(call: Call) -> JobFile:
+    """The body's. What is large is read beside the event loop."""
     if len(call.body) > bounds.SHORT_TEXT:
-        file = await asyncio.to_thread(bodies.job_file, call.body, call.media_type)
-    else:
-        file = bodies.job_file(call.body, call.media_type)
+        return await asyncio.to_thread(bodies.job_file, call.body, call.media_type)
+    return bodies.job_file(call.body, call.media_type)
+
+
+async def _file(call: Call) -> JobFile:
+    file = await read_file(call)
     if not (file.jobs or file.train_jobs):
         hint = "Send a file with an MPIJob or a TrainJob."
         raise refused(422, "invalid-job", "the body holds no job", hint)
