@@ -102,6 +102,11 @@ class Caller(msgspec.Struct, frozen=True):
     reads: JobReads = msgspec.field(default_factory=JobReads)
     """of all callers; the caller's own are found by `id`"""
 
+    @property
+    def person(self) -> str:
+        """Whose login it is, once it was checked: one person can have any number of tokens."""
+        return (self.login.user if self.login is not None else "") or self.id
+
     async def check(self) -> None:
         """Raises where the login is none: before anything is read, made or kept for the caller."""
         if self.login is not None:

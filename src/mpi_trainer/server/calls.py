@@ -33,6 +33,8 @@ from mpi_trainer.server.turns import Turns
 AT_ONCE: Final = 500
 EACH: Final = 100
 """of them, for one caller"""
+SHARE: Final = 4
+"""one person has at most this part of all calls and streams, with however many tokens"""
 BROKEN_OFF: Final = 499
 """in the audit log: the caller did not wait for the answer"""
 audit = logging.getLogger("mpi_trainer.server.audit")
@@ -84,6 +86,9 @@ class Calls:
         self._running = 0
         self._each = Turns("calls", each=EACH, most=at_once)
         self._heavy = Turns("tests", each=1, most=20)
+        self._of_persons = Turns("calls", each=max(EACH, at_once // SHARE), most=at_once)
+        most, each = self.hub.settings.streams, self.hub.settings.each
+        self._streams = Turns("live streams", each=max(each, most // SHARE), most=most)
         self.observe: Observe | None = None
 
     @property
@@ -104,7 +109,7 @@ class Calls:
             caller = self.admitted(asked)
             turn = self._heavy.taken(caller.id) if endpoint.heavy else nullcontext()
             with self._each.taken(caller.id), turn:
-                work = _noted if endpoint.changes else _answer
+                work = self._noted if endpoint.changes else self._answer
                 return await work(endpoint, asked, caller)
         finally:
             self._running -= 1
@@ -129,7 +134,8 @@ class Calls:
         with self.hub.counted(caller.id):
             async with asyncio.timeout(CRUD_SECONDS):
                 await caller.check()
-            yield caller
+            with self._streams.taken(caller.person):
+                yield caller
 
     def admitted(self, asked: Asked | AskedLive) -> Caller:
         """Who asks, where they have not asked too often."""
@@ -139,23 +145,22 @@ class Calls:
             raise problems.too_many(wait)
         return caller
 
+    async def _answer(self, endpoint: Endpoint, asked: Asked, caller: Caller) -> Answer:
+        async with asyncio.timeout(endpoint.seconds):
+            await caller.check()
+            with self._of_persons.taken(caller.person):
+                return await endpoint.run(await asked.call(endpoint, caller))
 
-async def _answer(endpoint: Endpoint, asked: Asked, caller: Caller) -> Answer:
-    async with asyncio.timeout(endpoint.seconds):
-        await caller.check()
-        return await endpoint.run(await asked.call(endpoint, caller))
-
-
-async def _noted(endpoint: Endpoint, asked: Asked, caller: Caller) -> Answer:
-    results: list[tuple[int, float]] = []
-    try:
-        async with _timed(endpoint, lambda _, *result: results.append(result)) as result:
-            answer = await _answer(endpoint, asked, caller)
-            result.status = answer.status
-            return answer
-    finally:
-        caller.reads.forget(caller.id)
-        await _note(endpoint, asked, caller, results[0])
+    async def _noted(self, endpoint: Endpoint, asked: Asked, caller: Caller) -> Answer:
+        results: list[tuple[int, float]] = []
+        try:
+            async with _timed(endpoint, lambda _, *result: results.append(result)) as result:
+                answer = await self._answer(endpoint, asked, caller)
+                result.status = answer.status
+                return answer
+        finally:
+            caller.reads.forget(caller.id)
+            await _note(endpoint, asked, caller, results[0])
 
 
 class _Result:
