@@ -296,6 +296,17 @@ describe("a straggler", () => {
     expect(straggler([speed(0, 100), speed(1, 98), speed(2, 97)])).toBeNull();
     expect(straggler([speed(0, 100), speed(1, 10)])).toBeNull();
   });
+
+  it("is not the rank that needs the least time, or whose rate is no speed", () => {
+    const named = (name: string) =>
+      [1, 1, 0.5].map((value, rank) => ({ ...speed(rank, value), name }));
+    for (const name of ["step_time", "sec_per_step", "rate", "learning_rate", "error_rate"]) {
+      expect(straggler(named(name)), name).toBeNull();
+    }
+    for (const name of ["step", "tokens/s", "images_s", "steps_per_second", "samples_per_sec"]) {
+      expect(straggler(named(name))?.who, name).toBe("2");
+    }
+  });
 });
 
 describe("a manifest as it was written", () => {

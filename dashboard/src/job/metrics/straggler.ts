@@ -10,7 +10,8 @@ export interface Straggler {
 const FEWEST = 3;
 const LAG = 0.25;
 const NEWEST = 8;
-const RATES = /throughput|per_second|samples_s|tokens_s|images_s|step|rate/i;
+/** Of which more is faster; a time for a step, or a learning rate, says nothing like it. */
+const SPEEDS = /throughput|per_?sec|(?:samples|tokens|images|steps|it)[_/]s$|^step$/i;
 
 /**
  * The slowest of at least three ranks where it is a quarter below their median, by the newest values
@@ -19,7 +20,7 @@ const RATES = /throughput|per_second|samples_s|tokens_s|images_s|step|rate/i;
 export function straggler(series: readonly Series[]): Straggler | null {
   const byName = new Map<string, { who: string; value: number }[]>();
   for (const one of series) {
-    if (one.rank === null || !RATES.test(one.name) || one.points.length === 0) continue;
+    if (one.rank === null || !SPEEDS.test(one.name) || one.points.length === 0) continue;
     const newest = one.points.slice(-NEWEST);
     const value = newest.reduce((sum, [, each]) => sum + each, 0) / newest.length;
     const list = byName.get(one.name) ?? [];
