@@ -97,15 +97,18 @@ class Node(Server):
         meta = obj["metadata"]
         self.objects.write(key_of(resource, meta["namespace"], meta["name"]), obj, "status")
 
-    def job(self, state: str = "", notes: dict[str, str] | None = None, name: str = "pi") -> None:
-        """The job as its controller left it."""
+    def job(
+        self, state: str = "", notes: dict[str, str] | None = None, name: str = "pi", held: str = ""
+    ) -> None:
+        """The job as its controller left it; the finalizer `held` keeps it."""
         conditions = [{"type": state, "status": "True"}] if state else []
+        meta = {"name": name, "namespace": SPACE, "annotations": notes or {}}
         self._keep(
             MPIJOBS,
             {
                 "apiVersion": "kubeflow.org/v2beta1",
                 "kind": "MPIJob",
-                "metadata": {"name": name, "namespace": SPACE, "annotations": notes or {}},
+                "metadata": meta | ({"finalizers": [held]} if held else {}),
                 "spec": {"mpiReplicaSpecs": {}},
                 "status": {"conditions": conditions},
             },

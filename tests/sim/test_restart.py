@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -34,3 +36,22 @@ def test_the_old_job_is_replaced_when_the_answer_is_lost_or_late(kind: Kind) -> 
             assert len(tried) == 3
 
     asyncio.run(run())
+
+
+def test_a_job_that_never_goes_holds_no_call_of_a_server_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its user can give it a finalizer."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    async def run() -> None:
+        async with Node() as node:
+            node.job("Succeeded", held="example.com/for-ever")
+            backend = ClusterBackend(node.config, print, patience=0.2)
+            async with asyncio.timeout(20):
+                with pytest.raises(TimeoutError):
+                    async with asyncio.timeout(1.0):
+                        await backend.restart(KEY)
+
+    asyncio.run(run())
+    assert not list(tmp_path.iterdir())

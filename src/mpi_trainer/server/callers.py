@@ -44,6 +44,8 @@ LOGINS: Final = ("Authorization", FORWARDED)
 MOST_CALLERS: Final = 1000
 BELIEVED_SECONDS: Final = 600.0
 """for which the cluster's word that it knows a token is believed"""
+PATIENCE: Final = 30.0
+"""seconds for which a restart goes on whose time is over, so that it ends where that is possible"""
 LONGEST_TOKEN: Final = 16 * 1024
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 _JWT_PARTS: Final = 3
@@ -181,13 +183,13 @@ class PassedOn:
     def _made(self, token: str) -> ClusterBackend:
         """What is read of a log store is read for whoever may read logs, whichever store it is."""
         config = with_token(self._config, token)
-        plain = ClusterBackend(config, say=_nobody)
+        plain = ClusterBackend(config, say=_nobody, patience=PATIENCE)
         store: LogStore | None = reading.of(self._log_store, token) if self._log_store else None
         store = store or configured_log_store()
         if store is None:
             return plain
         reviewed = reading.Reviewed(store, plain.live.may_read_logs)
-        return ClusterBackend(config, say=_nobody, log_store=reviewed)
+        return ClusterBackend(config, say=_nobody, log_store=reviewed, patience=PATIENCE)
 
 
 class Loopback:

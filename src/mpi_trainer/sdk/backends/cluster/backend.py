@@ -88,7 +88,8 @@ class ClusterBackend(ClusterChoices):
     """Jobs of one cluster, of the `kinds` that are meant.
 
     `say` hears what a person should know while something takes long. With `single_answers` as
-    `open_client` nothing can be watched, followed or entered.
+    `open_client` nothing can be watched, followed or entered. `patience` is for how many seconds a
+    restart goes on that its caller has broken off; to its end where it is None.
     """
 
     def __init__(
@@ -98,8 +99,11 @@ class ClusterBackend(ClusterChoices):
         kinds: tuple[Kind, ...] = KINDS,
         open_client: OpenClient = streaming,
         log_store: LogStore | None = None,
+        *,
+        patience: float | None = None,
     ) -> None:
         self.config = config
+        self._patience = patience
         self._say = say
         self._log_store = log_store
         self._open_client = open_client
@@ -123,9 +127,8 @@ class ClusterBackend(ClusterChoices):
         found = self._of_kind.get(kind)
         if found is None:
             kinds = tuple(one for one in KINDS if one.resource.kind == kind)
-            found = ClusterBackend(
-                self.config, self._say, kinds, self._open_client, self._log_store
-            )
+            given = self.config, self._say, kinds, self._open_client, self._log_store
+            found = ClusterBackend(*given, patience=self._patience)
             self._of_kind[kind] = found
         return found
 
@@ -343,7 +346,7 @@ class ClusterBackend(ClusterChoices):
                 return await asyncio.shield(work)
             except asyncio.CancelledError:
                 self._say(f"recreating {key}; until then it is kept in {kept}")
-                await work
+                await lifecycle.ended(server, found, work, kept, self._patience)
                 raise
 
     async def _emptied(self, key: Key) -> bool:

@@ -56,6 +56,7 @@ from mpi_trainer.sdk.errors import JobError
 replace = msgspec.structs.replace
 _PATIENCE: Final = 60.0
 _PAUSE: Final = 0.25
+_LAST_LOOK: Final = 5.0
 _REFUSALS: Final = (400, 403, 422)
 
 
@@ -337,6 +338,29 @@ def save_manifest(manifest: dict[str, Any]) -> Path:
     with NamedTemporaryFile("wb", prefix=name, suffix=".json", delete=False) as file:
         file.write(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
     return Path(file.name)
+
+
+async def ended(
+    server: ApiServer,
+    found: FoundJob,
+    work: asyncio.Future[JobView],
+    kept: Path,
+    patience: float | None,
+) -> None:
+    """Waits for a replacement whose caller has left, for `patience` seconds where they are given: a
+    finalizer can keep a job for ever. Where the job is there still, nothing is kept of it here."""
+    await asyncio.wait({work}, timeout=patience)
+    if work.done():
+        work.result()
+        return
+    work.cancel()
+    await asyncio.wait({work})
+    job = found.view
+    with suppress(KubeError, TimeoutError):
+        async with asyncio.timeout(_LAST_LOOK):
+            now = await server.call(requests.get(found.kind.resource, job.namespace, job.name))
+        if now["metadata"]["uid"] == found.uid:
+            await asyncio.to_thread(kept.unlink, missing_ok=True)
 
 
 async def replace_job(
