@@ -68,3 +68,20 @@ def test_what_was_found_is_told_where_the_job_cannot_be_removed(
     report = checked(Cluster())
     assert report.steps
     assert "was not removed (you may not delete mpijobs)" in report.warnings[-1]
+
+
+def test_a_job_whose_pods_do_not_end_is_not_waited_for_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On a server it is a test of all that go on at once, and its caller may be gone."""
+
+    class Slow(Cluster):
+        async def delete(self, key: Key) -> None:
+            await asyncio.sleep(60)
+
+    async def ended(*_: object) -> SimpleNamespace:
+        return SimpleNamespace(state="Succeeded")
+
+    monkeypatch.setattr(check, "until_finished", ended)
+    monkeypatch.setattr(check, "_REMOVAL", 0.01)
+    assert "is being removed: its pods take longer" in checked(Slow()).warnings[-1]

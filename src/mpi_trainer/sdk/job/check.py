@@ -29,6 +29,8 @@ from mpi_trainer.sdk.job.explain import explained
 TIMEOUT: Final = 300.0
 _MARGIN: Final = 30
 """seconds by which the job's own deadline is later than its caller's patience"""
+_REMOVAL: Final = 60.0
+"""seconds for the job to go: its pods may take hours, or never end"""
 _ROOT: Final = "its containers run as root: Open MPI needs `mpirun --allow-run-as-root` there"
 _LINES: Final = 10_000
 
@@ -176,10 +178,17 @@ async def _run(
 
 async def _removed(backend: Backend, key: Key) -> tuple[str, ...]:
     """Why the job is still there; it must hide neither what was found nor why there is no job."""
+    import asyncio
+
     try:
-        await backend.delete(key)
+        async with asyncio.timeout(_REMOVAL):
+            await backend.delete(key)
     except JobNotFound:
         return ()
+    except TimeoutError:
+        return (
+            f"job {key.name} is being removed: its pods take longer than {_REMOVAL:g} s to end",
+        )
     except Exception as error:
         kept = f"it goes {smoke.KEPT_SECONDS // 60} min after its end"
         return (f"job {key.name} was not removed ({error}); {kept}",)
