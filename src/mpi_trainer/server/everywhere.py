@@ -43,7 +43,12 @@ async def _of_each(backend: Backend, query: JobQuery, refusal: K8sApiException) 
                     raise
                 return None
 
-    parts = await asyncio.gather(*map(one, seen[:MOST]))
+    asked = [asyncio.ensure_future(one(namespace)) for namespace in seen[:MOST]]
+    try:
+        parts = await asyncio.gather(*asked)
+    finally:
+        for each in asked:
+            each.cancel()  # where one has failed nobody waits for the rest
     open_ones = [part for part in parts if part is not None]
     if not open_ones:
         raise refusal

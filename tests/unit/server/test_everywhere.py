@@ -65,3 +65,23 @@ def test_of_very_many_namespaces_only_some_are_asked_and_that_is_said() -> None:
     found, notes = jobs(closed)
     assert len(found) == everywhere.MOST and closed.most_at_once <= everywhere.AT_ONCE
     assert notes[0].endswith("; 5 more are not looked into")
+
+
+def test_where_one_list_fails_the_others_are_not_read_for_nobody() -> None:
+    class Ill(Closed):
+        async def list(self, namespace: str | None, query: JobQuery) -> Sequence[JobSummary]:
+            found = await super().list(namespace, query)
+            if namespace == "n0":
+                raise K8sApiException("too many requests", status=429)
+            return found
+
+    async def run() -> None:
+        seen = [f"n{n}" for n in range(100)]
+        ill = Ill(seen, seen)
+        with pytest.raises(K8sApiException, match="too many"):
+            await everywhere.jobs(ill, "", JobQuery())
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert len(ill.asked) <= 3 * everywhere.AT_ONCE
+
+    asyncio.run(run())
