@@ -174,15 +174,7 @@ _SERVERS = frozenset(ObjectMeta.__struct_encode_fields__)
 
 def _fields(given: Mapping[str, Any]) -> Iterator[FieldReport]:
     policy = given.get("runPolicy") or {}
-    for name in MOVED:
-        value = given.get(name)
-        if value is None:
-            continue
-        if policy.get(name) not in (None, value):
-            note = f"spec.runPolicy.{name} says {policy[name]}, and counts"
-            yield FieldReport(("spec", name), LOST, note=note)
-        else:
-            yield FieldReport(("spec", name), CARRIED, f"spec.runPolicy.{name}")
+    yield from _moved(given, policy)
     for name, value in policy.items():
         if value is not None:
             yield FieldReport(("spec", "runPolicy", name), CARRIED, f"spec.runPolicy.{name}")
@@ -201,6 +193,19 @@ def _fields(given: Mapping[str, Any]) -> Iterator[FieldReport]:
     if given.get("mainContainer") is not None:
         note = "the first container is the main one, and it is put first"
         yield FieldReport(("spec", "mainContainer"), CHANGED, note=note)
+
+
+def _moved(given: Mapping[str, Any], policy: Mapping[str, Any]) -> Iterator[FieldReport]:
+    """Fields that are below runPolicy today."""
+    for name in MOVED:
+        value = given.get(name)
+        if value is None:
+            continue
+        if policy.get(name) not in (None, value):
+            note = f"spec.runPolicy.{name} says {policy[name]}, and counts"
+            yield FieldReport(("spec", name), LOST, note=note)
+        else:
+            yield FieldReport(("spec", name), CARRIED, f"spec.runPolicy.{name}")
 
 
 def _roles(roles: Mapping[str, ReplicaSpec], raw: Mapping[str, Any]) -> Iterator[FieldReport]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from datetime import UTC, datetime
 from typing import Any
 
@@ -100,7 +100,7 @@ def test_a_callers_text_is_no_regular_expression() -> None:
 
 @pytest.mark.parametrize("run", [plan.render, checks.test_file])
 def test_a_large_file_is_read_beside_the_event_loop(
-    run: Callable[[Call], Awaitable[Any]], monkeypatch: pytest.MonkeyPatch
+    run: Callable[[Call], Coroutine[Any, Any, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A megabyte of YAML takes seconds, for which everybody else would wait."""
     threads: list[threading.Thread] = []

@@ -77,7 +77,7 @@ def test_where_one_list_fails_the_others_are_not_read_for_nobody() -> None:
 
     async def run() -> None:
         seen = [f"n{n}" for n in range(100)]
-        ill = Ill(seen, seen)
+        ill: Any = Ill(seen, seen)
         with pytest.raises(K8sApiException, match="too many"):
             await everywhere.jobs(ill, "", JobQuery())
         for _ in range(100):
