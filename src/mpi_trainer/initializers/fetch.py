@@ -141,7 +141,7 @@ class _Fetching:
         known = sum(sizes) if len(sizes) == len(items) else None
         had = sum(one.size for one in self._whole.values())
         if known is not None:
-            _has_room(folder, known - had)
+            _has_room(folder, max(known - had - self._parts.begun_bytes(), 0))
         with self._report:
             self._report.begin(known, len(items))
             self._report.kept(had, len(self._whole))

@@ -21,6 +21,7 @@ from mpi_trainer.initializers.model import Checksum, FetchError, Item
 
 CHUNK: Final = 32 << 20
 _BLOCK: Final = 1 << 20
+_PART: Final = ".part"
 _WHOLE: Final = re.compile(r"(\d{1,9})-(\d{1,19})-([0-9a-f]{64})")
 _OPEN: Final = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -50,6 +51,11 @@ class Parts(msgspec.Struct, frozen=True):
     def begun(self, number: int, item: Item) -> Part:
         return Part(self.folder, number, item)
 
+    def begun_bytes(self) -> int:
+        """What parts that are not whole have of the disk; that need not be free once more."""
+        parts = [name for name in names(self.folder) if name.endswith(_PART)]
+        return sum(512 * os.lstat(name, dir_fd=self.folder).st_blocks for name in parts)
+
 
 class Part:
     """One file that is being fetched. Threads may write different chunks of it at once."""
@@ -58,7 +64,7 @@ class Part:
         self.item = item
         self.number = number
         self._folder = folder
-        self._name, self._notes = f"{number}.part", f"{number}.done"
+        self._name, self._notes = f"{number}{_PART}", f"{number}.done"
         self._file = os.open(self._name, _OPEN, 0o664, dir_fd=folder)
         self._lock = threading.Lock()
         self._many = item.ranges and item.size is not None and item.size > CHUNK
