@@ -74,7 +74,8 @@ def settings(role: Role, given: Mapping[str, str]) -> Settings:
             "STORAGE_URI has a user name or password in it, which anybody who sees the job reads",
             "Remove them, and give ACCESS_TOKEN by a Secret (`secretRef`).",
         )
-    if parts.scheme not in _SCHEMES:
+    scheme, _, rest = uri.partition("://")
+    if scheme.lower() not in _SCHEMES:
         raise FetchError(
             f"STORAGE_URI is of the scheme {parts.scheme or '(none)'!r:.40}",
             "Use s3://, hf://, https://, http:// or file://.",
@@ -91,7 +92,7 @@ def settings(role: Role, given: Mapping[str, str]) -> Settings:
         allow = _MODEL_FILES
     return Settings(
         role=role,
-        uri=uri,
+        uri=f"{parts.scheme}://{rest}",
         target=given.get("TARGET_DIR") or f"{WORKSPACE}/{role}",
         given=given,
         allow=allow,

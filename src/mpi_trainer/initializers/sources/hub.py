@@ -44,6 +44,11 @@ class Hub:
                 f"{settings.uri} is no repository of the hub",
                 "Write hf://owner/name, hf://owner/name@revision or hf://owner/name/folder.",
             )
+        if found[1] in ("datasets", "models", "spaces"):
+            raise FetchError(
+                f"{settings.uri} says which kind of repository it is, as other programs want it",
+                "Write hf://owner/name; its place, under dataset or model, says which kind it is.",
+            )
         self._repo = f"{found[1]}/{found[2]}"
         self._revision = found[3] or given.get("REVISION", "") or "main"
         self._folder = (found[4] or "").strip("/")
