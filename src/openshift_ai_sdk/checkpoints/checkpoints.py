@@ -87,6 +87,7 @@ class Checkpoints:
         self._agree = agree
         self._signalled = self._stopping = False
         self._last = (-1, False)
+        self._passed_over: frozenset[Name] = frozenset()
         self.folder.mkdir(parents=True, exist_ok=True)
         self._begun = self._begin()
         self._catch_sigterm()
@@ -138,6 +139,7 @@ class Checkpoints:
             bound = smallest
             if reached > bound:
                 reached, found = self._newest_up_to(bound)
+        self._passed_over = frozenset(n for n in names(self.folder) if n.number > reached)
         return found
 
     def _newest_up_to(self, bound: int) -> tuple[int, Checkpoint | None]:
@@ -257,15 +259,16 @@ class Checkpoints:
 
     def _remove_old(self) -> None:
         """Keeps the newest; what a newer version or another program has made stays too, and what a
-        later attempt is about to save."""
+        later attempt is about to save. What `newest` has passed over stands for no whole one."""
         whole = 0
         for name in sorted(names(self.folder), reverse=True):
-            folder = self.folder / str(name)
+            folder, passed_over = self.folder / str(name), name in self._passed_over
             with suppress(OSError, Broken):
                 with suppress(FileNotFoundError):
                     marked(folder, name)
-                    whole += 1
-                if whole > self.keep or (whole and not (folder / MARKER).exists()):
+                    whole += not passed_over
+                enough = whole + passed_over > self.keep
+                if enough or (whole and not (folder / MARKER).exists()):
                     shutil.rmtree(folder)
 
 

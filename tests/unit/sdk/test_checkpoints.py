@@ -133,6 +133,16 @@ def test_the_newest_n_are_kept(tmp_path: Path) -> None:
     assert newest(tmp_path).read() == b"30"
 
 
+def test_a_damaged_one_takes_no_whole_ones_place(tmp_path: Path) -> None:
+    first = alone(tmp_path)
+    assert first.save(1, b"1") and first.save(2, b"2")
+    (path_of(tmp_path, 2) / "rank-000000.part").write_bytes(b"?")
+    later = alone(tmp_path)
+    assert later.newest() is not None and later.save(3, b"3")
+    assert folders(tmp_path) == [1, 2, 3]
+    assert later.save(4, b"4") and folders(tmp_path) == [3, 4]
+
+
 def test_a_later_attempt_counts_as_newer_than_a_higher_step_of_an_earlier(tmp_path: Path) -> None:
     """CTL-11: what was passed over once neither comes back nor costs the new one its place."""
     alone(tmp_path).save(10, b"ten")
@@ -233,10 +243,8 @@ def test_a_rank_that_outlived_its_attempt_writes_no_part_of_the_next_one(tmp_pat
     first, second = (Checkpoints(tmp_path, rank=rank, size=2) for rank in range(2))
     assert second.save(10, b"old 1") and first.save(10, b"old 0")
     later = Checkpoints(tmp_path, rank=0, size=2)
-    second.save(20, b"old 1")
-    assert not later.save(20, b"new 0")
-    assert newest(tmp_path).step == 10
-    assert second.attempt == 1
+    assert second.save(20, b"old 1") and not later.save(20, b"new 0")
+    assert (newest(tmp_path).step, second.attempt) == (10, 1)
 
 
 def test_two_that_begin_at_once_do_not_stumble_over_each_other(
