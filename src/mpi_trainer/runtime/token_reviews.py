@@ -2,7 +2,8 @@
 
 Guarantee: a token is neither logged nor kept, only its digest, for a short time and in a bounded
 number; no more than `at_once` are under review, and no more than `waiting` wait for that, whoever
-sends them. Danger: what was proven holds on for `proven_seconds`.
+sends them. As many again are of tokens that were good before, so that strangers keep nobody out.
+Danger: what was proven holds on for `PROVEN_SECONDS`.
 """
 
 from __future__ import annotations
@@ -70,6 +71,28 @@ def review(resource: Resource, spec: dict[str, Any]) -> Request:
     return msgspec.structs.replace(asked, timeout=_SECONDS, tries=1, safe=True)
 
 
+class _Lane:
+    """Room for so many reviews at once, and for so many that wait."""
+
+    def __init__(self, at_once: int, waiting: int) -> None:
+        self._room = asyncio.Semaphore(at_once)
+        self._free = waiting
+
+    async def __aenter__(self) -> None:
+        if self._free <= 0:
+            raise Busy
+        self._free -= 1
+        try:
+            await self._room.acquire()
+        except BaseException:
+            self._free += 1
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._free += 1
+        self._room.release()
+
+
 class Reviews(Generic[T]):
     """Answers `T` that were asked for; `is_proven` tells those that may hold for longer."""
 
@@ -83,14 +106,13 @@ class Reviews(Generic[T]):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._is_proven = is_proven
-        self._most_waiting = waiting
         self._most_kept = kept
         self._clock = clock
         # Apart, so that a flood of wrong tokens does not push the right ones out.
         self._proven: dict[bytes, tuple[float, T]] = {}
         self._refused: dict[bytes, tuple[float, T]] = {}
-        self._room = asyncio.Semaphore(at_once)
-        self._waiting = 0
+        self._strangers = _Lane(at_once, waiting)
+        self._known = _Lane(at_once, waiting)
 
     async def answer(self, token: str, about: str, ask: Callable[[], Awaitable[T]]) -> T:
         """What is known of the token `about` something, or what `ask` finds out; Busy."""
@@ -98,21 +120,16 @@ class Reviews(Generic[T]):
         for kept in (self._proven, self._refused):
             if digest in kept and self._clock() < kept[digest][0]:
                 return kept[digest][1]
-        if self._waiting >= self._most_waiting:
-            raise Busy
-        self._waiting += 1
-        try:
-            async with self._room:
-                found = await ask()
-        finally:
-            self._waiting -= 1
+        async with self._known if digest in self._proven else self._strangers:
+            found = await ask()
         self._keep(digest, found)
         return found
 
     def _keep(self, digest: bytes, answer: T) -> None:
         proven = self._is_proven(answer)
         kept = self._proven if proven else self._refused
-        kept.pop(digest, None)
+        self._proven.pop(digest, None)
+        self._refused.pop(digest, None)
         if len(kept) >= self._most_kept:
             del kept[next(iter(kept))]  # the oldest
         seconds = PROVEN_SECONDS if proven else REFUSED_SECONDS

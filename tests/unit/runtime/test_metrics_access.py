@@ -36,12 +36,17 @@ class Cluster:
         self.down = False
         self.at_once = 0
         self.most = 0
+        self.slow = asyncio.Event()
+        """where nobody has set it, tokens that nobody knows take as long as that"""
+        self.slow.set()
 
     async def call(self, request: Request, kind: Any) -> Any:
         self.sent.append(request)
         self.at_once += 1
         self.most = max(self.most, self.at_once)
         await asyncio.sleep(0)
+        if b'"good"' not in request.body and b'"reader"' not in request.body:
+            await self.slow.wait()
         self.at_once -= 1
         if self.down:
             raise Unreachable(request, "connect", "no connection")
@@ -102,6 +107,27 @@ def test_a_flood_of_tokens_is_bounded_and_pushes_no_reader_out() -> None:
     statuses = asyncio.run(at_once())
     assert cluster.most <= AT_ONCE
     assert set(statuses) == {401, 503}
+
+
+def test_a_reader_known_from_before_is_not_kept_out_by_strangers() -> None:
+    """Anybody who reaches the port can send tokens that the API server has to look at."""
+    clock = [1000.0]
+    one, cluster = access(clock)
+    judged(one, "Bearer good")
+    clock[0] += PROVEN_SECONDS + 1
+
+    async def crowded() -> tuple[int, int]:
+        cluster.slow = asyncio.Event()
+        strangers = [asyncio.create_task(one.judge(f"Bearer x{n}")) for n in range(100)]
+        await asyncio.sleep(0)
+        async with asyncio.timeout(5):
+            known, stranger = await one.judge("Bearer good"), await one.judge("Bearer y")
+        cluster.slow.set()
+        await asyncio.gather(*strangers)
+        return known, stranger
+
+    assert asyncio.run(crowded()) == (200, 503)
+    assert cluster.most <= 2 * AT_ONCE
 
 
 def test_no_answer_means_no_and_is_not_kept(caplog: pytest.LogCaptureFixture) -> None:
