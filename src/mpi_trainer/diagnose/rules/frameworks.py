@@ -106,6 +106,7 @@ RULES: Final = (
         "Some NCCL operations have failed or timed out",
         "Timed out waiting for operation to complete",
         "Timeout occurred while waiting for collective",
+        "Application timeout caused pair closure",
         "exceeded HOROVOD_STALL_SHUTDOWN_TIME_SECONDS",
     ),
     Rule(
@@ -211,7 +212,24 @@ RULES: Final = (
         examples=("RuntimeError: [gloo/transport/tcp/pair.cc:589] Connection reset by peer",),
         unless=("btl_tcp", "UCX"),
     ),
+    *said("PeerLost", FOLLOWS, "the JAX distributed service detected fatal errors"),
+    Rule(
+        "CollectiveTimeout",
+        SPECIFIC - 5,
+        "failed to pass monitoredBarrier",
+        rf"Ranks? {RANK}\b[\d, ]{{0,200}} failed to pass monitoredBarrier",
+        ("RuntimeError: Rank 5 failed to pass monitoredBarrier in 30000 ms",),
+        of_others=True,
+    ),
     # --- launchers' summaries
+    Rule(
+        BAD_TERMINATION,
+        EXITED + 1,
+        "Child process with PID",
+        rf"^\[rank: {RANK}\] Child process with PID \d{{1,9}} terminated with code "
+        r"(?:-(?P<signal>\d{1,2})|(?P<code>\d{1,3}))\b",
+        ("[rank: 3] Child process with PID 321 terminated with code -9. Forcefully terminating",),
+    ),
     Rule(
         BAD_TERMINATION,
         EXITED + 1,

@@ -98,6 +98,7 @@ RULES: Final = (
         examples=("OMP: Error #15: Initializing libiomp5.so, but found libomp.so already",),
     ),
     *said("SharedLibraryIncompatible", SPECIFIC, "wrong ELF class", "invalid ELF header"),
+    *said("SharedLibraryIncompatible", SPECIFIC, "with link time reference"),
     Rule(
         "ModuleMissing",
         SPECIFIC,
@@ -125,10 +126,16 @@ RULES: Final = (
         r"^ImportError: .{0,120}requires the .{1,80} librar(?:y|ies)",
         ("ImportError: AutoTokenizer requires the tokenizers library but it was not found",),
     ),
-    *said(
+    Rule(
         "ModuleIncompatible",
         SPECIFIC,
         "cannot import name '",
+        unless=("circular import",),
+        examples=("ImportError: cannot import name 'Mapping' from 'collections'",),
+    ),
+    *said(
+        "ModuleIncompatible",
+        SPECIFIC,
         "may indicate binary incompatibility",
         "module compiled against API version",
         "numpy.core.multiarray failed to import",

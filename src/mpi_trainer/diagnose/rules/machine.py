@@ -217,6 +217,7 @@ RULES: Final = (
         ("RuntimeError: DataLoader worker (pid(s) 1234) exited unexpectedly",),
         instead="OutOfMemory",
     ),
+    *said("RankKilled", EXCEPTION + 1, "A process in the process pool was terminated abruptly"),
     Rule(
         "RankKilled",
         KILLED + 4,

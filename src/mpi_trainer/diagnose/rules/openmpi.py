@@ -308,10 +308,10 @@ RULES: Final = (
         ("*** MPI_ERR_TRUNCATE: message truncated",),
         despite_success=True,
     ),
-    # Any other call that failed: what kind of error it was comes two lines later.
+    # Any other call that failed: of which kind, or whose process failed, is said below.
     Rule(
         "MpiError",
-        MPI_ERROR - 4,
+        LOST - 1,
         "An error occurred in MPI",
         rf"^(?:\[{HOST}:\d{{1,9}}\] )?\*\*\* An error occurred in MPI_(?!Init|Finalize)\w",
         ("[n1:1] *** An error occurred in MPI_Comm_spawn",),

@@ -6,10 +6,12 @@ from typing import Final
 
 from mpi_trainer.diagnose.rules.model import (
     ABORTED,
+    BAD_TERMINATION,
     EXCEPTION,
     HOST,
     PROOF,
     RANK,
+    SIGNALLED,
     SPECIFIC,
     STARTUP,
     Cause,
@@ -208,9 +210,10 @@ RULES: Final = (
         "Could not open '/lib64/ld-linux",
         "qemu: uncaught target signal",
     ),
+    # A script may go on after it.
     Rule(
         "ProgramNotFound",
-        SPECIFIC,
+        EXCEPTION - 1,
         "command not found",
         r"^\S{0,60}: (?:line \d{1,6}: )?\S{1,200}: command not found",
         ("/app/run.sh: line 3: pyhton: command not found",),
@@ -332,6 +335,21 @@ RULES: Final = (
         "parameter not set",
         r"^\S{1,300}: (?:line )?\d{1,6}: \w{1,80}: parameter not set",
         ("sh: 1: DATA_DIR: parameter not set",),
+    ),
+    # Of a program that has called another one, which says more, or mpirun.
+    Rule(
+        "ProgramException",
+        ABORTED + 3,
+        "CalledProcessError: ",
+        r"returned non-zero exit status \d",
+        ("subprocess.CalledProcessError: Command '['make']' returned non-zero exit status 2.",),
+    ),
+    Rule(
+        BAD_TERMINATION,
+        SIGNALLED,
+        "died with <Signals.",
+        r"CalledProcessError: .{1,1900}died with <Signals\.SIG\w{2,8}: (?P<signal>\d{1,2})>",
+        ("CalledProcessError: Command '['python', 'train.py']' died with <Signals.SIGKILL: 9>.",),
     ),
     Rule(
         "ProgramException",
