@@ -59,3 +59,49 @@ def test_no_harmless_line_hides_an_exception(mark: str) -> None:
 def test_no_harmless_line_is_a_cause_of_a_run_that_ended_well() -> None:
     for line in HARMLESS:
         assert findings(LogReader().read([line, "done"]), Facts(exit_code=0)) == (), line
+
+
+FRAME = ("Traceback (most recent call last):", '  File "/app/t.py", line 40, in <module>')
+FOLLOWERS = {
+    "nccl": "torch.distributed.DistBackendError: NCCL error in: x.cpp:1970, remote process exited "
+    "or there was a network error, NCCL version 2.20.5",
+    "nccl of a closed socket": "torch.distributed.DistBackendError: NCCL error in: x.cpp:1970, "
+    "unhandled system error (run with NCCL_DEBUG=INFO for details), NCCL version 2.20.5",
+    "gloo": "RuntimeError: [gloo/transport/tcp/pair.cc:534] Connection closed by peer [10.0.0.7]:9",
+    "gloo that waits": "RuntimeError: [gloo/transport/tcp/unbound_buffer.cc:133] Timed out waiting "
+    "1800000ms for recv operation to complete",
+    "rendezvous": "torch.distributed.DistStoreError: Timed out after 601 seconds waiting for "
+    "clients. 63/64 clients joined.",
+    "horovod": "horovod.common.exceptions.HorovodInternalError: Horovod has been shut down. This "
+    "was caused by an exception on one of the ranks",
+    "horovod with nccl": "horovod.common.exceptions.HorovodInternalError: ncclCommInitRank failed: "
+    "unhandled system error",
+    "sockets": "ConnectionResetError: [Errno 104] Connection reset by peer",
+    "pipes": "BrokenPipeError: [Errno 32] Broken pipe",
+    "streams": "EOFError",
+    "mpi4py": "mpi4py.MPI.Exception: MPI_ERR_PROC_FAILED: Process Failure",
+    "torchrun": "torch.distributed.elastic.multiprocessing.api.SignalException: Process 12 got "
+    "signal: 15",
+    "watchdog": "[E ProcessGroupNCCL.cpp:474] [Rank {rank}] Watchdog caught collective operation "
+    "timeout: WorkNCCL(SeqNum=18) ran for 1800116 milliseconds before timing out.",
+}
+
+
+@pytest.mark.parametrize("mark", ["[1,{rank}]<stderr>:", "[rank{rank}]: ", "[{rank}] ", ""])
+@pytest.mark.parametrize("who", FOLLOWERS)
+def test_of_64_ranks_the_one_that_failed_by_itself_is_the_cause(who: str, mark: str) -> None:
+    """SC-006. Whichever is printed first: what the other 63 say of it, or it."""
+    root = [mark.format(rank=3) + line for line in (*FRAME, "ValueError: negative learning rate")]
+    others = [
+        (mark + line).format(rank=rank)
+        for rank in range(64)
+        if rank != 3
+        for line in (*FRAME, FOLLOWERS[who])
+    ]
+    for lines in (root + others, others + root):
+        found = findings(LogReader().read(lines), Facts(exit_code=1))[0]
+        assert (found.cause, found.line) == (
+            "ProgramException",
+            "ValueError: negative learning rate",
+        )
+        assert not mark or found.ranks == (3,)

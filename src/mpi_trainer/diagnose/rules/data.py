@@ -136,6 +136,7 @@ RULES: Final = (
         "UnidentifiedImageError",
         "errors.ParserError",
         "EmptyDataError",
+        "EOFError: Ran out of input",
         "ArrowInvalid",
         "DataLossError",
         "corrupted record at",

@@ -61,6 +61,9 @@ CAUSES: Final = (
     ),
 )
 
+# What ranks say that have waited for one with an exception, which weighs more.
+_WAITED = EXCEPTION - 2
+
 RULES: Final = (
     Rule(
         "CollectiveMismatch",
@@ -92,7 +95,7 @@ RULES: Final = (
     ),
     Rule(
         "CollectiveTimeout",
-        SPECIFIC - 5,
+        _WAITED,
         "Watchdog caught collective operation timeout",
         rf"(?:\[Rank {RANK}\] )?Watchdog caught collective operation timeout",
         (
@@ -102,7 +105,7 @@ RULES: Final = (
     ),
     *said(
         "CollectiveTimeout",
-        SPECIFIC - 5,
+        _WAITED,
         "Some NCCL operations have failed or timed out",
         "Timed out waiting for operation to complete",
         "Timeout occurred while waiting for collective",
@@ -111,7 +114,7 @@ RULES: Final = (
     ),
     Rule(
         "CollectiveTimeout",
-        SPECIFIC - 5,
+        _WAITED,
         "Timed out waiting ",
         r"Timed out waiting \d{1,9}ms for (?:recv|send|synchronize)",
         (
@@ -121,7 +124,7 @@ RULES: Final = (
     ),
     *said(
         "RendezvousFailed",
-        SPECIFIC - 4,
+        _WAITED,
         "Timed out initializing process group",
         "waiting for clients.",
         "client socket has failed to connect to any network address",
@@ -148,7 +151,7 @@ RULES: Final = (
     ),
     Rule(
         "RendezvousFailed",
-        SPECIFIC - 4,
+        _WAITED,
         "The client socket has failed to connect to [",
         r"failed to connect to \[[^\]]{1,253}\]:\d{1,5} \(errno: 11[03] ",
         (
@@ -169,7 +172,7 @@ RULES: Final = (
     ),
     Rule(
         "RendezvousFailed",
-        SPECIFIC - 4,
+        _WAITED,
         "DEADLINE_EXCEEDED: Barrier timed out",
         r"Barrier timed out\. .{0,40}PjRT_Client_Connect",
         (
@@ -177,7 +180,7 @@ RULES: Final = (
             "PjRT_Client_Connect. Timed out task names: /job:jax_worker/replica:0/task:3",
         ),
     ),
-    *said("CollectiveTimeout", SPECIFIC - 5, "DEADLINE_EXCEEDED: Barrier timed out"),
+    *said("CollectiveTimeout", _WAITED, "DEADLINE_EXCEEDED: Barrier timed out"),
     *said(
         "NoUsableNetwork",
         SPECIFIC,
@@ -212,10 +215,23 @@ RULES: Final = (
         examples=("RuntimeError: [gloo/transport/tcp/pair.cc:589] Connection reset by peer",),
         unless=("btl_tcp", "UCX"),
     ),
-    *said("PeerLost", FOLLOWS, "the JAX distributed service detected fatal errors"),
+    *said(
+        "PeerLost",
+        FOLLOWS,
+        "the JAX distributed service detected fatal errors",
+        "MPI_ERR_PROC_FAILED",
+        "MPI_ERR_REVOKED",
+    ),
+    Rule(
+        "RankTerminated",
+        FOLLOWS,
+        "got signal: 15",
+        r"SignalException: Process \d{1,9} got signal: 15",
+        ("SignalException: Process 12 got signal: 15",),
+    ),
     Rule(
         "CollectiveTimeout",
-        SPECIFIC - 5,
+        _WAITED,
         "failed to pass monitoredBarrier",
         rf"Ranks? {RANK}\b[\d, ]{{0,200}} failed to pass monitoredBarrier",
         ("RuntimeError: Rank 5 failed to pass monitoredBarrier in 30000 ms",),

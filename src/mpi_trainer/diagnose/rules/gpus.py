@@ -246,7 +246,7 @@ RULES: Final = (
     ),
     *said(
         "NcclError",
-        EXCEPTION,
+        EXCEPTION - 1,
         "ncclSystemError",
         "ncclUnhandledCudaError",
         "ncclInternalError",

@@ -141,7 +141,7 @@ RULES: Final = (
         "MpiError",
         EXCEPTION,
         "mpi4py.MPI.Exception",
-        r"^mpi4py\.MPI\.Exception: ",
+        r"^mpi4py\.MPI\.Exception: (?!MPI_ERR_PROC_FAILED|MPI_ERR_REVOKED)",
         ("mpi4py.MPI.Exception: MPI_ERR_TRUNCATE: message truncated",),
     ),
     Rule(

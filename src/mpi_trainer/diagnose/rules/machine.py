@@ -476,6 +476,7 @@ RULES: Final = (
         r"^(?:ConnectionResetError|BrokenPipeError|EOFError)\b",
         ("ConnectionResetError: [Errno 104] Connection reset by peer",),
     ),
+    Rule("PeerLost", HINT - 1, "EOFError", r"^EOFError$", ("EOFError",)),
     Rule(
         "ProgramException",
         EXCEPTION,

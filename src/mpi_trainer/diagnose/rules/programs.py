@@ -359,7 +359,8 @@ RULES: Final = (
         examples=("Fatal Python error: init_fs_encoding: failed to get the Python codec",),
     ),
     # --- other languages
-    *said("ProgramException", EXCEPTION, "terminate called after throwing an instance of"),
+    # Watchdogs of frameworks end ranks by it; what they have seen weighs more.
+    *said("ProgramException", EXCEPTION - 3, "terminate called after throwing an instance of"),
     Rule(
         "ProgramException",
         EXCEPTION,
