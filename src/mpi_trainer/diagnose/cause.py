@@ -50,6 +50,12 @@ _WRITER = re.compile(
 # Which rank ended first is told by these, whatever the cause was.
 _EPILOGUES = ("MpiAbort", "RankExitedNonZero", "RankExitedEarly", *BY_SIGNAL.values())
 _OF_CALLS = ("MpiError", "MpiInitFailed")
+# What ranks say that wait for one that is gone.
+_LEFT_ALONE = frozenset({"CollectiveTimeout", "NcclError", "RendezvousFailed"})
+_GONE = frozenset(
+    {"RankArithmeticError", "RankBusError", "RankIllegalInstruction", "RankKilled", "RankSegfault"}
+    | {"WorkerLost"}
+)
 # mpirun starts no rank before it has reached every worker, and who waits for workers asks again.
 _ON_THE_WAY = frozenset(
     {"NameResolution", "WorkerUnreachable", *(name for name in CATALOGUE if name.startswith("Ssh"))}
@@ -127,10 +133,13 @@ def _of_memory(finding: Finding, facts: Facts) -> Finding:
 def _weighed(hits: Iterable[Hit], log: Log, facts: Facts) -> list[Hit]:
     """What was overcome weighs less; several things that happen together mean another one."""
     weighed = list(hits)
+    left_alone = _one_is_gone(weighed)
     ran = max((hit.number for hit in weighed if _of_a_running_rank(hit)), default=0)
     for hit in weighed:
         if 0 < hit.number < ran and hit.weight >= STARTUP - 3 and hit.cause in _ON_THE_WAY:
             hit.weight -= _HANDLED
+        if left_alone and hit.cause in _LEFT_ALONE:
+            hit.weight = min(hit.weight, FOLLOWS)
         if log.quiet - hit.quiet > _MANY_QUIET_LINES and hit.number:
             hit.weight = max(1, hit.weight - _HANDLED)
         # What daemons say themselves is more exact.
@@ -146,6 +155,17 @@ def _weighed(hits: Iterable[Hit], log: Log, facts: Facts) -> list[Hit]:
             if hit.cause == "RankTerminated":
                 hit.cause, hit.rank, hit.host = "LauncherTerminated", None, ""
     return weighed
+
+
+def _one_is_gone(hits: list[Hit]) -> bool:
+    """Whether a rank or a worker ended without a word. Who gives up waiting aborts itself, and is
+    then the first whom MPI sees end."""
+    gone = any(
+        hit.cause in _GONE and hit.weight >= LOST and (hit.rank is not None or hit.host)
+        for hit in hits
+        if not hit.by_rank
+    )
+    return gone and not any(hit.cause == "RankAborted" and hit.weight >= SIGNALLED for hit in hits)
 
 
 def _of_a_running_rank(hit: Hit) -> bool:

@@ -105,3 +105,44 @@ def test_of_64_ranks_the_one_that_failed_by_itself_is_the_cause(who: str, mark: 
             "ValueError: negative learning rate",
         )
         assert not mark or found.ranks == (3,)
+
+
+RULE = "-" * 74
+GONE = {
+    "RankKilled": "mpirun noticed that process rank 3 with PID 8 on node n3 exited on signal 9 "
+    "(Killed).",
+    "RankSegfault": "prterun noticed that process rank 3 with PID 8 on node n3 exited on signal 11 "
+    "(Segmentation fault).",
+    "WorkerLost": "ORTE has lost communication with a remote daemon.\n\n"
+    "  Remote daemon: [[4,0],4] on node n3",
+}
+
+
+@pytest.mark.parametrize("cause", GONE)
+@pytest.mark.parametrize("who", FOLLOWERS)
+def test_a_rank_that_ended_without_a_word_is_the_cause(who: str, cause: str) -> None:
+    """SC-006. Memory is the usual reason, and the others wait for it, or lose it."""
+    others = [
+        f"[1,{rank}]<stderr>:{line}".format(rank=rank)
+        for rank in range(16)
+        if rank != 3
+        for line in (*FRAME, FOLLOWERS[who])
+    ]
+    told = [RULE, *GONE[cause].split("\n"), RULE]
+    for lines in (told + others, others + told):
+        found = findings(LogReader().read(lines), Facts(exit_code=1))[0]
+        assert (found.cause, found.hosts) == (cause, ("n3",))
+        assert cause == "WorkerLost" or found.ranks == (3,)
+
+
+def test_a_rank_that_gave_up_waiting_is_not_the_one_to_blame() -> None:
+    """Its watchdog aborts it, and Hydra then kills the others."""
+    boxes = [
+        line
+        for rank, signal in ((0, "6 (Aborted)"), (1, "9 (Killed)"))
+        for line in (f"=   RANK {rank} PID 8 RUNNING AT n{rank}", f"=   KILLED BY SIGNAL: {signal}")
+    ]
+    box = "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES"
+    lines = [FOLLOWERS["watchdog"].format(rank=0), box, *boxes[:2], box, *boxes[2:]]
+    found = findings(LogReader().read(lines), Facts(exit_code=1))[0]
+    assert found.cause == "CollectiveTimeout"
