@@ -53,6 +53,24 @@ def test_objects_go_to_stdout_and_the_report_to_stderr(job: Path) -> None:
     assert "to do: " in ended.stderr
 
 
+def test_nothing_is_said_of_pods_that_were_not_compared() -> None:
+    """An MPIJob v1 becomes one of v2beta1, which has no other pods to compare with."""
+    said = run("-f", "-", "--check", data=yaml.safe_dump(V1)).stderr
+    assert "pods of both are the same" not in said
+    assert (
+        "pods of both are the same" in run("-f", "-", "--check", data=yaml.safe_dump(base())).stderr
+    )
+
+
+def test_an_mpijob_of_another_group_is_told_as_such() -> None:
+    other = {**base(), "apiVersion": "batch.tensorstack.dev/v1beta1"}
+    with pytest.raises(LocalError) as refused:
+        run("-f", "-", data=yaml.safe_dump(other))
+    assert refused.value.hint == (
+        "An MPIJob of another API group than kubeflow.org is not converted."
+    )
+
+
 def test_what_a_check_finds_of_two_jobs_of_one_name_is_told_of_each() -> None:
     """A refusal of the one must not go under what is said of the other."""
     old = {**V1, "metadata": {"name": base()["metadata"]["name"]}}

@@ -40,6 +40,9 @@ def why_none(found: Migrated, to: Target | None) -> str:
     slip = next((kind for kind in found.passed if kind.lower() in _SLIPS), "")
     if slip and slip != mpijob.KIND:
         return f"Write `kind: {mpijob.KIND}`, as Kubernetes has it."
+    if slip:
+        group = mpijob.API_VERSION.partition("/")[0]
+        return f"An {mpijob.KIND} of another API group than {group} is not converted."
     if trainjob.KIND in found.passed:
         return "A TrainJob is what others become, and needs no conversion."
     return (
@@ -54,7 +57,7 @@ def say_report(found: Migrated, unread: Sequence[str], results: Checked) -> None
     for job in found.jobs:
         _say_job(job)
         if place(job) in results and not job.errors:
-            _say_result(results[place(job)])
+            _say_result(results[place(job)], compared=bool(job.through))
     if found.passed:
         kinds = ", ".join(f"{count} {_cut(kind)}" for kind, count in sorted(found.passed.items()))
         terminal.say(terminal.inert(f"passed over: {kinds}"))
@@ -88,7 +91,8 @@ def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
-def _say_result(result: Result) -> None:
+def _say_result(result: Result, *, compared: bool) -> None:
+    """`compared`: whether there were pods of two kinds to compare."""
     for text in result.refusals:
         said = terminal.inert(text)
         terminal.say(f"{terminal.bad('error')}: the cluster would refuse it: {said}")
@@ -100,7 +104,7 @@ def _say_result(result: Result) -> None:
             terminal.say(terminal.inert(f"differs: {one.role} {one.field}: {_sides(one)}"))
     for one in known:
         terminal.say(f"differs, as expected: {one.role} {one.field}: {one.known}")
-    if len(known) == len(result.differences):
+    if compared and len(known) == len(result.differences):
         terminal.say("otherwise the pods of both are the same")
     if result.asked and not result.refusals:
         terminal.say("the cluster would take it")
