@@ -51,6 +51,10 @@ def launcher_reports(template: PodTemplate, path: Path) -> Iterator[FieldReport]
         if any(one.name == RSH_AGENT and SCRIPT in (one.value or "") for one in container.env):
             note = f"{RSH_AGENT} is left out: Open MPI starts ranks by SSH"
             yield FieldReport((*where, "env"), CHANGED, "env", note)
+        if any(one.name != RSH_AGENT and SCRIPT in (one.value or "") for one in container.env):
+            note = f"it names {SCRIPT}, which is not there any more"
+            remedy = "remove the variable; ranks are started by SSH"
+            yield FieldReport((*where, "env"), CHANGED, "env", note, remedy)
         if any(SCRIPT in word for word in (*container.command, *container.args)):
             note = f"it names {SCRIPT}, which is not there any more"
             remedy = "remove `-mca plm_rsh_agent /etc/mpi/kubexec.sh`; ranks are started by SSH"

@@ -214,6 +214,14 @@ def test_a_command_that_names_the_old_script_is_told() -> None:
     assert any("plm_rsh_agent" in one.remedy for one in to_v2beta1(job).fields)
 
 
+def test_a_variable_of_another_mpi_that_names_the_old_script_is_told() -> None:
+    job = copy.deepcopy(V1)
+    launcher = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][1]
+    name = "I_MPI_HYDRA_BOOTSTRAP_EXEC"
+    launcher["env"] = [{"name": name, "value": "/etc/mpi/kubexec.sh"}]
+    assert any("remove the variable" in one.remedy for one in to_v2beta1(job).fields)
+
+
 def test_v1alpha1_counts_workers_by_their_gpus() -> None:
     spec = converted(ALPHA)["spec"]
     worker = spec["mpiReplicaSpecs"]["Worker"]
