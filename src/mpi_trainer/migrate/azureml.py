@@ -105,7 +105,7 @@ def _errors(job: Job, table: Instances) -> Iterator[FieldError]:
         if value is not None and value < 1:
             yield FieldError(path, INVALID, value, "must be 1 or more", "set it, or remove it")
     machine = job.resources.instance_type
-    if machine and machine not in table:
+    if machine and instances.named(machine, table) is None:
         remedy = (
             f"give its resources with `--instances FILE`: `{machine}: {{cpu: 24, memory: 220Gi}}`"
         )
@@ -156,7 +156,7 @@ def _text(value: object) -> str:
 
 
 def _job(job: Job, table: Instances) -> CloudJob:
-    machine = table.get(job.resources.instance_type, {})
+    machine = instances.named(job.resources.instance_type, table) or {}
     values = _values(job)
     line = _EXPRESSION.sub(lambda found: values[found[1]], job.command)
     notes: Object = {

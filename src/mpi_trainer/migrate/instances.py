@@ -117,6 +117,13 @@ def _errors(path: Path, resources: Any) -> list[FieldError]:
     return found
 
 
+def named(kind: str, table: Instances) -> Mapping[str, Any] | None:
+    """Azure's own pages write `STANDARD_NC6S_V3` and `Standard_NC6s_v3` for the same machine."""
+    if kind in table:
+        return table[kind]
+    return next((found for name, found in table.items() if name.lower() == kind.lower()), None)
+
+
 def gpus(machine: Mapping[str, Any]) -> int:
     return sum(int(quantities.parse(n)) for name, n in machine.items() if name not in (CPU, MEMORY))
 

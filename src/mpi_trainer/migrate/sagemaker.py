@@ -32,6 +32,7 @@ CODE: Final = f"{ML}/code"
 ENABLED, PROCESSES = "sagemaker_mpi_enabled", "sagemaker_mpi_num_of_processes_per_host"
 OPTIONS, PROGRAM = "sagemaker_mpi_custom_mpi_options", "sagemaker_program"
 _OWN = "sagemaker_"
+_DEBUG = "--NCCL_DEBUG"
 _COUNT = re.compile(r"[1-9][0-9]{0,5}")
 _HYPER: Path = ("HyperParameters",)
 _RESOURCES: Path = ("ResourceConfig",)
@@ -154,8 +155,7 @@ def _command(request: Request, given: Mapping[str, str], ranks: int) -> tuple[st
     program = given.get(PROGRAM, "")
     if algorithm.container_entrypoint:
         return (*algorithm.container_entrypoint, *algorithm.container_arguments)
-    options = tuple(shlex.split(given.get(OPTIONS, "")))
-    start = ("mpirun", "-n", str(ranks), *options)
+    start = ("mpirun", "-n", str(ranks), *_options(given.get(OPTIONS, "")))
     if not program:
         return (*start, "train", *algorithm.container_arguments)
     words = tuple(
@@ -168,6 +168,17 @@ def _command(request: Request, given: Mapping[str, str], ranks: int) -> tuple[st
     if program.endswith(".sh"):
         how = ("/bin/sh", f"{CODE}/{program}")
     return (*start, *how, *words)
+
+
+def _options(text: str) -> Iterator[str]:
+    """`--NCCL_DEBUG` is one of the training toolkit's own, and none of mpirun."""
+    words = iter(shlex.split(text))
+    for word in words:
+        name, sign, value = word.partition("=")
+        if name == _DEBUG:
+            yield from ("-x", f"NCCL_DEBUG={value if sign else next(words, 'INFO')}")
+        else:
+            yield word
 
 
 def _variables(request: Request, machine: Mapping[str, Any]) -> dict[str, str]:

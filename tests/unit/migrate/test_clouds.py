@@ -273,3 +273,18 @@ def test_what_is_wrong_with_the_mpijob_that_it_became_is_told_as_its_field() -> 
     found = azure(resources={"shm_size": "many"})
     paths = [one.field for one in found.errors]
     assert paths and all(one.startswith("MPIJob.spec.") for one in paths)
+
+
+@pytest.mark.parametrize("written", ["--NCCL_DEBUG=WARN", "--NCCL_DEBUG WARN"])
+def test_the_toolkits_own_option_becomes_one_that_mpirun_has(written: str) -> None:
+    """As AWS's own examples write custom_mpi_options; mpirun refuses to start with it."""
+    found = hyper(sagemaker_mpi_custom_mpi_options=f"-verbose {written} -x A=1")
+    command = pod(made(found))["containers"][0]["command"]
+    assert command[3:8] == ["-verbose", "-x", "NCCL_DEBUG=WARN", "-x", "A=1"]
+
+
+def test_machine_types_of_azure_are_found_in_any_case() -> None:
+    resources = {"instance_count": 2, "instance_type": "STANDARD_NC24S_V3"}
+    assert made(azure(resources=resources)) == made(
+        azure(resources={**resources, "instance_type": "Standard_NC24s_v3"})
+    )
