@@ -180,6 +180,14 @@ def _fields(given: Mapping[str, Any]) -> Iterator[FieldReport]:
             yield FieldReport(("spec", "runPolicy", name), CARRIED, f"spec.runPolicy.{name}")
     if given.get("slotsPerWorker") is not None:
         yield FieldReport(("spec", "slotsPerWorker"), CARRIED, "spec.slotsPerWorker")
+    yield from _later(given)
+    if given.get("mainContainer") is not None:
+        note = "the first container is the main one, and it is put first"
+        yield FieldReport(("spec", "mainContainer"), CHANGED, note=note)
+
+
+def _later(given: Mapping[str, Any]) -> Iterator[FieldReport]:
+    """Fields of v2beta1, and the one that was called otherwise before it."""
     for name in LATER:
         if given.get(name) is not None:
             note = "as v2beta1 has it; older API servers left it out"
@@ -190,9 +198,6 @@ def _fields(given: Mapping[str, Any]) -> Iterator[FieldReport]:
             yield FieldReport(path, CARRIED, "spec.mpiImplementation")
         else:
             yield FieldReport(path, LOST, note="spec.mpiImplementation counts")
-    if given.get("mainContainer") is not None:
-        note = "the first container is the main one, and it is put first"
-        yield FieldReport(("spec", "mainContainer"), CHANGED, note=note)
 
 
 def _moved(given: Mapping[str, Any], policy: Mapping[str, Any]) -> Iterator[FieldReport]:
