@@ -75,7 +75,9 @@ def handler() -> Callable[[web.Request], Any]:
     slots = asyncio.Semaphore(_AT_ONCE)
 
     async def convert(request: web.Request) -> web.Response:
-        if (request.content_length or 0) <= bounds.SHORT_TEXT:
+        # One that does not say how long it is may be as long as any.
+        length = request.content_length
+        if length is not None and length <= bounds.SHORT_TEXT:
             return await _answered(request)
         async with slots:
             return await _answered(request)
