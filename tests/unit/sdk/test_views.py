@@ -116,6 +116,24 @@ def test_strange_object_is_shown_with_what_is_understood_of_it() -> None:
     assert summary(view).created == LONG_AGO
 
 
+@pytest.mark.parametrize(
+    "spec",
+    [
+        7,
+        {"runPolicy": "none"},
+        {"pytorchReplicaSpecs": ["Worker"]},
+        {"pytorchReplicaSpecs": {"Worker": 3}},
+        {"pytorchReplicaSpecs": {"Worker": {"replicas": "many"}}},
+        {"pytorchReplicaSpecs": {"Worker": {"replicas": {}}}},
+    ],
+)
+def test_a_strange_object_of_an_older_kind_is_shown_too(spec: Any) -> None:
+    """Not every cluster's definition says what its fields are; one such job hid all others."""
+    view = PYTORCH.view(stored(spec=spec))
+    assert (view.name, view.state, summary(view).suspend) == ("train", "Created", False)
+    assert PYTORCH.headless(stored(spec=spec)) and view.workers in (0, 1)
+
+
 def test_digits_that_are_no_count_of_ours_break_nothing() -> None:
     many = "9" * 5000
     labels = {"training.kubeflow.org/replica-index": "9" * 60}

@@ -66,6 +66,11 @@ def object_in(data: Object, *path: str) -> Object:
     return found if isinstance(found, Mapping) else _NONE
 
 
+def count_of(replicas: Object, role: str) -> int:
+    """How many pods of a role there are to be."""
+    return _count(object_in(replicas, role).get("replicas"))
+
+
 def _gpus(spec: Object) -> int:
     """Of a job of replicas all of them; of a TrainJob what it says itself."""
     replicas = next((spec[key] for key in spec if key.endswith("ReplicaSpecs")), _NONE)
@@ -73,7 +78,7 @@ def _gpus(spec: Object) -> int:
     nodes = _count(trainer.get("numNodes")) * _amount(trainer.get("resourcesPerNode"))
     roles = replicas if isinstance(replicas, Mapping) else _NONE
     return nodes + sum(
-        _count(object_in(roles, role).get("replicas")) * gpus
+        count_of(roles, role) * gpus
         for role in roles
         if (gpus := template_gpus(object_in(roles, role, "template")))
     )

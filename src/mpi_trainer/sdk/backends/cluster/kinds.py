@@ -24,6 +24,7 @@ from mpi_trainer.api.yaml.decode import decode
 from mpi_trainer.decide.trainjob import status_annotations
 from mpi_trainer.kube.resources import MPIJOBS, TRAINJOBS, Resource
 from mpi_trainer.sdk.backends.backend import JobCounts, JobTimes, JobView, Key, ReplicaCount
+from mpi_trainer.sdk.backends.job_facts import count_of, object_in
 from mpi_trainer.sdk.backends.views import mpijob_view, replica_count
 
 Object = Mapping[str, Any]
@@ -139,10 +140,10 @@ def _ended(job: TrainJob) -> datetime | None:
 def _older_kind(data: Object) -> JobView:
     """Kubeflow's older kinds have MPIJob's status, and their replicas by names of their own. Its
     workers are all of them: a master computes as they do."""
-    policy = (data.get("spec") or {}).get("runPolicy") or {}
+    policy = object_in(data, "spec", "runPolicy")
     meta = decode(ObjectMeta, data.get("metadata") or {}).value
     status = decode(MPIJobStatus, data.get("status") or {}).value
-    wanted = {name: int((one or {}).get("replicas") or 1) for name, one in _replicas(data).items()}
+    wanted = {name: count_of(_replicas(data), name) or 1 for name in _replicas(data)}
     first = next((name for name in wanted if name.lower() in _FIRST), LAUNCHER)
     counts = [replica_count(status, name, number) for name, number in wanted.items()]
     return JobView(
@@ -171,9 +172,8 @@ def _older_kind(data: Object) -> JobView:
 
 
 def _replicas(data: Object) -> Mapping[str, Any]:
-    spec = data.get("spec") or {}
-    found = next((v for k, v in spec.items() if k.endswith("ReplicaSpecs")), None)
-    return found if isinstance(found, dict) else {}
+    spec = object_in(data, "spec")
+    return next((object_in(spec, name) for name in spec if name.endswith("ReplicaSpecs")), {})
 
 
 def _headless_train(data: Object) -> bool:
