@@ -81,9 +81,17 @@ def _value(text: str, kind: Any) -> Any:
     if isinstance(info, msgspec.inspect.VarTupleType):
         return msgspec.convert(tuple(filter(None, text.split(","))), kind, strict=False)
     value = msgspec.convert(text, kind, strict=False)
-    if isinstance(value, datetime) and value.tzinfo is None:
-        return value.replace(tzinfo=UTC)
+    if isinstance(value, datetime):
+        return _utc(value)
     return value
+
+
+def _utc(time: datetime) -> datetime:
+    """ValueError where that is before the first year, or after the last one."""
+    try:
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError from error
 
 
 def _rule(info: msgspec.inspect.Type) -> str:

@@ -85,3 +85,9 @@ def test_the_last_lines_of_many_pods_do_not_hold_the_logs_of_all(
         tracemalloc.stop()
     assert found[-1].time.second == 199 % 60 and len(found) > 90
     assert peak < 8 << 20
+
+
+def test_a_time_of_long_ago_is_asked_for_as_the_api_reads_it() -> None:
+    """With a year of one digit it answers 400, as for a container that is about to start."""
+    assert job_logs._text(datetime(1, 2, 3, tzinfo=UTC)) == "0001-02-03T00:00:00Z"
+    assert job_logs._text(BEGAN + timedelta(microseconds=5)) == "2026-01-01T00:00:00Z"

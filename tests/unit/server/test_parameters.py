@@ -48,6 +48,8 @@ def test_a_wrong_parameter_is_named_with_what_would_be_right(
     [
         ([("rank", "-1")], "must be a whole number, 0 or more"),
         ([("since", "yesterday")], "must be a time as RFC 3339 has it"),
+        ([("since", "0001-01-01T00:00:00+23:59")], "must be a time as RFC 3339 has it"),
+        ([("until", "9999-12-31T23:59:59-23:59")], "must be a time as RFC 3339 has it"),
         ([("allPods", "perhaps")], "must be true or false"),
         ([("level", "loud")], "must be one of"),
         ([("tail", "99999999")], "must be a whole number from 1 to 10000"),

@@ -76,7 +76,7 @@ class _Reader:
 
     def __init__(self, server: ApiServer, speaker: NumberedPod, wanted: _Filter, mark: str) -> None:
         pod = speaker.pod
-        since = wanted.since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if wanted.since else ""
+        since = _text(wanted.since) if wanted.since else ""
         self.log = PodLog(server, pod, since, wanted.held)
         self._pod = pod
         self.place = -1 if pod.role == "launcher" else pod.index
@@ -163,6 +163,11 @@ class _Kept:
 Source = _Reader | _Kept
 Readers = dict[str, Source]
 """by the uid of a pod, or by the attempt whose pod is gone"""
+
+
+def _text(time: datetime) -> str:
+    """As the API takes it: a year has four digits, which strftime does not always give."""
+    return f"{time.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='seconds')}Z"
 
 
 def _noted(mark: str) -> tuple[str, ...]:
