@@ -27,6 +27,14 @@ describe("what a list shows", () => {
     expect(listState(search).facets.kind).toEqual(["TrainJob"]);
   });
 
+  test("keeps a value that has commas itself", () => {
+    const owner = ["CN=Jane,OU=ml", "50%2C off", "bob"];
+    const search = changed(new URLSearchParams(), { facets: { ...read("").facets, owner } });
+    const again = read(search.toString());
+    expect(again.facets.owner).toEqual(owner);
+    expect(apiQuery(again).owner).toEqual(owner);
+  });
+
   test("begins at page one when a filter or the order changes", () => {
     const third = new URLSearchParams("after=t2&page=3");
     expect(listState(third)).toMatchObject({ after: "t2", page: 3 });

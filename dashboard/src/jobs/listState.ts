@@ -41,7 +41,7 @@ export function listState(search: URLSearchParams): ListState {
   return {
     name: search.get("name") ?? "",
     facets: Object.fromEntries(
-      FACETS.map((facet) => [facet, (search.get(facet) ?? "").split(",").filter(Boolean)]),
+      FACETS.map((facet) => [facet, parts(search.get(facet) ?? "")]),
     ) as Record<FacetName, string[]>,
     sortBy,
     order: order === "asc" || order === "desc" ? order : sortBy === "created" ? "desc" : "asc",
@@ -59,7 +59,7 @@ export function changed(search: URLSearchParams, change: Partial<ListState>): UR
     next.delete("page");
   }
   const { facets, sortBy, ...plain } = change;
-  for (const [name, values] of Object.entries(facets ?? {})) set(next, name, values.join(","));
+  for (const [name, values] of Object.entries(facets ?? {})) set(next, name, joined(values));
   if (sortBy) next.set("sort", sortBy);
   for (const [name, value] of Object.entries(plain)) {
     set(next, name, name === "page" && value === 1 ? "" : String(value ?? ""));
@@ -85,6 +85,16 @@ export function apiQuery(state: ListState): Query {
 
 export function isFiltered(state: ListState): boolean {
   return state.name !== "" || FACETS.some((facet) => state.facets[facet].length > 0);
+}
+
+/** A value may have commas itself, as the owner `CN=Jane,OU=ml` has. */
+function joined(values: readonly string[]): string {
+  return values.map((one) => one.replace(/[%,]/g, encodeURIComponent)).join(",");
+}
+
+function parts(text: string): string[] {
+  const plain = (one: string) => one.replace(/%2C/gi, ",").replace(/%25/g, "%");
+  return text.split(",").filter(Boolean).map(plain);
 }
 
 function set(search: URLSearchParams, name: string, value: string): void {

@@ -13,11 +13,13 @@ from mpi_trainer.server.values import Facets, State
 
 MOST_VALUES: Final = 200
 """of one facet: a cluster may have thousands of owners"""
+_COMMAS: Final = 8
+"""within one value"""
 
 
 class Filters(msgspec.Struct, frozen=True, rename="camel"):
     """`name` is a part of it; `labelSelector` is as kubectl writes it; of the others a job has one
-    of the values."""
+    of the values, which may have commas themselves, as the owner `CN=Jane,OU=ml` has."""
 
     state: tuple[State, ...] = ()
     name: str = ""
@@ -32,8 +34,8 @@ class Filters(msgspec.Struct, frozen=True, rename="camel"):
 def counted(jobs: Iterable[JobSummary], asked: Filters) -> tuple[list[JobSummary], Facets]:
     """The jobs that all filters take, and the facets. A job that only one filter refuses counts
     for that one's facet."""
-    chosen: Mapping[str, tuple[str, ...]] = {
-        name: given for name in _VALUES if (given := getattr(asked, name, ()))
+    chosen: Mapping[str, frozenset[str]] = {
+        name: _values(given) for name in _VALUES if (given := getattr(asked, name, ()))
     }
     counts: dict[str, Counter[str]] = {name: Counter() for name in _VALUES}
     taken = []
@@ -50,6 +52,12 @@ def counted(jobs: Iterable[JobSummary], asked: Filters) -> tuple[list[JobSummary
     for name, value in _VALUES.items():
         counts[name].update(map(value, taken))
     return taken, Facets(**{name: _frequent(found) for name, found in counts.items()})
+
+
+def _values(given: tuple[str, ...]) -> frozenset[str]:
+    """What stands between commas, and what some of them may have belonged to."""
+    ends = ((begin, begin + 1 + more) for begin in range(len(given)) for more in range(_COMMAS + 1))
+    return frozenset(",".join(given[begin:end]) for begin, end in ends)
 
 
 def _frequent(found: Counter[str]) -> dict[str, int]:

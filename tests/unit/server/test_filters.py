@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from mpi_trainer.sdk.backends.backend import JobSummary, Key
 from mpi_trainer.server.filters import MOST_VALUES, Filters, counted
+from mpi_trainer.server.parameters import query
 from mpi_trainer.server.values import State
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -56,3 +57,11 @@ def test_values_of_a_facet_are_the_most_frequent_ones() -> None:
     assert len(facets.owner) <= MOST_VALUES + 1 and facets.owner["ann"] == 2
     assert facets.namespace == {"team": 3 * MOST_VALUES + 2}
     assert [*msgspec.structs.asdict(facets)] == [*FACETS]
+
+
+def test_a_value_may_have_commas_itself() -> None:
+    jane = job(owner="CN=Jane,OU=ml,O=acme")
+    for text in ("CN=Jane,OU=ml,O=acme", "bob,CN=Jane,OU=ml,O=acme,ann"):
+        wanted = query(Filters, [("owner", text)])
+        assert counted([jane, job(owner="jim")], wanted)[0] == [jane]
+    assert counted([jane], query(Filters, [("owner", "CN=Jane,O=acme")]))[0] == []
