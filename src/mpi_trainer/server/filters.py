@@ -35,7 +35,7 @@ def counted(jobs: Iterable[JobSummary], asked: Filters) -> tuple[list[JobSummary
     """The jobs that all filters take, and the facets. A job that only one filter refuses counts
     for that one's facet."""
     chosen: Mapping[str, frozenset[str]] = {
-        name: _values(given) for name in _VALUES if (given := getattr(asked, name, ()))
+        name: _values(given) for name in _CHOSEN if (given := getattr(asked, name))
     }
     counts: dict[str, Counter[str]] = {name: Counter() for name in _VALUES}
     taken = []
@@ -72,3 +72,5 @@ _VALUES: Final[Mapping[str, Callable[[JobSummary], str]]] = {
     "owner": lambda job: job.owner,
     "namespace": lambda job: job.key.namespace,
 }
+_CHOSEN: Final = tuple(name for name in _VALUES if name in Filters.__struct_fields__)
+"""a namespace is not: the list that is read is of one, or of all"""

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from mpi_trainer.sdk.backends.backend import JobSummary, Key
 from mpi_trainer.server.filters import MOST_VALUES, Filters, counted
+from mpi_trainer.server.paging import ShortListQuery
 from mpi_trainer.server.parameters import query
 from mpi_trainer.server.values import State
 
@@ -57,6 +58,11 @@ def test_values_of_a_facet_are_the_most_frequent_ones() -> None:
     assert len(facets.owner) <= MOST_VALUES + 1 and facets.owner["ann"] == 2
     assert facets.namespace == {"team": 3 * MOST_VALUES + 2}
     assert [*msgspec.structs.asdict(facets)] == [*FACETS]
+
+
+def test_the_namespace_of_a_short_path_filters_nothing() -> None:
+    wanted = ShortListQuery(namespace="team")
+    assert counted([job()], wanted)[0] == [job()]
 
 
 def test_a_value_may_have_commas_itself() -> None:
