@@ -23,9 +23,9 @@ _BLOCK = 256 << 10
 
 class DataServer:
     """`rate`: bytes a second of each answer. `cut`: bytes after which an answer ends early.
-    `tags`: whether answers say by ETag which version of a file they are of; `dates`: the
-    Last-Modified of one answer after the other. `redirects`: path -> address. `lfs`: files from
-    that size on are answered from `elsewhere`."""
+    `total`: what answers with a part say of the whole. `tags`: whether answers say by ETag which
+    version of a file they are of; `dates`: the Last-Modified of one answer after the other.
+    `redirects`: path -> address. `lfs`: files from that size on are answered from `elsewhere`."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -33,6 +33,7 @@ class DataServer:
         self.cut = 0
         self.ranges = True
         self.length = True
+        self.total = ""
         self.tags = True
         self.dates: Iterator[str] = iter(())
         self.token = ""
@@ -160,7 +161,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self.close_connection = True
         if status == 206:
-            self.send_header("Content-Range", f"bytes {start}-{end - 1}/{size}")
+            self.send_header("Content-Range", f"bytes {start}-{end - 1}/{data.total or size}")
         if data.tags:
             self.send_header("ETag", f'"{size}-{file.stat().st_mtime_ns}"')
         for date in itertools.islice(data.dates, 1):

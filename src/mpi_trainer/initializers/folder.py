@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import shutil
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -194,11 +193,15 @@ class Folder:
             os.close(at)
 
     def _remove(self, name: str) -> None:
+        """A folder of ours has files in it and nothing else."""
         with suppress(FileNotFoundError):
-            if stat.S_ISDIR(os.lstat(name, dir_fd=self._root).st_mode):
-                shutil.rmtree(name, dir_fd=self._root)
-            else:
+            if not stat.S_ISDIR(os.lstat(name, dir_fd=self._root).st_mode):
                 os.unlink(name, dir_fd=self._root)
+                return
+            with self._staging(name) as parts:
+                for one in names(parts.folder):
+                    os.unlink(one, dir_fd=parts.folder)
+            os.rmdir(name, dir_fd=self._root)
 
 
 @contextmanager

@@ -45,6 +45,7 @@ NAMES: Final = (
     "HF_ENDPOINT",
 )
 """all that are read"""
+_PATTERNS: Final = ("ALLOW_PATTERNS", "IGNORE_PATTERNS")
 _HOST: Final = re.compile(r"(?:[\w.-]{1,255}|\[[0-9a-fA-F:.]{2,45}\])(?::\d{1,5})?", re.ASCII)
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _SCHEMES: Final = ("hf", "s3", "http", "https", "file")
@@ -54,13 +55,13 @@ _MODEL_FILES: Final = ("*.json", "*.safetensors", "*.model", "*.txt")
 
 def settings(role: Role, given: Mapping[str, str]) -> Settings:
     """Raises FetchError."""
-    for name in SECRETS:
-        value = given.get(name, "")
-        if not (value.isascii() and value.isprintable()):
+    for name, value in given.items():
+        fits = value.isprintable() and (value.isascii() or name not in SECRETS)
+        if name not in _PATTERNS and not fits:
             # Whatever refuses it later repeats it, in a form that nobody would know it by.
             raise FetchError(
-                f"{name} has characters that no credential has, such as a line's end in the middle",
-                "Put it into the Secret again: one line, as it was given to you.",
+                f"{name} has characters that cannot be meant, such as a line's end in the middle",
+                "Set it again: one line, as it was given to you.",
             )
     uri, _, fragment = given.get("STORAGE_URI", "").partition("#")
     if not uri:

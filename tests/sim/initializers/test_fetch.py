@@ -276,6 +276,24 @@ def test_names_planted_in_the_folder_move_and_remove_nothing_outside(
         planted.write_text("x")
 
 
+def test_folders_planted_among_parts_are_told(
+    server: DataServer, runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (server.root / "a").write_text("fetched")
+    planted = runner.target / f"{folder.STAGING}0"
+    planted.mkdir(parents=True)
+    with monkeypatch.context() as patched:
+        patched.chdir(planted)
+        for _ in range(1100):
+            Path("d").mkdir()
+            os.chdir("d")
+    try:
+        done = runner.here(f"{server.url}/a")
+    finally:
+        subprocess.run(["rm", "-rf", planted], check=True)
+    assert (done.status, "\n\nhint: " in done.err) == (1, True)
+
+
 @pytest.mark.parametrize("step", ["mkdir", "rename"])
 def test_a_volume_that_fails_while_files_get_their_names_is_told(
     tmp_path: Path, runner: Runner, monkeypatch: pytest.MonkeyPatch, step: str

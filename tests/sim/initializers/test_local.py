@@ -51,12 +51,14 @@ def test_a_folder_that_is_too_deep_is_told_and_may_be_left_out(
         os.chdir("d")
     Path("lost").write_text("3")
     monkeypatch.undo()
-    done = runner.here(f"file://{source}")
-    assert done.status == 1
-    assert "leads deeper than any path that is fetched" in done.err
-    assert runner.here(f"file://{source}", IGNORE_PATTERNS="d/*").status == 0
-    assert runner.files == {"a": b"1", "sub/b": b"2"}
-    subprocess.run(["rm", "-rf", source / "d"], check=True)
+    try:
+        done = runner.here(f"file://{source}")
+        assert done.status == 1
+        assert "leads deeper than any path that is fetched" in done.err
+        assert runner.here(f"file://{source}", IGNORE_PATTERNS="d/*").status == 0
+        assert runner.files == {"a": b"1", "sub/b": b"2"}
+    finally:
+        subprocess.run(["rm", "-rf", source / "d"], check=True)
 
 
 def test_a_folder_that_may_not_be_read_is_told(

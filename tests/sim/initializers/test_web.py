@@ -167,7 +167,7 @@ def test_a_credential_may_end_with_a_line_and_have_no_line_within(
         assert runner.here(uri, **given).status == 0
         done = runner.here(uri, **{**given, "ACCESS_TOKEN": "secret\nS3CR3T"})
         assert done.status == 1
-        assert "ACCESS_TOKEN has characters that no credential has" in done.err
+        assert "ACCESS_TOKEN has characters that cannot be meant" in done.err
         assert "S3CR3T" not in done.out + done.err
 
 
@@ -179,6 +179,15 @@ def test_credentials_are_read_from_a_mounted_secret(
     (tmp_path / "secret/ACCESS_TOKEN").write_text(f"{TOKEN}\n")
     given = {"ENDPOINT": repository.url, "CREDENTIALS_DIR": str(tmp_path / "secret")}
     assert runner.here("hf://ai/data", **given).status == 0
+
+
+def test_a_server_that_knows_parts_and_no_length_is_asked_for_the_whole(
+    server: DataServer, runner: Runner
+) -> None:
+    (server.root / "train.bin").write_bytes(b"x" * 1000)
+    server.total = "*"
+    assert runner.here(f"{server.url}/train.bin").status == 0
+    assert runner.files == {"train.bin": b"x" * 1000}
 
 
 def test_a_file_of_which_nobody_says_the_version_comes_in_one_answer(
@@ -285,6 +294,8 @@ def test_connections_are_few_wherever_redirects_lead(
         ({"STORAGE_URI": "https://me:secret@host/x"}, "has a user name or password in it"),
         ({"STORAGE_URI": "ftp://host/x"}, "is of the scheme 'ftp'"),
         ({"STORAGE_URI": "https://host:x/y"}, "cannot be read"),
+        ({"STORAGE_URI": "https://host/a\0b"}, "STORAGE_URI has characters"),
+        ({"STORAGE_URI": "hf://a/b", "TARGET_DIR": "/tmp/a\0b"}, "TARGET_DIR has characters"),
         ({"STORAGE_URI": "s3:/bucket/x"}, "is of the scheme 's3'"),
         ({"STORAGE_URI": "S3:///x"}, "names no bucket"),
         ({"STORAGE_URI": "hf://datasets/owner/name"}, "says which kind of repository it is"),

@@ -24,17 +24,20 @@ class Web:
 
     def items(self) -> Iterator[Item]:
         answer = self._client.get(self._url, {"Range": "bytes=0-0"})
+        if answer.status == 206 and _total(answer) is None:  # such as `bytes 0-0/*`
+            answer.close()
+            answer = self._client.get(self._url, {})
         try:
             yield self._item(answer)
         finally:
             answer.close()
 
     def _item(self, answer: Answer) -> Item:
-        found = _RANGE.fullmatch(answer.headers.get("content-range", ""))
-        if answer.status == 206 and found:
+        total = _total(answer)
+        if answer.status == 206 and total is not None:
             # Nobody could tell whether parts are of the same file: then it comes as one.
             ranges = self._checked or bool(version(answer))
-            return Item(self._name, int(found[3]), version(answer), ranges=ranges)
+            return Item(self._name, total, version(answer), ranges=ranges)
         if answer.status == 416:  # of an empty file
             return Item(self._name, 0, version(answer), ranges=False)
         raise_for(answer)
@@ -90,6 +93,11 @@ def read(client: Client, url: str, item: Item, start: int, end: int | None) -> P
     finally:
         if not complete:
             answer.close()
+
+
+def _total(answer: Answer) -> int | None:
+    found = _RANGE.fullmatch(answer.headers.get("content-range", ""))
+    return None if found is None else int(found[3])
 
 
 def version(answer: Answer) -> str:
