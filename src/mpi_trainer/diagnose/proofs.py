@@ -65,6 +65,9 @@ _BY_SSH: Final = {
     "resolve hostname": "NameResolution",
     "not known": "NameResolution",
     "name resolution": "NameResolution",
+    "Host key": "SshHostKeyUnknown",
+    "closed by": "SshConnectionClosed",
+    "reset by": "SshConnectionClosed",
 }
 _NOT_EXECUTABLE = 126
 # What controllers say of a pod that ended without having failed.

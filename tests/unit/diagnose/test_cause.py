@@ -423,6 +423,8 @@ def test_a_job_whose_workers_never_answered_says_so(reason: str, ended: bool) ->
         ("Temporary failure in name resolution", "NameResolution"),
         ("Permission denied (publickey)", "SshPermissionDenied"),
         ("No route to host", "WorkerUnreachable"),
+        ("Host key verification failed", "SshHostKeyUnknown"),
+        ("Connection reset by peer", "SshConnectionClosed"),
     ],
 )
 def test_what_the_agent_waited_for_is_the_cause_only_where_it_did_not_come(
