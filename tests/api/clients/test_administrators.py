@@ -6,6 +6,10 @@ import json
 import tarfile
 from pathlib import Path
 
+from mpi_trainer.cli.installation import bundles
+from mpi_trainer.cli.installation.cluster import Cluster
+from mpi_trainer.kube.config import load
+from mpi_trainer.kube.oneshot import OneShot
 from tests.api.admin import JOBS, Admin
 from tests.api.clients.test_cli import odh, someone, viewer
 from tests.api.kubelet import Kubelet
@@ -66,6 +70,27 @@ def test_an_installation_is_tried_with_the_rights_first_and_changes_nothing(
     assert "deployment/mpi-trainer" not in odh("uninstall", "--dry-run").stdout, "it is not there"
     images = odh("images", "list", "--registry", "registry.example.com/mirror").stdout
     assert "registry.example.com/mirror/mpi-trainer:" in images
+
+
+def test_installing_heals_what_an_uninstall_that_stopped_halfway_left(
+    admin: Admin, odh: Odh
+) -> None:
+    """The controller was scaled to nothing, by ourselves: that is nobody else's field."""
+    (controller,) = (
+        one
+        for one in bundles.bundle(bundles.KUBERNETES)
+        if one["kind"] == "Deployment" and one["metadata"]["name"] == "mpi-trainer"
+    )
+    controller["metadata"]["namespace"] = admin.namespace
+    with OneShot(load(odh.kubeconfig)) as server:
+        cluster = Cluster(server)
+        cluster.apply(controller)
+        cluster.scale(controller, 0)
+        found = cluster.get(controller)
+        assert found is not None and found["spec"]["replicas"] == 0
+        assert cluster.apply(controller) == "changed"
+        found = cluster.get(controller)
+        assert found is not None and found["spec"]["replicas"] == controller["spec"]["replicas"]
 
 
 def read(archive: Path) -> dict[str, str]:

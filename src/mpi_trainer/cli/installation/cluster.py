@@ -1,8 +1,9 @@
 """A cluster as an installer sees it: which kinds it serves, what the caller may, what changes.
 
 Everything is written by server-side apply in the name `odh-install`, without force: what somebody
-else has set differently is named and not overwritten. Danger: an API server that was told to
-restart between two writes leaves a part; the same command goes on from there.
+else has set differently is named and not overwritten; what our own uninstall left halfway is.
+Danger: an API server that was told to restart between two writes leaves a part; the same command
+goes on from there.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from mpi_trainer.kube.requests import Request
 from mpi_trainer.kube.resources import SELF_SUBJECT_ACCESS_REVIEWS, Resource
 
 MANAGER: Final = "odh-install"
+SCALER: Final = "odh-uninstall"
+"""in whose name a Deployment was scaled by an uninstall, which may have stopped halfway"""
 NOT_TRIED: Final = "judged by admission, which does not answer now"
 CREATED, CHANGED, UNCHANGED = "created", "changed", "unchanged"
 DRY: Final = (("dryRun", "All"),)
@@ -134,7 +137,12 @@ class Cluster:
         if dry_run:
             asked = msgspec.structs.replace(asked, query=(*asked.query, *DRY))
         try:
-            after = self._server.call(asked)
+            try:
+                after = self._server.call(asked)
+            except Conflict as error:
+                if not _with_ourselves(error):
+                    raise
+                after = self._server.call(_forced(asked))
         except ApiError as error:
             raise refusal(obj, error) from error
         if before is None:
@@ -157,7 +165,9 @@ class Cluster:
     def scale(self, deployment: Object, replicas: int) -> None:
         resource = self._known(deployment)
         change = {"spec": {"replicas": replicas}}
-        self._server.call(requests.patch(resource, *_place(deployment), change, "merge"), None)
+        asked = requests.patch(resource, *_place(deployment), change, "merge")
+        named = msgspec.structs.replace(asked, query=(*asked.query, ("fieldManager", SCALER)))
+        self._server.call(named, None)
 
     def until(self, what: str, look: Callable[[], str], say: Callable[[str], None]) -> None:
         """Waits until `look` finds nothing more to wait for; what it finds is said when it is new.
@@ -212,6 +222,16 @@ def refusal(obj: Object, error: ApiError) -> ExplainedError:
     elif isinstance(error, Invalid) and "storedVersions" in str(error):
         hint = 'See "A cluster that had the training operator" in docs/install.md.'
     return ExplainedError(f"{called(obj)} was refused: {error}", hint)
+
+
+def _with_ourselves(error: Conflict) -> bool:
+    causes = error.details.get("causes") or ()
+    return bool(causes) and all(f'"{SCALER}"' in str(one.get("message")) for one in causes)
+
+
+def _forced(asked: Request) -> Request:
+    query = tuple((name, "true" if name == "force" else value) for name, value in asked.query)
+    return msgspec.structs.replace(asked, query=query)
 
 
 def _place(obj: Object) -> tuple[str, str]:
