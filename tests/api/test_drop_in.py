@@ -66,7 +66,7 @@ def operator(served: Spec) -> Iterator[Kubectl]:
 
 def take_its_place(spec: Spec, folder: Path) -> None:
     """Runs the documented commands as they stand; the backup goes to the folder."""
-    (block,) = shell_blocks("docs/install.md", "In the place of the public MPI operator")
+    block, _back = shell_blocks("docs/install.md", "In the place of the public MPI operator")
     assert BACKUP in block
     ended = subprocess.run(
         ["sh", "-euc", block.replace(BACKUP, str(folder / BACKUP))],
