@@ -64,36 +64,48 @@ read_record() {
 # `thirsty` holds NAME@TICK of those that were to get standard input.
 live='' orphans='' failed='' unknown='' strangers='' thirsty=''
 
-scan() {
-    set --
-    for file in "$ranks"/*.start; do
+# Sets `names` to the ranks that have a record of the kind $1.
+list() {
+    names=
+    for file in "$ranks"/*."$1"; do
         name=${file##*/}
-        name=${name%.start}
+        name=${name%.*}
+        case $name in *[!-.A-Za-z0-9_]*) continue ;; esac
+        [ ! -r "$file" ] || names="$names $name"
+    done
+}
+
+# What a rank leaves last is listed first: so nothing is told of a rank before its start, however
+# much of it comes while this looks.
+scan() {
+    list end
+    ends=$names
+    list raised
+    raised=$names
+    list foreign
+    users=$names
+    list start
+    set --
+    for name in $names; do
         case $live in *" $name,"*) continue ;; esac
-        [ -r "$file" ] || continue
-        read_record "$file"
+        read_record "$ranks/$name.start"
         [ -n "$begun" ] || continue
         echo "start$line"
         live="$live $name,$wrapper,$parent,$world,$pid"
         [ "$by" != hydra ] || unknown="$unknown $name,$pid"
         [ -z "$input" ] || thirsty="$thirsty $name@$tick"
     done
-    for file in "$ranks"/*.foreign; do
-        [ -r "$file" ] || continue
-        name=${file##*/}
-        find_live "${name%.foreign}"
-        foreign "${name%.foreign}"
-        set -- "$@" "$file"
+    for name in $users; do
+        foreign "$name"
+        set -- "$@" "$ranks/$name.foreign"
     done
-    for file in "$ranks"/*.raised; do
-        [ -r "$file" ] || continue
-        name=${file##*/}
-        read_record "$file"
-        find_live "${name%.raised}"
+    for name in $raised; do
+        read_record "$ranks/$name.raised"
+        find_live "$name"
         echo "raised rank=${name%%.*} world=$world$line"
         read_uptime
-        failed="$failed ${name%.raised},$pid,$uptime"
-        set -- "$@" "$file"
+        failed="$failed $name,$pid,$uptime"
+        set -- "$@" "$ranks/$name.raised"
     done
     for file in "$ranks"/*.daemon; do
         [ -r "$file" ] || continue
@@ -101,15 +113,12 @@ scan() {
         echo "daemon $line"
         rm -f "$file"
     done
-    for file in "$ranks"/*.end; do
-        [ -r "$file" ] || continue
-        name=${file##*/}
-        name=${name%.end}
-        read_record "$file"
+    for name in $ends; do
+        read_record "$ranks/$name.end"
         case $line in *" signal="*) read_abort "$name" ;; *) aborted= ;; esac
         echo "end$line${aborted:+ aborted=$aborted}"
         forget "$name"
-        set -- "$@" "$file" "$ranks/$name.start"
+        set -- "$@" "$ranks/$name.end" "$ranks/$name.start"
     done
     # All at once: one process, not one for each.
     [ $# -eq 0 ] || mv -f "$@" "$ranks/done/" 2>/dev/null
