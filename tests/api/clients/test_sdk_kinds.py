@@ -218,6 +218,9 @@ def test_whoever_cannot_wait_for_a_restart_is_told_where_the_job_is_kept(
             await asyncio.sleep(0.2)  # the work hears of each
         with pytest.raises(asyncio.CancelledError):
             await work
+        await asyncio.sleep(0.1)
+        left = {getattr(one.get_coro(), "__qualname__", "") for one in asyncio.all_tasks()}
+        assert "replace_job" not in left, "nothing makes the job behind its user's back"
 
     event_loop.run(interrupted())
     admin.patch(JOB, {"metadata": {"finalizers": None}})

@@ -346,7 +346,10 @@ class ClusterBackend(ClusterChoices):
                 return await asyncio.shield(work)
             except asyncio.CancelledError:
                 self._say(f"recreating {key}; until then it is kept in {kept}")
-                await lifecycle.ended(server, found, work, kept, self._patience)
+                try:
+                    await lifecycle.ended(server, found, work, kept, self._patience)
+                finally:
+                    work.cancel()  # who does not wait is told of the file, and it is left to them
                 raise
 
     async def _emptied(self, key: Key) -> bool:
