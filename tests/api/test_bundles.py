@@ -19,6 +19,13 @@ def test_bundles_are_those_that_kustomize_makes_of_the_manifests() -> None:
     assert bundles.stale() == []
 
 
+def test_every_folder_that_is_applied_can_be_built() -> None:
+    files = sorted(bundles.MANIFESTS.rglob("kustomization.yaml"))
+    assert len(files) > 10
+    for file in files:
+        built(file.parent)  # raises where kustomize refuses; a component alone is empty
+
+
 def test_the_operators_image_and_namespace_are_taken(tmp_path: Path) -> None:
     """OPS-1: as Open Data Hub's operator does it: it writes params.env, then builds the folder."""
     folder = tmp_path / "manifests"
