@@ -183,12 +183,13 @@ export class FilteredLines {
     this.next = Math.max(this.next, this.buffer.first);
   }
 
-  /** Looks at lines until the time is over; whether anything is left. */
+  /** Looks at some lines at least, and at more until the time is over; whether anything is left. */
   async step(milliseconds: number): Promise<boolean> {
     const until = performance.now() + milliseconds;
-    while (!this.done && performance.now() < until) {
+    while (!this.done) {
       if (this.matches === null) this.look(Math.min(this.next + 500, this.buffer.end));
       else await this.ask(this.matches);
+      if (performance.now() >= until) break;
     }
     return !this.done;
   }
