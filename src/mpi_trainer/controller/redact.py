@@ -1,9 +1,9 @@
 """Log tails that are fit for a status: short, printable, without secrets (OBS-4). Pure.
 
 Hidden are private keys, tokens, credentials in addresses, whatever follows words such as
-`password=`, and the values that the job's own template gives to variables with such names.
-The text is cut before anything else looks at it (S-1). Danger: a program may print a secret in a
-form that nobody can recognise; who cannot accept that switches log tails off.
+`password=` or `--password`, and the values that the job's own template gives to variables with
+such names. The text is cut before anything else looks at it (S-1). Danger: a program may print a
+secret in a form that nobody can recognise; who cannot accept that switches log tails off.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def printable(
     text = secret_text.without_keys(text)
     text = secret_text.without_tokens(text)
     text = secret_text.without_known(text)
-    return secret_text.without_named(text)
+    return secret_text.without_options(secret_text.without_named(text))
 
 
 @functools.lru_cache(maxsize=2048)

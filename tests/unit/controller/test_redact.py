@@ -19,6 +19,7 @@ from mpi_trainer.controller import redact
         ("hf_abcdefghijkl is not valid", "hf_abcdefghijkl"),
         ("-----BEGIN EC PRIVATE KEY-----\nMHcC\n-----END EC PRIVATE KEY-----", "MHcC"),
         ("AWS_SECRET_ACCESS_KEY: 'abc/def'", "abc/def"),
+        ("+ curl --user me --password hunter2 host", "hunter2"),
     ],
 )
 def test_a_secret_is_hidden_and_the_rest_is_not(line: str, secret: str) -> None:
@@ -26,6 +27,13 @@ def test_a_secret_is_hidden_and_the_rest_is_not(line: str, secret: str) -> None:
     assert secret not in shown
     assert shown.startswith("before | ")
     assert shown.endswith("RuntimeError: disk full")
+
+
+@pytest.mark.parametrize(
+    "line", ["tokenizer=bpe.json not found", "no file for --tokenizer bpe.json"]
+)
+def test_a_tokenizer_is_no_secret(line: str) -> None:
+    assert redact.tail(line) == line
 
 
 def test_the_values_of_the_jobs_own_variables_are_hidden() -> None:

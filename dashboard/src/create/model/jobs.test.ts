@@ -256,5 +256,8 @@ describe("what is kept in the browser has no secrets", () => {
     expect(withoutSecrets(job)).toEqual({ manifest: job, left: 0 });
     const ref = { env: [{ name: "TOKEN", valueFrom: { secretKeyRef: { name: "s", key: "k" } } }] };
     expect(withoutSecrets(ref)).toEqual({ manifest: ref, left: 0 });
+    const run = { command: "train --tokenizer bpe.json" };
+    const tokenizers = { env: [{ name: "TOKENIZERS_PARALLELISM", value: "false" }], run };
+    expect(withoutSecrets(tokenizers)).toEqual({ manifest: tokenizers, left: 0 });
   });
 });
