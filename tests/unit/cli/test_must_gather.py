@@ -47,10 +47,10 @@ def gathered(server: Server, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return {name: content.decode() for name, content in found}
 
 
-def pod(name: str) -> dict[str, Any]:
+def pod(name: str, **further: Any) -> dict[str, Any]:
     return {
         "metadata": {"namespace": "team", "name": name},
-        "spec": {"containers": [{"name": "node"}]},
+        "spec": {"containers": [{"name": "node"}], **further},
     }
 
 
@@ -60,6 +60,16 @@ def test_logs_of_a_jobs_pods_are_in_it_whichever_kind_it_is(
 ) -> None:
     files = gathered(Server({f"{label}=pi": [pod("pi-node-0-0-abcde")]}), monkeypatch)
     assert "jobs/pi/logs/pi-node-0-0-abcde-node.log" in files
+
+
+def test_logs_of_init_containers_are_in_it_and_of_their_attempt_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    copies = pod("pi-worker-0", initContainers=[{"name": "copy"}])
+    copies["status"] = {"initContainerStatuses": [{"name": "copy", "restartCount": 1}]}
+    files = gathered(Server({f"{LABELS[0]}=pi": [copies]}), monkeypatch)
+    logs = {name.removeprefix("jobs/pi/logs/pi-worker-0-") for name in files if "/logs/" in name}
+    assert logs == {"copy.log", "copy-previous.log", "node.log"}
 
 
 def test_events_of_a_job_are_found_among_those_of_a_large_namespace(

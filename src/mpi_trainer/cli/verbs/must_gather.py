@@ -7,7 +7,7 @@ import tarfile
 import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -183,8 +183,10 @@ def _logs(
     server: OneShot, folder: str, pod: dict[str, Any], gathered: Gathered
 ) -> Iterator[tuple[str, bytes]]:
     metadata = pod["metadata"]
-    statuses = {one["name"]: one for one in pod.get("status", {}).get("containerStatuses") or ()}
-    for container in pod["spec"]["containers"]:
+    spec, status = pod["spec"], pod.get("status", {})
+    states = (status.get(key) or () for key in ("initContainerStatuses", "containerStatuses"))
+    statuses = {one["name"]: one for one in chain.from_iterable(states)}
+    for container in (*(spec.get("initContainers") or ()), *spec["containers"]):
         name = container["name"]
         restarted = statuses.get(name, {}).get("restartCount", 0) > 0
         for previous in (False, True) if restarted else (False,):
