@@ -8,12 +8,13 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import IO, Self, TypeVar
 
 import msgspec
 
@@ -132,6 +133,51 @@ def assert_nothing_left(mark: str, before: Census) -> None:
         began = time.monotonic()
 
 
+class _Reader:
+    """All that a pipe gives, read as it comes. `communicate` would lose what a `readline` before it
+    has read already and not returned."""
+
+    def __init__(self, pipe: IO[str] | None) -> None:
+        assert pipe is not None
+        self._pipe = pipe
+        self._lines: list[str] = []
+        self._changed = threading.Condition()
+        self._ended = False
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def until(self, text: str, seconds: float) -> bool:
+        """Waits for a line with `text` in it; whether the pipe has ended without one."""
+
+        def known() -> bool:
+            return self._ended or any(text in line for line in self._lines)
+
+        with self._changed:
+            assert self._changed.wait_for(known, seconds), f"{text!r} within {seconds} s"
+            return not any(text in line for line in self._lines)
+
+    def all(self, seconds: float) -> str:
+        self._thread.join(seconds)
+        assert not self._thread.is_alive(), f"the end of the output within {seconds} s"
+        return "".join(self._lines)
+
+    def _read(self) -> None:
+        try:
+            with self._pipe:
+                for line in self._pipe:
+                    self._add(line)
+        finally:
+            self._add(None)
+
+    def _add(self, line: str | None) -> None:
+        with self._changed:
+            if line is None:
+                self._ended = True
+            else:
+                self._lines.append(line)
+            self._changed.notify_all()
+
+
 class Run:
     """An `odh` that runs, to be watched, hurt and waited for."""
 
@@ -155,14 +201,12 @@ class Run:
             cwd=cwd,
             env=environment,
         )
-        self.seen = ""
+        self._stdout = _Reader(self._process.stdout)
+        self._stderr = _Reader(self._process.stderr)
 
-    def until_printed(self, text: str) -> None:
-        assert self._process.stdout is not None
-        while text not in self.seen:
-            line = self._process.stdout.readline()
-            assert line, f"odh ended before printing {text!r}: {self._process.communicate()[1]}"
-            self.seen += line
+    def until_printed(self, text: str, seconds: float = 150.0) -> None:
+        ended = self._stdout.until(text, seconds)
+        assert not ended, f"odh ended before printing {text!r}: {self._stderr.all(seconds)}"
 
     def pids(self, word: str) -> list[int]:
         return processes(self.mark, word)
@@ -176,10 +220,10 @@ class Run:
 
     def end(self, seconds: float = 150.0) -> subprocess.CompletedProcess[str]:
         """How it ended; by then it must have left nothing."""
-        out, err = self._process.communicate(timeout=seconds)
-        ended = subprocess.CompletedProcess([], self._process.returncode, self.seen + out, err)
+        code = self._process.wait(timeout=seconds)
+        out, err = self._stdout.all(seconds), self._stderr.all(seconds)
         self.assert_clean()
-        return ended
+        return subprocess.CompletedProcess([], code, out, err)
 
     def assert_clean(self) -> None:
         assert_nothing_left(self.mark, self.before)

@@ -32,14 +32,14 @@ pytestmark = pytest.mark.timeout(120)
 
 
 def job(folder: Path, *options: str, **policy: Any) -> tuple[str, str]:
-    """A job of two workers with a rank each that train in /work."""
+    """A job of two workers with a rank each that train in /training."""
     shutil.copy(EXAMPLES / "checkpoints/train.py", folder)
     words = ["python", "-m", "mpi4py", "train.py", "--steps", str(STEPS), "--every", str(EVERY)]
     container = {
         "name": "mpi",
         "image": "local",
-        "workingDir": "/work",
-        "volumeMounts": [{"name": "work", "mountPath": "/work"}],
+        "workingDir": "/training",
+        "volumeMounts": [{"name": "work", "mountPath": "/training"}],
     }
     volume = {"name": "work", "hostPath": {"path": str(folder)}}
     launcher = {**container, "command": ["mpirun", "-n", "2", *words, *options]}
