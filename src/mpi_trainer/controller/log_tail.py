@@ -35,6 +35,7 @@ replace = msgspec.structs.replace
 
 # The agent's own lines about ranks, for machines; they would leave no room for the program's.
 AGENT_LINE = "mpi-agent| "
+AGENT_WAITS = "mpi-agent: waiting "
 LINES = 80
 OF_RANK = 12
 """lines of a rank that failed, where they are not among the last ones"""

@@ -16,7 +16,7 @@ from mpi_trainer.api.kinds.mpijob import MPIJob
 from mpi_trainer.controller import log_tail, redact
 from mpi_trainer.controller.findings import attempt_facts
 from mpi_trainer.controller.job_memory import JobMemories
-from mpi_trainer.controller.log_tail import AGENT_LINE, Environment, LogSource
+from mpi_trainer.controller.log_tail import AGENT_LINE, AGENT_WAITS, Environment, LogSource
 from mpi_trainer.controller.mpijob.observe import OwnedObjects
 from mpi_trainer.controller.objects import Pod
 from mpi_trainer.controller.observed_pods import attempt, launcher_end
@@ -147,7 +147,10 @@ def _log_sources(memory: Record, owned: OwnedObjects, workers: int) -> list[LogS
 
 
 def _without_agent_lines(log: str) -> str:
-    return "\n".join(line for line in log.splitlines() if not line.startswith(AGENT_LINE))
+    """Without what the agent waited for, unless nothing came after it."""
+    lines = [line for line in log.splitlines() if not line.startswith(AGENT_LINE)]
+    before = [line for line in lines[:-1] if not line.startswith(AGENT_WAITS)]
+    return "\n".join((*before, *lines[-1:]))
 
 
 def _environment(job: MPIJob) -> Environment:

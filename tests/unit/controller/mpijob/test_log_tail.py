@@ -32,16 +32,18 @@ bad 1 pi-worker-1 status=1
 host pi-worker-0 0 peak=- oom=-
 host pi-worker-1 1 peak=- oom=-
 """
+WAITS = "mpi-agent: waiting for 1 of 2 workers: pi-worker-0 (Connection refused)\n"
 FAILED = Failure(1, "LauncherPodFailed", "Launcher pi-launcher ended with exit code 1", "x")
 
 
 class Kubelet:
-    def __init__(self) -> None:
+    def __init__(self, log: str = "the end") -> None:
         self.asked: list[str] = []
+        self.log = log
 
     async def fetch(self, request: Any) -> bytes:
         self.asked.append(request.path.split("/")[-2])
-        return b"the end"
+        return self.log.encode()
 
 
 def kept(
@@ -66,6 +68,23 @@ def test_failure_keeps_the_launcher_s_words_and_whose_fault_it_was() -> None:
     (one,) = found
     assert (one.rank, one.host) == (1, "pi-worker-1")
     assert one.words[0].text == "the end" and asked == [one.pod]
+
+
+@pytest.mark.parametrize(
+    ("log", "shown"),
+    [
+        (f"{WAITS}mpi-agent| 7 pi 0 started 1\nno licence\n", "no licence"),
+        (f"no licence\n{WAITS}", f"no licence | {WAITS.strip()}"),
+        (WAITS, WAITS.strip()),
+        ("", ""),
+    ],
+)
+def test_what_the_agent_waited_for_is_told_where_nothing_came_of_it(log: str, shown: str) -> None:
+    kubelet: Any = Kubelet(log)
+    job, pod = mpijob(), launcher("Failed", containerStatuses=ended(7))
+    mine = owned_objects(job, [pod], [batch_job()])
+    tails = LogTails(PodLogs(kubelet), JobMemories())
+    assert asyncio.run(tails.failed_launcher(job, Record(), mine)) == shown
 
 
 def test_words_outlive_a_write_that_failed() -> None:
