@@ -1,7 +1,8 @@
 /** The page that makes a job: it finds out what to begin with, and shows the wizard. */
-import { Bullseye, PageSection, Spinner } from "@patternfly/react-core";
+import { PageSection } from "@patternfly/react-core";
 import { useState } from "react";
 import { useSearchParams } from "react-router";
+import { Loading } from "../app/Loading";
 import { useOneNamespace } from "../app/namespace";
 import { useAbout } from "../app/UserName";
 import { PageHeading } from "../components/PageHeading";
@@ -27,8 +28,8 @@ function Begun({ asked }: { asked: Asked }) {
   const [kept, setKept] = useState(() => stored(key));
   const [times, setTimes] = useState(0);
   const namespace = useOneNamespace();
-  const about = useAbout().data;
-  const local = about === undefined ? undefined : about.backend === "local";
+  const about = useAbout();
+  const local = about.data && about.data.backend === "local";
   const source = useSource(asked, namespace, local);
   const copyOf = source.data?.copyOf ?? "";
   const anew = () => {
@@ -61,11 +62,7 @@ function Begun({ asked }: { asked: Asked }) {
             anew={anew}
           />
         ) : (
-          !source.isError && (
-            <Bullseye>
-              <Spinner aria-label={words.shell.loading} />
-            </Bullseye>
-          )
+          !source.isError && <Loading first={[about]} />
         )}
       </PageSection>
     </>

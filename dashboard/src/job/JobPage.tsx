@@ -10,6 +10,7 @@ import {
   Tab as TabButton,
   Tabs,
   TabTitleText,
+  Title,
 } from "@patternfly/react-core";
 import { type ComponentType, lazy, Suspense, useEffect, useRef, useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
@@ -56,6 +57,9 @@ function JobOfAddress({ place }: { place: JobPlace }) {
     return (
       <PageSection hasBodyWrapper={false}>
         <Where namespace={namespace} name={name} />
+        <Title headingLevel="h1" className="odh-breaks">
+          {name}
+        </Title>
         <NoJob error={now.error} retry={now.retry} />
       </PageSection>
     );
@@ -105,7 +109,7 @@ function NoJob({ error, retry }: { error: unknown; retry: () => void }) {
   if (!error) return <Skeleton height="16rem" screenreaderText={words.job.loading} />;
   if (error instanceof ProblemError && error.status === 404) {
     return (
-      <EmptyState headingLevel="h1" titleText={words.job.notFound}>
+      <EmptyState headingLevel="h2" titleText={words.job.notFound}>
         <EmptyStateBody>
           <Said>{problemText(error)}</Said> <Link to={paths.jobs}>{words.shell.toJobs}</Link>
         </EmptyStateBody>

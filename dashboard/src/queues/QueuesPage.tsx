@@ -1,11 +1,9 @@
 /** The queues of a project, what its quotas leave, and who waits before whom. */
 import {
-  Bullseye,
   Content,
   PageSection,
   Progress,
   ProgressMeasureLocation,
-  Spinner,
   Title,
 } from "@patternfly/react-core";
 import { ListIcon } from "@patternfly/react-icons";
@@ -20,6 +18,7 @@ import {
   type QueueResource,
   type WaitingJob,
 } from "../api/types";
+import { Loading } from "../app/Loading";
 import { useOneNamespace } from "../app/namespace";
 import { jobPath, paths } from "../app/paths";
 import { Ago } from "../components/Ago";
@@ -49,11 +48,7 @@ export default function QueuesPage() {
               retry={() => void found.refetch()}
             />
           )}
-          {found.isPending && (
-            <Bullseye>
-              <Spinner aria-label={words.shell.loading} />
-            </Bullseye>
-          )}
+          {found.isPending && <Loading />}
           {found.data?.length === 0 && (
             <TeachingEmptyState title={said.none} icon={ListIcon}>
               {said.noneHelp}

@@ -3,7 +3,6 @@ import {
   Alert,
   Breadcrumb,
   BreadcrumbItem,
-  Bullseye,
   Button,
   DescriptionList,
   DescriptionListDescription,
@@ -15,6 +14,7 @@ import {
 } from "@patternfly/react-core";
 import { type ReactNode, useMemo } from "react";
 import { Link, useSearchParams } from "react-router";
+import { Loading } from "../app/Loading";
 import { useOneNamespace } from "../app/namespace";
 import { paths } from "../app/paths";
 import { usePermissions } from "../app/permissions";
@@ -68,11 +68,7 @@ export function RuntimeDetail({ name }: { name: string }) {
             retry={() => void found.refetch()}
           />
         )}
-        {found.isPending && (
-          <Bullseye>
-            <Spinner aria-label={words.shell.loading} />
-          </Bullseye>
-        )}
+        {found.isPending && <Loading />}
         {found.data && <Known runtime={found.data} namespace={namespace} />}
       </PageSection>
     </>

@@ -1,8 +1,9 @@
 /** The runtimes of a project: all of them, or one with what is known of it. */
-import { Bullseye, Button, PageSection, Spinner } from "@patternfly/react-core";
+import { Button, PageSection } from "@patternfly/react-core";
 import { CubesIcon } from "@patternfly/react-icons";
 import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
 import { Link, useParams } from "react-router";
+import { Loading } from "../app/Loading";
 import { useOneNamespace } from "../app/namespace";
 import { paths } from "../app/paths";
 import { PageHeading } from "../components/PageHeading";
@@ -35,11 +36,7 @@ function List() {
             retry={() => void found.refetch()}
           />
         )}
-        {found.isPending && (
-          <Bullseye>
-            <Spinner aria-label={words.shell.loading} />
-          </Bullseye>
-        )}
+        {found.isPending && <Loading />}
         {found.data?.length === 0 && <Nothing />}
         {!!found.data?.length && <Runtimes namespace={namespace} items={found.data} />}
       </PageSection>
