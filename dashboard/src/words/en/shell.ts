@@ -5,7 +5,7 @@ export const shell = {
   skip: "Skip to content",
   navigation: "Navigation",
   loading: "Loading",
-  unanswered: "The server could not say where to look",
+  unanswered: "This page could not be loaded",
   notices: "Notices",
   nav: {
     home: "Home",
