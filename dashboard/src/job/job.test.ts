@@ -82,7 +82,8 @@ function attempt(number: number, began: number, ended: number) {
 
 describe("what is happening now", () => {
   it("is one sentence for every state", () => {
-    expect(sentence(job(), status(), NOW)).toContain("50s with 4 ranks on 2 workers");
+    expect(sentence(job(), status(), NOW)).toContain("50s with 4 ranks on 2 workers; its output");
+    expect(sentence(job(), null, NOW)).toContain("50s with 4 ranks on 2 workers.");
     const progress = {
       step: 3,
       total: 10,

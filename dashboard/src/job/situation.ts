@@ -51,7 +51,8 @@ function running(job: Job, status: JobStatus | null, took: string): string {
   if (status?.waitsFor) return text.waits(status.waitsFor);
   const ranks = job.workers * job.slots;
   const progress = status?.progress;
-  if (!progress || progress.step === null) return text.running(job.workers, ranks, took);
+  if (!progress || progress.step === null)
+    return text.running(job.workers, ranks, took, status !== null);
   const left = progress.etaSeconds ? duration(progress.etaSeconds * 1_000) : "";
   return text.progress(progress.unit, short(progress.step), short(progress.total), left);
 }

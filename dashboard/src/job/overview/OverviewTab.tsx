@@ -9,6 +9,7 @@ import {
   DescriptionListTerm,
   Gallery,
   Progress,
+  Skeleton,
 } from "@patternfly/react-core";
 import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
 import type { ReactNode } from "react";
@@ -49,12 +50,10 @@ export default function OverviewTab({ place, job, status, events }: JobTabProps)
         </Alert>
       )}
       <Part title={text.timeline.title}>
-        <TimeLine job={job} status={status} events={events} />
+        {status ? <TimeLine job={job} status={status} events={events} /> : <Awaited />}
       </Part>
       <Gallery hasGutter minWidths={{ default: "24rem" }}>
-        <Part title={text.progress.title}>
-          <HowFar status={status} />
-        </Part>
+        <Part title={text.progress.title}>{status ? <HowFar status={status} /> : <Awaited />}</Part>
         <Part title={text.facts.title}>
           <Facts job={job} status={status} now={now} />
         </Part>
@@ -88,9 +87,14 @@ function Part({ title, children }: { title: string; children: ReactNode }) {
   );
 }
 
-function HowFar({ status }: { status: JobStatus | null }) {
+/** In the place of what the status will tell: a job of many workers takes seconds for it. */
+function Awaited() {
+  return <Skeleton height="8rem" screenreaderText={words.job.loading} />;
+}
+
+function HowFar({ status }: { status: JobStatus }) {
   const text = words.job.progress;
-  const progress = status?.progress;
+  const { progress } = status;
   if (!progress || (progress.step === null && Object.keys(progress.metrics).length === 0)) {
     return (
       <>
@@ -99,7 +103,7 @@ function HowFar({ status }: { status: JobStatus | null }) {
       </>
     );
   }
-  const ended = status && finished(status);
+  const ended = finished(status);
   return (
     <>
       {progress.step !== null && progress.fraction === null && (

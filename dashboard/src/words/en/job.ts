@@ -76,8 +76,8 @@ export const job = {
     succeeded: (took: string) => (took ? `It succeeded after ${took}.` : "It succeeded."),
     failed: (took: string, who: string) =>
       `It failed${took ? ` after ${took}` : ""}${who ? `; the first to fail was ${who}` : ""}.`,
-    running: (workers: number, ranks: number, took: string) =>
-      `It has been running for ${took || "a moment"} with ${count(ranks, "rank")} on ${count(workers, "worker")}; its output says nothing of progress.`,
+    running: (workers: number, ranks: number, took: string, silent: boolean) =>
+      `It has been running for ${took || "a moment"} with ${count(ranks, "rank")} on ${count(workers, "worker")}${silent ? "; its output says nothing of progress" : ""}.`,
     progress: (unit: string, step: string, total: string, left: string) =>
       `It is at ${unit || "step"} ${step}${total ? ` of ${total}` : ""}${left ? `, about ${left} are left` : ""}.`,
   },
