@@ -66,6 +66,23 @@ describe.each(LOOKS)("in %s", (look) => {
   });
 });
 
+test("a job whose status cannot be read says so, and claims nothing of its progress", async () => {
+  const { page, close } = await open(browser, "/queues", { width: 1024 });
+  const problem = { type: "about:blank", title: "Internal Server Error", status: 500 };
+  await page.route(/\/api\/v1\/.*\/(status|live)$/, (route) =>
+    route.fulfill({
+      status: 500,
+      contentType: "application/problem+json",
+      body: JSON.stringify({ ...problem, detail: "the server has failed on purpose" }),
+    }),
+  );
+  await page.goto(new URL(`${JOB}/overview`, inject("address")).href);
+  await page.getByText("The status of the job cannot be read").waitFor();
+  expect(await page.getByText("says nothing of progress").count()).toBe(0);
+  await sound(page, "error-job-status-light");
+  await close();
+});
+
 const NOTHING = [
   { name: "jobs", path: "/jobs?namespace=nothing-here", shows: "No jobs yet" },
   { name: "job", path: "/jobs/default/mpijobs/nobody", shows: "There is no such job" },

@@ -76,6 +76,9 @@ function JobOfAddress({ place }: { place: JobPlace }) {
         )}
         <JobHeader place={whole} job={job} status={now.status} deleted={now.deleted} />
         <Announced name={name} state={words.states[job.state]} />
+        {!!now.statusError && !now.deleted && (
+          <ProblemAlert title={words.job.statusFailed} error={now.statusError} retry={now.retry} />
+        )}
       </PageSection>
       <JobTabs
         key={job.uid}

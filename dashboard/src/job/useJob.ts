@@ -21,6 +21,8 @@ export interface JobNow {
   readonly events: readonly Event[];
   readonly deleted: boolean;
   readonly error: unknown;
+  /** why the job is known and its status is not; null where it is still to come */
+  readonly statusError: unknown;
   readonly live: boolean;
   readonly retry: () => void;
 }
@@ -98,6 +100,7 @@ export function useJob(place: JobPlace): JobNow {
     events: events.data?.items ?? [],
     deleted: deleted || (missing && current !== null),
     error: current === null ? job.error : null,
+    statusError: status.data === undefined ? status.error : null,
     live: supported === true,
     retry: () => void client.invalidateQueries({ queryKey: keys.all }),
   };

@@ -27,8 +27,8 @@ _PREFIXED = re.compile(r"\b(?:hf_|ghp_|gho_|github_pat_|sk-|xox[bap]-|glpat-)[A-
 _IN_ADDRESS = re.compile(r"(?<=://)[^/\s:@]++:[^/\s@]++(?=@)")
 _NAME_OF_ONE = re.compile(
     # A tokenizer is no token: what a language model's logs name most must stay readable.
-    r"(?i)pass(?:word|wd|phrase)?|secret|token(?!i[sz])|api[_-]?key|access[_-]?key|private[_-]?key"
-    r"|credential"
+    r"(?i)pass(?:word|wd|phrase)?|secret|token(?!i[sz](?:e|ing|ation))"
+    r"|api[_-]?key|access[_-]?key|private[_-]?key|credential"
 )
 # Only where a word begins: within one, every letter would scan the rest of it again.
 _NAMED = re.compile(r"(?<![\w.-])([\w.-]++)[\"']?\s*+[:=]\s*+")

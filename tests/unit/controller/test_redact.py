@@ -20,6 +20,8 @@ from mpi_trainer.controller import redact
         ("-----BEGIN EC PRIVATE KEY-----\nMHcC\n-----END EC PRIVATE KEY-----", "MHcC"),
         ("AWS_SECRET_ACCESS_KEY: 'abc/def'", "abc/def"),
         ("+ curl --user me --password hunter2 host", "hunter2"),
+        ("tokenIs=hunter2", "hunter2"),
+        ("TOKENIZER_AUTH_TOKEN=hunter2", "hunter2"),
     ],
 )
 def test_a_secret_is_hidden_and_the_rest_is_not(line: str, secret: str) -> None:

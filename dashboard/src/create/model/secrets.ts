@@ -11,7 +11,7 @@ export const LEFT_OUT = "";
 
 // A tokenizer is no token.
 const NAME_OF_ONE =
-  /pass(?:word|wd|phrase)?|secret|token(?!i[sz])|api[_-]?key|access[_-]?key|private[_-]?key|credential/i;
+  /pass(?:word|wd|phrase)?|secret|token(?!i[sz](?:e|ing|ation))|api[_-]?key|access[_-]?key|private[_-]?key|credential/i;
 const LOOKS_LIKE_ONE = [
   /-----BEGIN [A-Z ]*-----/,
   /\b(?:bearer|basic)\s+[\w.~+/=-]{8,}/i,
@@ -19,7 +19,7 @@ const LOOKS_LIKE_ONE = [
   /\b(?:AKIA|ASIA)[A-Z0-9]{12,}\b/,
   /\b(?:hf_|ghp_|gho_|github_pat_|sk-|xox[bap]-|glpat-)[A-Za-z0-9_-]{8,}/,
   /:\/\/[^/\s:@]+:[^/\s@]+@/,
-  /(?:pass(?:word|wd|phrase)?|secret|token(?!i[sz])|api[_-]?key|access[_-]?key|private[_-]?key|credential)["']?\s*[:= ]\s*\S/i,
+  /(?:pass(?:word|wd|phrase)?|secret|token(?!i[sz](?:e|ing|ation))|api[_-]?key|access[_-]?key|private[_-]?key|credential)["']?\s*[:= ]\s*\S/i,
 ];
 const LONGEST = 64 * 1024;
 

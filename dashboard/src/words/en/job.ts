@@ -5,6 +5,7 @@ export const job = {
   title: "Job",
   loading: "Reading the job…",
   failed: "The job cannot be read",
+  statusFailed: "The status of the job cannot be read",
   tabs: {
     overview: "Overview",
     configuration: "Configuration",

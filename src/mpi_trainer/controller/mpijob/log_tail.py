@@ -147,7 +147,7 @@ def _log_sources(memory: Record, owned: OwnedObjects, workers: int) -> list[LogS
 
 
 def _without_agent_lines(log: str) -> str:
-    """Without what the agent waited for, unless nothing came after it."""
+    """Without the agent's lines about ranks; what it waited for stays where nothing came after."""
     lines = [line for line in log.splitlines() if not line.startswith(AGENT_LINE)]
     before = [line for line in lines[:-1] if not line.startswith(AGENT_WAITS)]
     return "\n".join((*before, *lines[-1:]))
